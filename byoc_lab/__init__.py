@@ -42,6 +42,7 @@ from byoc_lab.lab.tracing import Trace, load_trace, trace
 from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
+from byoc_lab.relay.ir import foreign as _foreign
 
 if TYPE_CHECKING:
     from byoc_lab import importers as importers
@@ -94,6 +95,9 @@ __all__ = [
 
 # The view needs notebook packages, so it is imported when an object is first shown.
 display.provide(lambda: _import_module("byoc_lab.lab.view"))
+
+# Modules of TVM's Relax are traced, compared and drawn like those of Relay.
+_foreign.provide("tvm", lambda: _import_module("byoc_lab.relax.tracing").read)
 
 if "tvm_ffi" in _sys.modules:  # TVM is in use: this import registers DNNL for Relax
     _import_module("byoc_lab.relax")

@@ -23,12 +23,13 @@ INTERRUPTED, BROKEN_PIPE = 130, 141
 WAYS_IN = """A laboratory for BYOC graph partitioning on TVM Relay.
 
 Ways in: a network of your own from ONNX (.onnx) or PyTorch (.pt2, of torch.export), Relay text
-(.relay), or what a real TVM's passes did:
+(.relay), a module of today's Relax as TVMScript (.py), or what a real TVM's passes did:
 
   byoc-lab trace net.onnx --html net.html    step through the pipeline of a back end
   byoc-lab explain net.onnx                  why each call is or is not offloaded
   byoc-lab lint net.relay                    what is wrong with its annotations
   byoc-lab validate net.onnx                 are the numbers right
+  byoc-lab trace net.py --pipeline zero      the passes of today's TVM on a module of Relax
   byoc-lab recorder > tvm_recorder.py        record a TVM of 0.7 to 0.19; then
   byoc-lab trace passes.jsonl                show what it recorded
 """

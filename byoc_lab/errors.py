@@ -144,6 +144,10 @@ class UnparsedModuleError(ByocLabError, ValueError):
     """A module is known as text that byoc_lab cannot parse; the message says why."""
 
 
+class ForeignModuleError(ByocLabError, ValueError):
+    """A module of another language was asked for what only its compiler can do."""
+
+
 class StructuralEqualError(ByocLabError, ValueError):
     """Two values are not structurally equal; the message says where they differ."""
 

@@ -21,7 +21,9 @@ OK, NO, USAGE = 0, 1, 2
 STANDARD_INPUT = "-"
 INPUT = (
     "a network: an ONNX file (.onnx), a program that torch.export saved (.pt2, which runs code "
-    "when it is opened) or Relay text (.relay, .txt); a saved trace, or a recording that "
+    "when it is opened), Relay text (.relay, .txt) or TVMScript of a Relax module (.py; TVM's "
+    "parser reads the class with @I.ir_module, and apache-tvm must be installed); a saved trace, "
+    "or a recording that "
     "tvm_recorder.py made in a real TVM, for the module that it began with; or - for Relay text "
     "from standard input"
 )

@@ -21,8 +21,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help=INPUT)
     parser.add_argument(
         "--pipeline",
-        help="the name of the pipeline (default: dnnl). Without it a saved trace or recording is "
-        "shown as it is; with it the pipeline runs on the module that it began with",
+        help="the name of the pipeline (default: dnnl); for a Relax module also a name that "
+        "relax.get_pipeline knows, or that of a pass, such as LegalizeOps. Without it a saved "
+        "trace or recording is shown as it is; with it the pipeline runs on the module that it "
+        "began with",
     )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--html", type=Path, help="write the trace as one HTML file")

@@ -8,6 +8,7 @@ from typing import Any
 
 from byoc_lab.errors import ArgumentError
 from byoc_lab.relax.types import name_of
+from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CODEGEN = "Codegen"  # the attribute of a function that a back end compiles
@@ -92,6 +93,8 @@ def region_calls(mod: Any) -> list[str]:
 def checked_relax(mod: Any, who: str) -> Any:
     """A module of Relax with a function "main". Raises ArgumentError for anything else."""
     tvm = import_tvm()
+    if isinstance(mod, ForeignModule):  # of a trace
+        mod = mod.source
     if not isinstance(mod, tvm.ir.IRModule):
         raise ArgumentError(
             f"{who} takes a module of TVM's Relax, found {type(mod).__module__}."

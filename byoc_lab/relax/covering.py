@@ -46,7 +46,7 @@ def coverage(mod: Any) -> Coverage:
 
     Raises ArgumentError for something else than a module of Relax before partitioning.
     """
-    checked_relax(mod, "relax.coverage")
+    mod = checked_relax(mod, "relax.coverage")
     done = list(region_functions(mod))
     if done:
         raise ArgumentError(

@@ -155,7 +155,7 @@ def explain(mod: Any) -> RelaxExplanations:
 
     Raises ArgumentError for something else than a module of Relax.
     """
-    checked_relax(mod, "relax.explain")
+    mod = checked_relax(mod, "relax.explain")
     regions = region_functions(mod)
     cut = mod if regions else partition_for_dnnl(mod)
     inside = {symbol: list(operator_calls(f)) for symbol, f in region_functions(cut).items()}

@@ -9,13 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from byoc_lab import relay
 from byoc_lab.errors import BuildError
 from byoc_lab.relax import batch
 from byoc_lab.relax.operators import translated
-from byoc_lab.relax.types import batch_of, is_known_shape, is_tensor, name_of, numbers, type_of
+from byoc_lab.relax.types import (
+    batch_of,
+    is_known_shape,
+    is_tensor,
+    name_of,
+    numbers,
+    tensor_of,
+    type_of,
+)
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -123,9 +129,9 @@ class _RelaxReader:
             if isinstance(fields, Tuple):
                 return fields.fields[expr.index]
             return TupleGetItem(fields, expr.index)
-        constant = _constant(expr)
+        constant = tensor_of(expr)
         if constant is not None:
-            self.values[expr] = relay.const(constant)
+            self.values[expr] = relay.const(constant.numpy())
             return self.values[expr]
         if not hasattr(expr, "op"):
             return expr  # an attribute: a shape, a number
@@ -147,9 +153,3 @@ class _RelaxReader:
             return body
         attrs = {"Composite": str(inner.attrs["Composite"])}
         return Call(Function(operands, body, attrs=attrs), given)
-
-
-def _constant(expr: Any) -> np.ndarray | None:
-    held = getattr(expr, "value", None) if type(expr).__name__ == "GenericConst" else None
-    held = getattr(expr, "data", None) if type(expr).__name__ == "Constant" else held
-    return None if held is None else held.numpy()

@@ -53,6 +53,12 @@ def _sizes(value: Any) -> tuple[Any, Any]:
     return ty, None if values is None else list(values)
 
 
+def tensor_of(value: Any) -> Any:
+    """TVM's tensor of a Relax constant, whose class differs between releases; None for others."""
+    field = {"GenericConst": "value", "Constant": "data"}.get(type(value).__name__)
+    return None if field is None else getattr(value, field)
+
+
 def number(value: Any) -> float:
     """A number that may be wrapped in an immediate of TVM."""
     found = getattr(value, "value", value)

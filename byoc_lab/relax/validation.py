@@ -58,7 +58,7 @@ def validate(
         )
     if samples is not None and samples < 1:
         raise InputError(f"samples must be at least 1, found {samples}")
-    checked_relax(before, "relax.validate")
+    before = checked_relax(before, "relax.validate")
     exe = after if isinstance(after, RelaxExecutable) else build(after)
     checker = _Checker(before["main"], exe, {"samples": samples, "seed": seed}, detail)
     if inputs is not None:

@@ -40,6 +40,16 @@ def import_tvm() -> Any:
     return tvm
 
 
+def same_structure(a: Any, b: Any) -> bool:
+    """Whether two objects of TVM are structurally equal."""
+    ir = import_tvm().ir
+    if hasattr(ir, "structural_equal"):
+        return bool(ir.structural_equal(a, b))
+    import tvm_ffi
+
+    return bool(tvm_ffi.structural_equal(a, b))
+
+
 def tensor_type(shape: tuple[int, ...], dtype: str) -> Any:
     """Relax's type of a tensor."""
     relax = import_tvm().relax

@@ -6,6 +6,7 @@ import pytest
 
 from byoc_lab import cli
 from byoc_lab.lab.linting import all_rules
+from byoc_lab.lab.linting.foreign import RULES
 
 
 @pytest.mark.parametrize("name", ["BYL001", "byl001", "missing-begin"])
@@ -19,9 +20,16 @@ def test_it_prints_the_page_of_a_rule(name: str, capsys: pytest.CaptureFixture[s
 
 def test_it_lists_all_rules(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rule"]) == cli.OK
-    assert len(capsys.readouterr().out.splitlines()) == len(all_rules())
+    assert len(capsys.readouterr().out.splitlines()) == len(all_rules()) + len(RULES)
 
 
 def test_an_unknown_rule_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["rule", "missing-begn"]) == cli.USAGE
     assert "did you mean 'missing-begin'" in capsys.readouterr().err
+
+
+def test_rules_of_relax_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["rule"]) == cli.OK
+    assert "BYR001  Relax    composite-on-host\n" in capsys.readouterr().out
+    assert cli.main(["rule", "byr004"]) == cli.OK
+    assert "BYR004 unbound-constant" in capsys.readouterr().out

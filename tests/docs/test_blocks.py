@@ -20,6 +20,7 @@ ELSEWHERE = {
     "explaining.md": "tests/lab/explaining/test_page.py",
     "importers.md": "tests/docs/test_files.py",
     "recordings.md": "tests/docs/test_files.py",
+    "relax.md": "tests/relax/tracing/test_page.py",
     "view.md": "tests/lab/view/test_view_page.py",
 }
 

@@ -65,7 +65,9 @@ def test_a_registered_importer_is_chosen_by_its_suffix(tmp_path: Path) -> None:
         return _module(), {"w": weights}
 
     importers.register([".npz", ".NPY"], read, "NumPy")
-    assert [i.name for i in importers.importers()] == ["NumPy", "ONNX", "PyTorch", "Relay text"]
+    assert [i.name for i in importers.importers()] == [
+        "NumPy", "ONNX", "PyTorch", "Relay text", "TVMScript",
+    ]  # fmt: skip
     _, params = importers.load(path)
     assert seen == [path] and params["w"] is weights
     importers.register(".npz", lambda path: (_module(), {}), "NumPy")  # replaces the first

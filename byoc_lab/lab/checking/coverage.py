@@ -18,6 +18,7 @@ from byoc_lab.lab.explaining.outcome import Member, Setup
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.costs import boundary_bytes, call_flops, cost
 from byoc_lab.relay.ir.expr import Call, Function, Op
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.symbols import shown
 
@@ -216,7 +217,7 @@ class Coverages(Sequence[Coverage]):
 
 
 def coverage(
-    mod: IRModule | Function,
+    mod: IRModule | Function | Any,
     backend: str | Sequence[str],
     pipeline: str | Pass | Sequence[Member] | None = None,
 ) -> Coverage | Coverages:
@@ -227,6 +228,8 @@ def coverage(
         `trace`; by default those of the back end. They run under the active PassContext, or at
         level 3 without one.
 
+    A module of TVM's Relax is passed on to `byoc_lab.relax.coverage`; backend is "dnnl".
+
     Operators and floating-point operations (by the operators' own formulas) are those of the
     partitioned module; causes are those of the calls of `mod` (`explain`). Causes and changes are
     computed when they are first looked at.
@@ -235,6 +238,10 @@ def coverage(
     than a module before partitioning or a name, OffloadError if the pipeline fails on the module,
     and what a pass of the pipeline raises.
     """
+    mod = adopted(mod)
+    if isinstance(mod, ForeignModule):
+        found: Coverage = mod.coverage(backend, pipeline)
+        return found
     if not isinstance(backend, str):
         names = list(backend) if isinstance(backend, Sequence) else []
         if not names or not all(isinstance(name, str) for name in names):

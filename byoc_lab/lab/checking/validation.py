@@ -14,6 +14,7 @@ from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import Report, worst_of
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
@@ -26,8 +27,8 @@ Inputs = Mapping[str, Any] | Sequence[Any]
 
 
 def validate(
-    before: IRModule,
-    after: IRModule | Executable,
+    before: IRModule | Any,
+    after: IRModule | Executable | Any,
     inputs: Inputs | None = None,
     *,
     detail: str = "region",
@@ -47,6 +48,8 @@ def validate(
     progress: is called with a `Moment` for each step; None: work of more than a second shows a line
         on a terminal or in a notebook.
 
+    Modules of TVM's Relax are passed on to `byoc_lab.relax.validate`.
+
     Every region that a back end compiled runs once more by itself, on the reference's values of
     its inputs. Raises InputError, EvaluationError, and the errors of `build`.
     """
@@ -55,6 +58,10 @@ def validate(
             "validate takes the module before the pipeline first, found an Executable; "
             "write validate(module, executable, inputs)"
         )
+    before = adopted(before)
+    if isinstance(before, ForeignModule):
+        report: Report = before.validate(after, inputs, detail=detail, samples=samples, seed=seed)
+        return report
     if samples is not None and samples < 1:
         raise InputError(f"samples must be at least 1, found {samples}")
     if detail not in DETAILS:

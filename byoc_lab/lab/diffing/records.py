@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ KINDS = {  # in the order of the summary; for each what the summary says of "3 c
     "operands": "operands of {} changed",
     "type": "types of {} changed",
 }
+_LONG_NAME = re.compile(r"(@\w{28})\w{12,}(\w{20})")  # TVM names a region by all its operators
 MAX_PLACES = 3  # destinations that the summary names one by one
 
 
@@ -67,7 +69,7 @@ def summary_of(changes: Sequence[Change]) -> str:
         else:
             nouns = Counter(change.noun for change in group)
             parts += [KINDS[kind].format(counted(n, noun)) for noun, n in nouns.items()]
-    return ", ".join(parts) or "no change"
+    return _LONG_NAME.sub(r"\1…\2", ", ".join(parts)) or "no change"
 
 
 def _by_place(template: str, group: Sequence[Change]) -> list[str]:

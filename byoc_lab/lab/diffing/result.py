@@ -18,6 +18,7 @@ from byoc_lab.lab.diffing.rows import Row, rows_of
 from byoc_lab.lab.diffing.text import text_of
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.text.printer import print_lines
 
@@ -123,6 +124,7 @@ class Diff:
 
 def as_module(obj: IRModule | Function, expected: str) -> IRModule:
     """A module, or a function as the only one of a module. Raises PassError for anything else."""
+    obj = adopted(obj)
     if isinstance(obj, Function):
         return IRModule.unchecked(obj)
     if not isinstance(obj, IRModule):

@@ -18,9 +18,12 @@ from byoc_lab.lab.diffing.flow import own_fields
 from byoc_lab.lab.diffing.matching import Correspondence
 from byoc_lab.lab.diffing.ordering import longest_increasing
 from byoc_lab.relay.ir.expr import Constant, Expr, Function
+from byoc_lab.relay.ir.foreign import CODE
 from byoc_lab.relay.text.printer_lines import Line
 
 _NAME = re.compile(r"[%@][^\s,:;()\[\]{}=]+|(?<=\])\[\d+\]|global_symbol=\"[^\"]*\"")
+
+_WORD = re.compile(r"(?<![\w.\"])(?:cls\.)?([^\W\d]\w*)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +37,16 @@ class Row:
 
 def rows_of(found: Correspondence, before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
     """The aligned lines of two texts. Functions that correspond are aligned, in the order of the
-    names of the second module."""
+    names of the second module; those of code below operators come last."""
     left, right = _by_function(before), _by_function(after)
     blocks: list[tuple[str | None, str | None]] = [(None, None)]
     blocks += [(f, g) for f, g in found.functions.items()]
     blocks += [(f, None) for f in left if f is not None and f not in found.functions]
     taken = set(found.functions.values())
     blocks += [(None, g) for g in right if g is not None and g not in taken]
-    blocks.sort(key=lambda names: names[1] or names[0] or "")
+    mods = (found.before.mod, found.after.mod)
+    code = {gv.name_hint for mod in mods for gv, f in mod.functions.items() if CODE in f.attrs}
+    blocks.sort(key=lambda names: ((name := names[1] or names[0] or "") in code, name))
     rows: list[Row] = []
     for f, g in blocks:
         mine = left.get(f, []) if f is not None or g is None else []
@@ -101,16 +106,31 @@ def _gap(a: list[Line], b: list[Line]) -> Iterator[Row]:
     yield from (Row("added", None, other) for other in b[at:])
 
 
+def _without_names(line: Line) -> str:
+    """The text of a line, with a mark in the place of each name. Names of another language than
+    Relay begin with no sign: they are those that the line is known to have."""
+    text = _NAME.sub("%", line.text)
+    own = {name for name in (*line.refs, line.defines or "") if name.isidentifier()}
+    return _WORD.sub(lambda m: "%" if m[1] in own else m[0], text) if own else text
+
+
+def _is_other_name(line: Line) -> bool:
+    """Whether a line only names the value of its node: `y = x`, `return x`."""
+    return any(n is line.node for name, n in line.refs.items() if name != line.defines)
+
+
 def _are_same(found: Correspondence, a: Line, b: Line) -> bool:
     """Whether two lines of corresponding nodes say the same."""
     x, y = a.node, b.node
     assert x is not None and y is not None
     names_a, names_b = _NAME.findall(a.text), _NAME.findall(b.text)
-    if _NAME.sub("%", a.text) != _NAME.sub("%", b.text) or len(names_a) != len(names_b):
+    if _without_names(a) != _without_names(b) or len(names_a) != len(names_b):
         return False
     if isinstance(x, Function) and isinstance(y, Function):
         names = found.functions.get(a.function or "") == b.function
         return names and [found.to_after.get(p) for p in x.params] == list(y.params)
+    if _is_other_name(a) and _is_other_name(b):
+        return True
     if own_fields(x) != own_fields(y):
         return False
     for p, q in zip(a.refs.values(), b.refs.values(), strict=False):

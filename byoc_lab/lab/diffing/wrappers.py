@@ -41,7 +41,8 @@ def pair_functions(found: Correspondence) -> dict[str, str]:
             names[name] = name
     taken = set(names.values())
     for f, g in sorted(mutual.items()):
-        if f not in names and g not in taken:
+        alike = label(before.mod[f]) == label(after.mod[g])
+        if f not in names and g not in taken and alike:
             names[f] = g
             taken.add(g)
     for f, g in names.items():

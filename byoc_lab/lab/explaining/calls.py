@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from byoc_lab.backends import registry
 from byoc_lab.errors import ArgumentError, PassError, UnknownNodeError, kind_of, nearest
@@ -16,12 +17,13 @@ from byoc_lab.passes.framework.passes import Pass, Sequential
 from byoc_lab.passes.framework.pipelines import named_pipeline
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, describe
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
 
 def explain(
-    mod: IRModule | Function,
+    mod: IRModule | Function | Any,
     target: str,
     call: Call | str | None = None,
     pipeline: str | Pass | Sequence[Member] | None = None,
@@ -38,10 +40,16 @@ def explain(
     the nearest pattern, what it expected and found there, and the smallest change with which the
     call is offloaded. Every change was run; causes and changes are computed when asked for.
 
+    Of a module of TVM's Relax, `byoc_lab.relax.explain` explains the calls; target is "dnnl".
+
     Raises UnknownNameError for an unknown back end, pipeline or operator, ArgumentError if `mod` is
     no module or `target` no name, UnknownNodeError if `call` is not in `mod`, and what a pass of
     the pipeline raises.
     """
+    mod = adopted(mod)
+    if isinstance(mod, ForeignModule):
+        asked: Explanations = mod.explain(target, call, pipeline)
+        return asked
     if isinstance(mod, Function):
         mod = IRModule.from_expr(mod)
     if not isinstance(mod, IRModule):

@@ -15,6 +15,7 @@ from byoc_lab.lab.explaining.outcome import Setup, typed_calls
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.predicates import Checked, ask_check, checked_entry, refusal
 from byoc_lab.relay.ir.expr import Call, Expr
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.contrib import get_pattern_table
 from byoc_lab.relay.patterns.below import root_operators
@@ -119,6 +120,10 @@ def explain_patterns(
     Raises PassError for a malformed entry, UnknownNameError for an unknown table, ArgumentError for
     what is no module, PredicateError for a check that raises.
     """
+    foreign = adopted(modules)
+    if isinstance(foreign, ForeignModule):
+        asked: PatternReport = foreign.explain_patterns(table)
+        return asked
     if isinstance(table, str):
         found = get_pattern_table(table)
         if found is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from byoc_lab.backends.registry import Backend
 from byoc_lab.errors import ArgumentError, PassError
@@ -14,8 +15,10 @@ from byoc_lab.lab.linting.examine import examine, in_text_order
 from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.lab.linting.findings import Findings
 from byoc_lab.lab.linting.fixing import prove
+from byoc_lab.lab.linting.foreign import lint_foreign
 from byoc_lab.lab.linting.suppression import Ignored, Suppressions
 from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 
@@ -25,7 +28,7 @@ UNPARSED = "BYT002"
 
 
 def lint(
-    mod: IRModule | Function,
+    mod: IRModule | Function | Any,
     pipeline: Pipeline | None = None,
     backend: str | Backend | None = None,
     *,
@@ -46,11 +49,14 @@ def lint(
     ignore: what not to report: codes or names of rules, nodes, spans, or lines "file:line". A
         comment `// byoc-lab: ignore BYL001` in the text that `mod` was parsed from counts too.
 
+    A module of TVM's Relax is examined by rules of its own, BYR001 to BYR004.
+
     A module that is known as text only has one finding, which says why.
 
     Raises UnknownNameError for a rule, pipeline or back end that does not exist, and ArgumentError
     and PassError for arguments of a wrong kind.
     """
+    mod = adopted(mod)
     if isinstance(mod, Function):
         mod = IRModule.unchecked(mod)
     if not isinstance(mod, IRModule):
@@ -58,6 +64,8 @@ def lint(
             f"lint expects an IRModule or a Function, found {type(mod).__name__}; the module comes "
             f"first: lint(mod, pipeline)"
         )
+    if isinstance(mod, ForeignModule):
+        return lint_foreign(mod, pipeline, backend, rules, ignore)
     chosen = chosen_rules(rules)
     if not isinstance(ignore, Iterable):
         raise ArgumentError(f"ignore must be a list, found {type(ignore).__name__}")

@@ -16,6 +16,7 @@ import numpy as np
 from byoc_lab import errors
 from byoc_lab.errors import ByocLabError, RecordedError, TraceFileError
 from byoc_lab.files import path_of
+from byoc_lab.lab.linting import Finding, Severity
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.recording import RecordedStage, is_recording, read_recording
 from byoc_lab.lab.tracing.saving import ARRAYS, FORMAT, NODES, TRACE, VERSION, Json
@@ -23,12 +24,14 @@ from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes.framework.hook import Event, Note, Round
 from byoc_lab.relay.ir.attrs import DictAttrs
 from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray, numpy_dtype
 from byoc_lab.relay.ir.node import set_field
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.text.json.decoding import whole_json
 from byoc_lab.relay.text.json.reader import read_nodes
+from byoc_lab.relay.text.printer_lines import Line
 
 # What reading a damaged file may raise.
 _DAMAGE = (
@@ -163,10 +166,30 @@ class _Reader:
         functions = {self.node(gv): self.at(func) for gv, func in data["functions"]}
         types = {self.at(name): self.at(ty) for name, ty in data["types"]}
         attrs = self.at(data["attrs"]) if data["attrs"] is not None else DictAttrs()
+        if "language" in data:
+            lines = list(map(self.line, data["lines"]))
+            found = list(map(self.finding, data["findings"]))
+            return ForeignModule(str(data["language"]), functions, attrs, lines, found)
         mod = IRModule(functions, types, attrs)
         mod.declared = {self.at(gv): self.at(ty) for gv, ty in data["declared"]}
         mod.notes = [str(note) for note in data["notes"]]
         return mod
+
+    def line(self, data: Sequence[Any]) -> Line:
+        text, node, function, refs, defines = data
+        named = {str(name): self.node(n) for name, n in refs.items()}
+        return Line(str(text), self.optional(node), function, named, defines)
+
+    def finding(self, data: Json) -> Finding:
+        return Finding(
+            str(data["code"]),
+            str(data["name"]),
+            Severity(data["severity"]),
+            str(data["message"]),
+            str(data["what_to_do"]),
+            self.optional(data["node"]),
+            function=data["function"],
+        )
 
     def trace(self) -> Trace:
         stages = [self.stage(s) for s in self.data["stages"]]
@@ -177,11 +200,13 @@ class _Reader:
 
     def stage(self, data: Json) -> Stage:
         after, level, ran_at = data["after"], data["needs_level"], data.get("opt_level")
-        kind = RecordedStage if self.versions else Stage
+        before = _item(self.modules, data["before"])
+        is_recorded = self.versions and not isinstance(before, ForeignModule)
+        kind = RecordedStage if is_recorded else Stage
         return kind(
             index=int(data["index"]),
             name=str(data["name"]),
-            before=_item(self.modules, data["before"]),
+            before=before,
             after=None if after is None else _item(self.modules, after),
             seconds=float(data["seconds"]),
             events=Events(self.event(e) for e in data["events"]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from byoc_lab.errors import PassError
 from byoc_lab.lab.tracing.events import Events, Notes
@@ -16,19 +17,21 @@ from byoc_lab.passes import Event, Pass, PassContext, Sequential, module_pass, n
 from byoc_lab.passes.framework.hook import Note, listening, observing
 from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.passes.framework.pipelines import pipeline_level
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 
 Member = Pass | str | Callable[[IRModule], IRModule]
 
 
 def trace(
-    mod: IRModule,
-    pipeline: str | Pass | Sequence[Member] = "dnnl",
+    mod: IRModule | Any,
+    pipeline: str | Pass | Sequence[Member] | Any = "dnnl",
     era: str | None = None,
     *,
     opt_level: int | None = None,
     title: str = "",
     progress: Callable[[str], object] | None = None,
+    patterns: Sequence[Any] = (),
 ) -> Trace:
     """Run `pipeline` on `mod` and record each stage.
 
@@ -43,11 +46,26 @@ def trace(
         settings are those of the active context.
     progress: is called with the name of each pass that is to be a stage, when it begins.
 
+    A module of TVM's Relax, `tvm.ir.IRModule`, is traced too: the pipeline then consists of passes
+    of TVM, their names and functions, and `Trace.result` is TVM's module. patterns: of Relax alone:
+    the pattern table that FuseOpsByPattern has; entries that never match are findings.
+
     A pass that raises an exception ends the trace, which keeps the exception and the stages before.
 
     Raises PassError if `mod` is not a module, if `pipeline` is not a pipeline or has no passes, and
     if a pass needs more than its name; UnknownNameError for a name that does not exist.
     """
+    mod = adopted(mod)
+    if isinstance(mod, ForeignModule):
+        traced: Trace = mod.trace(
+            pipeline,
+            era=era,
+            opt_level=opt_level,
+            title=title,
+            progress=progress,
+            patterns=patterns,
+        )
+        return traced
     if not isinstance(mod, IRModule):
         raise PassError(
             f"trace expects an IRModule, found {type(mod).__name__}; IRModule.from_expr(...) makes "

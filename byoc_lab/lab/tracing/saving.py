@@ -20,6 +20,7 @@ from byoc_lab.files import replacing
 from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
@@ -123,7 +124,9 @@ class _Writer:
         if isinstance(mod, UnparsedModule):
             self.modules.append({"text": mod.text, "reason": mod.reason})
         else:
+            foreign = self.foreign(mod) if isinstance(mod, ForeignModule) else {}
             self.modules.append({
+                **foreign,
                 "functions": [self.refs(item) for item in mod.functions.items()],
                 "types": [self.refs(item) for item in mod.type_definitions.items()],
                 "declared": [self.refs(item) for item in mod.declared.items()],
@@ -131,6 +134,34 @@ class _Writer:
                 "notes": list(mod.notes),
             })  # fmt: skip
         return self._module_at[id(mod)]
+
+    def foreign(self, mod: ForeignModule) -> Json:
+        """What a module of another language has beside nodes: its text, and its findings."""
+        return {
+            "language": mod.language,
+            "lines": [
+                [
+                    line.text,
+                    self.optional(line.node),
+                    line.function,
+                    {name: self.ref(node) for name, node in line.refs.items()},
+                    line.defines,
+                ]
+                for line in mod.lines
+            ],
+            "findings": [
+                {
+                    "code": f.code,
+                    "name": f.name,
+                    "severity": str(f.severity),
+                    "message": f.message,
+                    "what_to_do": f.what_to_do,
+                    "node": self.optional(f.node),
+                    "function": f.function,
+                }
+                for f in mod.findings
+            ],
+        }
 
     def event(self, event: Event) -> Json:
         return {

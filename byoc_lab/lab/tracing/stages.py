@@ -129,14 +129,24 @@ class Stage:
     def origins(self, node: Expr) -> tuple[Expr, ...]:
         """The nodes of `before` that `node`, of `after`, comes from, the nearest first.
 
-        Empty for a node that a rewrite inserted; `rule_of` names it. Raises UnknownNodeError.
+        Empty for a node that a rewrite inserted; `rule_of` names it. Of a pass that reports no
+        rewrites, the node that the diff pairs it with. Raises UnknownNodeError.
         """
-        return self.provenance.origins(node)
+        found = self.provenance.origins(node)
+        return found or self._paired(node, "to_before")
 
     def images(self, node: Expr) -> tuple[Expr, ...]:
         """The nodes of `after` that come from `node`, of `before`, the nearest first: `b` is in
         `images(a)` if and only if `a` is in `origins(b)`. Raises UnknownNodeError."""
-        return self.provenance.images(node)
+        found = self.provenance.images(node)
+        return found or self._paired(node, "to_after")
+
+    def _paired(self, node: Expr, way: str) -> tuple[Expr, ...]:
+        """The partner of a node by the diff, if the pass reported no rewrites."""
+        if self.is_reported:
+            return ()
+        partner = getattr(self._diff.correspondence, way).get(node)
+        return () if partner is None else (partner,)
 
     def rule_of(self, node: Expr) -> str:
         """The rule that created `node`, of `after`; "" if it is a node of `before`, rewritten

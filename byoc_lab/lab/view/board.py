@@ -29,6 +29,7 @@ from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay.analysis.annotations import begin, end, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem, describe
 from byoc_lab.relay.ir.expr_functor import ExprMutator
+from byoc_lab.relay.ir.foreign import adopted, refuse_foreign
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
@@ -243,6 +244,8 @@ def board(mod: IRModule) -> Board:
 
     Raises ArgumentError for anything else than a module without annotations.
     """
+    mod = adopted(mod)
+    refuse_foreign(mod, "board")
     if not isinstance(mod, IRModule):
         raise ArgumentError(f"board takes an IRModule, found {type(mod).__name__}")
     return Board(mod)

@@ -52,6 +52,7 @@ class Box:
     exprs: list[Expr] = field(default_factory=list)
     frame: PictureFrame | None = None
     weights: int = 0  # how many constants and weights were folded into it
+    operators: int = 1  # how many operators of the network it computes, if it is one
 
 
 @dataclass(eq=False)
@@ -83,8 +84,8 @@ class Picture:
         offloaded = total = 0
         for box in self.boxes:
             if box.kind == "op":
-                total += 1
-                offloaded += _compiled(box.frame)
+                total += box.operators
+                offloaded += box.operators * _compiled(box.frame)
         return {"offloaded": offloaded, "host": total - offloaded, "regions": self.regions}
 
 

@@ -19,6 +19,7 @@ from byoc_lab.lab.view.picture import picture_of
 from byoc_lab.lab.view.region_picture import region_picture
 from byoc_lab.lab.view.svg import svg_of
 from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule
 
 if TYPE_CHECKING:
@@ -128,4 +129,4 @@ def graph(obj: IRModule | Expr | Mapping[str, Any]) -> GraphView:
 
     Display it, `print` it, or take it as a `graphviz.Digraph`: `graph(mod).digraph()`.
     """
-    return GraphView(obj)
+    return GraphView(adopted(obj))

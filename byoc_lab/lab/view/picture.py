@@ -28,6 +28,7 @@ from byoc_lab.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from byoc_lab.relay.ir.foreign import CODE, INPUTS, OPERATORS, ForeignModule, ForeignOp
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.ir.visit import post_order
@@ -40,7 +41,10 @@ def picture_of(obj: IRModule | Expr) -> Picture:
     artist = _Artist(obj if isinstance(obj, IRModule) else None)
     if isinstance(obj, IRModule):
         # A function that others call is drawn where it is called, the rest in its own frame.
-        for gv in sorted(obj, key=lambda gv: (gv.name_hint != "main", "Compiler" in obj[gv].attrs)):
+        drawn = (gv for gv in obj if CODE not in obj[gv].attrs)
+        for gv in sorted(
+            drawn, key=lambda gv: (gv.name_hint != "main", "Compiler" in obj[gv].attrs)
+        ):
             if obj[gv] not in artist.drawn:
                 artist.draw_function(obj[gv], "" if gv.name_hint == "main" else gv.name_hint)
     elif isinstance(obj, Function):
@@ -99,6 +103,7 @@ class _Artist:
         self.frames: list[PictureFrame] = []
         self.arrows: list[Arrow] = []
         self.drawn: set[Expr] = set()
+        self.weights: set[Expr] = set()  # parameters that a function says are weights
         self.begins = 0
 
     # ---- walking ------------------------------------------------------------------------------
@@ -109,6 +114,7 @@ class _Artist:
         scope = _Scope(func.body, self.function_frame(func, name, None) if name else None)
         for p in func.params:
             self.input(scope, p)
+        self.weights.update(func.params[func.attrs.get(INPUTS, len(func.params)) :])
         self.draw_body(scope)
 
     def draw_body(self, root: _Scope) -> None:
@@ -133,7 +139,7 @@ class _Artist:
         for node in nodes:
             if isinstance(node, Call):
                 home, callee = self.callee(scope, node.op)
-                if callee is None or callee in self.drawn:
+                if callee is None or (callee in self.drawn and not self.again(scope, callee)):
                     self.call(scope, node)
                 else:
                     inner = self.inline(scope, node, home, callee)
@@ -152,6 +158,15 @@ class _Artist:
                 self.connect(scope, self.box(scope, "if", "if", node), node.parts(), ("cond",))
             elif not isinstance(node, (Op, GlobalVar, Function)):
                 self.fold(scope, node)
+
+    def again(self, scope: _Scope, callee: Function) -> bool:
+        """Whether to draw a function at a further call: in Relax equal regions are one function,
+        and so are equal groups of fused operators."""
+        frame = scope.frame
+        while frame is not None and frame.expr is not callee:
+            frame = frame.parent
+        is_group = any(key in callee.attrs for key in ("Composite", "Compiler", "Primitive"))
+        return isinstance(self.mod, ForeignModule) and is_group and frame is None
 
     def callee(self, scope: _Scope, op: Expr) -> tuple[_Scope | None, Function | None]:
         """The function that a call calls, with the scope of its free variables."""
@@ -183,7 +198,10 @@ class _Artist:
         else:
             self.join(scope, node, node.args)
             is_op = isinstance(node.op, Op)
-            box = self.box(scope, "op" if is_op else "call", _callee_name(node.op), node)
+            box = self.box(scope, "op" if is_op else "call", _callee_name(node), node)
+            if isinstance(node.op, ForeignOp) and OPERATORS in node.attrs:
+                box.operators = node.attrs[OPERATORS]
+                box.detail = f"{box.operators} operators, {box.detail}"
         definition = getattr(node.op, "definition", None)
         self.connect(scope, box, node.args, getattr(definition, "inputs", ()))
 
@@ -191,6 +209,7 @@ class _Artist:
         inside = box.frame.resolve() if box.frame and box.kind not in ("begin", "end") else None
         for n, arg in enumerate(args):
             role = roles[n].rstrip("*") if n < len(roles) else ""
+            role = "weight" if scope.look_up(arg)[1] in self.weights else role
             crosses = bool(inside and inside.kind == "region" and scope.region(arg) is None)
             for source in scope.boxes(arg):
                 self.arrows.append(Arrow(source, box, role, crosses))
@@ -277,7 +296,10 @@ class _Artist:
         return Picture(boxes, frames, arrows, len(regions))
 
 
-def _callee_name(op: Expr) -> str:
+def _callee_name(node: Call) -> str:
+    op = node.op
+    if isinstance(op, ForeignOp) and node.args and isinstance(node.args[0], GlobalVar):
+        return f"@{node.args[0].name_hint}"  # code that an operator calls
     if isinstance(op, Op):
         return op.name
     if isinstance(op, GlobalVar):

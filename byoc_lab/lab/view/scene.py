@@ -30,6 +30,7 @@ from byoc_lab.lab.view.groups import Group, boxes_of, contents, grouped, window_
 from byoc_lab.relay.ir.expr import Expr
 
 WIDTH = 30  # characters of a line in a box
+LABEL = 48  # characters of the name of an open group
 MAX_TEXT_LINES = 3  # of what a folded group contains
 COLOURS = {"dnnl": 0, "ccompiler": 1}  # other back ends share the remaining colours
 OTHER_COLOURS = 4
@@ -97,7 +98,7 @@ def _group(group: Group, last: str, home: int, id_of: Callable[[Expr], str | Non
         "id": f"{group.kind}:{last}",
         "kind": group.kind,
         "lines": _text_of(group),
-        "label": group.label,
+        "label": _cut(group.label, LABEL),
         "compiler": compiler,
         "colour": colour_of(compiler),
         "group": home,
@@ -119,10 +120,10 @@ def _text_of(group: Group) -> list[str]:
     return [*lines, _cut(last)] if last else lines
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, width: int = WIDTH) -> str:
     """A text shortened in the middle, the least informative part of a name."""
     text = _TURNING.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text)
-    if len(text) <= WIDTH:
+    if len(text) <= width:
         return text
-    head = WIDTH // 2
-    return f"{text[:head]}…{text[head + 1 - WIDTH :]}"
+    head = width // 2
+    return f"{text[:head]}…{text[head + 1 - width :]}"

@@ -14,6 +14,7 @@ from byoc_lab.passes.framework.context import PassContext as PassContext  # for 
 from byoc_lab.passes.framework.hook import rewriting, stage_observer
 from byoc_lab.passes.framework.instrument import PassInfo
 from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.foreign import refuse_foreign
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -56,6 +57,7 @@ class Pass:
                 f"{self.name} expects an IRModule, found {type(mod).__name__}; "
                 f"IRModule.from_expr(...) makes one of an expression"
             )
+        refuse_foreign(mod, self.name)
         observer = stage_observer()
         if observer is None:
             return self._run_if_allowed(mod)[0]

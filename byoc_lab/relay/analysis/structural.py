@@ -33,6 +33,7 @@ from byoc_lab.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from byoc_lab.relay.ir.foreign import ForeignOp
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import (
     GlobalTypeVar,
@@ -334,6 +335,7 @@ _OWN: dict[type, Any] = {
     Var: _Comparison._var,
     GlobalVar: _Comparison._global,
     Op: _Comparison._op,
+    ForeignOp: _Comparison._op,
     Constant: _Comparison._constant,
     Call: _Comparison._call,
     TupleGetItem: _Comparison._projection,

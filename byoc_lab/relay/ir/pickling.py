@@ -14,6 +14,7 @@ from typing import Any
 
 from byoc_lab.relay.ir.adt import Clause, Pattern
 from byoc_lab.relay.ir.expr import Expr, Function, Op
+from byoc_lab.relay.ir.foreign import ForeignModule, ForeignOp, foreign_op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.node import all_slots, set_field
 from byoc_lab.relay.ir.types import Type
@@ -51,6 +52,8 @@ class _Pickler(pickle.Pickler):
     """Writes a node as its class and fields."""
 
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, ForeignOp):
+            return foreign_op, (obj.full_name,)
         if isinstance(obj, Op):
             return Op.get, (obj.name,)
         if isinstance(obj, (Expr, Clause, Pattern)):
@@ -60,6 +63,8 @@ class _Pickler(pickle.Pickler):
         if isinstance(obj, Type):  # made by its class, since a hash may be that of an object
             kind: Any = type(obj)
             return _type, (kind, {name: getattr(obj, name) for name in kind.__slots__})
+        if isinstance(obj, ForeignModule):
+            return _module, (ForeignModule, vars(obj.plain()))
         if isinstance(obj, IRModule):
             return _module, (type(obj), vars(obj))
         if isinstance(obj, Exception):  # its class may take other arguments than it keeps

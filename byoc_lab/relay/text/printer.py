@@ -11,6 +11,7 @@ from typing import Any
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.ir.adt import TypeData
 from byoc_lab.relay.ir.expr import Expr, TupleWrapper
+from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.text.json.metadata import write_metadata
@@ -103,6 +104,8 @@ def _print(
         raise UnknownNameError(f"no text style is named {style!r}; there are {', '.join(STYLES)}")
     if isinstance(obj, UnparsedModule):
         return [Line(text) for text in obj.text.split("\n")], False
+    if isinstance(obj, ForeignModule):
+        return list(obj.lines), False
     chosen = STYLES[style]
     is_to_be_read = show_meta_data and annotate is None
     exact = style == "0.0.5" and (is_to_be_read if exact is None else exact)

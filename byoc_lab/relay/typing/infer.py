@@ -40,6 +40,7 @@ from byoc_lab.relay.ir.expr import (
     Var,
     describe,
 )
+from byoc_lab.relay.ir.foreign import refuse_foreign
 from byoc_lab.relay.ir.module import IRModule, check_closed
 from byoc_lab.relay.ir.types import (
     FuncType,
@@ -69,6 +70,7 @@ def infer_module(mod: IRModule, *, declare_globals: bool = False) -> IRModule:
     UnknownNameError for a global that the module does not have; with `declare_globals` such a
     global gets the type that its uses imply, which is kept in `declared`.
     """
+    refuse_foreign(mod, "type inference")
     with diagnosed(mod):
         return _infer_module(mod, declare_globals)
 

@@ -6,7 +6,7 @@ before it; AnnotateTarget is a sequence of two; MergeComposite runs InferType on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import pairwise
@@ -46,12 +46,16 @@ class RecordedPass:
     inner: list[RecordedPass] = field(default_factory=list)
 
 
-def shown_passes(passes: Sequence[RecordedPass]) -> Iterator[tuple[RecordedPass, str]]:
-    """The passes that are stages, each with the name of its sequence, if that has one."""
+def shown_passes(
+    passes: Sequence[RecordedPass], sequences: Collection[str] = ()
+) -> Iterator[tuple[RecordedPass, str]]:
+    """The passes that are stages, each with the name of its sequence, if that has one.
+
+    sequences: names of passes that are known to be sequences; others show it by what they ran."""
     left = [(ran, "") for ran in reversed(passes)]
     while left:
         ran, group = left.pop()
-        if not _is_sequence(ran):
+        if not _is_sequence(ran, sequences):
             yield ran, group
         elif (name := _as_one(ran)) is not None:
             yield replace(ran, name=name), group
@@ -64,11 +68,12 @@ def shown_passes(passes: Sequence[RecordedPass]) -> Iterator[tuple[RecordedPass,
             left += reversed(members)
 
 
-def _is_sequence(ran: RecordedPass) -> bool:
+def _is_sequence(ran: RecordedPass, sequences: Collection[str]) -> bool:
     """Whether a pass only ran others. A pass that byoc_lab has too is shown as one in any case."""
-    if ran.name == UNNAMED and ran.inner:
+    if (ran.name == UNNAMED or ran.name in sequences) and ran.inner:
         return True
-    if ran.name in _known() or len(ran.inner) < 2:
+    runs_one = len(ran.inner) == 1 and ran.inner[0].name == UNNAMED
+    if ran.name in _known() or (len(ran.inner) < 2 and not runs_one):
         return False
     linked = all(a.after == b.before for a, b in pairwise(ran.inner))
     return linked and ran.before == ran.inner[0].before and ran.after == ran.inner[-1].after

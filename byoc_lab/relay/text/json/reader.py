@@ -18,6 +18,7 @@ from byoc_lab.relay.ir.attrs import ATTRS_TYPES, Attrs, DictAttrs, attrs_type
 from byoc_lab.relay.ir.dataflow import VarId
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.dims import symbol
+from byoc_lab.relay.ir.foreign import named_op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
@@ -158,7 +159,7 @@ class _NodeReader(GraphReader):
         if key in ("SourceName", "EnvFunc"):
             return SourceName(name) if key == "SourceName" else str(name)
         if _kind(key) == "Op" and not str(name).startswith("tir."):
-            return expr.Op.get(str(name))
+            return named_op(str(name))
         if _kind(key) == "Any":
             return AnyDim()  # a length that is known only when the program runs
         if key in ("Variable", "SizeVar"):  # 0.6

@@ -13,6 +13,7 @@ from byoc_lab.relay.ir import adt, expr, types
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.dataflow import VarId
 from byoc_lab.relay.ir.dims import Any as AnyDim
+from byoc_lab.relay.ir.foreign import ForeignOp
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.span import SequentialSpan, Span
@@ -94,7 +95,8 @@ class _NodeWriter(NodeGraphWriter):
 
     def node(self, node: Any) -> int:
         if isinstance(node, expr.Op):
-            return self.reserve({"type_key": "Op", "repr_str": node.name})
+            name = node.full_name if isinstance(node, ForeignOp) else node.name
+            return self.reserve({"type_key": "Op", "repr_str": name})
         if isinstance(node, Attrs):
             return self.dict_attrs(node) if node.schema is None else self.attrs(node)
         if type(node) not in _KINDS:

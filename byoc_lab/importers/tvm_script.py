@@ -1,0 +1,62 @@
+"""The importer of TVMScript: a file with the class of a module of Relax, as `mod.script()` prints.
+
+What comes out is no module of Relay, but one of Relax as the laboratory sees it
+(`relay.ir.foreign`): it is traced, compared, examined and explained, and built by
+`byoc_lab.relax.build`.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from byoc_lab.errors import ImporterError
+from byoc_lab.importers.registry import Params, register
+from byoc_lab.relay.ir.foreign import adopted
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.run.tvm_runtime import import_tvm
+
+DECORATOR = "ir_module"
+
+
+def load_tvm_script(path: Path) -> tuple[IRModule, Params]:
+    """The module of the first class with the decorator `I.ir_module` in a file of Python.
+
+    TVM's parser reads the class; nothing else of the file runs. Raises ImporterError for a file
+    without such a class, and for one that TVM cannot read.
+    """
+    text = path.read_text(encoding="utf-8")
+    try:
+        source = _class(text)
+    except (SyntaxError, ValueError) as error:
+        raise ImporterError(f"{path} is no file of Python: {error}") from error
+    if source is None:
+        raise ImporterError(
+            f"{path} has no class with the decorator @I.ir_module; TVMScript of a module is what "
+            f"mod.script(show_meta=True) of a tvm.ir.IRModule gives"
+        )
+    try:
+        mod = import_tvm().script.from_source(source)
+    except Exception as error:  # TVM's parser raises errors of many kinds
+        raise ImporterError(f"{path}: TVM cannot read the TVMScript: {error}") from error
+    return adopted(mod), {}
+
+
+def _class(text: str) -> str | None:
+    """The text of the class, on its lines."""
+    for node in ast.parse(text).body:
+        decorators = getattr(node, "decorator_list", ())
+        if isinstance(node, ast.ClassDef) and any(_name(d) == DECORATOR for d in decorators):
+            first = min(d.lineno for d in decorators)
+            lines = text.split("\n")[first - 1 : node.end_lineno]
+            return "\n" * (first - 1) + "\n".join(lines) + "\n"
+    return None
+
+
+def _name(decorator: ast.expr) -> str:
+    """The last part of a decorator's name."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+
+
+register(".py", load_tvm_script, "TVMScript")

@@ -1,0 +1,59 @@
+"""`lint` of modules of other languages, whose rules look at them when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from byoc_lab.errors import ArgumentError, UnknownNameError, nearest
+from byoc_lab.lab.linting.findings import Findings
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.foreign import ForeignModule
+
+RULES = {
+    "BYR001": "composite-on-host",
+    "BYR002": "missing-relax-codegen",
+    "BYR003": "unmatched-pattern",
+    "BYR004": "unbound-constant",
+}
+"""Codes and names of the rules for Relax, which `byoc_lab/relax/tracing/findings.py` checks."""
+PAGE = "docs/relax.md"  # which describes them
+
+
+def lint_foreign(
+    mod: ForeignModule,
+    pipeline: Any,
+    backend: Any,
+    rules: Sequence[str] | None,
+    ignore: Iterable[Any],
+) -> Findings:
+    """The findings of a module of another language. rules, ignore: as for `lint`, without lines.
+
+    Raises ArgumentError for a pipeline or a back end, UnknownNameError for an unknown rule.
+    """
+    if pipeline is not None or backend is not None:
+        raise ArgumentError(
+            f"lint asks a module of {mod.language} alone, found pipeline {pipeline!r:.40} and back "
+            f"end {backend!r:.40}; trace(mod, pipeline).findings knows of the passes"
+        )
+    wanted = RULES.keys() if rules is None else set(_codes(rules))
+    left_out = set(_codes(ignore))
+    chosen = [f for f in mod.findings if f.code in wanted]
+    kept = [f for f in chosen if not left_out & {f.code, f.node}]
+    return Findings(kept, mod, len(chosen) - len(kept))
+
+
+def _codes(named: Iterable[Any]) -> list[Any]:
+    """The codes of rules by codes or names; nodes as they are."""
+    by_name = {name: code for code, name in RULES.items()}
+    found = []
+    for name in [named] if isinstance(named, (str, Expr)) else named:
+        code = name if isinstance(name, Expr) or name in RULES else by_name.get(name)
+        if code is None:
+            known = ", ".join(f"{code} ({name})" for code, name in RULES.items())
+            raise UnknownNameError(
+                f"no rule for this module is called {name!r:.80}; "
+                f"{nearest(str(name), [*RULES, *by_name])} The rules are {known}"
+            )
+        found.append(code)
+    return found

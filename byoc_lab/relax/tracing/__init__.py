@@ -1,0 +1,9 @@
+"""Modules of Relax in the laboratory: traces of TVM's passes, differences, findings, drawings.
+
+`byoc_lab.trace`, `diff` and `lint` take a `tvm.ir.IRModule` and come here for it.
+"""
+
+from byoc_lab.relax.tracing.module import RelaxModule, read
+from byoc_lab.relax.tracing.recorder import RelaxTrace
+
+__all__ = ["RelaxModule", "RelaxTrace", "read"]

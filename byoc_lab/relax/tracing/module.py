@@ -1,0 +1,105 @@
+"""`RelaxModule`: a module of Relax as the laboratory sees it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from byoc_lab.errors import ArgumentError
+from byoc_lab.lab.linting import Finding
+from byoc_lab.relax.partition import TARGET
+from byoc_lab.relax.pattern_report import explain_patterns
+from byoc_lab.relax.tracing.findings import findings_of
+from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, plain
+from byoc_lab.relax.tracing.recorder import trace
+from byoc_lab.relax.tracing.script import Script
+from byoc_lab.relay.ir.foreign import ForeignModule
+from byoc_lab.relay.ir.module import Map
+from byoc_lab.run.tvm_runtime import import_tvm
+
+_FIELDS = ("type_definitions", "declared", "notes", "source_map")
+
+
+class RelaxModule(ForeignModule):
+    """A module of Relax; its nodes, text and findings are made when they are first asked for.
+
+    source: the `tvm.ir.IRModule`. to_come: the names of the passes that are still to run on it.
+    known: findings that come from what a trace knows of it.
+    """
+
+    language = LANGUAGE
+
+    def __init__(self, source: Any, script: Script):
+        self.source = source
+        self.to_come: frozenset[str] = frozenset()
+        self.known: list[Finding] = []
+        self._script = script
+        script.mirror.see(source)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "lines":
+            self.lines = self._script.lines(self.source)
+            return self.lines
+        if name == "findings":
+            self.findings = [*self.known, *findings_of(self)]
+            return self.findings
+        if name in ("functions", "attrs", "_by_name", *_FIELDS):
+            self._mirror()
+            return getattr(self, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def _mirror(self) -> None:
+        functions = {
+            self._script.mirror.global_var(gv): self._script.mirrored(gv, function).function
+            for gv, function in self.source.functions.items()
+        }
+        kept = {k: plain(v) for k, v in dict(self.source.attrs or {}).items()}
+        super(ForeignModule, self).__init__(functions, attrs=kept)
+        self.functions = Map(functions)
+
+    def trace(self, pipeline: Any, **options: Any) -> Any:
+        return trace(self.source, pipeline, RelaxModule, **options)
+
+    def explain(self, target: Any, call: Any, pipeline: Any) -> Any:
+        from byoc_lab.relax.explaining import RelaxExplanations, explain  # which import much
+
+        _check_target("explain", target, pipeline)
+        found = explain(self.source)
+        if call is None:
+            return found
+        return RelaxExplanations([e for e in found if call in (e.name, f"%{e.variable}")])
+
+    def validate(self, after: Any, inputs: Any, **options: Any) -> Any:
+        from byoc_lab.relax.validation import validate
+
+        return validate(self.source, after, inputs, **options)
+
+    def coverage(self, backend: Any, pipeline: Any) -> Any:
+        from byoc_lab.relax.covering import coverage
+
+        _check_target("coverage", backend, pipeline)
+        return coverage(self.source)
+
+    def explain_patterns(self, table: Any) -> Any:
+        return explain_patterns(table, self.source)
+
+    def __repr__(self) -> str:
+        return f"<RelaxModule of {len(self)} functions>"
+
+
+def _check_target(who: str, target: Any, pipeline: Any) -> None:
+    if target != TARGET or pipeline is not None:
+        raise ArgumentError(
+            f"{who} of a module of Relax asks about {TARGET!r} and its own passes, found "
+            f"target {target!r:.40} and pipeline {pipeline!r:.40}; explain_patterns(table, mod) "
+            f"asks about any table for FuseOpsByPattern"
+        )
+
+
+def read(obj: Any) -> Any:
+    """A module or function of Relax for the laboratory; any other object as it is."""
+    tvm = import_tvm()
+    if isinstance(obj, tvm.relax.Function):
+        obj = tvm.IRModule.from_expr(obj)
+    if not isinstance(obj, tvm.ir.IRModule):
+        return obj
+    return RelaxModule(obj, Script(Mirror()))

@@ -1,0 +1,272 @@
+"""`trace` of Relax: runs passes of TVM, and records each by TVM's own instrument."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from byoc_lab.errors import PassError, UnknownNameError, nearest
+from byoc_lab.lab.linting import Finding
+from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
+from byoc_lab.lab.tracing.stages import Stage, Trace
+from byoc_lab.relax.partition import partitioning_passes, preparing_passes
+from byoc_lab.relax.tracing.findings import pattern_findings
+from byoc_lab.relax.tracing.mirror import Mirror, attributes
+from byoc_lab.relax.tracing.script import Script
+from byoc_lab.relay.ir.foreign import ForeignModule
+from byoc_lab.run.tvm_runtime import import_tvm
+
+if TYPE_CHECKING:
+    from byoc_lab.relax.tracing.module import RelaxModule
+
+DNNL = "dnnl"
+FUSES = "FuseOpsByPattern"
+
+
+class RelaxTrace(Trace):
+    """A trace of passes of TVM on a module of Relax. `result` is TVM's module.
+
+    unmatched: findings of the pattern table that the trace was given.
+    """
+
+    unmatched: Sequence[Finding] = ()
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What never matched, then the findings in the last module."""
+        last = super().findings
+        return [*(f for f in self.unmatched if f not in last), *last]
+
+    @property
+    def result(self) -> Any:
+        """The result of the pipeline, a `tvm.ir.IRModule`. Raises the error of a pass that
+        failed."""
+        final = super().result
+        return final.source if isinstance(final, ForeignModule) else final
+
+
+def trace(
+    mod: Any,
+    pipeline: Any,
+    read: Callable[[Any, Script], RelaxModule],
+    era: str | None = None,
+    *,
+    opt_level: int | None = None,
+    title: str = "",
+    progress: Callable[[str], object] | None = None,
+    patterns: Sequence[Any] = (),
+) -> RelaxTrace:
+    """Run passes of TVM on a module of Relax, and record each as a stage; see `byoc_lab.trace`.
+
+    pipeline: "dnnl" (the passes of `partition_for_dnnl`), the name of a pass of relax.transform or
+        of a pipeline of relax.get_pipeline, a pass or Sequential, or a list of passes, names and
+        functions from module to module. Each pass that a sequence runs is a stage; what another
+        pass runs itself is inside its stage.
+    patterns: the table that FuseOpsByPattern has, which does not tell it: entries that never match
+        are findings.
+    read: makes the RelaxModules. opt_level: of the PassContext; without it that of the current one.
+    title, progress: as for `byoc_lab.trace`. era: None, as passes of TVM have none.
+
+    Raises PassError for what is no pipeline, UnknownNameError for a name that does not exist.
+    """
+    tvm = import_tvm()
+    if era is not None:
+        raise PassError(f"passes of Relax are those of the TVM in use, found era={era!r:.40}")
+    whole = as_pass(tvm, pipeline)
+    if isinstance(whole, tvm.transform.Sequential) and not len(whole.passes):
+        raise PassError("the pipeline has no passes; give at least one")
+    recorder = _Recorder(read, progress, set(_sequences(tvm, whole)))
+    instrument = _instrument(tvm, recorder)
+    current = tvm.transform.PassContext.current()
+    instruments = [*(current.instruments or ()), instrument]
+    error: Exception | None = None
+    context = tvm.transform.PassContext(
+        opt_level=current.opt_level if opt_level is None else opt_level,
+        required_pass=list(current.required_pass),
+        disabled_pass=list(current.disabled_pass),
+        instruments=instruments,
+        config=dict(current.config.items()),
+    )
+    try:
+        with context:
+            whole(mod)
+    except Exception as raised:  # kept in the trace, which shows it at its stage
+        error = raised
+    known = recorder.unmatched(patterns) if patterns else []
+    stages = recorder.finish(error)
+    if not stages:  # it failed before the first pass, or a context left all of them out
+        raise error or PassError("no pass ran: the PassContext leaves out all of them")
+    name = title or (pipeline if isinstance(pipeline, str) else "pipeline")
+    made = RelaxTrace(stages, name, error, versions={"tvm": str(tvm.__version__)})
+    made.unmatched = known
+    return made
+
+
+def as_pass(tvm: Any, pipeline: Any) -> Any:
+    """A pipeline as one pass of TVM."""
+    if isinstance(pipeline, str):
+        return _named(tvm, pipeline)
+    if isinstance(pipeline, tvm.transform.Pass):
+        return pipeline
+    if not isinstance(pipeline, Sequence):
+        raise PassError(
+            f"a pipeline of Relax is a pass of TVM, a name, or a list of these and of functions "
+            f"from module to module, found {type(pipeline).__name__} {pipeline!r:.80}"
+        )
+    return tvm.transform.Sequential([_member(tvm, p) for p in pipeline])
+
+
+def _member(tvm: Any, p: Any) -> Any:
+    if isinstance(p, str | tvm.transform.Pass):
+        return as_pass(tvm, p)
+    if isinstance(p, type) or not callable(p):
+        raise PassError(
+            f"a pipeline of Relax consists of passes of TVM, their names and functions, found "
+            f"{p!r:.80}"
+        )
+    name = str(getattr(p, "__name__", type(p).__name__))
+    return tvm.transform.module_pass(lambda mod, ctx: p(mod), opt_level=0, name=name)
+
+
+def _named(tvm: Any, name: str) -> Any:
+    """The pipeline or pass of a name."""
+    relax = tvm.relax
+    if name == DNNL:
+        return tvm.transform.Sequential([*preparing_passes(), *partitioning_passes()], name=name)
+    made = getattr(relax.transform, name, None) if name[:1].isupper() else None
+    if made is not None:
+        try:
+            found = made()
+        except TypeError as error:
+            raise PassError(
+                f"pass {name} needs arguments ({error}); give relax.transform.{name}(...)"
+            ) from error
+        if isinstance(found, tvm.transform.Pass):
+            return found
+    try:
+        return relax.get_pipeline(name)
+    except ValueError:
+        passes = [n for n in dir(relax.transform) if n[:1].isupper()]
+        raise UnknownNameError(
+            f"no pass or pipeline of Relax is named {name!r}; {nearest(name, [DNNL, *passes])}"
+        ) from None
+
+
+def _sequences(tvm: Any, whole: Any) -> Iterator[str]:
+    """The names of the sequences in a pipeline."""
+    if isinstance(whole, tvm.transform.Sequential):
+        yield str(whole.info.name)
+        for member in whole.passes:
+            yield from _sequences(tvm, member)
+
+
+def _instrument(tvm: Any, recorder: _Recorder) -> Any:
+    """An instrument of TVM that tells a recorder of each pass."""
+
+    class ByocLabRecorder:
+        def run_before_pass(self, mod: Any, info: Any) -> None:
+            recorder.begin(mod, info)
+
+        def run_after_pass(self, mod: Any, info: Any) -> None:
+            recorder.end(mod)
+
+    return tvm.ir.instrument.pass_instrument(ByocLabRecorder)()
+
+
+class _Recorder:
+    """Records the passes that TVM begins and ends, and the modules that they are given."""
+
+    def __init__(
+        self,
+        read: Callable[[Any, Script], RelaxModule],
+        progress: Callable[[str], object] | None,
+        sequences: set[str],
+    ):
+        self._read, self._progress = read, progress
+        self._sequences = sequences
+        self._script = Script(Mirror())
+        self._states: list[RelaxModule] = []
+        self._top: list[RecordedPass] = []
+        self._open: list[RecordedPass] = []
+        self._spent = 0.0  # seconds that recording took
+
+    def begin(self, mod: Any, info: Any) -> None:
+        started = time.perf_counter()
+        if self._progress is not None and not self._open:
+            self._progress(str(info.name))
+        names = tuple(map(str, info.required or ()))
+        begun = RecordedPass(str(info.name), self._state(mod), 0.0, names)
+        (self._open[-1].inner if self._open else self._top).append(begun)
+        self._open.append(begun)
+        self._spent += time.perf_counter() - started
+        begun.begun = time.perf_counter() - self._spent
+
+    def end(self, mod: Any) -> None:
+        started = time.perf_counter()
+        ended = self._open.pop()
+        ended.seconds = started - self._spent - ended.begun
+        ended.after = self._state(mod)
+        self._spent += time.perf_counter() - started
+
+    def _state(self, mod: Any) -> int:
+        """The number of a module among those that differ. A copy is kept: passes of users may
+        change the one they are given."""
+        last = self._states[-1].source if self._states else None
+        if last is None or not _same_functions(last, mod):
+            self._states.append(self._read(mod.clone(), self._script))
+        return len(self._states) - 1
+
+    def unmatched(self, table: Sequence[Any]) -> list[Finding]:
+        """The findings of a pattern table; known of what the last FuseOpsByPattern left."""
+        fusing = [p for p in _flat(self._top) if p.name == FUSES and p.after is not None]
+        if not fusing:
+            return []
+        functions = (f for state in self._states for f in state.source.functions.values())
+        made = {str(a["Composite"]) for f in functions if "Composite" in (a := attributes(f))}
+        found = pattern_findings(table, self._states[fusing[0].before].source, made)
+        assert fusing[-1].after is not None
+        self._states[fusing[-1].after].known = found
+        return found
+
+    def finish(self, error: Exception | None) -> list[Stage]:
+        """The stages."""
+        for begun in self._open:
+            begun.error = error
+        to_come: set[str] = set()
+        passes = sorted(_flat(self._top), key=lambda p: p.before)
+        for number in reversed(range(len(self._states))):
+            while passes and passes[-1].before >= number:
+                to_come.add(passes.pop().name)
+            self._states[number].to_come = frozenset(to_come)
+        return list(self._stages(self._top))
+
+    def _stages(self, passes: Sequence[RecordedPass]) -> tuple[Stage, ...]:
+        return tuple(
+            Stage(
+                index,
+                ran.name,
+                self._states[ran.before],
+                None if ran.after is None else self._states[ran.after],
+                ran.seconds,
+                error=ran.error,
+                group=group,
+                nested=self._stages(ran.inner),
+            )
+            for index, (ran, group) in enumerate(shown_passes(passes, self._sequences))
+        )
+
+
+def _flat(passes: Sequence[RecordedPass]) -> Iterator[RecordedPass]:
+    """The passes and those inside them."""
+    for ran in passes:
+        yield ran
+        yield from _flat(ran.inner)
+
+
+def _same_functions(a: Any, b: Any) -> bool:
+    """Whether two modules have the same function objects under the same names."""
+    mine, theirs = ({str(gv.name_hint): f for gv, f in m.functions.items()} for m in (a, b))
+    if mine.keys() != theirs.keys() or str(a.attrs) != str(b.attrs):
+        return False
+    return all(f.same_as(theirs[name]) for name, f in mine.items())

@@ -1,0 +1,160 @@
+"""`ForeignModule`: a module of another language, such as Relax, that is drawn and compared here.
+
+Its functions are mirrored as nodes of Relay: calls of its own operators, known by name alone, with
+their operands, attributes and types. What draws and compares modules sees them as it sees any;
+what runs, types or rewrites Relay does not take them. Its text is that of its own language.
+
+Whoever reads a language says so with `provide`, and is imported when such a module comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, NoReturn
+
+from byoc_lab.errors import ForeignModuleError
+from byoc_lab.relay.ir.attrs import Attrs
+from byoc_lab.relay.ir.expr import Expr, Function, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.node import set_field
+
+LANGUAGES = ("relax.",)
+CODE = "Code"
+"""The attribute of a function that is code of a language below operators, such as TIR; its value
+stands for what it computes, and its body is empty. It is drawn as one box where it is called."""
+OPERATORS = "operators"
+"""The attribute of a call of compiled code: how many operators of the network that computes."""
+INPUTS = "num_input"
+"""The attribute of a function that tells its inputs from its weights: how many come first."""
+
+
+class ForeignOp(Op):
+    """An operator of another language, one object per name. It is in no registry of Relay, and has
+    the operand names of Relay's operator of the same name. Made by `foreign_op`."""
+
+    __slots__ = ("language",)
+    language: str
+
+    def __init__(self, language: str, name: str):
+        Expr.__init__(self)
+        set_field(self, "name", name)
+        set_field(self, "language", language)
+        set_field(self, "definition", _Operands(_operand_names(name)))
+        set_field(self, "_attributes", {})
+
+    @property
+    def full_name(self) -> str:
+        """With the language: "relax.nn.conv2d"."""
+        return f"{self.language}.{self.name}"
+
+
+class _Operands:
+    """What is known of a foreign operator: the names of its operands, if any."""
+
+    def __init__(self, inputs: tuple[str, ...]):
+        self.inputs = inputs
+
+
+def _operand_names(name: str) -> tuple[str, ...]:
+    known = Op._registry.get(name)
+    return tuple(known.definition.inputs) if known is not None else ()
+
+
+@cache
+def foreign_op(full_name: str) -> ForeignOp:
+    """The operator of a name with its language, "relax.nn.conv2d"."""
+    language, _, name = full_name.partition(".")
+    return ForeignOp(language, name)
+
+
+def named_op(name: str) -> Op:
+    """The operator of a name: a foreign one if it begins with a language, else Relay's. Raises
+    UnknownNameError."""
+    return foreign_op(name) if name.startswith(LANGUAGES) else Op.get(name)
+
+
+class ForeignModule(IRModule):
+    """A module of another language.
+
+    language: "relax". source: the module that it was read from; None for one that was saved.
+    lines: of its text, each with the node that it defines. findings: what was found in it.
+    functions, attrs: mirrored, as in any module.
+    """
+
+    language: str
+    source: Any = None
+    lines: Sequence[Any]  # of `relay.text.printer_lines.Line`, which is above this
+    findings: Sequence[Any]  # of `lab.linting.Finding`
+
+    def __init__(
+        self,
+        language: str,
+        functions: Mapping[Any, Function],
+        attrs: Mapping[str, Any] | Attrs,
+        lines: Sequence[Any],
+        findings: Sequence[Any],
+    ):
+        super().__init__(functions, attrs=attrs)
+        self.language = language
+        self.lines = lines
+        self.findings = findings
+
+    def plain(self) -> ForeignModule:
+        """The same without the module that it was read from: what is pickled and saved."""
+        return ForeignModule(
+            self.language, self.functions, self.attrs, list(self.lines), list(self.findings)
+        )
+
+    # What functions of byoc_lab of these names ask of it, with their arguments.
+
+    def trace(self, pipeline: Any, **options: Any) -> Any:
+        self._refuse("trace")
+
+    def explain(self, target: Any, call: Any, pipeline: Any) -> Any:
+        self._refuse("explain")
+
+    def explain_patterns(self, table: Any) -> Any:
+        self._refuse("explain_patterns")
+
+    def validate(self, after: Any, inputs: Any, **options: Any) -> Any:
+        self._refuse("validate")
+
+    def coverage(self, backend: Any, pipeline: Any) -> Any:
+        self._refuse("coverage")
+
+    def _refuse(self, who: str) -> NoReturn:
+        raise ForeignModuleError(
+            f"{who} needs the module of {self.language} itself, and this one was saved, as text "
+            f"and nodes; make it again where TVM is"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(line.text for line in self.lines) + "\n"
+
+
+def refuse_foreign(mod: Any, who: str) -> None:
+    """Raise ForeignModuleError for a module of another language."""
+    if isinstance(mod, ForeignModule):
+        raise ForeignModuleError(
+            f"{who} takes modules of Relay, found one of {mod.language}; trace, lint, diff, "
+            f"explain, coverage and validate take it too, and byoc_lab.{mod.language}.build builds "
+            f"it"
+        )
+
+
+Reader = Callable[[Any], ForeignModule]
+_readers: dict[str, Callable[[], Reader]] = {}
+
+
+def provide(package: str, load: Callable[[], Reader]) -> None:
+    """Read objects of the classes of a package: `load()` returns the function that does so."""
+    _readers[package] = load
+
+
+def adopted(obj: Any) -> Any:
+    """A module of another language as a ForeignModule; everything else as it is."""
+    if isinstance(obj, IRModule | Expr):
+        return obj
+    package = type(obj).__module__.partition(".")[0]
+    return _readers[package]()(obj) if package in _readers else obj

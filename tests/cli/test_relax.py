@@ -1,0 +1,63 @@
+"""Commands on a module of Relax in a file of TVMScript."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tvm", reason="apache-tvm is not installed")
+
+from byoc_lab import cli
+from tests.importers.test_tvm_script import TEXT
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    path = tmp_path / "net.py"
+    path.write_text(TEXT)
+    return str(path)
+
+
+def test_trace(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    assert cli.main(["trace", model, "--html", str(page)]) == cli.OK
+    assert "MergeCompositeFunctions" in capsys.readouterr().out
+    assert page.read_text().startswith("<!doctype html>")
+    assert cli.main(["trace", model, "--pipeline", "LegalizeOps", "--format", "json"]) == cli.OK
+    (stage,) = json.loads(capsys.readouterr().out)["stages"]
+    assert stage["name"] == "LegalizeOps" and "function added" in stage["summary"]
+    assert cli.main(["trace", model, "--pipeline", "nope"]) == cli.USAGE
+
+
+def test_a_saved_trace(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from byoc_lab import importers, trace
+
+    saved = trace(importers.load(model)[0], "dnnl").save(tmp_path / "relax.trace")
+    assert cli.main(["trace", str(saved)]) == cli.OK
+    assert "MergeCompositeFunctions" in capsys.readouterr().out
+    assert cli.main(["lint", str(saved)]) == cli.OK
+    assert cli.main(["trace", str(saved), "--pipeline", "dnnl"]) == cli.USAGE
+    assert "make it again where TVM is" in capsys.readouterr().err
+
+
+def test_lint_diff_and_what_is_for_relay_alone(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["lint", model]) == cli.OK
+    assert cli.main(["diff", model, model]) == cli.OK
+    assert cli.main(["fix", model]) == cli.USAGE
+    assert "takes modules of Relay" in capsys.readouterr().err
+
+
+def test_explain(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", model]) == cli.OK
+    assert "1 of 1 operators offloaded" in capsys.readouterr().out
+
+
+def test_the_help_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("trace", "lint"):
+        with pytest.raises(SystemExit):
+            cli.main([command, "--help"])
+        assert "TVMScript of a Relax module" in " ".join(capsys.readouterr().out.split())

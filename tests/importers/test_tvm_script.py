@@ -1,0 +1,58 @@
+"""Files of TVMScript."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tvm", reason="apache-tvm is not installed")
+
+from byoc_lab import importers
+from byoc_lab.errors import ImporterError
+from byoc_lab.relay.ir.foreign import ForeignModule
+
+CLASS = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 3), dtype="float32")) -> R.Tensor((1, 3), dtype="float32"):
+        with R.dataflow():
+            gv: R.Tensor((1, 3), dtype="float32") = R.nn.relu(x)
+            R.output(gv)
+        return gv
+"""
+TEXT = f'''"""A network."""
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+raise SystemExit("nothing but the class is run")
+{CLASS}
+'''
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "net.py"
+
+
+def test_the_class_is_read_and_nothing_else_runs(path: Path) -> None:
+    path.write_text(TEXT)
+    mod, params = importers.load(path)
+    assert isinstance(mod, ForeignModule) and params == {}
+    assert mod["main"].body.op_name == "nn.relu"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\n", "no class with the decorator @I.ir_module"),
+        ("class Module:\n    pass\n", "no class with the decorator"),
+        ("def (", "is no file of Python"),
+        (TEXT.replace("R.nn.relu", "R.nn.nope"), "TVM cannot read the TVMScript.*nope"),
+    ],
+)
+def test_other_files_are_refused(path: Path, text: str, message: str) -> None:
+    path.write_text(text)
+    with pytest.raises(ImporterError, match=f"(?s)net.py.*{message}"):
+        importers.load(path)

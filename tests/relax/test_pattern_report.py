@@ -1,0 +1,78 @@
+"""`explain_patterns` of a table for FuseOpsByPattern."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+pytest.importorskip("tvm", reason="apache-tvm is not installed")
+
+from tvm.relax.dpl import is_const, is_op, wildcard
+from tvm.relax.transform import FusionPattern
+
+import byoc_lab
+from byoc_lab.errors import ArgumentError
+from byoc_lab.relax import pattern_report
+
+from .tracing.networks import SMALL, tensor, tvm
+
+CONV = is_op("relax.nn.conv2d")(wildcard(), wildcard())
+RELU = is_op("relax.nn.relu")(wildcard())
+BIAS = is_op("relax.add")(CONV, wildcard())
+
+
+def statuses(table: list[Any], mod: Any = SMALL) -> list[str]:
+    return [entry.status for entry in byoc_lab.explain_patterns(table, mod)]
+
+
+def test_the_status_of_each_entry() -> None:
+    table = [
+        ("a.bias", BIAS),
+        FusionPattern("a.relu", RELU),
+        ("a.conv", CONV),  # in a.bias
+        ("a.erf", is_op("relax.erf")(wildcard()), {}, lambda context: False),
+        ("a.conv_relu", is_op("relax.nn.relu")(CONV)),
+    ]
+    report = byoc_lab.explain_patterns(table, SMALL)
+    assert [e.status for e in report] == ["matches", "matches", "shadowed", "refused", "never"]
+    assert report["a.conv"].alone == 1 and report["a.conv"].shadowed_by == ("a.bias", "a.relu")
+    assert "check" in report["a.erf"].reason
+    assert "found a call of add" in report["a.conv_relu"].reason
+    assert "<td>a.conv_relu</td><td>never</td>" in report._repr_html_()
+
+
+def test_a_match_that_is_not_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pattern_report, "composites", lambda patterns, mod: Counter())
+    (entry,) = byoc_lab.explain_patterns([("a.relu", RELU)], SMALL)
+    assert entry.status == "never" and entry.reason.endswith("makes no composite of it")
+
+
+def test_a_call_outside_of_a_dataflow_block() -> None:
+    relax = tvm.relax
+    x = relax.Var("x", tensor((1, 8)))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        builder.emit_func_output(builder.emit(relax.op.nn.relu(x)))
+    (entry,) = byoc_lab.explain_patterns([("a.relu", RELU)], builder.get())
+    assert entry.status == "never" and "no dataflow block" in entry.reason
+
+
+def test_a_constant_that_is_not_bound() -> None:
+    wanted = [("a.const", is_op("relax.nn.conv2d")(wildcard(), is_const()))]
+    (entry,) = byoc_lab.explain_patterns(wanted, SMALL)
+    assert entry.unbound and entry.miss.variable == "a"
+    bound = tvm.relax.transform.BindParams("main", {"w": _weights()})(SMALL)
+    assert statuses(wanted, bound) == ["matches"]
+
+
+def _weights() -> Any:
+    import numpy as np
+
+    return np.ones((4, 3, 3, 3), "float32")
+
+
+def test_a_malformed_entry_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="an entry of a pattern table is"):
+        byoc_lab.explain_patterns([CONV], SMALL)

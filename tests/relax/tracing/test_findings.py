@@ -1,0 +1,84 @@
+"""Findings in modules of Relax: BYR001 to BYR004."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import byoc_lab
+from byoc_lab.errors import ArgumentError, UnknownNameError
+
+from .networks import SMALL, dnnl_passes, resnet, transform
+
+from tvm.relax.dpl import is_const, is_op, wildcard  # isort: skip
+
+CONV = is_op("relax.nn.conv2d")(wildcard(), wildcard())
+TABLE: list[tuple[Any, ...]] = [
+    ("mychip.conv_bias", is_op("relax.add")(CONV, wildcard())),
+    ("mychip.conv_relu", is_op("relax.nn.relu")(CONV)),
+    ("mychip.folded", is_op("relax.nn.conv2d")(wildcard(), is_const())),
+]
+
+
+def fuse(**options: Any) -> Any:
+    return transform.FuseOpsByPattern(TABLE, **options)
+
+
+def codes(found: Any) -> list[str]:
+    return [f.code for f in found]
+
+
+def test_a_composite_that_no_back_end_gets() -> None:
+    recorded = byoc_lab.trace(SMALL, [fuse()])
+    (found,) = recorded.findings
+    assert found.code == "BYR001" and found.name == "composite-on-host"
+    assert "composite mychip.conv_bias" in found.message
+    assert "relax.ext.mychip is not registered" in found.message
+    assert found.function == "fused_relax_nn_conv2d_relax_add"
+    assert found.node is recorded.final["fused_relax_nn_conv2d_relax_add"]
+    assert codes(byoc_lab.lint(recorded.result)) == ["BYR001"]
+
+
+def test_it_is_none_while_the_pass_that_takes_it_is_still_to_come() -> None:
+    recorded = byoc_lab.trace(SMALL, [fuse(), transform.MergeCompositeFunctions()])
+    assert codes(recorded["FuseOpsByPattern"].findings_after) == []
+
+
+def test_a_region_without_a_code_generator() -> None:
+    recorded = byoc_lab.trace(SMALL, [fuse(annotate_codegen=True), transform.RunCodegen()])
+    assert recorded.error is not None
+    (found,) = recorded["FuseOpsByPattern"].findings_after
+    assert found.code == "BYR002" and str(found.severity) == "error"
+    assert "relax.ext.mychip" in found.message and "RunCodegen fails" in found.message
+    assert codes(byoc_lab.trace(resnet(1), dnnl_passes()).findings) == []
+
+
+def test_patterns_that_never_match() -> None:
+    recorded = byoc_lab.trace(SMALL, [fuse(), transform.MergeCompositeFunctions()], patterns=TABLE)
+    relu, folded = recorded["FuseOpsByPattern"].findings_after
+    assert relu.code == "BYR003" and "pattern mychip.conv_relu" in relu.message
+    assert "operand .args[0] must be a call of nn.conv2d, found a call of add" in relu.message
+    assert folded.code == "BYR004" and folded.name == "unbound-constant"
+    assert "operand .args[1] must be a constant, and is the parameter %w" in folded.message
+    assert codes(recorded.findings) == ["BYR003", "BYR004", "BYR002"]
+    assert codes(recorded.unmatched) == ["BYR003", "BYR004"]
+    assert "BYR004 warning" in str(recorded)
+
+
+def test_a_table_of_which_every_entry_matches_gives_no_finding() -> None:
+    recorded = byoc_lab.trace(SMALL, [transform.FuseOpsByPattern(TABLE[:1])], patterns=TABLE[:1])
+    assert codes(recorded.unmatched) == []
+
+
+def test_rules_are_chosen_and_left_out() -> None:
+    mod = byoc_lab.trace(SMALL, [fuse()]).final
+    assert codes(byoc_lab.lint(mod, rules=["BYR002"])) == []
+    assert codes(byoc_lab.lint(mod, rules=["composite-on-host"])) == ["BYR001"]
+    left = byoc_lab.lint(mod, ignore=["BYR001"])
+    assert codes(left) == [] and left.suppressed == 1
+    assert codes(byoc_lab.lint(mod, ignore=mod["fused_relax_nn_conv2d_relax_add"])) == []
+    with pytest.raises(UnknownNameError, match="did you mean 'BYR001'"):
+        byoc_lab.lint(mod, rules=["BYR01"])
+    with pytest.raises(ArgumentError, match=r"trace\(mod, pipeline\)\.findings"):
+        byoc_lab.lint(mod, "dnnl")

@@ -1,0 +1,79 @@
+"""What the front door does with modules of Relax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.backends.dnnl import native
+from byoc_lab.errors import ArgumentError, ForeignModuleError, PassError
+from byoc_lab.lab.view import graph
+from byoc_lab.lab.view.board import board
+from byoc_lab.relax.tracing import RelaxModule, read
+
+from .networks import SMALL, chain, resnet, tvm
+
+needs_dnnl = pytest.mark.skipif(not native.available(), reason="the extension is not built")
+
+
+def test_a_function_is_read_as_a_module() -> None:
+    mod = read(SMALL["main"])
+    assert isinstance(mod, RelaxModule) and [gv.name_hint for gv in mod] == ["main"]
+
+
+def test_other_objects_of_tvm_are_refused_as_before() -> None:
+    with pytest.raises(PassError, match="expects an IRModule, found "):
+        byoc_lab.trace(tvm.relax.Var("x"), "dnnl")
+
+
+@needs_dnnl
+def test_explain_and_coverage_of_a_stage() -> None:
+    recorded = byoc_lab.trace(SMALL, "dnnl")
+    found = byoc_lab.explain(recorded.initial, "dnnl")
+    assert found.summary == "3 of 4 operators offloaded to dnnl, 1 on the host (1 no-pattern)"
+    (erf,) = byoc_lab.explain(SMALL, "dnnl", "erf")
+    assert erf.cause == "no-pattern"
+    assert "3 of 4 operators" in str(byoc_lab.coverage(SMALL, "dnnl"))
+    with pytest.raises(ArgumentError, match="explain_patterns"):
+        byoc_lab.explain(SMALL, "mychip")
+
+
+@needs_dnnl
+def test_cards_and_numbers_of_the_result() -> None:
+    recorded = byoc_lab.trace(SMALL, "dnnl")
+    report = byoc_lab.validate(recorded.initial, recorded.final)
+    assert report.ok
+    built = byoc_lab.relax.build(recorded.final)
+    assert [card.compiler for card in built.cards()] == ["dnnl"]
+
+
+def test_the_graph_of_a_module_of_tvm() -> None:
+    assert "nn.conv2d  1×4×8×8  ← [0]" in str(graph(SMALL))  # noqa: RUF001
+
+
+def test_a_node_is_followed_by_the_differences() -> None:
+    recorded = byoc_lab.trace(resnet(1), "dnnl")
+    node = recorded.initial["main"].body
+    history = recorded.history(node)
+    assert [step.nodes[0].op_name for step in history.steps] == ["nn.softmax"] * 6
+    (region,) = history.regions
+    assert region.endswith("nn_softmax_dnnl")
+    (image,) = recorded["FuseOpsByPattern"].images(node)
+    assert recorded["FuseOpsByPattern"].origins(image) == (node,)
+
+
+@pytest.mark.parametrize("function", [byoc_lab.fix, byoc_lab.bisect, byoc_lab.build, board])
+def test_what_is_for_relay_alone_says_so(function: Any) -> None:
+    with pytest.raises(ForeignModuleError, match=r"takes modules of Relay.*byoc_lab\.relax\.build"):
+        function(read(SMALL))
+    with pytest.raises(ForeignModuleError):
+        relay.transform.InferType()(read(resnet(1)))
+
+
+def test_a_module_of_1_000_bindings() -> None:
+    recorded = byoc_lab.trace(chain(1000), ["DeadCodeElimination", "CanonicalizeBindings"])
+    assert len(recorded.initial.lines) > 1000
+    assert str(recorded[0].diff().summary) == "no change"

@@ -1,0 +1,36 @@
+"""The page `docs/relax.md`: its blocks run, and it has every rule."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("tvm", reason="apache-tvm is not installed")
+
+from byoc_lab.backends.dnnl import native
+from byoc_lab.lab.linting.foreign import RULES
+
+PAGE = (Path(__file__).parents[3] / "docs" / "relax.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not native.available(), reason="the extension is not built")
+def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    names: dict[str, object] = {"__name__": "page"}
+    shown = []
+    for block in blocks:
+        exec(block, names)
+        shown.append(capsys.readouterr().out)
+    run, asked, found, explained = shown
+    assert "MergeCompositeFunctions" in run
+    assert "5 of 5 operators offloaded to dnnl" in asked and "\nvalid\n" in asked
+    assert "BYR003 warning module: pattern mychip.conv_relu" in found
+    (printed,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    assert explained == printed
+
+
+def test_it_has_every_rule() -> None:
+    for code, name in RULES.items():
+        assert f"| {code} | {name} |" in PAGE

@@ -1,0 +1,115 @@
+"""Traces of passes of TVM: stages, sequences, failures, and what runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import byoc_lab
+from byoc_lab.errors import PassError, UnknownNameError
+
+from .networks import SMALL, dnnl_passes, resnet, transform, tvm
+
+
+def test_each_pass_is_a_stage_and_the_result_is_that_of_the_pipeline() -> None:
+    sequence = tvm.transform.Sequential([*dnnl_passes(), transform.LegalizeOps()])
+    recorded = byoc_lab.trace(resnet(), sequence)
+    assert [s.name for s in recorded] == [
+        "FoldBatchnormToConv2D", "DecomposeOps", "FoldConstant", "FuseOpsByPattern",
+        "MergeCompositeFunctions", "LegalizeOps",
+    ]  # fmt: skip
+    assert [s.name for s in recorded if s.changed] == [
+        "FuseOpsByPattern", "MergeCompositeFunctions", "LegalizeOps",
+    ]  # fmt: skip
+    tvm.ir.assert_structural_equal(recorded.result, sequence(resnet()))
+    assert recorded.error is None and recorded.versions == {"tvm": tvm.__version__}
+    assert recorded.initial.source["main"] is not None
+    assert all(s.seconds >= 0 for s in recorded)
+
+
+def test_the_text_twin_counts_operators_in_regions_and_on_the_host() -> None:
+    recorded = byoc_lab.trace(resnet(), "dnnl")
+    table = [line.split() for line in str(recorded).splitlines()[2:]]
+    counts = {row[1]: tuple(map(int, row[-4:-1])) for row in table}
+    # 22 operators: 3 blocks of 5, 2 of the stem, and 5 behind them, of which `sum` stays.
+    assert counts["FoldBatchnormToConv2D"] == (0, 22, 0)
+    assert counts["MergeCompositeFunctions"] == (21, 1, 2)
+
+
+def test_a_region_that_was_compiled_counts_the_operators_it_computes() -> None:
+    recorded = byoc_lab.trace(resnet(), [*dnnl_passes(), "RunCodegen"])
+    assert recorded[-1].name == "RunCodegen"
+    last = str(recorded).splitlines()[-1].split()
+    assert last[-4:-1] == ["21", "1", "2"]
+    assert "call_dps_packed" in str(recorded.final)
+
+
+def test_a_pass_that_fails_ends_the_trace_with_its_error() -> None:
+    @tvm.transform.module_pass(opt_level=0, name="Bad")
+    def bad(mod: Any, ctx: Any) -> Any:
+        raise ValueError("it cannot be done")
+
+    recorded = byoc_lab.trace(SMALL, ["LegalizeOps", bad, "FoldConstant"])
+    assert [s.name for s in recorded] == ["LegalizeOps", "Bad"]
+    assert isinstance(recorded.error, ValueError) and recorded[-1].error is recorded.error
+    assert recorded[-1].after is None and recorded[0].changed
+    assert "✖ Bad raised ValueError:\n  it cannot be done" in str(recorded)
+    with pytest.raises(ValueError, match="it cannot be done"):
+        _ = recorded.result
+
+
+def test_nested_sequences_give_their_names_to_their_members() -> None:
+    inner = tvm.transform.Sequential([transform.LegalizeOps()], name="lower")
+    outer = tvm.transform.Sequential([transform.FoldConstant(), inner], name="all")
+    recorded = byoc_lab.trace(SMALL, [outer, transform.DeadCodeElimination()])
+    assert [(s.name, s.group) for s in recorded] == [
+        ("FoldConstant", "all"), ("LegalizeOps", "lower"), ("DeadCodeElimination", ""),
+    ]  # fmt: skip
+
+
+def test_the_passes_of_a_named_pipeline_are_stages() -> None:
+    names = [s.name for s in byoc_lab.trace(SMALL, "zero")]
+    assert {"LegalizeOps", "FuseOps", "FoldConstant"} <= set(names)
+
+
+def test_functions_are_passes_and_may_change_the_module_they_are_given() -> None:
+    def drop(mod: Any) -> Any:
+        mod.update_func(mod.get_global_var("main"), SMALL["main"].with_attr("seen", 1))
+        return mod
+
+    recorded = byoc_lab.trace(SMALL.clone(), [drop, "DeadCodeElimination"])
+    assert recorded[0].name == "drop" and recorded[0].changed
+    assert "seen" not in str(recorded.initial) and "seen" in str(recorded[0].after)
+
+
+def test_thirty_passes_share_what_they_leave_unchanged() -> None:
+    recorded = byoc_lab.trace(SMALL, [transform.DeadCodeElimination() for _ in range(30)])
+    assert len(recorded) == 30 and not any(s.changed for s in recorded)
+    assert len({s.after.functions[gv] for s in recorded for gv in s.after.functions}) == 1
+    assert len({id(line.node) for s in recorded for line in s.after.lines if line.node}) == 5
+
+
+def test_progress_and_the_settings_of_the_context() -> None:
+    seen: list[str] = []
+    with tvm.transform.PassContext(opt_level=1, disabled_pass=["FoldConstant"]):
+        recorded = byoc_lab.trace(
+            SMALL, ["FoldConstant", "LegalizeOps"], title="mine", progress=seen.append
+        )
+    assert [s.name for s in recorded] == ["LegalizeOps"] and recorded.title == "mine"
+    assert seen
+
+
+def test_what_is_no_pipeline_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'LegalizeOps'"):
+        byoc_lab.trace(SMALL, "LegalizOps")
+    with pytest.raises(PassError, match="needs arguments"):
+        byoc_lab.trace(SMALL, "FuseOpsByPattern")
+    with pytest.raises(PassError, match="a pass of TVM, a name, or a list"):
+        byoc_lab.trace(SMALL, 3)
+    with pytest.raises(PassError, match="found <class"):
+        byoc_lab.trace(SMALL, [transform.FusionPattern])
+    with pytest.raises(PassError, match="has no passes"):
+        byoc_lab.trace(SMALL, [])
+    with pytest.raises(PassError, match="era="):
+        byoc_lab.trace(SMALL, "dnnl", era="0.16")
