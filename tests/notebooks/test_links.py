@@ -70,6 +70,13 @@ def test_the_glossary_has_every_term_of_the_course() -> None:
     assert headings == sorted(headings, key=lambda h: re.sub(r"\W", "", h.lower()) or "percent")
 
 
+def test_links_lead_from_the_readme_to_every_exercise_once() -> None:
+    assert "notebooks/00_start_here.ipynb" in (ROOT / "README.md").read_text(encoding="utf-8")
+    found = [link for path in NOTEBOOKS for link in links(path) if link.startswith("exercises/")]
+    exercises = (ROOT / "notebooks" / "exercises").glob("*.ipynb")
+    assert sorted(found) == sorted(f"exercises/{path.name}" for path in exercises)
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_a_notebook_links_to_the_glossary(path: Path) -> None:
     assert any("glossary.md" in link for link in links(path))

@@ -50,7 +50,7 @@ def _links(text: str) -> str:
     text = re.sub(r"\]\(\.\./docs/", "](../", text)
     text = text.replace("<details>", '<details markdown="1">')
     text = re.sub(r"^> ?", "", text, flags=re.M) if "<details" in text else text
-    return re.sub(r"\]\((\d\d_\w+)\.ipynb\)", r"](\1.md)", text)
+    return re.sub(r"\]\(((?:exercises/)?[\w-]+)\.ipynb\)", r"](\1.md)", text)
 
 
 def _output(output: Any, folder: Path, name: str) -> str:

@@ -61,6 +61,8 @@ class Exercise(ABC):
     """The task, in Markdown, for students."""
     stub: ClassVar[str] = "def answer(mod):\n    return mod\n"
     """What students start to write from: Python that defines `answer`."""
+    shown: ClassVar[str] = "task.start()"
+    """Python that shows the question at the top of the notebook."""
     mistakes: ClassVar[Mapping[str, str]] = {}
     """The hint for each typical mistake, by its key: at least five."""
     hints: ClassVar[tuple[str, str]] = ("", "")
@@ -95,7 +97,8 @@ class Exercise(ABC):
             return self.verdict(
                 Mistake("kind", f"expected a function, found {type(answer).__name__}")
             )
-        for each in (seed, *hidden) if self.varies(answer) else (seed,):
+        seeds = (seed, *hidden) if self.varies(answer) else (seed,)
+        for each in seeds:
             try:
                 reply = self.respond(answer, self.question(each))
             except Exception as error:
@@ -103,16 +106,18 @@ class Exercise(ABC):
             mistake = self.judge(each, reply)
             if mistake is not None:
                 return self.verdict(mistake, each != seed)
-        return self.verdict(None)
+        return self.verdict(None, tried=len(seeds))
 
     def raised(self, error: str) -> Mistake:
         """The mistake of an answer that raises an error."""
         return Mistake("raised", f"your function raised {error}")
 
-    def verdict(self, mistake: Mistake | None, hidden: bool = False) -> Verdict:
-        """The verdict of a mistake, or of none. hidden: it came with a variant not shown."""
+    def verdict(self, mistake: Mistake | None, hidden: bool = False, tried: int = 1) -> Verdict:
+        """The verdict of a mistake, or of none. hidden: it came with a variant not shown. tried:
+        on how many variants the answer is right."""
         if mistake is None:
-            return Verdict(True, ("the structure is right, and the numbers agree",))
+            more = f", and for {tried - 1} variants that you have not seen" if tried > 1 else ""
+            return Verdict(True, (f"your answer is right for what the task gives{more}",))
         hint = self.mistakes.get(mistake.key) or GENERAL.get(
             mistake.key, "The linter's message names the place and the cause; start there."
         )

@@ -36,7 +36,7 @@ def notebook(
         "statement": f"# {exercise.title}\n\n**About {exercise.minutes} minutes.**\n\n"
         f"{exercise.statement.strip()}",
         "task": f"from byoc_lab.lessons import check, exercise\n\n"
-        f'task = exercise("{name}"{given})\ntask.start()',
+        f'task = exercise("{name}"{given})\n{exercise.shown}',
         "answer": stub if answer is None else answer.strip(),
         "check": f'verdict = check("{name}", answer{given})\nverdict',
     }

@@ -283,7 +283,7 @@ def _grade(
 def judged(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
     """The verdict on replies, as data; runs in a guarded process, since replies may be hostile."""
     exercise = get(name)
-    found: Verdict = exercise.verdict(None)
+    found: Verdict = exercise.verdict(None, tried=len(replies))
     if not replies or (len(replies) not in (1, len(seeds))):
         found = exercise.verdict(Mistake("kind", "the answer gave no reply"))
     if len(replies) == 1 and len(seeds) > 1 and exercise.only_functions:
