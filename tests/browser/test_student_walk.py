@@ -27,6 +27,10 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 FOLDER = "clone/notebooks"
 PICTURES = os.environ.get("BYOC_LAB_SCREENSHOTS")
+WINDOW: dict[str, Any] = {
+    "viewport": {"width": 1500, "height": 1000},
+    "reduced_motion": "reduce",  # pictures of what is there, not of what is on its way
+}
 # Cells of an exercise's notebook that hold code, in their order.
 ANSWER, CHECK = 1, 2
 
@@ -51,7 +55,7 @@ def opened(new_page: Callable[..., Any], jupyterlab: JupyterLab, clone: Path) ->
     pages: list[Any] = []
 
     def open_one(path: str) -> Any:
-        pages.append(new_page(viewport={"width": 1500, "height": 1000}))
+        pages.append(new_page(**WINDOW))
         jupyterlab.open(pages[-1], f"{FOLDER}/{path}")
         return pages[-1]
 
@@ -88,9 +92,11 @@ def test_a_notebook_runs_from_top_to_bottom(
     page = opened(f"{name}.ipynb")
     jupyterlab.run_all(page)
     assert "Traceback" not in page.locator(".jp-Notebook").inner_text()
-    page.locator(".jp-Notebook .jp-OutputArea-output").last.scroll_into_view_if_needed()
-    for root in page.locator(".byl[data-ready]:visible").all()[-1:]:
-        drawn(root)
+    # A stepper is an output, and its saved page another one, hidden while the stepper lives.
+    last = page.locator(".byl").nth(page.locator(".byl-saved").count() - 1)
+    last.scroll_into_view_if_needed()
+    last.locator(".byl-box").first.wait_for()
+    drawn(last)
     picture(page, tmp_path, name)
 
 
@@ -133,7 +139,7 @@ def test_the_museum_is_searched(
     new_page: Callable[..., Any], jupyterlab: JupyterLab, tmp_path: Path
 ) -> None:
     write_notebook(jupyterlab.root / "walk.ipynb", "from byoc_lab.lessons import cases\ncases")
-    page = new_page(viewport={"width": 1500, "height": 1000})
+    page = new_page(**WINDOW)
     jupyterlab.open(page, "walk.ipynb")
     jupyterlab.run_all(page)
     frame = page.frame_locator(".jp-OutputArea iframe").last
