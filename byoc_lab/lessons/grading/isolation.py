@@ -43,6 +43,12 @@ class Limits:
     reply: int = 32 << 20
     file: int = 64 << 20
 
+    def __str__(self) -> str:
+        return (
+            f"{self.seconds:g} seconds, {self.memory >> 20} MiB, {self.processes} processes, and "
+            f"{self.output >> 20} MiB of output"
+        )
+
 
 def enter_namespaces(folder: Path, hidden: Sequence[Path]) -> bool:
     """Move this process's children into namespaces of their own; whether that was possible.

@@ -197,7 +197,7 @@ def grade_one(
         tasks[name] = {"exercise": name, "cells": notebooks.code_of(data), "seeds": seeds}
     results = dict(zip(tasks, run_sandboxed(list(tasks.values()), limits, hidden), strict=True))
     return [
-        _grade(name, tasks[name]["seeds"], results[name], notes[name])
+        _grade(name, tasks[name]["seeds"], results[name], notes[name], limits)
         if name in results
         else Grade(name, messages=(unread.get(name, "no notebook was handed in"),))
         for name in course.exercises
@@ -252,11 +252,15 @@ def _served(request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]
 
 
 def _grade(
-    name: str, seeds: Sequence[int], result: Mapping[str, Any], notes: Sequence[str]
+    name: str,
+    seeds: Sequence[int],
+    result: Mapping[str, Any],
+    notes: Sequence[str],
+    limits: Limits,
 ) -> Grade:
     told = list(notes)
     if result["status"] != "ran":
-        message = f"your notebook was stopped: {result['status']}"
+        message = f"your notebook was stopped: {result['status']}; it may use {limits}"
         return Grade(name, 0, result["status"], result["status"], (message,), tuple(told))
     try:
         data = json.loads(result["reply"])
