@@ -136,8 +136,8 @@ def refuse_by_hook(hidden: Sequence[Path], noticed: list[str]) -> None:
             noticed.append("tried to use the network")
             raise PermissionError("the network cannot be used in a graded run")
         if event in FILE_EVENTS and args and isinstance(args[0], (str, bytes, os.PathLike)):
-            path = os.path.abspath(os.fsdecode(args[0]))
-            if path.startswith(folders) and "__pycache__" not in path:
+            path = os.path.realpath(os.fsdecode(args[0]))
+            if path.startswith(folders):
                 noticed.append("tried to read solutions, submissions or the grader's files")
                 raise PermissionError(f"{path} cannot be read in a graded run")
 
