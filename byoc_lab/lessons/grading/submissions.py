@@ -29,7 +29,7 @@ from byoc_lab.lessons.verdict import Mistake, Verdict
 from byoc_lab.run.threads import OF_LIBRARIES
 
 VERSION = 1  # of kept results: another one is graded again
-JUDGE_SECONDS = 30.0
+JUDGE_SECONDS, JUDGE_MEMORY = 30.0, 8 << 30
 MAX_FILE = 32 << 20
 STATE = "graded"
 SOLUTIONS = Path(__file__).parents[1] / "solutions"
@@ -271,9 +271,9 @@ def _grade(
         if "replies" not in data:
             message = "after your cells have run, there is no variable `answer`"
             return Grade(name, 0, "no answer", "no-answer", (message, *errors), tuple(told))
-        verdict = guarded(judged, name, seeds, data["replies"], time_limit=JUDGE_SECONDS)
-    except GuardedError as error:
-        message = f"your answer cannot be judged: {error}"
+        verdict = guarded(_judge, name, seeds, data["replies"], time_limit=JUDGE_SECONDS)
+    except (GuardedError, MemoryError) as error:
+        message = f"your answer cannot be judged: {type(error).__name__}: {error}"
         return Grade(name, 0, "not judged", "not-judged", (message,), tuple(told))
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         message = f"what your notebook gave is no reply: {type(error).__name__}"
@@ -282,6 +282,14 @@ def _grade(
     status = "passed" if verdict["passed"] else "not yet"
     messages = (*verdict["messages"], *errors)
     return Grade(name, points, status, verdict["mistake"], messages, tuple(told), verdict["html"])
+
+
+def _judge(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
+    """`judged` in the guarded process, whose memory is limited: a module may ask for terabytes."""
+    import resource  # it does not exist on Windows
+
+    resource.setrlimit(resource.RLIMIT_AS, (JUDGE_MEMORY, JUDGE_MEMORY))
+    return judged(name, seeds, replies)
 
 
 def judged(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:

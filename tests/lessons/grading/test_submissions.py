@@ -10,10 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from byoc_lab.lessons.exercises import all_exercises
+from byoc_lab import relay
+from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.isolation import Limits
+from byoc_lab.lessons.grading.replies import encode
+from byoc_lab.lessons.solutions import solution
+from byoc_lab.lessons.tools import module_of
+from byoc_lab.relay import IRModule
 from tests.lessons.grading.generated import right, with_code, write, write_class, wrong
 
 NAMES = ("add-the-missing-begin", "annotate-diamond", "write-conv-bias-relu")
@@ -93,6 +98,21 @@ def test_replies_that_are_no_replies_are_marked(tmp_path: Path) -> None:
     grades = _grades(tmp_path)
     assert [g[0].points for g in grades.values()] == [0] * len(texts)
     assert all(g[0].messages for g in grades.values())
+
+
+def test_a_reply_that_asks_for_gigabytes_gets_no_points() -> None:
+    """Forged modules with the right composites, and the sum of a giant tensor added to them."""
+    exercise = get(NAMES[2])
+
+    def forged(mod: IRModule) -> IRModule:
+        giant = relay.full(relay.const(1.0), shape=(50_000, 50_000), dtype="float32")
+        main = mod["main"]
+        return module_of(relay.add(main.body, relay.sum(giant)), main.params)
+
+    found = exercise.respond(solution(NAMES[2]).answer, exercise.question(0))
+    reply = json.dumps({"replies": [{"value": encode([forged(mod) for mod in found])}]})
+    grade = grading._grade(NAMES[2], [0], {"status": "ran", "reply": reply}, (), LIMITS)
+    assert grade.points == 0 and "Unable to allocate" in str(grade.messages), grade
 
 
 def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
