@@ -33,6 +33,13 @@ JUDGE_SECONDS, JUDGE_MEMORY = 30.0, 8 << 30
 MAX_FILE = 32 << 20
 STATE = "graded"
 SOLUTIONS = Path(__file__).parents[1] / "solutions"
+_CLONE = Path(__file__).parents[3]
+
+
+def secret() -> list[Path]:
+    """The folders that have right answers: in a clone, its history and its tests have them too."""
+    clone = (_CLONE / "pyproject.toml").is_file()
+    return [SOLUTIONS, *(_CLONE / name for name in (".git", "build", "tests") if clone)]
 
 
 @dataclass(frozen=True)
@@ -140,7 +147,7 @@ def grade(
         else:
             done[submission.student] = kept
             progress(len(done), len(submissions), submission.student)
-    places = [str(path.resolve()) for path in (SOLUTIONS, *hidden, *([keep] if keep else []))]
+    places = [str(path.resolve()) for path in (*secret(), *hidden, *([keep] if keep else []))]
     own = executor is None
     pool = executor or ProcessPoolExecutor(
         workers or os.cpu_count() or 1, mp_context=get_context("spawn")

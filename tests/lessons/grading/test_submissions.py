@@ -56,6 +56,25 @@ def test_answers_get_their_grades_in_a_stable_order(tmp_path: Path) -> None:
     assert "30 of 30 points" in (tmp_path / "out" / "ann.html").read_text(encoding="utf-8")
 
 
+def test_right_answers_in_a_clone_are_hidden(tmp_path: Path) -> None:
+    folders = [str(folder) for folder in grading.secret()]
+    assert {Path(folder).name for folder in folders} == {"solutions", ".git", "build", "tests"}
+    text = (
+        "import os\nanswer = 'edu.conv2d_bias_sqrt'\n"
+        f"for folder in {folders}:\n"
+        "    try:\n"
+        "        assert not os.path.isdir(folder) or not os.listdir(folder)\n"
+        "    except PermissionError:\n"
+        "        pass\n"
+    )
+    write(tmp_path / "ann", "fix-the-name", with_code("fix-the-name", text))
+    course = Course("c", 0, ("fix-the-name",), from_notebooks=True)
+    found = grading.submissions_in(tmp_path)
+    with ThreadPoolExecutor(1) as pool:
+        ((grade,),) = grading.grade(found, course, limits=LIMITS, executor=pool).values()
+    assert grade.points == 10 and "AssertionError" not in str(grade.messages), grade
+
+
 def test_changed_cells_are_noted_and_do_not_change_a_mark(tmp_path: Path) -> None:
     name = NAMES[0]
     tampered = with_code(name, "def answer(mod):\n    return mod")
