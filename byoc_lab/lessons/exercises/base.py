@@ -9,6 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons import structure
 from byoc_lab.lessons.verdict import Mistake, Verdict
 from byoc_lab.relay.ir.expr import Expr
@@ -173,6 +174,8 @@ class Variant:
     """An exercise with the seed of one student: `start()` is its module, `check(answer)` grades."""
 
     def __init__(self, exercise: Exercise, seed: int = 0):
+        if not isinstance(seed, int):
+            raise ArgumentError(f"a seed must be an int, found {type(seed).__name__} {seed!r:.60}")
         self.exercise, self.seed = exercise, seed
 
     @cached_property
