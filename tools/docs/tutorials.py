@@ -57,6 +57,8 @@ def _output(output: Any, folder: Path, name: str) -> str:
     if output.output_type == "stream":
         return _fenced(output.text)
     data = output.get("data", {})
+    if "application/vnd.jupyter.widget-view+json" in data:
+        return ""  # the page of a widget is an output of its own
     frame = FRAME.search(data.get("text/html", ""))
     if frame is not None:
         pages = folder / "displays"
