@@ -14,8 +14,6 @@ ARG NB_USER=student
 ARG NB_UID=1000
 RUN useradd --create-home --uid ${NB_UID} ${NB_USER}
 COPY --chown=${NB_UID} notebooks /home/${NB_USER}/notebooks
-# Students do not get the solutions.
-RUN rm -rf "$(python -c 'import byoc_lab.lessons as m; print(m.__path__[0])')/solutions"
 ENV BYOC_LAB_THREADS=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TVM_NUM_THREADS=1
 USER ${NB_USER}
 WORKDIR /home/${NB_USER}

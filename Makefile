@@ -14,10 +14,11 @@ SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing
          tests/lessons/test_structure.py tests/lessons/test_verdict.py \
          tests/lessons/cases/test_nested_partition.py \
          tests/lessons/exercises/test_other_right_answers.py tests/passes/byoc tests/run/test_build.py
-# What works without the DNNL extension and apache-tvm: language, passes, lint, explain, diff, lessons.
+# What works without the DNNL extension and apache-tvm: the first rows of the README's table.
 PURE   = tests/relay/text tests/relay/typing tests/relay/patterns tests/passes/byoc tests/passes/fold \
          tests/passes/layout tests/passes/normal_form tests/passes/simplify tests/lab/linting \
-         tests/lab/diffing tests/lab/explaining tests/lessons
+         tests/lab/diffing tests/lab/explaining tests/lab/tracing tests/lab/view tests/lessons \
+         tests/run/test_reference.py tests/notebooks tests/cli
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
@@ -81,7 +82,7 @@ sanitize: setup  ## the tests of native/ under address and undefined-behaviour s
 docs: setup  ## run the notebooks and write the documentation, build/site/index.html (3 minutes)
 	$(BIN)/python -m tools.docs.build
 
-elsewhere: setup  ## the tests that need neither the DNNL extension nor apache-tvm, with both hidden
+elsewhere: setup  ## the tests that need neither DNNL nor apache-tvm, with both hidden (3 minutes)
 	$(PYTEST) -p tests.elsewhere -m "not slow and not browser and not notebook and not native" $(PURE)
 
 bench: setup  ## measure the claims about speed, kept in benchmarks/results (10 minutes, alone on the machine)

@@ -124,7 +124,11 @@ def __getattr__(name: str) -> _Any:
     if name in ("importers", "relax"):
         return _import_module(f"byoc_lab.{name}")
     if name not in _LAZY:
-        raise AttributeError(f"module 'byoc_lab' has no attribute {name!r}")
+        from byoc_lab.errors import UnknownAttributeError, nearest
+
+        raise UnknownAttributeError(
+            f"module 'byoc_lab' has no attribute {name!r}; {nearest(name, __all__)}"
+        )
     return getattr(_import_module(_LAZY[name]), name)
 
 

@@ -164,7 +164,7 @@ class UnknownNodeError(ByocLabError, LookupError):
 
 
 class UnknownAttributeError(UnknownNameError, AttributeError):
-    """An attribute that the attributes of an operator do not have."""
+    """An attribute that the attributes of an operator, or a module of Python, do not have."""
 
 
 class UnknownFunctionError(UnknownNameError, ValueError):

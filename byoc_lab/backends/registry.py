@@ -142,6 +142,11 @@ def register(
                 f"{type(predicate).__name__} {predicate!r:.80}"
             )
     operators = {n: Op.get(n) for n in predicates}
+    if codegen is not None and not callable(codegen):
+        raise PassError(
+            f"codegen={codegen!r:.80} of {name!r} must be a function of an external function and "
+            f"its symbol, found {type(codegen).__name__}"
+        )
     if isolated and codegen is not None:
         codegen = isolated_codegen(codegen, time_limit)
     backend = Backend(name, table, dict(predicates), codegen, compiles)

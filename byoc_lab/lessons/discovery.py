@@ -8,7 +8,7 @@ import pkgutil
 from types import ModuleType
 from typing import TypeVar
 
-from byoc_lab.errors import DuplicateNameError, UnknownNameError, nearest
+from byoc_lab.errors import ArgumentError, DuplicateNameError, UnknownNameError, nearest
 
 T = TypeVar("T")
 
@@ -35,7 +35,12 @@ def discover(package: ModuleType, base: type[T]) -> dict[str, T]:
 
 
 def named(found: dict[str, T], name: str, kind: str) -> T:
-    """The one of that name. Raises UnknownNameError; kind: "case" or "exercise"."""
+    """The one of that name. Raises UnknownNameError, ArgumentError; kind: "case" or "exercise"."""
+    if not isinstance(name, str):
+        raise ArgumentError(
+            f"the name of the {kind} comes first, as a str, "
+            f"found {type(name).__name__} {name!r:.60}"
+        )
     if name not in found:
         raise UnknownNameError(f"no {kind} is named {name!r}; {nearest(name, found)}")
     return found[name]

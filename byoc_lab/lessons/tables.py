@@ -29,6 +29,7 @@ class TableExercise(Exercise):
     """
 
     stub = "def answer():\n    return []  # (name, pattern) or (name, pattern, check)\n"
+    shown = "for mod in task.start():\n    print(mod.astext(show_types=False))"
 
     @abstractmethod
     def samples(self, seed: int) -> Sequence[Sample]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.errors import UnsupportedNameError, nearest
+from byoc_lab.errors import UnknownAttributeError, UnsupportedNameError, nearest
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.decorators import function_pass, module_pass
 from byoc_lab.passes.framework.discovery import discover
@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
             f"{name} is a pass that only scripts written for TVM use: "
             f"from byoc_lab.compat.passes import {name}"
         )
-    raise AttributeError(f"{__name__} has no {name!r}; {nearest(name, __all__)}")
+    raise UnknownAttributeError(f"{__name__} has no {name!r}; {nearest(name, __all__)}")
 
 
 __all__ = [

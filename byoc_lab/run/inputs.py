@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ArgumentError, InputError, kind_of
+from byoc_lab.errors import ArgumentError, InputError
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.expr import Function, Var
-from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.module import IRModule, module_expected
 from byoc_lab.relay.ir.ndarray import NDArray, refuse_masked
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type, TypeVar, is_dtype
 from byoc_lab.run.values import ConstructorValue, RefValue
@@ -26,10 +26,7 @@ def widened(array: np.ndarray) -> np.ndarray:
 def checked_module(mod: Any, taker: str) -> IRModule:
     """`mod`, if it is a module. taker: the function named in the ArgumentError otherwise."""
     if not isinstance(mod, IRModule):
-        raise ArgumentError(
-            f"{taker} expects an IRModule, found {kind_of(mod)} {mod!r:.80}; "
-            f"IRModule.from_expr(...) makes one of a function or an expression"
-        )
+        raise ArgumentError(module_expected(taker, mod))
     return mod
 
 

@@ -38,6 +38,12 @@ _READY = """async (path) => {
 _CELLS = """() => jupyterapp.shell.currentWidget.content.model.sharedModel.cells.map(
   (cell) => cell.toJSON())"""
 
+_SHUT_DOWN = """async () => {
+  for (const widget of jupyterapp.shell.widgets("main")) {
+    await widget.context?.sessionContext?.shutdown();
+  }
+}"""
+
 _ASK = """async (code) => {
   const kernel = jupyterapp.shell.currentWidget.context.sessionContext.session.kernel;
   const future = kernel.requestExecute({ code, store_history: false });
@@ -147,6 +153,10 @@ class JupyterLab:
                 if output["output_type"] == "error":
                     trace = "\n".join(output["traceback"])
                     raise AssertionError(f"cell failed:\n{cell['source']}\n\n{trace}")
+
+    def shut_down(self, page: Any) -> None:
+        """End the kernels of the notebooks that are open in `page`."""
+        page.evaluate(_SHUT_DOWN)
 
     def ask(self, page: Any, code: str) -> str:
         """What Python code prints in the kernel of the open notebook."""

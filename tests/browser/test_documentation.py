@@ -47,6 +47,7 @@ def test_search_works_from_disk(site: Path, new_page: NewPage) -> None:
         "rules.html",
         "how-to/free-variables.html",
         "reference/passes.html",
+        "reference/errors.html",
         "explanation/tolerances.html",
     ],
 )

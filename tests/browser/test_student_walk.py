@@ -1,61 +1,150 @@
-"""A student with a fresh copy of the notebooks: reads, runs, tries the exercises."""
+"""A student with a fresh copy: from the README through every notebook and exercise.
+
+In each exercise the student first runs what is there, then makes a typical mistake and reads its
+hint, then gives the right answer. With BYOC_LAB_SCREENSHOTS=folder, the pictures stay there.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from byoc_lab.lessons.exercises import all_exercises
+from byoc_lab.lessons.exercises import Exercise, all_exercises
+from byoc_lab.lessons.solutions import solution, source, wrong_source
 
 from .jupyterlab import JupyterLab, write_notebook
+from .widget_page import drawn
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
-WALKED = ("01_one_region", "03_annotating_by_hand", "05_patterns_order_names")
-# With BYOC_LAB_SCREENSHOTS=folder, the walk leaves its pictures there, to be looked at.
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+FOLDER = "clone/notebooks"
 PICTURES = os.environ.get("BYOC_LAB_SCREENSHOTS")
+WINDOW: dict[str, Any] = {
+    "viewport": {"width": 1500, "height": 1000},
+    "reduced_motion": "reduce",  # pictures of what is there, not of what is on its way
+}
+# Cells of an exercise's notebook that hold code, in their order.
+ANSWER, CHECK = 1, 2
+
+Open = Callable[[str], Any]
+
+
+@pytest.fixture(scope="module")
+def clone(jupyterlab: JupyterLab) -> Path:
+    """What a student reads and opens, below the root of the server."""
+    folder = jupyterlab.root / "clone"
+    folder.mkdir()
+    shutil.copy(ROOT / "README.md", folder)
+    for name in ("docs", "notebooks"):
+        ignored = shutil.ignore_patterns(".ipynb_checkpoints", "*.html")
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+    return folder
+
+
+@pytest.fixture
+def opened(new_page: Callable[..., Any], jupyterlab: JupyterLab, clone: Path) -> Iterator[Open]:
+    """Opens a notebook of the copy; its kernel ends with the test."""
+    pages: list[Any] = []
+
+    def open_one(path: str) -> Any:
+        pages.append(new_page(**WINDOW))
+        jupyterlab.open(pages[-1], f"{FOLDER}/{path}")
+        return pages[-1]
+
+    yield open_one
+    for page in pages:
+        jupyterlab.shut_down(page)
 
 
 def picture(page: Any, tmp_path: Path, name: str) -> None:
     folder = Path(PICTURES) if PICTURES else tmp_path
     folder.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=folder / f"student_{name}.png")
-    assert (folder / f"student_{name}.png").stat().st_size > 10_000
+    path = folder / f"student_{name}.png"
+    page.screenshot(path=path)
+    assert path.stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("name", WALKED)
-def test_a_notebook_runs_from_top_to_bottom(
-    new_page: Callable[..., Any], jupyterlab: JupyterLab, tmp_path: Path, name: str
+def test_links_lead_from_the_readme_to_an_exercise(
+    opened: Open, clone: Path, tmp_path: Path
 ) -> None:
-    shutil.copy(NOTEBOOKS / f"{name}.ipynb", jupyterlab.root)
-    page = new_page(viewport={"width": 1500, "height": 1000})
-    jupyterlab.open(page, f"{name}.ipynb")
+    (first,) = set(re.findall(r"notebooks/(\w+\.ipynb)", (clone / "README.md").read_text()))
+    page = opened(first)
+    for words in ("03 Annotating by hand", "Add the missing begin"):
+        link = page.locator(".jp-Notebook:visible a", has_text=words).first
+        link.scroll_into_view_if_needed()
+        link.click()
+        page.locator(".jp-Notebook:visible h1", has_text=words).wait_for()
+    picture(page, tmp_path, "links")
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_runs_from_top_to_bottom(
+    opened: Open, jupyterlab: JupyterLab, tmp_path: Path, name: str
+) -> None:
+    page = opened(f"{name}.ipynb")
     jupyterlab.run_all(page)
     assert "Traceback" not in page.locator(".jp-Notebook").inner_text()
-    page.locator(".jp-Notebook .jp-OutputArea-output").last.scroll_into_view_if_needed()
+    # A stepper is an output, and its saved page another one, hidden while the stepper lives.
+    last = page.locator(".byl").nth(page.locator(".byl-saved").count() - 1)
+    last.scroll_into_view_if_needed()
+    last.locator(".byl-box").first.wait_for()
+    drawn(last)
     picture(page, tmp_path, name)
 
 
-def test_every_exercise_can_be_opened_and_an_unchanged_stub_is_no_answer(
+@pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)
+def test_an_exercise_is_tried_failed_and_passed(
+    opened: Open, jupyterlab: JupyterLab, tmp_path: Path, exercise: Exercise
+) -> None:
+    name = exercise.name
+    page = opened(f"exercises/{name}.ipynb")
+    verdict = page.locator(".jp-CodeCell").nth(CHECK).locator(".jp-OutputArea-output").last
+
+    def attempt(text: str | None, label: str) -> str:
+        """Run the notebook with this answer; the key of the mistake that is shown."""
+        if text is not None:
+            page.locator(".jp-CodeCell").nth(ANSWER).locator(".cm-content").click()
+            page.keyboard.press("Control+a")
+            page.keyboard.insert_text(text)
+        jupyterlab.run_all(page)
+        told = jupyterlab.ask(page, "print(verdict.head, verdict.mistake, sep='|')")
+        head, key = told.strip().split("|")
+        hint = exercise.mistakes[key] if key else ""
+        shown = verdict.filter(has_text=head).filter(has_text=hint)
+        shown.get_by_text(head, exact=True).click()  # waits until the notebook has settled there
+        assert shown.inner_text().startswith(head)
+        if hint:
+            assert hint not in shown.inner_text(), "a hint is shown when it is asked for"
+            shown.get_by_text("Hint 1").click()
+            shown.get_by_text(hint).wait_for(state="visible")
+        picture(page, tmp_path, f"{name}_{label}")
+        return key
+
+    first = attempt(None, "1_stub")
+    assert first, "the stub is no answer"
+    typical = next(key for key in solution(name).WRONG if key != first)
+    assert attempt(wrong_source(name, typical), "2_wrong") == typical
+    assert attempt(source(name), "3_right") == ""
+
+
+def test_the_museum_is_searched(
     new_page: Callable[..., Any], jupyterlab: JupyterLab, tmp_path: Path
 ) -> None:
-    cells = ["import byoc_lab\nfrom byoc_lab.lessons import cases, exercises"]
-    cells += [f"print(exercises.get({e.name!r}).statement)" for e in all_exercises()]
-    write_notebook(jupyterlab.root / "walk.ipynb", *cells, "cases")
-    page = new_page(viewport={"width": 1500, "height": 1000})
+    write_notebook(jupyterlab.root / "walk.ipynb", "from byoc_lab.lessons import cases\ncases")
+    page = new_page(**WINDOW)
     jupyterlab.open(page, "walk.ipynb")
     jupyterlab.run_all(page)
-    assert "Traceback" not in page.locator(".jp-Notebook").inner_text()
-    asked = "e = exercises.get('add-the-missing-begin'); print(bool(e.check(e.question())))"
-    assert jupyterlab.ask(page, asked).splitlines()[-1] == "False"
     frame = page.frame_locator(".jp-OutputArea iframe").last
     frame.locator("#find").fill("tuple")
     shown = frame.locator("#count").inner_text()
     assert shown.endswith(" cases") and not shown.startswith("0 ")
     picture(page, tmp_path, "museum")
+    jupyterlab.shut_down(page)

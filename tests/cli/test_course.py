@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,16 @@ def test_a_folder_with_something_in_it_is_left_alone(
     assert "is not empty" in capsys.readouterr().err
     assert main(["course", "new", str(tmp_path / "new"), "--exercises", "no-such"]) == 2
     assert "no exercise is named 'no-such'" in capsys.readouterr().err
+
+
+def test_without_solutions_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in an installed wheel, which has no solutions."""
+    monkeypatch.setitem(sys.modules, "byoc_lab.lessons.solutions", None)
+    assert main(["course", "new", str(tmp_path / "new")]) == 2
+    assert "in a clone of the repository" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 def test_exercises_are_listed_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +106,45 @@ def test_from_relax() -> None:
         block.emit_func_output(out)
     names = {"byoc_lab": byoc_lab, "relax_module": block.get()}
     assert "nn.relu" in str(run_block("importers.md", "from_relax", names)["mod"])
+
+
+def test_an_importer_of_an_old_tvm(tmp_path: Path) -> None:
+    """In a process of its own, in which `tvm` is TVM's namespace for scripts of old."""
+    path = tmp_path / "old_tvm/python/tvm/relay/frontend/onnx.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "from tvm import relay\n"
+        "from .common import infer_shape\n"
+        "def from_onnx(model):\n"
+        "    x = relay.var('x', shape=model)\n"
+        "    assert infer_shape(x) == model\n"
+        "    return relay.IRModule.from_expr(relay.nn.relu(x)), {}\n"
+    )
+    text = (DOCS / "importers.md").read_text(encoding="utf-8")
+    (block,) = [b for b in BLOCK.findall(text) if "load_importer" in b]
+    script = f"import byoc_lab.compat\nmodel = (2, 3)\n{block}\nprint(mod)"
+    path_of_imports = os.pathsep.join([str(DOCS.parent), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": path_of_imports},
+    )  # fmt: skip
+    assert "nn.relu(%x)" in done.stdout, done.stderr
+
+
+def test_the_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With today's TVM, whose passes it records as well."""
+    tvm = pytest.importorskip("tvm")
+    from byoc_lab.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    with (tmp_path / "tvm_recorder.py").open("w") as file, redirect_stdout(file):
+        assert main(["recorder"]) == 0
+    monkeypatch.syspath_prepend(tmp_path)
+    block = tvm.relax.BlockBuilder()
+    kind = getattr(tvm.relax, "TensorType", None) or tvm.relax.TensorStructInfo
+    x = tvm.relax.Var("x", kind((1, 8), "float32"))
+    with block.function("main", [x]):
+        block.emit_func_output(block.emit(tvm.relax.op.nn.relu(x)))
+    names = {"mod": block.get(), "partition": tvm.relax.transform.LegalizeOps()}
+    run_block("recordings.md", "import tvm, tvm_recorder", names)
+    assert [stage.name for stage in byoc_lab.load_trace("passes.jsonl").stages] == ["LegalizeOps"]

@@ -60,14 +60,23 @@ def test_a_broken_link_is_found() -> None:
 
 
 def test_the_glossary_has_every_term_of_the_course() -> None:
-    """Terms that the notebooks explain, each linked from at least one notebook or page."""
-    headings = re.findall(r"^### (.*)$", text_of(ROOT / "docs" / "glossary.md"), re.M)
+    """Terms that the notebooks explain, each linked from at least one of them."""
+    headings = re.findall(r"^## (.*)$", text_of(ROOT / "docs" / "glossary.md"), re.M)
     for term in (
         "Relay", "`%0`", "`meta[...]`", "composite", "host", "free variable", "closure", "era",
         "reorder", "post-op", "region", "annotation", "A-normal form",
     ):  # fmt: skip
         assert term in headings
+    linked = {link.partition("#")[2] for path in NOTEBOOKS for link in links(path)}
+    assert {anchor(heading) for heading in headings} <= linked
     assert headings == sorted(headings, key=lambda h: re.sub(r"\W", "", h.lower()) or "percent")
+
+
+def test_links_lead_from_the_readme_to_every_exercise_once() -> None:
+    assert "notebooks/00_start_here.ipynb" in (ROOT / "README.md").read_text(encoding="utf-8")
+    found = [link for path in NOTEBOOKS for link in links(path) if link.startswith("exercises/")]
+    exercises = (ROOT / "notebooks" / "exercises").glob("*.ipynb")
+    assert sorted(found) == sorted(f"exercises/{path.name}" for path in exercises)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)

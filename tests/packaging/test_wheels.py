@@ -12,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -139,6 +140,13 @@ def test_the_manylinux_wheel_in_a_target_folder(wheels: Path, tmp_path: Path) ->
     install(wheel, python, "--target", str(tmp_path / "target"))
     done = run(python, "-c", ON_DNNL, str(tmp_path / "target"), path=tmp_path / "target")
     assert done.returncode == 0, done.stderr
+
+
+def test_students_do_not_get_the_solutions(wheels: Path) -> None:
+    for wheel in wheels.glob("*.whl"):
+        names = ZipFile(wheel).namelist()
+        assert "byoc_lab/lessons/exercises/annotate_diamond.py" in names
+        assert not [name for name in names if "lessons/solutions" in name]
 
 
 def test_the_pure_wheel_does_everything_but_dnnl(wheels: Path, tmp_path: Path) -> None:

@@ -26,17 +26,20 @@ def prepare(with_tutorials: bool = True) -> list[object]:
     """Write build/docs; returns the navigation of the site."""
     shutil.rmtree(PREPARED, ignore_errors=True)
     shutil.copytree(ROOT / "docs", PREPARED)
-    folder = PREPARED / "reference"
-    folder.mkdir()
+    generated = PREPARED / "reference"
+    generated.mkdir()
     for name, text in reference.pages().items():
-        (folder / name).write_text(text, encoding="utf-8")
+        (generated / name).write_text(text, encoding="utf-8")
     (PREPARED / "museum.md").write_text(reference.museum(), encoding="utf-8")
-    found: list[tuple[str, str]] = []
+    parts: list[object] = []
     if with_tutorials:
-        found = tutorials.write(ROOT / "notebooks", PREPARED / "tutorials")
+        for title, folder in (("Tutorials", ""), ("Exercises", "exercises")):
+            place = Path("tutorials") / folder
+            found = tutorials.write(ROOT / "notebooks" / folder, PREPARED / place)
+            parts.append({title: [{t: (place / p).as_posix()} for t, p in found]})
     return [
         {"Start": "index.md"},
-        *([{"Tutorials": [{t: f"tutorials/{p}"} for t, p in found]}] if found else []),
+        *parts,
         {"How to": [*_listed("how-to"), *(p for p in _listed(".") if p not in PLACED)]},
         {"Reference": [*_listed("reference"), "rules.md", "operators.md"]},
         {"Explanation": _listed("explanation")},

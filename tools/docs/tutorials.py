@@ -50,13 +50,15 @@ def _links(text: str) -> str:
     text = re.sub(r"\]\(\.\./docs/", "](../", text)
     text = text.replace("<details>", '<details markdown="1">')
     text = re.sub(r"^> ?", "", text, flags=re.M) if "<details" in text else text
-    return re.sub(r"\]\((\d\d_\w+)\.ipynb\)", r"](\1.md)", text)
+    return re.sub(r"\]\(((?:exercises/)?[\w-]+)\.ipynb\)", r"](\1.md)", text)
 
 
 def _output(output: Any, folder: Path, name: str) -> str:
     if output.output_type == "stream":
         return _fenced(output.text)
     data = output.get("data", {})
+    if "application/vnd.jupyter.widget-view+json" in data:
+        return ""  # the page of a widget is an output of its own
     frame = FRAME.search(data.get("text/html", ""))
     if frame is not None:
         pages = folder / "displays"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEAD = (
-    "", "verdict", "largest error", "largest value", "worst element", "error there",
+    "compared", "verdict", "largest error", "largest value", "worst element", "error there",
     "tolerance there", "share of it", "ULP there", "share at 50, 90, 99 %", "inherited",
 )  # fmt: skip
 

@@ -265,7 +265,9 @@ def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt
     stop = attempt.fit.stops[0]
     expected = _listed([a.fit.stops[0].expected for a in attempts])
     found, where = inquiry.described(stop.found), ""
-    if stop.below is not None:
+    if stop.reused:
+        found = "different values"
+    elif stop.below is not None:
         where = f" as the user of {inquiry.called(stop.below)}"
         found = "nothing that uses it" if stop.found is stop.below else found
     elif stop.user is not None:

@@ -6,6 +6,7 @@ expression side by side, as the matcher does, and keeps the place where they par
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -45,17 +46,23 @@ class Stop:
     """Where a pattern and an expression part: `found` is not what `pattern` expects.
 
     user: the expression with `found` as an operand, which fits. below: the operand that fits, where
-    `found` uses it; `found` itself if nothing does.
+    `found` uses it; `found` itself if nothing does. reused: `pattern` stands for several values.
     """
 
     pattern: DFPattern
     found: Expr
     user: Expr | None = None
     below: Expr | None = None
+    reused: bool = False
 
     @property
     def expected(self) -> str:
         """What the pattern wants here, in words."""
+        if self.reused:
+            return (
+                f"one value in all places of one pattern ({expectation(self.pattern)}; write it "
+                f"again for each value)"
+            )
         return expectation(self.pattern)
 
 
@@ -163,7 +170,9 @@ class NearMatcher:
 
     def _shared(self, root: Expr) -> Stop:
         """Each part fits, and the whole does not: one pattern stands for two values."""
-        return Stop(self.pattern, root)
+        places = Counter(c for p in post_order_patterns(self.pattern) for c in p.children())
+        reused = next((p for p, count in places.items() if count > 1), self.pattern)
+        return Stop(reused, root, reused=True)
 
     def _fit(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
         key = (pattern, expr)

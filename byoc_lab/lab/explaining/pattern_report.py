@@ -257,7 +257,7 @@ class _Entry:
         return self._report(
             "never",
             f"{fit.matched} of {fit.total} parts match at best: expects {stop.expected}, found "
-            f"{run.described(stop.found)}",
+            f"{'different values' if stop.reused else run.described(stop.found)}",
             number, root, nearest=near,
         )  # fmt: skip
 

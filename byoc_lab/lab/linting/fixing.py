@@ -21,7 +21,7 @@ from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.foreign import refuse_foreign
-from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.module import IRModule, module_expected
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -98,7 +98,7 @@ def fix(mod: IRModule, params: Mapping[str, Any] | None = None) -> Fix:
     Raises ArgumentError if `mod` is not a module, or if @main has no parameters of these names.
     """
     if not isinstance(mod, IRModule):
-        raise ArgumentError(f"fix expects an IRModule, found {type(mod).__name__}")
+        raise ArgumentError(module_expected("fix", mod))
     refuse_foreign(mod, "fix")
     if not _faults(mod, Context()):
         return Fix((), mod, mod, "the module has no faults")

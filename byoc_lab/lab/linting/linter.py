@@ -19,7 +19,7 @@ from byoc_lab.lab.linting.foreign import lint_foreign
 from byoc_lab.lab.linting.suppression import Ignored, Suppressions
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
-from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.module import IRModule, module_hint
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 
 __all__ = ["UNPARSED", "Findings", "all_rules", "lint"]
@@ -62,7 +62,7 @@ def lint(
     if not isinstance(mod, IRModule):
         raise PassError(
             f"lint expects an IRModule or a Function, found {type(mod).__name__}; the module comes "
-            f"first: lint(mod, pipeline)"
+            f"first: lint(mod, pipeline); {module_hint(mod)}"
         )
     if isinstance(mod, ForeignModule):
         return lint_foreign(mod, pipeline, backend, rules, ignore)

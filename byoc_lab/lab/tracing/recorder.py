@@ -18,7 +18,7 @@ from byoc_lab.passes.framework.hook import Note, listening, observing
 from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.passes.framework.pipelines import pipeline_level
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
-from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.module import IRModule, module_expected
 
 Member = Pass | str | Callable[[IRModule], IRModule]
 
@@ -67,10 +67,7 @@ def trace(
         )
         return traced
     if not isinstance(mod, IRModule):
-        raise PassError(
-            f"trace expects an IRModule, found {type(mod).__name__}; IRModule.from_expr(...) makes "
-            f"one from an expression"
-        )
+        raise PassError(module_expected("trace", mod))
     if era is not None and not isinstance(era, str):
         raise PassError(f'era must be None, "2020-01" or "0.16", found {era!r:.80}')
     whole = as_pass(pipeline, era)

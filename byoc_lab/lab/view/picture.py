@@ -246,7 +246,8 @@ class _Artist:
                 home = region
             else:
                 region.merged_into = home
-                if region.compiler != home.compiler:
+                named = {home.compiler, *home.label.split(" + ")[1:]}
+                if region.compiler not in named:
                     home.label += f" + {region.compiler}"
         if home is not None:
             scope.regions[node] = home

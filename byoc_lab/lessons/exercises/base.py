@@ -9,6 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons import structure
 from byoc_lab.lessons.verdict import Mistake, Verdict
 from byoc_lab.relay.ir.expr import Expr
@@ -61,6 +62,8 @@ class Exercise(ABC):
     """The task, in Markdown, for students."""
     stub: ClassVar[str] = "def answer(mod):\n    return mod\n"
     """What students start to write from: Python that defines `answer`."""
+    shown: ClassVar[str] = "task.start()"
+    """Python that shows the question at the top of the notebook."""
     mistakes: ClassVar[Mapping[str, str]] = {}
     """The hint for each typical mistake, by its key: at least five."""
     hints: ClassVar[tuple[str, str]] = ("", "")
@@ -95,7 +98,8 @@ class Exercise(ABC):
             return self.verdict(
                 Mistake("kind", f"expected a function, found {type(answer).__name__}")
             )
-        for each in (seed, *hidden) if self.varies(answer) else (seed,):
+        seeds = (seed, *hidden) if self.varies(answer) else (seed,)
+        for each in seeds:
             try:
                 reply = self.respond(answer, self.question(each))
             except Exception as error:
@@ -103,16 +107,18 @@ class Exercise(ABC):
             mistake = self.judge(each, reply)
             if mistake is not None:
                 return self.verdict(mistake, each != seed)
-        return self.verdict(None)
+        return self.verdict(None, tried=len(seeds))
 
     def raised(self, error: str) -> Mistake:
         """The mistake of an answer that raises an error."""
         return Mistake("raised", f"your function raised {error}")
 
-    def verdict(self, mistake: Mistake | None, hidden: bool = False) -> Verdict:
-        """The verdict of a mistake, or of none. hidden: it came with a variant not shown."""
+    def verdict(self, mistake: Mistake | None, hidden: bool = False, tried: int = 1) -> Verdict:
+        """The verdict of a mistake, or of none. hidden: it came with a variant not shown. tried:
+        on how many variants the answer is right."""
         if mistake is None:
-            return Verdict(True, ("the structure is right, and the numbers agree",))
+            more = f", and for {tried - 1} variants that you have not seen" if tried > 1 else ""
+            return Verdict(True, (f"your answer is right for what the task gives{more}",))
         hint = self.mistakes.get(mistake.key) or GENERAL.get(
             mistake.key, "The linter's message names the place and the cause; start there."
         )
@@ -168,6 +174,8 @@ class Variant:
     """An exercise with the seed of one student: `start()` is its module, `check(answer)` grades."""
 
     def __init__(self, exercise: Exercise, seed: int = 0):
+        if not isinstance(seed, int):
+            raise ArgumentError(f"a seed must be an int, found {type(seed).__name__} {seed!r:.60}")
         self.exercise, self.seed = exercise, seed
 
     @cached_property

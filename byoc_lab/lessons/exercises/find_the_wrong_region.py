@@ -42,6 +42,7 @@ Write `answer(right, wrong)`. It returns the name of the region with the fault, 
 name.
 """
     stub = 'def answer(right, wrong):\n    return ""\n'
+    shown = "right, wrong = task.start()\nright"
     mistakes = {
         "kind": "The answer is the name of a global function, a str.",
         "unknown": "There is no region of this name in the modules.",

@@ -48,6 +48,7 @@ def answer(function):
 
     return run
 """
+    shown = "function, arrays = task.start()\nprint(function)"
     mistakes = {
         "numbers": "Your function computes something else. Which operators have an order of "
         "operands, and does each call get the values of its own operands?",

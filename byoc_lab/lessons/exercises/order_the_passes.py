@@ -45,6 +45,7 @@ norm ends in the weights, its shift becomes the bias.
 are to run, as a list. A pass may run more than once. All run with opt_level 3.
 """
     stub = "def answer(names):\n    return names\n"
+    shown = "names, mod = task.start()\nprint(names)\nmod"
     mistakes = {
         "kind": "The answer is a list of names, all of them str.",
         "unknown": "There is no such pass here: use the names that you are given.",

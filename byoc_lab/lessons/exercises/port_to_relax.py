@@ -109,7 +109,11 @@ def answer(mod):
         if any(codegen != "edu" for codegen, _, _ in composites):
             inside = [op for ops in operators for op in ops]
             whole = all(op in inside for op in KERNEL)
-            return Mistake("no-codegen" if whole else "other-operators", told)
+            if whole:
+                names = {repr(codegen) for codegen, _, _ in composites}
+                told = f"expected the attribute Codegen='edu', found {', '.join(sorted(names))}"
+                return Mistake("no-codegen", told)
+            return Mistake("other-operators", told)
         if any(list(ops) != KERNEL for ops in operators):
             return Mistake("other-operators", told)
         rest = sorted(op for codegen, _, ops in reply if codegen != "edu" for op in ops)

@@ -37,6 +37,7 @@ need. Write `answer(table)`. It gets the entries (name, pattern) in a bad order,
 same entries in an order in which each kernel is used wherever it fits. More than one is right.
 """
     stub = "def answer(table):\n    return table\n"
+    shown = 'names, modules = task.start()\nprint(*names, sep="\\n")'
     mistakes = {
         "shadowed": "A smaller pattern comes before a larger one that contains it, and takes its "
         "conv2d away.",

@@ -35,6 +35,7 @@ from byoc_lab.backends import Refused
 def answer(call):
     return True
 """
+    shown = 'print(*task.start(), sep="\\n")'
     mistakes = {
         "accepts-groups": "A conv2d with groups is accepted: look at call.attrs.groups.",
         "accepts-dilation": "A conv2d with dilation is accepted; it has two directions.",

@@ -30,7 +30,7 @@ from byoc_lab.relay.patterns import is_op, wildcard
 
 
 def answer():
-    pattern = wildcard()
+    pattern = is_op("nn.conv2d")(wildcard(), wildcard())
     return [("edu.conv2d_bias_relu", pattern)]
 """
     mistakes = {

@@ -56,6 +56,7 @@ match goes into a function with the attribute `Composite=name`, which is called 
 rewrites with patterns.
 """
     stub = "def answer(mod, table):\n    return mod\n"
+    shown = "task.start()[0]"
     mistakes = {
         "no-composite": "No function has the attribute Composite, by which back ends find it.",
         "check-ignored": "There are more matches than the real pass accepts: an entry may have a "

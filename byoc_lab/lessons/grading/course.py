@@ -67,7 +67,8 @@ def new_course(
     """Write a course into a new folder: `course.json`, the notebooks of students (one folder each,
     or `everybody`), instructor's copies with solutions, and a source folder for nbgrader.
 
-    Raises ArgumentError for a folder that holds something, UnknownNameError for an exercise.
+    Raises ArgumentError for a folder that holds something, UnknownNameError for an exercise,
+    SolutionsError where the solutions are not installed.
     """
     if folder.exists() and any(folder.iterdir()):
         raise ArgumentError(f"{folder} is not empty; name a folder that does not exist yet")
@@ -76,16 +77,18 @@ def new_course(
         if not student or student in (".", "..") or "/" in student or "\\" in student:
             raise ArgumentError(f"the name of a student must be a folder's name, found {student!r}")
     course = Course(name or folder.name, seed, chosen, tuple(students))
+    source = folder / NBGRADER / "source" / course.name
     for exercise in chosen:
+        file, seed_of_class = f"{exercise}.ipynb", course.seed_of("", exercise)
+        # Those with solutions first: where these are missing, nothing is written.
+        for place, made in (
+            (folder / INSTRUCTOR, notebooks.with_solution(exercise, seed_of_class)),
+            (source, notebooks.with_solution(exercise, seed_of_class, nbgrader=True)),
+        ):
+            _write(place / file, notebooks.dumps(made))
         for student in students or (EVERYBODY,):
             made = notebooks.notebook(exercise, course.seed_of(student, exercise))
-            _write(folder / STUDENTS / student / f"{exercise}.ipynb", notebooks.dumps(made))
-        class_seed = course.seed_of("", exercise)
-        made = notebooks.with_solution(exercise, class_seed)
-        _write(folder / INSTRUCTOR / f"{exercise}.ipynb", notebooks.dumps(made))
-        made = notebooks.with_solution(exercise, class_seed, nbgrader=True)
-        path = folder / NBGRADER / "source" / course.name / f"{exercise}.ipynb"
-        _write(path, notebooks.dumps(made))
+            _write(folder / STUDENTS / student / file, notebooks.dumps(made))
     _write(folder / NBGRADER / "nbgrader_config.py", _CONFIG.format(name=course.name))
     _write(folder / MANIFEST, json.dumps(asdict(course), indent=1) + "\n")
     return course

@@ -36,9 +36,9 @@ def page(student: str, course: Course, grades: Sequence[Grade]) -> str:
     )
     return (
         f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{name}: '
-        f"{html.escape(course.name)}</title><style>{STYLE}</style><h1>{name}</h1>"
+        f"{html.escape(course.name)}</title><style>{STYLE}</style><main><h1>{name}</h1>"
         f"<p>{html.escape(course.name)}: {total} of {POINTS * len(grades)} points</p>"
-        f"<table><tr><th>Exercise</th><th>Result</th><th>Points</th></tr>{rows}</table>{parts}\n"
+        f"<table><tr><th>Exercise</th><th>Result</th><th>Points</th></tr>{rows}</table>{parts}</main>\n"
     )
 
 

@@ -43,6 +43,12 @@ class Limits:
     reply: int = 32 << 20
     file: int = 64 << 20
 
+    def __str__(self) -> str:
+        return (
+            f"{self.seconds:g} seconds, {self.memory >> 20} MiB, {self.processes} processes, and "
+            f"{self.output >> 20} MiB of output"
+        )
+
 
 def enter_namespaces(folder: Path, hidden: Sequence[Path]) -> bool:
     """Move this process's children into namespaces of their own; whether that was possible.
@@ -130,8 +136,8 @@ def refuse_by_hook(hidden: Sequence[Path], noticed: list[str]) -> None:
             noticed.append("tried to use the network")
             raise PermissionError("the network cannot be used in a graded run")
         if event in FILE_EVENTS and args and isinstance(args[0], (str, bytes, os.PathLike)):
-            path = os.path.abspath(os.fsdecode(args[0]))
-            if path.startswith(folders) and "__pycache__" not in path:
+            path = os.path.realpath(os.fsdecode(args[0]))
+            if path.startswith(folders):
                 noticed.append("tried to read solutions, submissions or the grader's files")
                 raise PermissionError(f"{path} cannot be read in a graded run")
 

@@ -15,6 +15,10 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 
 
+class SolutionsError(ByocLabError):
+    """The solutions of the exercises are not here."""
+
+
 class NotebookError(ByocLabError, ValueError):
     """A file is no notebook, or its cells cannot be read."""
 
@@ -36,7 +40,7 @@ def notebook(
         "statement": f"# {exercise.title}\n\n**About {exercise.minutes} minutes.**\n\n"
         f"{exercise.statement.strip()}",
         "task": f"from byoc_lab.lessons import check, exercise\n\n"
-        f'task = exercise("{name}"{given})\ntask.start()',
+        f'task = exercise("{name}"{given})\n{exercise.shown}',
         "answer": stub if answer is None else answer.strip(),
         "check": f'verdict = check("{name}", answer{given})\nverdict',
     }
@@ -65,9 +69,17 @@ def notebook(
 
 
 def with_solution(name: str, seed: int = 0, nbgrader: bool = False) -> Notebook:
-    """The instructor's copy. For nbgrader, the solution is between the lines that it removes."""
-    from byoc_lab.lessons.solutions import source
+    """The instructor's copy. For nbgrader, the solution is between the lines that it removes.
 
+    Raises SolutionsError where the solutions are not installed.
+    """
+    try:
+        from byoc_lab.lessons.solutions import source
+    except ImportError as error:
+        raise SolutionsError(
+            "the solutions are not installed: wheels, which students install, leave them out. "
+            "Run `python -m byoc_lab.cli course new FOLDER` in a clone of the repository"
+        ) from error
     text = source(name).strip()
     if nbgrader:
         text = "\n".join((get(name).stub.strip(), SOLUTION[0], text, SOLUTION[1]))

@@ -29,10 +29,17 @@ from byoc_lab.lessons.verdict import Mistake, Verdict
 from byoc_lab.run.threads import OF_LIBRARIES
 
 VERSION = 1  # of kept results: another one is graded again
-JUDGE_SECONDS = 30.0
+JUDGE_SECONDS, JUDGE_MEMORY = 30.0, 8 << 30
 MAX_FILE = 32 << 20
 STATE = "graded"
 SOLUTIONS = Path(__file__).parents[1] / "solutions"
+_CLONE = Path(__file__).parents[3]
+
+
+def secret() -> list[Path]:
+    """The folders that have right answers: in a clone, its history and its tests have them too."""
+    clone = (_CLONE / "pyproject.toml").is_file()
+    return [SOLUTIONS, *(_CLONE / name for name in (".git", "build", "tests") if clone)]
 
 
 @dataclass(frozen=True)
@@ -140,7 +147,7 @@ def grade(
         else:
             done[submission.student] = kept
             progress(len(done), len(submissions), submission.student)
-    places = [str(path.resolve()) for path in (SOLUTIONS, *hidden, *([keep] if keep else []))]
+    places = [str(path.resolve()) for path in (*secret(), *hidden, *([keep] if keep else []))]
     own = executor is None
     pool = executor or ProcessPoolExecutor(
         workers or os.cpu_count() or 1, mp_context=get_context("spawn")
@@ -197,7 +204,7 @@ def grade_one(
         tasks[name] = {"exercise": name, "cells": notebooks.code_of(data), "seeds": seeds}
     results = dict(zip(tasks, run_sandboxed(list(tasks.values()), limits, hidden), strict=True))
     return [
-        _grade(name, tasks[name]["seeds"], results[name], notes[name])
+        _grade(name, tasks[name]["seeds"], results[name], notes[name], limits)
         if name in results
         else Grade(name, messages=(unread.get(name, "no notebook was handed in"),))
         for name in course.exercises
@@ -252,11 +259,15 @@ def _served(request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]
 
 
 def _grade(
-    name: str, seeds: Sequence[int], result: Mapping[str, Any], notes: Sequence[str]
+    name: str,
+    seeds: Sequence[int],
+    result: Mapping[str, Any],
+    notes: Sequence[str],
+    limits: Limits,
 ) -> Grade:
     told = list(notes)
     if result["status"] != "ran":
-        message = f"your notebook was stopped: {result['status']}"
+        message = f"your notebook was stopped: {result['status']}; it may use {limits}"
         return Grade(name, 0, result["status"], result["status"], (message,), tuple(told))
     try:
         data = json.loads(result["reply"])
@@ -267,9 +278,9 @@ def _grade(
         if "replies" not in data:
             message = "after your cells have run, there is no variable `answer`"
             return Grade(name, 0, "no answer", "no-answer", (message, *errors), tuple(told))
-        verdict = guarded(judged, name, seeds, data["replies"], time_limit=JUDGE_SECONDS)
-    except GuardedError as error:
-        message = f"your answer cannot be judged: {error}"
+        verdict = guarded(_judge, name, seeds, data["replies"], time_limit=JUDGE_SECONDS)
+    except (GuardedError, MemoryError) as error:
+        message = f"your answer cannot be judged: {type(error).__name__}: {error}"
         return Grade(name, 0, "not judged", "not-judged", (message,), tuple(told))
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"what your notebook gave is no reply: {type(error).__name__}"
@@ -280,10 +291,18 @@ def _grade(
     return Grade(name, points, status, verdict["mistake"], messages, tuple(told), verdict["html"])
 
 
+def _judge(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
+    """`judged` in the guarded process, whose memory is limited: a module may ask for terabytes."""
+    import resource  # it does not exist on Windows
+
+    resource.setrlimit(resource.RLIMIT_AS, (JUDGE_MEMORY, JUDGE_MEMORY))
+    return judged(name, seeds, replies)
+
+
 def judged(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
     """The verdict on replies, as data; runs in a guarded process, since replies may be hostile."""
     exercise = get(name)
-    found: Verdict = exercise.verdict(None)
+    found: Verdict = exercise.verdict(None, tried=len(replies))
     if not replies or (len(replies) not in (1, len(seeds))):
         found = exercise.verdict(Mistake("kind", "the answer gave no reply"))
     if len(replies) == 1 and len(seeds) > 1 and exercise.only_functions:

@@ -15,7 +15,7 @@ from byoc_lab.passes.framework.hook import rewriting, stage_observer
 from byoc_lab.passes.framework.instrument import PassInfo
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import refuse_foreign
-from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.module import IRModule, module_expected
 from byoc_lab.relay.typing.infer import infer_module
 
 if TYPE_CHECKING:
@@ -53,10 +53,7 @@ class Pass:
 
     def __call__(self, mod: IRModule) -> IRModule:
         if not isinstance(mod, IRModule):
-            raise PassError(
-                f"{self.name} expects an IRModule, found {type(mod).__name__}; "
-                f"IRModule.from_expr(...) makes one of an expression"
-            )
+            raise PassError(module_expected(self.name, mod))
         refuse_foreign(mod, self.name)
         observer = stage_observer()
         if observer is None:

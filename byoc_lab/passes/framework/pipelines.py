@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 
 from byoc_lab.errors import PassError, UnknownNameError, nearest
-from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.passes.framework.passes import Pass, pass_names
 
 Factory = Callable[..., Sequence[Pass]]
 _pipelines: dict[str, Factory] = {}
@@ -46,6 +46,8 @@ def named_pipeline(name: str, era: str | None = None) -> list[Pass]:
     Raises UnknownNameError, and PassError for a pipeline without eras.
     """
     if name not in _pipelines:
+        if name in pass_names():
+            raise UnknownNameError(f"{name!r} is a pass; a pipeline of it alone is [{name!r}]")
         raise UnknownNameError(
             f"no pipeline is named {name!r}; {nearest(name, _pipelines)} "
             f"byoc_lab.passes.pipeline_names() lists all {len(_pipelines)}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from byoc_lab import display
-from byoc_lab.errors import ArgumentError, FreeVariableError, UnknownNameError
+from byoc_lab.errors import ArgumentError, FreeVariableError, UnknownNameError, kind_of
 from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.adt import Constructor, TypeData
 from byoc_lab.relay.ir.attrs import Attrs, DictAttrs
@@ -29,6 +29,23 @@ class Map(dict[Key, Value]):
 
     def items(self) -> list[tuple[Key, Value]]:  # type: ignore[override]
         return list(super().items())
+
+
+def module_expected(taker: str, value: Any) -> str:
+    """The message of a function that was given another value in place of a module."""
+    found = f"{kind_of(value)} {value!r:.80}"
+    return f"{taker} expects an IRModule, found {found}; {module_hint(value)}"
+
+
+def module_hint(value: Any) -> str:
+    """How to get a module from another value."""
+    if isinstance(value, tuple) and any(isinstance(each, IRModule) for each in value):
+        return "an importer returns (mod, params): mod, params = ..."
+    if isinstance(getattr(type(value), "result", None), property):
+        return "a trace has its module as .result"
+    if isinstance(value, str):
+        return "relay.parse(text) makes one of text"
+    return "IRModule.from_expr(...) makes one of a function or an expression"
 
 
 class IRModule:
@@ -67,6 +84,12 @@ class IRModule:
         mod = IRModule(functions, type_defs)
         if isinstance(expr, TupleWrapper):
             expr = expr.tuple_value
+        if not isinstance(expr, Expr):
+            what = "a module already" if isinstance(expr, IRModule) else "no expression"
+            raise ArgumentError(
+                f"IRModule.from_expr expects a function or an expression, found {kind_of(expr)} "
+                f"{expr!r:.80}, which is {what}"
+            )
         func = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
         name = base = func.attrs.get("global_symbol", "main")
         count = 0

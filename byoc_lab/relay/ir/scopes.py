@@ -44,11 +44,15 @@ class Function(Expr):
         super().__init__(span)
         if isinstance(body, TupleWrapper):
             body = body.tuple_value
+        if isinstance(params, Expr):
+            raise ArgumentError(
+                f"Function(params, body): params must be a list of variables, found {params!r:.80}"
+            )
         for p in params:
             if not isinstance(p, Var):
-                raise ArgumentError(f"a function parameter must be a Var, found {p!r}")
+                raise ArgumentError(f"a function parameter must be a Var, found {p!r:.80}")
         if not isinstance(body, Expr):
-            raise ArgumentError(f"a function body must be an expression, found {body!r}")
+            raise ArgumentError(f"a function body must be an expression, found {body!r:.80}")
         set_field(self, "params", tuple(params))
         set_field(self, "body", body)
         set_field(self, "ret_type", ret_type)

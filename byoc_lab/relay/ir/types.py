@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from functools import lru_cache
 
-from byoc_lab.errors import AttributeValueError, TypeInferenceError
+from byoc_lab.errors import ArgumentError, AttributeValueError, TypeInferenceError
 from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.dims import Dim, Symbolic, Unknown, as_dim
 from byoc_lab.relay.ir.dims.integers import IntImm
@@ -127,6 +127,8 @@ class TensorType(Type):
     dtype: str
 
     def __new__(cls, shape: Iterable[Dim], dtype: str = "float32") -> TensorType:
+        if isinstance(shape, int):
+            raise ArgumentError(f"a shape must be a tuple, found {shape}; write ({shape},)")
         dims = tuple(map(as_dim, shape))
         kind = dtype_named(str(dtype))
         for d in dims:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from byoc_lab.errors import ArgumentError, kind_of
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.attrs import same_value
@@ -169,6 +170,12 @@ class CallPattern(DFPattern):
     """A call; `args=None` stands for any arguments."""
 
     def __init__(self, op: DFPattern, args: Sequence[DFPattern] | None = None):
+        for arg in args or ():
+            if not isinstance(arg, DFPattern):
+                raise ArgumentError(
+                    f"{op} expects patterns as arguments, such as wildcard() or is_constant(), "
+                    f"found {kind_of(arg)} {arg!r:.80}"
+                )
         self.op = op
         self.args = None if args is None else tuple(args)
 

@@ -9,11 +9,13 @@ from byoc_lab import relay
 from byoc_lab.backends import Refused
 from byoc_lab.errors import ArgumentError, UnknownNameError
 from byoc_lab.lab.explaining import PatternReport, explain_patterns
+from byoc_lab.lessons.cases.networks import batch_norm, image, typed
+from byoc_lab.lessons.cases.networks import conv as conv_of
 from byoc_lab.passes import InferType, MergeComposite
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.relay.patterns import is_op, wildcard
+from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, is_tuple_get_item, wildcard
 from tests.lab.explaining.planted import CONV, CONV_ADD, CONV_ADD_RELU, CONV_RELU, bias, conv, x
 
 MODULES = [
@@ -102,3 +104,19 @@ def test_mistakes_are_named() -> None:
         explain_patterns(TABLE, [1])  # type: ignore[list-item]
     with pytest.raises(UnknownNameError, match=r"did you mean 'npu\.bias'"):
         explain_patterns(TABLE, MODULES)["npu.bis"]
+
+
+def test_one_pattern_for_several_values_is_named() -> None:
+    """`[is_constant()] * 4` is one pattern four times, and one pattern is one value."""
+    net = typed(relay.nn.relu(batch_norm(conv_of(image()))))
+
+    def table(constants: list[DFPattern]) -> list[tuple[str, DFPattern]]:
+        norm = is_op("nn.batch_norm")(is_op("nn.conv2d")(wildcard(), wildcard()), *constants)
+        return [("mychip.norm", is_op("nn.relu")(is_tuple_get_item(norm, 0)))]
+
+    (right,) = explain_patterns(table([is_constant() for _ in range(4)]), net)
+    assert right.status == "matches"
+    (wrong,) = explain_patterns(table([is_constant()] * 4), net)
+    assert wrong.status == "never"
+    assert "one value in all places of one pattern (a constant; write it again" in wrong.reason
+    assert wrong.reason.endswith("found different values")

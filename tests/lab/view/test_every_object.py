@@ -44,7 +44,10 @@ def bundle_of(obj: Any) -> dict[str, Any]:
     return {"text/plain": str(obj), **shown}
 
 
-@pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.native) if n == "report" else n for n in OBJECTS],
+)
 def test_it_displays_itself(name: str) -> None:
     bundle = bundle_of(OBJECTS[name]())
     assert bundle["text/plain"].strip()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -46,20 +45,30 @@ def _answer(path: Path, text: str) -> None:
 @pytest.mark.slow
 def test_a_course_is_released_collected_and_graded(tmp_path: Path) -> None:
     new_course(tmp_path / "course", NAMES, name="byoc")
-    folder = tmp_path / "course" / NBGRADER
+    folder, exchange = tmp_path / "course" / NBGRADER, tmp_path / "exchange"
+    exchange.mkdir()
+    exchange.chmod(0o777)
+    shared = ["--course=byoc", f"--Exchange.root={exchange}"]
     _nbgrader(folder, "generate_assignment", "byoc", "--create")
-    released = folder / "release" / "byoc"
-    for name in NAMES:
-        text = (released / f"{name}.ipynb").read_text(encoding="utf-8")
-        assert "BEGIN SOLUTION" not in text and "def answer(mod)" in text
-        assert source(name).strip().splitlines()[-4] not in text
+    _nbgrader(folder, "release_assignment", "byoc", *shared)
     students = {"ann": (source, source), "bob": (source, None)}
     for student, answers in students.items():
-        mine = folder / "submitted" / student / "byoc"
-        shutil.copytree(released, mine)
+        home = tmp_path / student
+        home.mkdir()
+        _nbgrader(home, "fetch_assignment", "byoc", *shared)
         for name, given in zip(NAMES, answers, strict=True):
-            text = given(name) if given else wrong_source(name, "no-region")
-            _answer(mine / f"{name}.ipynb", text)
+            path = home / "byoc" / f"{name}.ipynb"
+            text = path.read_text(encoding="utf-8")
+            assert "BEGIN SOLUTION" not in text and "def answer(mod)" in text
+            assert source(name).strip().splitlines()[-4] not in text
+            _answer(path, given(name) if given else wrong_source(name, "no-region"))
+        _nbgrader(home, "submit", "byoc", *shared)
+        # nbgrader names a submission after the account that submits: here, one for all students.
+        inbound = exchange / "byoc" / "inbound"
+        (mine,) = (p for p in inbound.iterdir() if p.name.partition("+")[0] not in students)
+        mine.rename(inbound / "+".join([student, *mine.name.split("+")[1:]]))
+    _nbgrader(folder, "collect", "byoc", *shared)
+    assert {path.name for path in (folder / "submitted").iterdir()} == set(students)
     _nbgrader(folder, "autograde", "byoc")
     _nbgrader(folder, "export")
     rows = {row["student_id"]: row for row in csv.DictReader((folder / "grades.csv").open())}

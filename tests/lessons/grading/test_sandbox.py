@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import time
@@ -47,6 +48,23 @@ def test_network_and_hidden_folders_are_refused_and_noticed(namespaces: bool) ->
     results = list(run_sandboxed(tasks, LIMITS, [str(SOLUTIONS)], namespaces))
     for note, result in zip(NOTICED, results, strict=True):
         assert _replied(result)["noticed"] == [note]
+
+
+def test_compiled_solutions_and_links_to_them_cannot_be_read() -> None:
+    importlib.import_module("byoc_lab.lessons.solutions.annotate_diamond")  # it may be compiled now
+    text = (
+        "import glob, os\n"
+        f"os.symlink({str(SOLUTIONS)!r}, 'link')\n"
+        "answer = []\n"
+        f"for path in ['link/__init__.py', *glob.glob({str(SOLUTIONS / '__pycache__' / '*')!r})]:\n"
+        "    try:\n"
+        "        answer.append(len(open(path, 'rb').read()))\n"
+        "    except OSError:\n"
+        "        pass\n"
+    )
+    for namespaces in (True, False):
+        (result,) = run_sandboxed([_cells(text)], LIMITS, [str(SOLUTIONS)], namespaces)
+        assert _replied(result)["replies"] == [{"value": {"list": []}}], result
 
 
 def test_solutions_cannot_be_imported() -> None:

@@ -10,10 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from byoc_lab.lessons.exercises import all_exercises
+from byoc_lab import relay
+from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.isolation import Limits
+from byoc_lab.lessons.grading.replies import encode
+from byoc_lab.lessons.solutions import solution
+from byoc_lab.lessons.tools import module_of
+from byoc_lab.relay import IRModule
 from tests.lessons.grading.generated import right, with_code, write, write_class, wrong
 
 NAMES = ("add-the-missing-begin", "annotate-diamond", "write-conv-bias-relu")
@@ -49,6 +54,25 @@ def test_answers_get_their_grades_in_a_stable_order(tmp_path: Path) -> None:
     assert [row[0] for row in rows[1:]] == ["ann", "bob", "zoe"] and rows[1][4] == "30"
     grading.write_feedback(tmp_path / "out", grades, COURSE)
     assert "30 of 30 points" in (tmp_path / "out" / "ann.html").read_text(encoding="utf-8")
+
+
+def test_right_answers_in_a_clone_are_hidden(tmp_path: Path) -> None:
+    folders = [str(folder) for folder in grading.secret()]
+    assert {Path(folder).name for folder in folders} == {"solutions", ".git", "build", "tests"}
+    text = (
+        "import os\nanswer = 'edu.conv2d_bias_sqrt'\n"
+        f"for folder in {folders}:\n"
+        "    try:\n"
+        "        assert not os.path.isdir(folder) or not os.listdir(folder)\n"
+        "    except PermissionError:\n"
+        "        pass\n"
+    )
+    write(tmp_path / "ann", "fix-the-name", with_code("fix-the-name", text))
+    course = Course("c", 0, ("fix-the-name",), from_notebooks=True)
+    found = grading.submissions_in(tmp_path)
+    with ThreadPoolExecutor(1) as pool:
+        ((grade,),) = grading.grade(found, course, limits=LIMITS, executor=pool).values()
+    assert grade.points == 10 and "AssertionError" not in str(grade.messages), grade
 
 
 def test_changed_cells_are_noted_and_do_not_change_a_mark(tmp_path: Path) -> None:
@@ -94,6 +118,21 @@ def test_replies_that_are_no_replies_are_marked(tmp_path: Path) -> None:
     grades = _grades(tmp_path)
     assert [g[0].points for g in grades.values()] == [0] * len(texts)
     assert all(g[0].messages for g in grades.values())
+
+
+def test_a_reply_that_asks_for_gigabytes_gets_no_points() -> None:
+    """Forged modules with the right composites, and the sum of a giant tensor added to them."""
+    exercise = get(NAMES[2])
+
+    def forged(mod: IRModule) -> IRModule:
+        giant = relay.full(relay.const(1.0), shape=(50_000, 50_000), dtype="float32")
+        main = mod["main"]
+        return module_of(relay.add(main.body, relay.sum(giant)), main.params)
+
+    found = exercise.respond(solution(NAMES[2]).answer, exercise.question(0))
+    reply = json.dumps({"replies": [{"value": encode([forged(mod) for mod in found])}]})
+    grade = grading._grade(NAMES[2], [0], {"status": "ran", "reply": reply}, (), LIMITS)
+    assert grade.points == 0 and "Unable to allocate" in str(grade.messages), grade
 
 
 def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ import pytest
 from byoc_lab.cli import main
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading.course import STUDENTS
-from tests.browser.chromium import launched
 from tests.lessons.grading.generated import HOSTILE, write_class
 
 ROOT = Path(__file__).parents[3]
@@ -40,7 +39,7 @@ def test_the_image_has_what_it_copies_and_installs() -> None:
     text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     for source in re.findall(r"^COPY (?:--\S+ )*(\S+) \S+$", text, re.M):
         assert source.startswith("/") or (ROOT / source).exists(), source
-    assert "BYOC_LAB_THREADS" in text and "/solutions" in text
+    assert "BYOC_LAB_THREADS" in text
     start = ROOT / "binder" / "start"
     assert start.stat().st_mode & 0o111
     done = subprocess.run(
@@ -83,18 +82,4 @@ def test_a_class_of_sixty_is_prepared_and_graded(
     assert main(grading) == 0  # everything is kept
     assert time.monotonic() - started < 60 and table.read_bytes() == before
     assert "60 submissions" in capsys.readouterr().out
-    _look(pages / "student03.html", tmp_path)
-
-
-def _look(page: Path, folder: Path) -> None:
-    """The feedback of a student in a browser, with its pictures, and without an error."""
-    with launched() as browser:
-        shown = browser.new_page(viewport={"width": 1000, "height": 1400})
-        errors: list[str] = []
-        shown.on("pageerror", lambda error: errors.append(str(error)))
-        shown.goto(page.as_uri())
-        assert shown.locator("h1").inner_text() == "student03"
-        assert shown.locator("svg").first.is_visible()
-        shown.locator("summary").first.click()
-        shown.screenshot(path=str(folder / "feedback.png"))
-    assert errors == []
+    assert {page.stem for page in pages.iterdir()} == set(students)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection
 from types import ModuleType
 from typing import Any
 
+from byoc_lab.errors import UnknownAttributeError, nearest
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework.registry import builder, builders
 
@@ -92,8 +93,13 @@ def later(module: str, prefix: str = "") -> Callable[[str], Callable[..., Any]]:
         if name not in found:
             names = {n.lower(): n for n in Op.elsewhere}
             home = Op.elsewhere.get(names.get(f"{prefix}{name}".lower(), ""))
-            hint = f": {home} defines it, import {home} first" if home else ""
-            raise AttributeError(f"module {module!r} has no attribute {name!r}{hint}")
+            if home:
+                hint = f"{home} defines it, import {home} first"
+            else:
+                every = Op.list_op_names()
+                same = [op for op in every if op.rpartition(".")[2] == name]
+                hint = nearest(same[0] if same else f"{prefix}{name}", same or every)
+            raise UnknownAttributeError(f"module {module!r} has no attribute {name!r}; {hint}")
         return found[name]
 
     return get

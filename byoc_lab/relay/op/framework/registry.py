@@ -14,7 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ArgumentError, OperatorDefinitionError, TypeInferenceError
+from byoc_lab.errors import (
+    ArgumentError,
+    OperatorDefinitionError,
+    TypeInferenceError,
+    nearest,
+)
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, dtype
 from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleWrapper, const
 from byoc_lab.relay.ir.types import TensorType, Type
@@ -147,7 +152,10 @@ def builder(op: Op) -> Callable[..., Any]:
     own_names = {p.name: own for own, p in parameters.items()}
 
     def build(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise ArgumentError(f"{d.name}: {_misfit(parameters, kwargs, error)}") from None
         bound.apply_defaults()
         values = {own_names[name]: value for name, value in bound.arguments.items()}
         if d.normalize:
@@ -160,6 +168,15 @@ def builder(op: Op) -> Callable[..., Any]:
     build.__signature__ = signature  # type: ignore[attr-defined]
     build.__doc__ = documentation(d)
     return build
+
+
+def _misfit(parameters: dict[str, Any], given: dict[str, Any], error: TypeError) -> str:
+    """Why arguments do not fit the parameters of a builder."""
+    names = [p.name for p in parameters.values()]
+    unknown = next((name for name in given if name not in names), None)
+    if unknown is None:
+        return f"{error}; its parameters are {', '.join(names)}"
+    return f"no parameter is named {unknown!r}; {nearest(unknown, names)}"
 
 
 def _parameters(d: OpDef) -> dict[str, inspect.Parameter]:
