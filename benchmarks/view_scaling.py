@@ -51,9 +51,9 @@ def measured(operators: int) -> dict[str, float]:
     made = chain(operators)
     parts = Parts(made)
     found = {
-        "picture": sent(parts.outline) + sent(lambda: parts.picture(0)),
-        "step": max(sent(partial(parts.picture, n)) for n in (1, 2)),
-        "text": max(sent(partial(parts.whole, n)) for n in (1, 2)),
+        "picture": sent(parts.outline) + sent(lambda: parts.part(0)),
+        "step": max(sent(partial(parts.part, n)) for n in (1, 2)),
+        "text": max(sent(partial(parts.part, n, "text")) for n in (1, 2)),
     }
     if operators <= PAGE_UP_TO:
         with tempfile.TemporaryDirectory() as folder:

@@ -40,21 +40,22 @@ trace are paired by their diff. So one id selects a node everywhere. Lines count
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, MutableMapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from byoc_lab.lab.diffing import Diff, Row, TextDiff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
-from byoc_lab.lab.tracing.provenance import Provenance
+from byoc_lab.lab.tracing.provenance import Provenance, has_origin
 from byoc_lab.lab.view.captions import caption, cause_of, explained_by, opening
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.picture import picture_of
 from byoc_lab.lab.view.scene import scene_of
 from byoc_lab.passes import Event
-from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, describe
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.text.printer import print_lines
 from byoc_lab.relay.text.printer_lines import Line
 
@@ -107,7 +108,8 @@ class Builder:
     def __init__(self, ids: Ids | None = None):
         self.ids = ids or Ids()
         self.modules: list[State] = []
-        self.known: MutableMapping[Hashable, int] = {}
+        self.known: dict[Hashable, int] = {}
+        self._drawn: dict[int, tuple[Any, State]] = {}  # by identity of the module, which is kept
         self.replaced: dict[int, list[str]] = {}  # by stage
         self.lineage: dict[int, State] = {}  # origins and rules of a stage's nodes
         self.opens = 0
@@ -248,6 +250,8 @@ class Builder:
         shown: list[list[str | None]] = []
         names: dict[str, str] = {}
         at: dict[str | None, int] = {}
+        for gv, func in mod.functions.items() if isinstance(mod, IRModule) else ():
+            names[f"@{gv.name_hint}"] = self.ids.of(func)
         for n, line in enumerate(lines):
             ident = self.ids.of(line.node) if line.node is not None else None
             shown.append([line.text, ident])
@@ -259,30 +263,35 @@ class Builder:
                 names[line.defines] = ident
             for p in line.node.params if isinstance(line.node, Function) else ():
                 at.setdefault(self.ids.of(p), n)
-        made: State = {"lines": shown, "names": names}
-        if isinstance(mod, UnparsedModule):
-            made.update(stats={}, graph_note=f"No graph: {mod.reason}", scene=None)
-        else:
-            made.update(self.drawing(mod, {ident for _, ident in shown}, names))
+        made: State = {"lines": shown, "names": names, **self.drawing(mod)}
         made["findings"] = [self.finding(f, at, lines) for f in findings]
         self.modules.append(made)
         self.known[key] = len(self.modules) - 1
         return self.known[key]
 
-    def drawing(
-        self, mod: IRModule | Expr, in_lines: set[str | None], names: dict[str, str]
-    ) -> State:
-        """The fields of a module that come from its graph; names its functions in `names`."""
-        for gv, func in mod.functions.items() if isinstance(mod, IRModule) else ():
-            names[f"@{gv.name_hint}"] = self.ids.of(func)
+    def drawing(self, mod: IRModule | Expr) -> State:
+        """The fields of a module that come from its graph; nodes without an id get one."""
+        if id(mod) not in self._drawn:
+            self._drawn[id(mod)] = mod, self._draw(mod)
+        return self._drawn[id(mod)][1]
+
+    def _draw(self, mod: IRModule | Expr) -> State:
+        if isinstance(mod, UnparsedModule):
+            return {"stats": {}, "graph_note": f"No graph: {mod.reason}", "scene": None}
+        roots = mod.functions.values() if isinstance(mod, IRModule) else (mod,)
+        for node in filter(has_origin, post_order(*roots)):
+            self.ids.of(node)
         picture = picture_of(mod)
-        in_text = in_lines | set(names.values())
         functions = len(mod) if isinstance(mod, IRModule) else 1
         return {
             "stats": {**picture.stats(), "functions": functions},
             "graph_note": "",
-            "scene": scene_of(picture, lambda n: i if (i := self.ids.get(n)) in in_text else None),
+            "scene": scene_of(picture, self._drawn_id),
         }
+
+    def _drawn_id(self, node: Expr) -> str | None:
+        """The id of a node in the graph; None for a constant, which the text has inside lines."""
+        return None if isinstance(node, Constant) else self.ids.get(node)
 
     def finding(self, finding: Finding, at: dict[str | None, int], lines: list[Line]) -> State:
         node = self.ids.get(finding.node)

@@ -33,8 +33,8 @@ class View(anywidget.AnyWidget):
         rewrite: the rewrite of the stage that is shown, from 1, or 0 for the whole pass; set by
             both sides. TraitError if out of range.
         step: the module around that rewrite (see `rewrites.py`), sent when `rewrite` is set.
-        part: of the state of a large trace (see `parts.py`), sent when `index` is set.
-        asked: the stage whose text the browser asks for, once it shows the graph; or -1.
+        part: of the state of a large trace (see `parts.py`), sent when the browser asks for it.
+        asked: the part that the browser asks for, or {}.
     """
 
     _esm = esm()
@@ -45,7 +45,7 @@ class View(anywidget.AnyWidget):
     rewrite = traitlets.Int(0).tag(sync=True)
     step = traitlets.Dict().tag(sync=True)
     part = traitlets.Dict().tag(sync=True)
-    asked = traitlets.Int(-1).tag(sync=True)
+    asked = traitlets.Dict().tag(sync=True)
 
     def __init__(self, state: State, text: str = "", **more: Any):
         self._text = text
@@ -111,7 +111,8 @@ class Stepper(View):
         self._parts = Parts(trace) if is_large(trace) else None
         state = self._parts.outline() if self._parts else state_of(trace)
         super().__init__(state, index=state["opens"] if index is None else index)
-        self._send_picture()
+        if self._parts and trace.stages:
+            self.part = self._parts.part(self.index)
 
     @property
     def _ids(self) -> Ids:
@@ -169,18 +170,13 @@ class Stepper(View):
     @traitlets.observe("index")
     def _whole_pass(self, change: Any) -> None:
         self.rewrite = 0
-        self._send_picture()
-
-    def _send_picture(self) -> None:
-        """Send the graph of the stage that is shown, if the trace is sent in parts."""
-        if self._parts and self.trace.stages and self.index not in self._parts.done:
-            self.part = self._parts.picture(self.index)
 
     @traitlets.observe("asked")
-    def _send_text(self, change: Any) -> None:
-        if self._parts and 0 <= self.asked < len(self.trace.stages):
-            self.part = self._parts.whole(self.asked)
-            self.asked = -1
+    def _send_part(self, change: Any) -> None:
+        """Send what the browser asks for, of a trace that is sent in parts."""
+        wanted = change["new"]
+        if self._parts and wanted and 0 <= wanted["stage"] < len(self.trace.stages):
+            self.part = self._parts.part(wanted["stage"], wanted["what"], wanted["page"])
 
     @traitlets.observe("rewrite")
     def _send_step(self, change: Any) -> None:

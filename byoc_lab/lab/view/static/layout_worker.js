@@ -6,7 +6,7 @@ export class LayoutClient {
   constructor(signal) {
     this.tickets = 0;
     this.waiting = new Map();
-    this.sent = new Set(); // keys of the scenes that the worker has
+    this.keys = new WeakMap(); // of the scenes that the worker has
     this.worker = this.start();
     signal.addEventListener("abort", () => this.worker?.terminate());
   }
@@ -33,15 +33,16 @@ export class LayoutClient {
     this.waiting.clear();
   }
 
-  /** The layout of a scene; `key` names the scene, which is sent once.
+  /** The layout of a scene, which is sent once.
    * @returns {Promise<import("./layout.js").Placed>} */
-  place(key, scene, open, room) {
+  place(scene, open, room) {
     if (!this.worker) return Promise.resolve(layOut(scene, open, room));
     const ticket = ++this.tickets;
     return new Promise((done) => {
       this.waiting.set(ticket, { done, request: { scene, open, room } });
-      this.worker.postMessage({ ticket, key, open, room, scene: this.sent.has(key) ? null : scene });
-      this.sent.add(key);
+      const known = this.keys.has(scene);
+      if (!known) this.keys.set(scene, ticket);
+      this.worker.postMessage({ ticket, key: this.keys.get(scene), open, room, scene: known ? null : scene });
     });
   }
 }

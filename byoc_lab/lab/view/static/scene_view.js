@@ -71,14 +71,21 @@ export class SceneView {
     signal.addEventListener("abort", () => this.sized.disconnect());
   }
 
-  /** Show a module's scene. `key` names it; `before`: the scene that is left, to tell what is new. */
-  show(module, { key, before, replaced, findings }) {
+  /** Show a module's scene. `before`: the scene that is left, to tell what is new. */
+  show(module, { before, replaced, findings }) {
     const scene = module?.scene ?? null;
     this.note.hidden = Boolean(scene?.boxes.length);
     this.note.textContent = module?.graph_note || "No graph for this stage.";
     this.drawing.root.style.display = scene?.boxes.length ? "" : "none";
-    this.wanted = { scene, module, key, findings };
-    this.fresh = scene && before && before !== scene ? newIn(scene, before, new Set(replaced)) : new Set();
+    const fresh = scene && before && before !== scene ? newIn(scene, before, new Set(replaced)) : new Set();
+    const same = scene && this.wanted?.scene === scene && sameSets(fresh, this.fresh);
+    this.wanted = { scene, module, findings };
+    this.fresh = fresh;
+    if (same && this.scene === scene) {
+      [this.module, this.findings] = [module, findings];
+      this.flag();
+      return this.find();
+    }
     if (scene) return this.lay();
     this.scene = null;
     delete this.pane.dataset.busy;
@@ -91,11 +98,11 @@ export class SceneView {
   }
 
   async lay() {
-    const { scene, module, key, findings } = this.wanted;
+    const { scene, module, findings } = this.wanted;
     const turn = ++this.turn;
     this.pane.dataset.busy = "true";
     const room = { w: this.canvas.clientWidth || 900, h: this.canvas.clientHeight || 600 };
-    const placed = await this.layouts.place(key, scene, this.opened(), { w: room.w - 24, h: room.h - 24 });
+    const placed = await this.layouts.place(scene, this.opened(), { w: room.w - 24, h: room.h - 24 });
     if (turn !== this.turn || this.signal.aborted) return;
     this.scene = scene;
     this.module = module;
@@ -337,6 +344,8 @@ export class SceneView {
     this.choose((shown && shown.node.group >= 0 && !this.scene.groups[shown.node.group].node ? ids.at(-1) : ids[0]) ?? "");
   }
 }
+
+const sameSets = (a, b) => a.size === b.size && [...a].every((x) => b.has(x));
 
 /** The ids of boxes and groups of a scene that the one before does not have, and of the groups that
  * they are in; an open group glows only if it is new itself. */
