@@ -11,7 +11,7 @@ from byoc_lab.lab.view.rewrites import with_steps
 from byoc_lab.lab.view.state import Builder, trace_state
 from tests.lab.view.samples import chain
 
-from .widget_page import NewPage, lines, model, mount
+from .widget_page import TALL, NewPage, lines, model, mount
 
 pytestmark = pytest.mark.browser
 
@@ -72,7 +72,7 @@ def test_it_plays_the_rewrites_and_then_the_stages(new_page: NewPage) -> None:
 
 
 def test_any_two_stages_are_compared(new_page: NewPage, mobilenet_state: Any) -> None:
-    page = new_page()
+    page = new_page(viewport=TALL)
     root = mount(page, mobilenet_state, index=8)
     stages, modules = mobilenet_state["stages"], mobilenet_state["modules"]
     root.locator(".byl-compare").select_option("3")  # with the result of FoldConstant

@@ -30,6 +30,7 @@ MODULES = (
     "store",
     "header",
     "heading",
+    "virtual_list",
     "text_pane",
     "graph_pane",
     "board_bar",

@@ -1,14 +1,15 @@
-"""Grouping the boxes of a picture: regions and functions, operators on weights, repeated blocks."""
+"""The groups of a picture: regions, functions, operators on weights, repeated blocks, sections."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable
 from itertools import groupby
 
 from byoc_lab.lab.view.elements import WEIGHTS, Arrow, Box, Picture, PictureFrame
+from byoc_lab.lab.view.grouping import Edge, Group, Grouping, Member, boxes_of
 from byoc_lab.lab.view.repeats import Unit, repeats
-from byoc_lab.relay.ir.expr import Call, Expr
+from byoc_lab.lab.view.sections import make_sections
+from byoc_lab.relay.ir.expr import Call
 
 MIN_MEMBERS = 4  # of a group in which blocks can repeat
 MAX_LOOSE = 60  # boxes; of more, an operator and what follows it element by element are one box
@@ -16,67 +17,6 @@ FOLLOWERS = frozenset(
     ("nn.batch_norm", "nn.bias_add", "add", "multiply", "nn.relu", "nn.leaky_relu", "clip")
 )
 MAX_NAMES = 8  # of operators in the text of a group
-
-
-@dataclass(eq=False)
-class Edge:
-    """An arrow; `begin` and `end` are the annotations on it, which are not boxes."""
-
-    source: Box
-    target: Box
-    crossing: bool = False
-    begin: Box | None = None
-    end: Box | None = None
-
-
-@dataclass(eq=False)
-class Group:
-    """Boxes and groups that can be drawn as one. `members` are in evaluation order.
-
-    `kind`: that of a frame (`PictureFrame`), or "weights", "chain", "repeat" or "copy".
-    """
-
-    kind: str
-    label: str
-    compiler: str | None = None
-    parent: Group | None = None
-    expr: Expr | None = None
-    members: list[Box | Group] = field(default_factory=list)
-
-    def back_end(self) -> str | None:
-        """The back end that runs all of it; None for the host, or for several."""
-        group: Group | None = self
-        while group is not None:
-            if group.compiler is not None:
-                return None if group.compiler == "default" else group.compiler
-            group = group.parent
-        inside = {m.back_end() if isinstance(m, Group) else None for m in self.members}
-        return inside.pop() if len(inside) == 1 else None
-
-
-Member = Box | Group
-
-
-@dataclass(eq=False)
-class Grouping:
-    """The boxes, edges and groups to draw.
-
-    roots: what is in no group. homes: the innermost group of each box.
-    """
-
-    boxes: list[Box]
-    edges: list[Edge]
-    roots: list[Member]
-    homes: dict[Box, Group | None]
-
-    def groups(self) -> list[Group]:
-        """All groups, each after the group that it is in."""
-        found: list[Group] = []
-        todo = [m for m in reversed(self.roots) if isinstance(m, Group)]
-        while todo:
-            found.append(todo.pop())
-            todo += [m for m in reversed(found[-1].members) if isinstance(m, Group)]
-        return found
 
 
 def grouped(picture: Picture) -> Grouping:
@@ -92,6 +32,7 @@ def grouped(picture: Picture) -> Grouping:
         _group_chains(boxes, edges, homes, weights)
     grouping = Grouping(boxes, edges, _collect(boxes, homes), homes)
     _group_repeats(grouping)
+    make_sections(grouping)
     return grouping
 
 
@@ -115,17 +56,6 @@ def fold(picture: Picture) -> Picture:
         if ends[0] is not ends[1]:
             arrows.setdefault(ends, Arrow(*ends, crossing=edge.crossing))
     return Picture(boxes, [], list(arrows.values()), picture.regions, collapsed=True)
-
-
-def boxes_of(member: Member) -> Iterator[Box]:
-    """The boxes of a member, in evaluation order."""
-    todo = [member]
-    while todo:
-        found = todo.pop()
-        if isinstance(found, Group):
-            todo += reversed(found.members)
-        else:
-            yield found
 
 
 def _without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:

@@ -8,7 +8,8 @@ A scene is:
     groups  each after the group it is in: [{id, kind, lines, label, compiler, colour, group, node}]
             kind: "region", "external", "composite", "function", "weights" (operators that compute
             with weights alone), "chain" (a convolution and what follows it element by element),
-            "repeat" (one block several times) or "copy" (one of these)
+            "repeat" (one block several times), "copy" (one of these) or "section" (a stretch of
+            what would be too many boxes)
             lines: its text when it is one box; label: its text when it is open
             colour: the number of its back end's colour, or null; node: the id of its function
     arrows  [[from, to, crossing, begin, end]]: positions in `boxes`; begin and end are the ids of
@@ -26,7 +27,8 @@ from collections.abc import Callable
 from typing import Any
 
 from byoc_lab.lab.view.elements import Box, Picture
-from byoc_lab.lab.view.groups import Group, boxes_of, contents, grouped, window_of
+from byoc_lab.lab.view.grouping import Group, boxes_of
+from byoc_lab.lab.view.groups import contents, grouped, window_of
 from byoc_lab.relay.ir.expr import Expr
 
 WIDTH = 30  # characters of a line in a box
@@ -60,11 +62,14 @@ def scene_of(picture: Picture, id_of: Callable[[Expr], str | None]) -> Scene:
     for box in grouping.boxes:
         home = grouping.homes[box]
         boxes.append(_box(box, place[home] if home is not None else -1, id_of, used))
-    drawn = []
+    drawn: list[Scene] = []
     for group in groups:
         *_, last = boxes_of(group)
         home_place = place[group.parent] if group.parent is not None else -1
-        drawn.append(_group(group, boxes[number[last]]["id"], home_place, id_of))
+        name = f"{group.kind}:{boxes[number[last]]['id']}"
+        if group.kind == "section":  # the third stays the third, whatever is in it
+            name = f"{drawn[home_place]['id'] if home_place >= 0 else ''}/{group.label}"
+        drawn.append(_group(group, name, home_place, id_of))
 
     def note(annotation: Box | None) -> str | None:
         return id_of(annotation.exprs[0]) if annotation is not None else None
@@ -91,10 +96,10 @@ def _box(box: Box, home: int, id_of: Callable[[Expr], str | None], used: set[str
     }
 
 
-def _group(group: Group, last: str, home: int, id_of: Callable[[Expr], str | None]) -> Scene:
+def _group(group: Group, name: str, home: int, id_of: Callable[[Expr], str | None]) -> Scene:
     compiler = group.back_end()
     return {
-        "id": f"{group.kind}:{last}",
+        "id": name,
         "kind": group.kind,
         "lines": _text_of(group),
         "label": group.label,
@@ -114,6 +119,9 @@ def _text_of(group: Group) -> list[str]:
     if len(lines) > MAX_TEXT_LINES:
         lines = [*lines[: MAX_TEXT_LINES - 1], _cut(" ".join(lines[MAX_TEXT_LINES - 1 :]))]
     last = group.label
+    if group.kind == "section":
+        count = sum(box.kind == "op" for box in boxes_of(group))
+        last = f"{count:,} operators, {group.label}"
     if group.kind == "chain":  # the shape of its result
         last = [box.detail for box in group.members if isinstance(box, Box)][-1]
     return [*lines, _cut(last)] if last else lines

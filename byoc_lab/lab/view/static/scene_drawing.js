@@ -92,7 +92,7 @@ export class SceneDrawing {
     const element = draw("g", { class: `${shape} byl-${kind}${tint}`, "data-key": node.key, "data-ids": ids.join(" "), tabindex: -1, role: "button", "aria-label": content.words });
     const round = ["input", "output"].includes(kind) ? node.h / 2 : 6;
     const rect = (cls, extra = {}) => draw("rect", { class: cls, width: node.w, height: node.h, rx: round, ...extra });
-    const stacked = ["repeat", "copy"].includes(kind) && !node.open;
+    const stacked = ["repeat", "copy", "section"].includes(kind) && !node.open;
     element.append(draw("title", {}, content.tip));
     if (stacked) element.append(rect("byl-sheet", { x: 5, y: 5 }));
     element.append(rect("byl-border"));

@@ -13,6 +13,7 @@ const LEGEND = [
   [".byl-external", "external", "external function"],
   [".byl-composite", "composite", "composite"],
   [".byl-repeat", "repeat", "repeated block"],
+  [".byl-section", "section", "section of a long graph"],
   [".byl-note", "note", "begin, end"],
   [".byl-fresh", "fresh", "new here"],
   [".byl-crossing", "crossing", "crosses a border unannotated"],
