@@ -19,12 +19,9 @@ A part is, as plain data:
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.captions import caption, opening
+from byoc_lab.lab.view.collection import without_collection
 from byoc_lab.lab.view.state import Builder, State, new_stage
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
@@ -47,19 +44,6 @@ def is_large(trace: Trace) -> bool:
                 if left < 0:
                     return True
     return False
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """No garbage collection inside: what is built here is kept, and each collection walks all
-    modules, which takes longer than to build a part."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 class Parts:

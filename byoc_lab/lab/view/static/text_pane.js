@@ -110,7 +110,7 @@ export class TextPane {
     const { selected, related } = this.store;
     for (const name of ["byl-chosen", "byl-related"]) for (const e of part.querySelectorAll(`.${name}`)) e.classList.remove(name);
     if (!selected) return;
-    for (const e of part.querySelectorAll("[data-id]")) {
+    for (const e of /** @type {NodeListOf<HTMLElement>} */ (part.querySelectorAll("[data-id]"))) {
       if (e.dataset.id === selected) e.classList.add("byl-chosen");
       else if (related.has(e.dataset.id)) e.classList.add("byl-related");
     }
