@@ -225,8 +225,8 @@ class Board(View):
         else:
             self.take_out(found)
 
-    def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
-        return {**super()._repr_mimebundle_(**more), **without_kernel(self.trace)}
+    def _without_widget(self) -> dict[str, Any]:
+        return without_kernel(self.trace)
 
     def _ipython_display_(self) -> None:
         publish(self)

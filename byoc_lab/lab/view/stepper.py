@@ -75,10 +75,13 @@ class View(anywidget.AnyWidget):
         return value
 
     def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
-        """The widget, and text for where it does not work."""
+        """The widget, and what works without it."""
         shown = super()._repr_mimebundle_(**more)
         data = shown[0] if isinstance(shown, tuple) else shown
-        return {**(data or {}), "text/plain": str(self)}
+        return {**(data or {}), **self._without_widget()}
+
+    def _without_widget(self) -> dict[str, Any]:
+        return {"text/plain": str(self)}
 
     def __str__(self) -> str:
         return self._text
@@ -187,9 +190,8 @@ class Stepper(View):
         else:
             self.step = step_state(self.trace, self.index, self.rewrite)
 
-    def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
-        """The widget, and text and HTML for where it does not work."""
-        return {**super()._repr_mimebundle_(**more), **without_kernel(self.trace)}
+    def _without_widget(self) -> dict[str, Any]:
+        return without_kernel(self.trace)
 
     def _ipython_display_(self) -> None:
         publish(self)
