@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from byoc_lab.lab.view.elements import Box
 from byoc_lab.relay.ir.expr import Expr
@@ -24,7 +25,8 @@ class Edge:
 class Group:
     """Boxes and groups that can be drawn as one. `members` are in evaluation order.
 
-    `kind`: that of a frame (`PictureFrame`), or "weights", "chain", "repeat", "copy" or "section".
+    `kind`: that of a frame (`PictureFrame`), or "weights", "chain", "repeat", "copy", "block" or
+    "section".
     """
 
     kind: str
@@ -65,6 +67,35 @@ class Grouping:
             found.append(todo.pop())
             todo += [m for m in reversed(found[-1].members) if isinstance(m, Group)]
         return found
+
+    def members_of(self, group: Group | None) -> list[Member]:
+        """The members of a group, or what is in no group: the list itself, to be changed."""
+        return self.roots if group is None else group.members
+
+    def edges_between(self, members: Sequence[Member]) -> set[tuple[int, int]]:
+        """The edges from one of the members to another, as pairs of positions."""
+        place = {box: n for n, member in enumerate(members) for box in boxes_of(member)}
+        found: set[tuple[int, int]] = set()
+        for box, n in place.items():
+            found.update((n, m) for b in self.users.get(box, ()) if (m := place.get(b, n)) != n)
+        return found
+
+    @cached_property
+    def users(self) -> dict[Box, list[Box]]:
+        """The targets of the edges of each box."""
+        found: dict[Box, list[Box]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.source, []).append(edge.target)
+        return found
+
+    def move(self, members: Sequence[Member], group: Group) -> None:
+        """Put members into a group; the caller takes them out of the list that they are in."""
+        group.members += members
+        for member in members:
+            if isinstance(member, Group):
+                member.parent = group
+            else:
+                self.homes[member] = group
 
 
 Member = Box | Group

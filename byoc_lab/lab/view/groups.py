@@ -7,11 +7,12 @@ from itertools import groupby
 
 from byoc_lab.lab.view.elements import WEIGHTS, Arrow, Box, Picture, PictureFrame
 from byoc_lab.lab.view.grouping import Edge, Group, Grouping, Member, boxes_of
-from byoc_lab.lab.view.repeats import Unit, repeats
+from byoc_lab.lab.view.repeats import Unit, pieces_of, repeats
 from byoc_lab.lab.view.sections import make_sections
 from byoc_lab.relay.ir.expr import Call
 
 MIN_MEMBERS = 4  # of a group in which blocks can repeat
+MAX_LOOSE_MEMBERS = 24  # of a group or a picture; with more, blocks are single boxes
 MAX_LOOSE = 60  # boxes; of more, an operator and what follows it element by element are one box
 FOLLOWERS = frozenset(
     ("nn.batch_norm", "nn.bias_add", "add", "multiply", "nn.relu", "nn.leaky_relu", "clip")
@@ -32,6 +33,7 @@ def grouped(picture: Picture) -> Grouping:
         _group_chains(boxes, edges, homes, weights)
     grouping = Grouping(boxes, edges, _collect(boxes, homes), homes)
     _group_repeats(grouping)
+    _group_blocks(grouping)
     make_sections(grouping)
     return grouping
 
@@ -178,21 +180,15 @@ def _group_repeats(grouping: Grouping) -> None:
     """Replace runs of equal blocks by groups, in every group and outside all groups."""
     signs = _signs(grouping)
     order = {box: n for n, box in enumerate(grouping.boxes)}
-    outgoing: dict[Box, list[Box]] = {}
-    for edge in grouping.edges:
-        outgoing.setdefault(edge.source, []).append(edge.target)
     for group in [None, *grouping.groups()]:
-        members = grouping.roots if group is None else group.members
+        members = grouping.members_of(group)
         if len(members) < MIN_MEMBERS:
             continue
         # A group whose weights are computed early belongs where its last operator is.
         members.sort(key=lambda member: max(order[box] for box in boxes_of(member)))
-        place = {box: n for n, member in enumerate(members) for box in boxes_of(member)}
-        pairs = ((place[a], place[b]) for a in place for b in outgoing.get(a, ()) if b in place)
-        edges = {(a, b) for a, b in pairs if a != b}
         units = [Unit(signs[m], _is_attached(m), _is_heavy(m)) for m in members]
         taken: dict[int, Group | None] = {}
-        for first, blocks in repeats(units, edges):
+        for first, blocks in repeats(units, grouping.edges_between(members)):
             taken.update(dict.fromkeys((n for block in blocks for n in block), None))
             taken[first] = _repeat(
                 group, [[members[n] for n in block] for block in blocks], grouping
@@ -202,6 +198,43 @@ def _group_repeats(grouping: Grouping) -> None:
         ]
 
 
+def _group_blocks(grouping: Grouping) -> None:
+    """Where there are many members, group what lies between two places that a single value crosses,
+    such as the branches of an Inception module and their concatenation, and runs of operators that
+    blocks do not begin with."""
+    for group in [None, *grouping.groups()]:
+        members = grouping.members_of(group)
+        if len(members) <= MAX_LOOSE_MEMBERS:
+            continue
+        units = [Unit(None, _is_attached(m)) for m in members]
+        pieces = pieces_of(units, grouping.edges_between(members))
+        shown: list[Member] = []
+        run: list[Member] = []
+        for piece in pieces:
+            inside = [members[n] for n in piece]
+            if len(inside) == 1 and _is_light(inside[0]):
+                run += inside
+                continue
+            shown += _block(group, run, grouping)
+            run = []
+            shown += _block(group, inside, grouping)
+        members[:] = [*shown, *_block(group, run, grouping)]
+
+
+def _block(owner: Group | None, inside: list[Member], grouping: Grouping) -> list[Member]:
+    """Members as one block; few or many stay as they are."""
+    if not 2 <= len(inside) <= MAX_LOOSE:
+        return inside
+    block = Group("block", "block", parent=owner)
+    grouping.move(inside, block)
+    return [block]
+
+
+def _is_light(member: Member) -> bool:
+    """Whether a member is an operator that goes with its neighbours in a large picture."""
+    return member.kind in ("op", "chain") and not _is_heavy(member)
+
+
 def _repeat(owner: Group | None, blocks: list[list[Member]], grouping: Grouping) -> Group:
     repeat = Group("repeat", f"{len(blocks)} times", parent=owner)
     for n, block in enumerate(blocks, 1):
@@ -209,12 +242,7 @@ def _repeat(owner: Group | None, blocks: list[list[Member]], grouping: Grouping)
         if len(block) > 1:
             home = Group("copy", f"block {n} of {len(blocks)}", parent=repeat)
             repeat.members.append(home)
-        home.members += block
-        for member in block:
-            if isinstance(member, Group):
-                member.parent = home
-            else:
-                grouping.homes[member] = home
+        grouping.move(block, home)
     return repeat
 
 

@@ -8,8 +8,8 @@ A scene is:
     groups  each after the group it is in: [{id, kind, lines, label, compiler, colour, group, node}]
             kind: "region", "external", "composite", "function", "weights" (operators that compute
             with weights alone), "chain" (a convolution and what follows it element by element),
-            "repeat" (one block several times), "copy" (one of these) or "section" (a stretch of
-            what would be too many boxes)
+            "repeat" (one block several times), "copy" (one of these), "block" (what lies between
+            two places that one value crosses) or "section" (a stretch of what would be too many)
             lines: its text when it is one box; label: its text when it is open
             colour: the number of its back end's colour, or null; node: the id of its function
     arrows  [[from, to, crossing, begin, end]]: positions in `boxes`; begin and end are the ids of
@@ -122,8 +122,8 @@ def _text_of(group: Group) -> list[str]:
     if group.kind == "section":
         count = sum(box.kind == "op" for box in boxes_of(group))
         last = f"{count:,} operators, {group.label}"
-    if group.kind == "chain":  # the shape of its result
-        last = [box.detail for box in group.members if isinstance(box, Box)][-1]
+    if group.kind in ("chain", "block"):  # the shape of its result
+        last = [box.detail for box in boxes_of(group)][-1]
     return [*lines, _cut(last)] if last else lines
 
 

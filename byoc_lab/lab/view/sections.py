@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 
-from byoc_lab.lab.view.grouping import Group, Grouping, Member, boxes_of
+from byoc_lab.lab.view.grouping import Group, Grouping, Member
 
 MAX_MEMBERS = 150  # that are drawn one by one
 MIN_SIZE = 10  # of a section
@@ -19,7 +19,7 @@ def make_sections(grouping: Grouping) -> None:
     todo: list[Group | None] = [None, *grouping.groups()]
     while todo:
         owner = todo.pop()
-        members = grouping.roots if owner is None else owner.members
+        members = grouping.members_of(owner)
         if len(members) <= MAX_MEMBERS:
             continue
         cuts = _cuts(members, grouping)
@@ -27,12 +27,7 @@ def make_sections(grouping: Grouping) -> None:
         sections: list[Member] = []
         for n, (start, stop) in enumerate(pairwise(cuts), 1):
             section = Group("section", f"section {n} of {count}", parent=owner)
-            section.members += members[start:stop]
-            for member in section.members:
-                if isinstance(member, Group):
-                    member.parent = section
-                else:
-                    grouping.homes[member] = section
+            grouping.move(members[start:stop], section)
             sections.append(section)
             todo.append(section)
         members[:] = sections
@@ -40,13 +35,10 @@ def make_sections(grouping: Grouping) -> None:
 
 def _cuts(members: list[Member], grouping: Grouping) -> list[int]:
     """Where the sections begin, and the end of the last one."""
-    place = {box: n for n, member in enumerate(members) for box in boxes_of(member)}
     changes = [0] * (len(members) + 1)
-    for edge in grouping.edges:
-        ends = place.get(edge.source), place.get(edge.target)
-        if ends[0] is not None and ends[1] is not None and ends[0] != ends[1]:
-            changes[min(ends[0], ends[1]) + 1] += 1
-            changes[max(ends[0], ends[1]) + 1] -= 1
+    for ends in grouping.edges_between(members):
+        changes[min(ends) + 1] += 1
+        changes[max(ends) + 1] -= 1
     crossing = list(accumulate(changes))
     size = max(MIN_SIZE, round(len(members) / SECTIONS))
     cuts = [0]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.lab.view.grouping import boxes_of
+from byoc_lab.lab.view.elements import Box
+from byoc_lab.lab.view.grouping import Edge, Grouping, boxes_of
 from byoc_lab.lab.view.groups import grouped
 from byoc_lab.lab.view.picture import picture_of
-from byoc_lab.lab.view.sections import MAX_MEMBERS
+from byoc_lab.lab.view.sections import MAX_MEMBERS, make_sections
 from byoc_lab.relay import nn
 
 
@@ -22,7 +25,7 @@ def chain(operators: int) -> relay.Expr:
     return x
 
 
-@pytest.mark.parametrize("operators", [300, 3000])
+@pytest.mark.parametrize("operators", [1000, 4000])
 def test_a_long_graph_is_drawn_as_few_boxes(operators: int) -> None:
     grouping = grouped(picture_of(chain(operators)))
     assert 5 < len(grouping.roots) <= MAX_MEMBERS
@@ -41,14 +44,12 @@ def test_a_short_graph_has_no_sections() -> None:
 
 
 def test_sections_are_cut_where_little_crosses() -> None:
-    """Blocks of ten operators that all use the first one: one edge comes out of a block."""
-    x: relay.Expr = relay.var("data", shape=(8, 8))
-    for n in range(30):
-        start = x
-        for k in range(10):
-            x = relay.add(x, start) if pow(5, 10 * n + k, 1013) % 3 else relay.multiply(x, start)
-        x = relay.tanh(x) if pow(3, n, 1009) % 2 else relay.exp(x)
-    grouping = grouped(picture_of(x))
-    starts = [next(boxes_of(section)).title for section in grouping.roots[1:]]
-    assert len(starts) > 5
-    assert sum(title in ("tanh", "exp") for title in starts) > 0.8 * len(starts)
+    """Runs of eleven boxes that all use the first one of their run: one edge leads to the next."""
+    boxes = [Box("op", f"{n // 11}.{n % 11}") for n in range(330)]
+    edges = [Edge(a, b) for a, b in pairwise(boxes)]
+    edges += [Edge(boxes[n - n % 11], boxes[n]) for n in range(330) if n % 11 > 1]
+    grouping = Grouping(boxes, edges, list(boxes), dict.fromkeys(boxes))
+    make_sections(grouping)
+    starts = [next(boxes_of(section)).title for section in grouping.roots]
+    assert len(starts) > 20
+    assert {start.split(".")[1] for start in starts} == {"0"}
