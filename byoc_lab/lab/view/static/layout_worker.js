@@ -29,20 +29,21 @@ export class LayoutClient {
   withoutWorker() {
     this.worker?.terminate();
     this.worker = null;
-    for (const { done, request } of this.waiting.values()) done(layOut(request.scene, request.open, request.room));
+    for (const { done, request } of this.waiting.values()) done(layOut(request.scene, request.open, request.room, request.before));
     this.waiting.clear();
   }
 
-  /** The layout of a scene, which is sent once.
+  /** The layout of a scene, which is sent once; `last`: the layout before, or null.
    * @returns {Promise<import("./layout.js").Placed>} */
-  place(scene, open, room) {
-    if (!this.worker) return Promise.resolve(layOut(scene, open, room));
+  place(scene, open, room, last) {
+    const before = last && { nodes: last.nodes, columns: last.columns };
+    if (!this.worker) return Promise.resolve(layOut(scene, open, room, before));
     const ticket = ++this.tickets;
     return new Promise((done) => {
-      this.waiting.set(ticket, { done, request: { scene, open, room } });
+      this.waiting.set(ticket, { done, request: { scene, open, room, before } });
       const known = this.keys.has(scene);
       if (!known) this.keys.set(scene, ticket);
-      this.worker.postMessage({ ticket, key: this.keys.get(scene), open, room, scene: known ? null : scene });
+      this.worker.postMessage({ ticket, key: this.keys.get(scene), open, room, last: before, scene: known ? null : scene });
     });
   }
 }

@@ -1,5 +1,5 @@
 // Draws a laid-out scene as SVG, and moves what it drew before to its new place.
-import { SIZES } from "./layout.js";
+import { SIZES } from "./layout_sizes.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const FADE = 450; // ms, as in graph.css

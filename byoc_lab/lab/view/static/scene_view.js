@@ -103,7 +103,7 @@ export class SceneView {
     const turn = ++this.turn;
     this.pane.dataset.busy = "true";
     const room = { w: this.canvas.clientWidth || 900, h: this.canvas.clientHeight || 600 };
-    const placed = await this.layouts.place(scene, this.opened(), { w: room.w - 24, h: room.h - 24 });
+    const placed = await this.layouts.place(scene, this.opened(), { w: room.w - 24, h: room.h - 24 }, this.placed ?? null);
     if (turn !== this.turn || this.signal.aborted) return;
     this.scene = scene;
     this.module = module;
