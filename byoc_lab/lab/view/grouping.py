@@ -36,15 +36,25 @@ class Group:
     expr: Expr | None = None
     members: list[Box | Group] = field(default_factory=list)
 
-    def back_end(self) -> str | None:
-        """The back end that runs all of it; None for the host, or for several."""
+    def back_ends(self) -> set[str | None]:
+        """The back ends that run it, None for the host."""
         group: Group | None = self
         while group is not None:
             if group.compiler is not None:
-                return None if group.compiler == "default" else group.compiler
+                return {None if group.compiler == "default" else group.compiler}
             group = group.parent
-        inside = {m.back_end() if isinstance(m, Group) else None for m in self.members}
-        return inside.pop() if len(inside) == 1 else None
+        found: set[str | None] = set()
+        todo: list[Group] = [self]
+        while todo:
+            for member in todo.pop().members:
+                if not isinstance(member, Group):
+                    if member.kind not in ("input", "output"):
+                        found.add(None)
+                elif member.compiler is not None:
+                    found.add(None if member.compiler == "default" else member.compiler)
+                else:
+                    todo.append(member)
+        return found
 
 
 @dataclass(eq=False)

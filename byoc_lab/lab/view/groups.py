@@ -217,7 +217,8 @@ def _group_blocks(grouping: Grouping) -> None:
                 continue
             shown += _block(group, run, grouping)
             run = []
-            shown += _block(group, inside, grouping)
+            alone = sum(not _is_attached(member) for member in inside) < 2
+            shown += inside if alone else _block(group, inside, grouping)
         members[:] = [*shown, *_block(group, run, grouping)]
 
 

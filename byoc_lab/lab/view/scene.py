@@ -5,12 +5,14 @@ A scene is:
     boxes   what can be drawn, in evaluation order: [{id, kind, lines, group, ids, weights}]
             lines: the text, the name first; ids: of the nodes it stands for; group: a position in
             `groups`, or -1; weights: how many constants and weights are not drawn
-    groups  each after the group it is in: [{id, kind, lines, label, compiler, colour, group, node}]
+    groups  each after the group it is in:
+            [{id, kind, lines, label, compiler, partly, colour, group, node}]
             kind: "region", "external", "composite", "function", "weights" (operators that compute
             with weights alone), "chain" (a convolution and what follows it element by element),
             "repeat" (one block several times), "copy" (one of these), "block" (what lies between
             two places that one value crosses) or "section" (a stretch of what would be too many)
             lines: its text when it is one box; label: its text when it is open
+            compiler: the back end that runs it, or null; partly: others and the host run some of it
             colour: the number of its back end's colour, or null; node: the id of its function
     arrows  [[from, to, crossing, begin, end]]: positions in `boxes`; begin and end are the ids of
             the annotations on it, or null; they are drawn where it meets the border of a region
@@ -97,13 +99,16 @@ def _box(box: Box, home: int, id_of: Callable[[Expr], str | None], used: set[str
 
 
 def _group(group: Group, name: str, home: int, id_of: Callable[[Expr], str | None]) -> Scene:
-    compiler = group.back_end()
+    back_ends = group.back_ends()
+    compiled = sorted(name for name in back_ends if name is not None)
+    compiler = compiled[0] if compiled else None
     return {
         "id": name,
         "kind": group.kind,
         "lines": _text_of(group),
         "label": group.label,
         "compiler": compiler,
+        "partly": len(back_ends) > 1,
         "colour": colour_of(compiler),
         "group": home,
         "node": id_of(group.expr) if group.expr is not None else None,

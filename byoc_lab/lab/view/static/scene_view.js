@@ -12,6 +12,7 @@ const LEGEND = [
   [".byl-region", "region", "annotated region"],
   [".byl-external", "external", "external function"],
   [".byl-composite", "composite", "composite"],
+  [".byl-partly", "partly", "partly in regions"],
   [".byl-repeat", "repeat", "repeated block"],
   [".byl-section", "section", "section of a long graph"],
   [".byl-note", "note", "begin, end"],
