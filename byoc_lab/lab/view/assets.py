@@ -25,6 +25,7 @@ MODULES = (
     "layout",
     "layout_worker",
     "scene_drawing",
+    "overlay",
     "scene_search",
     "overview",
     "scene_view",

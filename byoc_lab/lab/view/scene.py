@@ -2,9 +2,11 @@
 
 A scene is:
 
-    boxes   what can be drawn, in evaluation order: [{id, kind, lines, group, ids, weights}]
+    boxes   what can be drawn, in evaluation order: [{id, kind, lines, group, ids, weights,
+            flops, bytes}]
             lines: the text, the name first; ids: of the nodes it stands for; group: a position in
-            `groups`, or -1; weights: how many constants and weights are not drawn
+            `groups`, or -1; weights: how many constants and weights are not drawn; flops, bytes:
+            floating-point operations, and bytes read and written, or null
     groups  each after the group it is in:
             [{id, kind, lines, label, compiler, partly, colour, group, node}]
             kind: "region", "external", "composite", "function", "weights" (operators that compute
@@ -31,7 +33,9 @@ from typing import Any
 from byoc_lab.lab.view.elements import Box, Picture
 from byoc_lab.lab.view.grouping import Group, boxes_of
 from byoc_lab.lab.view.groups import contents, grouped, window_of
-from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.costs import call_flops, type_bytes
+from byoc_lab.relay.ir.expr import Call, Expr, Op
 
 WIDTH = 30  # characters of a line in a box
 MAX_TEXT_LINES = 3  # of what a folded group contains
@@ -88,6 +92,7 @@ def _box(box: Box, home: int, id_of: Callable[[Expr], str | None], used: set[str
     name = ids[0] if ids and ids[0] not in used else f"{box.kind}{len(used)}"
     used.add(name)
     detail = ", ".join(filter(None, (window_of(box), box.detail)))
+    flops, size = _cost(box)
     return {
         "id": name,
         "kind": box.kind,
@@ -95,7 +100,22 @@ def _box(box: Box, home: int, id_of: Callable[[Expr], str | None], used: set[str
         "group": home,
         "ids": ids,
         "weights": box.weights,
+        "flops": flops,
+        "bytes": size,
     }
+
+
+def _cost(box: Box) -> tuple[int | None, int | None]:
+    """Floating-point operations of an operator, and the bytes of its operands and its result; None
+    where they are not known."""
+    call = box.exprs[0] if box.exprs else None
+    if not isinstance(call, Call) or not isinstance(call.op, Op) or is_annotation(call):
+        return None, None
+    nodes = (*call.args, call)
+    if not all(node.is_typed for node in nodes):
+        return None, None
+    sizes = [type_bytes(node.checked_type) for node in nodes]
+    return call_flops(call), None if None in sizes else sum(s for s in sizes if s is not None)
 
 
 def _group(group: Group, name: str, home: int, id_of: Callable[[Expr], str | None]) -> Scene:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -13,7 +15,9 @@ from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.provenance import nodes_of
 from byoc_lab.lab.view.assets import css, esm
 from byoc_lab.lab.view.bundles import publish, without_kernel
+from byoc_lab.lab.view.displays import export_trace
 from byoc_lab.lab.view.ids import Ids
+from byoc_lab.lab.view.overlays import overlays_of
 from byoc_lab.lab.view.parts import Parts, is_large
 from byoc_lab.lab.view.rewrites import step_of
 from byoc_lab.lab.view.state import State
@@ -35,6 +39,7 @@ class View(anywidget.AnyWidget):
         step: the module around that rewrite (see `rewrites.py`), sent when `rewrite` is set.
         part: of the state of a large trace (see `parts.py`), sent when the browser asks for it.
         asked: the part that the browser asks for, or {}.
+        overlays: what is known about nodes besides (see `overlays.py`), or {}.
     """
 
     _esm = esm()
@@ -46,6 +51,7 @@ class View(anywidget.AnyWidget):
     step = traitlets.Dict().tag(sync=True)
     part = traitlets.Dict().tag(sync=True)
     asked = traitlets.Dict().tag(sync=True)
+    overlays = traitlets.Dict().tag(sync=True)
 
     def __init__(self, state: State, text: str = "", **more: Any):
         self._text = text
@@ -100,6 +106,7 @@ class Stepper(View):
     inside a stage with `stepper.rewrite = 5`. `print` shows it as text.
 
     index: the stage to open at; None: the first that failed, or else changed the module.
+    overlays: results to show in the graph, see `overlay`.
 
     `stepper.stage` is the recorded stage that is shown. `stepper.selected` is the selected node
     (None if there is none): read it, set it to a node of any stage, or observe it with
@@ -109,13 +116,32 @@ class Stepper(View):
 
     selected = traitlets.Instance(Expr, allow_none=True)
 
-    def __init__(self, trace: Trace, index: int | None = None):
+    def __init__(self, trace: Trace, index: int | None = None, overlays: Sequence[Any] = ()):
         self.trace = trace
+        self._found: tuple[Any, ...] = ()
         self._parts = Parts(trace) if is_large(trace) else None
         state = self._parts.outline() if self._parts else state_of(trace)
         super().__init__(state, index=state["opens"] if index is None else index)
         if self._parts and trace.stages:
             self.part = self._parts.part(self.index)
+        if overlays:
+            self.overlay(*overlays)
+
+    def overlay(self, *found: Any) -> None:
+        """Show results in the graph, in place of those before: of `explain` for the module that was
+        traced (why operators are on the host), of `validate` for `trace.result` (errors), and
+        `byoc_lab.build(trace.result).cards()` (times and kernels).
+
+        Raises ArgumentError for anything else, and for results of other modules.
+        """
+        if self._parts:
+            self._parts.follow(len(self.trace.stages) - 1)
+        self.overlays = overlays_of(self.trace, self._ids, found)
+        self._found = found
+
+    def save_html(self, path: str | os.PathLike[str]) -> Path:
+        """Write the trace as one HTML file, with the overlays."""
+        return export_trace(self.trace, path, self._found)
 
     @property
     def _ids(self) -> Ids:

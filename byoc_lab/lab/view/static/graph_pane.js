@@ -10,6 +10,8 @@ export class GraphPane {
     this.button = buttons(signal);
     this.element = make("div", { class: "byl-scene", role: "region", "aria-label": "Graph" });
     this.view = new SceneView(this.element, (id) => store.choose(id, true), signal);
+    this.view.know(store.known);
+    store.on("known", () => this.view.know(store.known));
     store.on("stage", () => this.draw());
     store.on("rewrite", () => (!store.at || store.step) && this.draw());
     store.on("selection", (reveal) => this.view.mark(store.selected, reveal, store.related));

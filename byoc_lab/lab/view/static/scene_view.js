@@ -1,5 +1,6 @@
 // The graph: folds and opens groups in place, pans, zooms, searches, follows the data.
 import { LayoutClient } from "./layout_worker.js";
+import { choices, drawOverlay, drawReasons } from "./overlay.js";
 import { Overview } from "./overview.js";
 import { make } from "./relay_text.js";
 import { draw, idsOf, SceneDrawing } from "./scene_drawing.js";
@@ -18,6 +19,7 @@ const LEGEND = [
   [".byl-note", "note", "begin, end"],
   [".byl-fresh", "fresh", "new here"],
   [".byl-crossing", "crossing", "crosses a border unannotated"],
+  [".byl-reason-badge", "reason", "why it is on the host"],
 ];
 
 export class SceneView {
@@ -43,18 +45,37 @@ export class SceneView {
     this.sides = make("span", { class: "byl-segments", role: "group", "aria-label": "Which graph" });
     this.search = make("input", { type: "search", class: "byl-search", placeholder: "Search the graph (regular expression)", "aria-label": "Search the graph" });
     this.hits = make("span", { class: "byl-hits", role: "status" });
+    this.overlay = make("select", { class: "byl-overlays", "aria-label": "Overlay: what the colours of the boxes show" });
+    this.overlay.addEventListener("change", () => this.overlayAgain(), { signal });
     this.flow = button("Follow", "Show only what the chosen node depends on and what depends on it (u)", () => this.follow(), { class: "byl-follow", "aria-pressed": "false" });
-    this.tools = make("div", { class: "byl-graph-tools" }, this.sides, this.search, this.hits, make("span", { class: "byl-space" }), this.flow,
+    this.tools = make("div", { class: "byl-graph-tools" }, this.sides, this.search, this.hits, make("span", { class: "byl-space" }), this.overlay, this.flow,
       button("Open all", "Open all groups", () => this.openAll(true)), button("Fold all", "Fold all groups", () => this.openAll(false)),
       button("−", "Zoom out", () => this.zoom(1 / 1.3)), button("+", "Zoom in", () => this.zoom(1.3)),
       button("Fit", "Fit the whole graph", () => this.fit()));
     this.canvas = make("div", { class: "byl-canvas" });
     this.legend = make("div", { class: "byl-legend" });
     this.note = make("p", { class: "byl-empty", hidden: true });
+    this.know({});
     this.overview = new Overview((x, y) => this.centreOn(x, y), signal);
     this.canvas.append(this.drawing.root, this.note);
     pane.append(this.tools, this.canvas, this.overview.map, this.legend);
     this.listen(signal);
+  }
+
+  /** Show what is known about nodes besides (see byoc_lab/lab/view/overlays.py). */
+  know(known) {
+    this.known = known;
+    const now = this.overlay.value;
+    const options = [["", "Overlay: none"], ...choices(known)];
+    this.overlay.replaceChildren(...options.map(([value, text]) => make("option", { value, selected: value === now }, text)));
+    if (this.scene) this.overlayAgain();
+  }
+
+  overlayAgain() {
+    if (!this.scene) return;
+    this.heat = drawOverlay(this.overlay.value, this.drawing, this.scene, this.known);
+    drawReasons(this.drawing, this.scene, this.known);
+    this.explain();
   }
 
   listen(signal) {
@@ -115,7 +136,7 @@ export class SceneView {
     this.flag();
     if (this.moved) this.apply();
     else this.fit();
-    this.explain();
+    this.overlayAgain();
     this.find();
     this.mark(this.marked, false);
     delete this.pane.dataset.busy;
@@ -147,7 +168,7 @@ export class SceneView {
   }
 
   explain() {
-    this.legend.replaceChildren();
+    this.legend.replaceChildren(...(this.heat ? [this.heat] : []));
     const compilers = new Map(this.scene.groups.filter((g) => g.compiler).map((g) => [g.compiler, g.colour]));
     for (const [name, colour] of compilers) this.legend.append(make("span", {}, make("i", { class: `byl-key byl-key-back-end byl-c${colour}` }), name));
     for (const [selector, kind, words] of LEGEND) {

@@ -104,6 +104,7 @@ function view(model, el) {
     for (const c of side.querySelectorAll("[data-node]")) c.classList.toggle("byl-chosen", id !== "" && c.dataset.node === id);
   });
 
+  store.on("known", () => store.tell("selection", false));
   store.on("kernel", () => {
     if (root.querySelector(".byl-restarted")) return;
     header.element.after(make("p", { class: "byl-restarted", role: "status" },

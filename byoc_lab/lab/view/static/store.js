@@ -4,8 +4,8 @@ import { compared } from "./compare.js";
 
 /**
  * Topics: "stage" (another stage, or a part of it came), "rewrite" (another rewrite of the stage),
- * "selection", "options" (how the page shows it), "kernel" (it went away).
- * @typedef {"stage" | "rewrite" | "selection" | "options" | "kernel"} Topic
+ * "selection", "options" (how the page shows it), "known" (overlays), "kernel" (it went away).
+ * @typedef {"stage" | "rewrite" | "selection" | "options" | "known" | "kernel"} Topic
  */
 
 const PENDING = ["all", "text", ""];
@@ -33,6 +33,7 @@ export class Store {
     this.hear("change:step", () => this.tell("rewrite"), signal);
     this.hear("comm_live_update", () => this.tell("kernel"), signal); // the kernel restarted or ended
     this.hear("change:part", () => this.takePart(), signal);
+    this.hear("change:overlays", () => this.tell("known"), signal);
   }
 
   /** @param {string} event @param {() => void} act @param {AbortSignal} signal */
@@ -68,6 +69,12 @@ export class Store {
   /** The id of the selected node, or "". */
   get selected() {
     return this.model.get("selected_id") || "";
+  }
+
+  /** What is known about nodes besides (see byoc_lab/lab/view/overlays.py). */
+  get known() {
+    const sent = this.model.get("overlays");
+    return sent && Object.keys(sent).length ? sent : (this.state.overlays ?? {});
   }
 
   /** After how many rewrites of the stage it is shown; 0: the whole pass. */
