@@ -15,11 +15,13 @@ A part is, as plain data:
     modules   [[position in the modules of the state, module], ...]: those that the page does not
               have. A module of a picture has no lines. In one of a text, `drawn` is the position of
               the module that has its scene.
+    about     as in `state.py`, of the rules in the findings
 """
 
 from __future__ import annotations
 
 from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.lab.view.about import about
 from byoc_lab.lab.view.captions import caption, opening
 from byoc_lab.lab.view.collection import without_collection
 from byoc_lab.lab.view.state import Builder, State, new_stage
@@ -93,7 +95,11 @@ class Parts:
         sides = [n for n in (built["before"], built["after"]) if n is not None]
         modules = [(n, self._module(n, what)) for n in dict.fromkeys(sides) if n not in self._held]
         self._held.update(sides)
-        return {"index": index, "page": page, "stage": built, "modules": modules}
+        codes = [f["code"] for _, module in modules for f in module["findings"]]
+        about_rules = about(codes)
+        return {
+            "index": index, "page": page, "stage": built, "modules": modules, "about": about_rules
+        }  # fmt: skip
 
     def _module(self, n: int, what: str) -> State:
         """A module as it is sent."""

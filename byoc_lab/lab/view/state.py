@@ -15,6 +15,7 @@ The state is a JSON object (schema 1):
                   operand: the name of the argument at fault on that line ("%10"), or null
         stats     {key: number}
         scene     the graph to draw (see `scene.py`), or null; graph_note: why it is null
+    about         {code of a rule in the findings, or name of a pass: {page, source}}
     stages        in order; a "module" has one, with `before` null:
         name, group (of the sequence it is in), changed, seconds (or null), summary
         caption   what happened, in one sentence
@@ -47,6 +48,7 @@ from byoc_lab.lab.diffing import Diff, Row, TextDiff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.provenance import Provenance, has_origin
+from byoc_lab.lab.view.about import about
 from byoc_lab.lab.view.captions import caption, cause_of, explained_by, opening
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.picture import picture_of
@@ -137,6 +139,7 @@ class Builder:
         return self.state("diff", stage["name"], [stage])
 
     def state(self, kind: str, title: str, stages: list[State]) -> State:
+        codes = [f["code"] for module in self.modules for f in module["findings"]]
         return {
             "schema": SCHEMA,
             "kind": kind,
@@ -146,6 +149,7 @@ class Builder:
             "stat_labels": STAT_LABELS,
             "modules": self.modules,
             "stages": stages,
+            "about": about([*codes, *(stage["name"] for stage in stages)]),
         }
 
     # ---- one stage ----------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.provenance import nodes_of
 from byoc_lab.lab.view.assets import css, esm
 from byoc_lab.lab.view.bundles import publish, without_kernel
-from byoc_lab.lab.view.displays import export_trace
+from byoc_lab.lab.view.export import export_trace
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.overlays import overlays_of
 from byoc_lab.lab.view.parts import Parts, is_large

@@ -10,7 +10,7 @@ import pytest
 import traitlets
 
 from byoc_lab.lab.view import displays, rewrites
-from byoc_lab.lab.view.displays import export_html
+from byoc_lab.lab.view.export import export_html
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.states import state_of, step_state
 from byoc_lab.lab.view.stepper import Stepper

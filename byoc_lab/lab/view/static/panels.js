@@ -1,6 +1,6 @@
 // The panels beside the diff: findings, rewrites inside the pass, and changes.
 import { ICON } from "./diff_view.js";
-import { make } from "./relay_text.js";
+import { make, spelled } from "./relay_text.js";
 
 const MOST_CARDS = 300; // findings; a list of more is not read
 
@@ -22,6 +22,7 @@ export function drawFindings(pane, state, stage) {
   shown.slice(0, MOST_CARDS).forEach((finding, n) => {
     const isNew = after && stage.before !== null && !known.has(sign(finding));
     pane.append(findingCard(finding, n, isNew && "new in this stage"));
+    if (finding.code !== shown[n + 1]?.code) pane.append(...aboutOf(state, finding.code));
   });
   const left = new Set((after ?? []).map(sign));
   const gone = after ? before.filter((f) => !left.has(sign(f))) : [];
@@ -45,9 +46,18 @@ function findingCard(f, n, note, extra = "") {
   return made;
 }
 
+/** The page and the source of a rule or a pass, folded; nothing where they are not known. */
+function aboutOf(state, name) {
+  const found = state.about?.[name];
+  if (!found) return [];
+  const text = (words) => make("pre", { tabindex: "0" }, spelled(words));
+  const source = found.source ? [make("details", {}, make("summary", {}, "Source"), text(found.source))] : [];
+  return [make("details", { class: "byl-about", "data-about": name }, make("summary", {}, `About ${name}`), text(found.page), ...source)];
+}
+
 /** The rewrites of a stage in order, runs of the same rule under one heading. */
-export function drawEvents(pane, stage) {
-  pane.replaceChildren();
+export function drawEvents(pane, state, stage) {
+  pane.replaceChildren(...aboutOf(state, stage.name));
   let rule = null;
   let group = null;
   for (const [n, event] of stage.events.entries()) {

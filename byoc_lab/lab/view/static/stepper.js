@@ -114,7 +114,7 @@ function view(model, el) {
   // A panel is drawn when it is shown.
   const drawing = {
     Findings: () => drawFindings(panels.Findings, state, store.stage),
-    Rewrites: () => (drawEvents(panels.Rewrites, store.stage), markCards(panels.Rewrites, store.at)),
+    Rewrites: () => (drawEvents(panels.Rewrites, state, store.stage), markCards(panels.Rewrites, store.at)),
     Changes: () => drawChanges(panels.Changes, store.stage),
     Node: () => drawNode(panels.Node, store),
   };

@@ -163,6 +163,7 @@ export class Store {
     const { state } = this;
     const part = this.model.get("part");
     if (!part?.stage || (part.page && part.page !== this.page)) return;
+    Object.assign(state.about, part.about);
     for (const [n, module] of part.modules) {
       state.modules[n] = module;
       if (module.drawn !== undefined) module.scene = state.modules[module.drawn].scene;
