@@ -49,7 +49,7 @@ MODULES = (
     "stepper",
 )
 _IMPORT = re.compile(r'^import .* from "\./\w+\.js";\n', re.MULTILINE)
-_COMMENT = re.compile(r"^ *//.*\n|/\*\*(?:[^*]|\*(?!/))*\*/", re.MULTILINE)
+_COMMENT = re.compile(r"(?:^ *| +)// .*$|/\*\*(?:[^*]|\*(?!/))*\*/", re.MULTILINE)
 _INDENT = re.compile(r"^\s+", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
