@@ -40,6 +40,7 @@ trace are paired by their diff. So one id selects a node everywhere. Lines count
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
@@ -69,6 +70,7 @@ STAT_LABELS = {  # singular, plural
     "regions": ["region", "regions"],
     "functions": ["function", "functions"],
 }
+_DEFINED = re.compile(r"def @[^(\[]*")  # the first line of a function, up to its parameters
 _SIGNS = {"same": "=", "added": "+", "removed": "-", "changed": "~"}
 
 State = dict[str, Any]
@@ -377,7 +379,7 @@ def _hunks(rows: Iterable[Row]) -> list[list[Any]]:
     hunks: list[list[Any]] = []
     b = a = 0
     for row in rows:
-        sign = _SIGNS[row.kind]
+        sign = "~" if _is_renamed(row) else _SIGNS[row.kind]
         if hunks and hunks[-1][0] == sign:
             hunks[-1][3] += 1
         else:
@@ -385,6 +387,15 @@ def _hunks(rows: Iterable[Row]) -> list[list[Any]]:
         b += row.before is not None
         a += row.after is not None
     return hunks
+
+
+def _is_renamed(row: Row) -> bool:
+    """Whether a row is the first line of a function that has another name now; the lines that call
+    it count as unchanged."""
+    if row.kind != "same" or row.before is None or row.after is None:
+        return False
+    names = [_DEFINED.match(line.text) for line in (row.before, row.after)]
+    return None not in names and names[0][0] != names[1][0]  # type: ignore[index]
 
 
 def _title(obj: IRModule | Expr) -> str:
