@@ -131,3 +131,18 @@ def test_rewrites_and_changes_lead_to_nodes(new_page: NewPage, mobilenet_state: 
     assert root.locator("code.byl-chosen").first.is_visible()
     root.press("4")
     assert root.locator('[data-panel="changes"] .byl-card').count() == stage["changes_total"]
+
+
+def test_a_rule_and_a_pass_show_their_page_and_their_source(
+    new_page: NewPage, chain_state: Any
+) -> None:
+    root = mount(new_page(), chain_state, index=1)
+    root.press("2")
+    rule = root.locator('[data-about="BYL001"]')
+    rule.locator("summary").first.click()
+    assert "BYL001 missing-begin" in rule.locator("pre").first.text_content()
+    rule.get_by_text("Source").click()
+    assert "def check" in rule.locator("pre").last.text_content()
+    root.press("End")
+    root.press("3")
+    assert root.locator('[data-about="PartitionGraph"]').is_visible()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from byoc_lab.lab.view.rewrites import with_steps
 from byoc_lab.lab.view.state import Builder, trace_state
 from tests.lab.view.samples import chain
 
-from .widget_page import NewPage, lines, model, mount
+from .widget_page import TALL, NewPage, lines, model, mount
 
 pytestmark = pytest.mark.browser
 
@@ -72,7 +73,7 @@ def test_it_plays_the_rewrites_and_then_the_stages(new_page: NewPage) -> None:
 
 
 def test_any_two_stages_are_compared(new_page: NewPage, mobilenet_state: Any) -> None:
-    page = new_page()
+    page = new_page(viewport=TALL)
     root = mount(page, mobilenet_state, index=8)
     stages, modules = mobilenet_state["stages"], mobilenet_state["modules"]
     root.locator(".byl-compare").select_option("3")  # with the result of FoldConstant
@@ -114,3 +115,32 @@ def test_origins_and_images_are_lit(new_page: NewPage) -> None:
     root.locator("code", has_text="@tvmgen_default_dnnl_main_0(").first.click()
     assert root.locator(".byl-chosen").count() > 0
     assert root.locator(".byl-related").count() > 0
+
+
+def test_partitioned_calls_stand_beside_the_lines_that_they_were(
+    new_page: NewPage, mobilenet_state: Any
+) -> None:
+    page = new_page(viewport=TALL)
+    root = mount(page, mobilenet_state, index=8)
+    assert "85 calls and 27 composites moved into 31 functions" in (
+        root.locator(".byl-caption").text_content()
+    )
+    root.press("g")
+    root.press("s")
+    moved = root.locator(".byl-moved-row", has_text="nn.conv2d(")
+    assert moved.count() == 27
+    for row in moved.all()[:5]:
+        was, now = row.locator("code").all_text_contents()
+        assert "nn.conv2d(" in was and "nn.conv2d(" in now
+    notes = root.locator(".byl-gone-away").all_text_contents()
+    assert any(re.fullmatch(r"↗ \d+ lines? moved to @tvmgen_default_dnnl_main_0", n) for n in notes)
+
+
+def test_a_comparison_can_leave_stages_out(new_page: NewPage, mobilenet_state: Any) -> None:
+    """FoldConstant against the input: what SimplifyInference added and FoldConstant folded again is
+    not shown."""
+    root = mount(new_page(viewport=TALL), mobilenet_state, index=2)
+    root.locator(".byl-compare").select_option("0")
+    rows = root.locator('.byl-row:not([data-kind="same"])').all_text_contents()
+    assert rows and not any("sqrt(" in row for row in rows)
+    assert any("nn.batch_norm(" in row for row in rows)

@@ -188,12 +188,17 @@ def test_a_large_trace_comes_in_parts(new_page: NewPage) -> None:
     root = mount(page, json.loads(json.dumps(parts.outline())), index=1)
     assert "is being computed" in root.locator(".byl-canvas").text_content()
     assert root.locator("[role=option]").count() == len(mobilenet())
-    page.evaluate("(part) => model.set('part', part)", parts.picture(1))
+    page.evaluate("(part) => model.set('part', part)", parts.part(1))
     drawn(root)
     assert root.locator(".byl-box.byl-repeat").count() == 1
     assert "86" in root.locator('[data-stat="host"]').text_content()
     assert "is being computed" in root.locator(".byl-diff").text_content()
-    page.wait_for_function("() => model.get('asked') === 1")
-    page.evaluate("(part) => model.set('part', part)", parts.whole(1))
+    asked = "model.get('asked')"
+    page.wait_for_function(f"() => {asked}?.stage === 2 && {asked}.what === 'picture'")
+    page.evaluate("(part) => model.set('part', part)", parts.part(2))
+    page.wait_for_function(f"() => {asked}.stage === 0 && {asked}.what === 'picture'")
+    page.evaluate("(part) => model.set('part', part)", parts.part(0))
+    page.wait_for_function(f"() => {asked}.stage === 1 && {asked}.what === 'text'")
+    page.evaluate("(part) => model.set('part', part)", parts.part(1, "text"))
     assert root.locator('.byl-row[data-kind="added"]').count() > 10
     assert "is being computed" not in root.locator(".byl-diff").text_content()

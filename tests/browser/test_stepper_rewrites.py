@@ -9,7 +9,7 @@ from byoc_lab.lab.view.rewrites import step_of, with_steps
 from byoc_lab.lab.view.state import Builder, trace_state
 from tests.lab.view.samples import mobilenet
 
-from .widget_page import NewPage, lines, model, mount
+from .widget_page import TALL, NewPage, lines, model, mount
 
 pytestmark = pytest.mark.browser
 
@@ -18,7 +18,7 @@ def test_stepping_through_the_rewrites_of_a_saved_page(new_page: NewPage) -> Non
     trace = mobilenet()
     builder = Builder()
     state = with_steps(trace, builder.ids, builder.trace(trace))
-    page = new_page()
+    page = new_page(viewport=TALL)
     root = mount(page, state, index=1)
     bar, pane = root.locator(".byl-rewrites"), root.locator(".byl-diff")
     whole = lines(root)
@@ -40,6 +40,7 @@ def test_stepping_through_the_rewrites_of_a_saved_page(new_page: NewPage) -> Non
     root.focus()
     root.press(",")
     assert "rewrite 4 / 27" in bar.text_content()
+    root.press("1")
     root.press("Escape")
     assert lines(root) == whole
     root.press(".")

@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.lab.view.bundles import publish, render_text
-from byoc_lab.lab.view.displays import export_html, mimebundle
+from byoc_lab.lab.view.displays import mimebundle
+from byoc_lab.lab.view.export import export_html
 from byoc_lab.lab.view.figures import figure
 from byoc_lab.lab.view.graph import GraphView, graph
 

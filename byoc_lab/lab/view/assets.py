@@ -19,9 +19,13 @@ MODULES = (
     "lineage",
     "diff_view",
     "topology",
+    "layout_sizes",
+    "layout_placing",
+    "layout_paths",
     "layout",
     "layout_worker",
     "scene_drawing",
+    "overlay",
     "scene_search",
     "overview",
     "scene_view",
@@ -30,6 +34,7 @@ MODULES = (
     "store",
     "header",
     "heading",
+    "virtual_list",
     "text_pane",
     "graph_pane",
     "board_bar",
@@ -44,17 +49,18 @@ MODULES = (
     "stepper",
 )
 _IMPORT = re.compile(r'^import .* from "\./\w+\.js";\n', re.MULTILINE)
-_COMMENT = re.compile(r"^ *(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)\n", re.MULTILINE)
+_COMMENT = re.compile(r"(?:^ *| +)// .*$|/\*\*(?:[^*]|\*(?!/))*\*/", re.MULTILINE)
+_INDENT = re.compile(r"^\s+", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
 @cache
 def esm() -> str:
     """The stepper as one ES module whose default export has `render({model, el})`; without
-    comments, since every widget sends it."""
+    comments and indentation, since every widget sends it."""
     sources = ((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in MODULES)
     joined = "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
-    return _COMMENT.sub("", joined)
+    return _INDENT.sub("", _COMMENT.sub("", joined))
 
 
 @cache

@@ -4,7 +4,7 @@ board = byoc_lab.board(mod)        display it: choose a node, choose a back end,
 board.put(call, "dnnl")            the same from Python; board.take_out(call)
 board.module                       the annotated module
 board.findings, board.partitioned  what lint says of it, and what PartitionGraph makes of it
-board.fix()                        proved repairs to preview; board.apply(fix), board.undo()
+board.look_at_fix()                proved repairs, previewed; board.apply(board.fix()), board.undo()
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from byoc_lab.lab.view.bundles import publish, without_kernel
 from byoc_lab.lab.view.picture import picture_of
 from byoc_lab.lab.view.states import state_and_ids
 from byoc_lab.lab.view.stepper import View
-from byoc_lab.lab.view.text import trace_text
+from byoc_lab.lab.view.text import diff_text, trace_text
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.infer_type import InferType
@@ -91,7 +91,10 @@ class Board(View):
     chosen: the calls of the module that are in regions, and their back ends.
     """
 
-    request = traitlets.Dict().tag(sync=True)  # from the browser: {node, compiler or ""}
+    # From the browser: {node, compiler or ""}, {undo}, or {fix: "preview", "apply" or "dismiss"}.
+    request = traitlets.Dict().tag(sync=True)
+    # To the browser: the fix to look at, {steps, proof, left, diff}; or {}.
+    preview = traitlets.Dict().tag(sync=True)
 
     def __init__(self, mod: IRModule):
         self.plain: IRModule = InferType()(mod)
@@ -108,6 +111,7 @@ class Board(View):
             )
         self.chosen: dict[Call, str] = {}
         self._fixed: IRModule | None = None
+        self._previewed: Fix | None = None
         self._past: list[tuple[dict[Call, str], IRModule | None]] = []
         self.trace = self._traced()
         super().__init__(self._state())
@@ -169,6 +173,17 @@ class Board(View):
             self.chosen, self._fixed = self._past.pop()
             self._refresh()
 
+    def look_at_fix(self) -> Fix:
+        """Show the fix of the annotations on the board, where it can be applied; returns it."""
+        self._previewed = repair = self.fix()
+        self.preview = {
+            "steps": list(repair.steps),
+            "proof": repair.proof,
+            "left": [str(finding) for finding in repair.left],
+            "diff": diff_text(repair.diff()) if repair else "",
+        }
+        return repair
+
     # ---- inside -------------------------------------------------------------------------------
 
     def _own(self, call: Call) -> Call:
@@ -185,6 +200,7 @@ class Board(View):
         self._refresh()
 
     def _refresh(self) -> None:
+        self.preview, self._previewed = {}, None
         selected = self._call_of(self.selected_id)
         self.trace = self._traced()
         kept = min(self.index, len(self.trace.stages) - 1)
@@ -216,18 +232,26 @@ class Board(View):
         """The browser asks to put a node into a region, to take it out, or to undo."""
         wanted = change["new"]
         if wanted.get("undo"):
-            self.undo()
-            return
+            return self.undo()
+        if wanted.get("fix"):
+            return self._asked_fix(wanted["fix"])
         found = self._call_of(wanted.get("node", ""))
         if found is None:
-            return  # a node that is no operator of the module: the page does not offer it
+            return None  # a node that is no operator of the module: the page does not offer it
         if wanted.get("compiler"):
-            self.put(found, wanted["compiler"])
-        else:
-            self.take_out(found)
+            return self.put(found, wanted["compiler"])
+        return self.take_out(found)
 
-    def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
-        return {**super()._repr_mimebundle_(**more), **without_kernel(self.trace)}
+    def _asked_fix(self, wanted: str) -> None:
+        if wanted == "preview":
+            self.look_at_fix()
+        elif wanted == "apply" and self._previewed:
+            self.apply(self._previewed)
+        else:
+            self.preview, self._previewed = {}, None
+
+    def _without_widget(self) -> dict[str, Any]:
+        return without_kernel(self.trace)
 
     def _ipython_display_(self) -> None:
         publish(self)

@@ -25,8 +25,7 @@ from byoc_lab.relay.ir.module import IRModule
 if TYPE_CHECKING:
     import graphviz
 
-MAX_BOXES = 700  # with more, regions and repeated blocks are single boxes
-MAX_COLLAPSED_BOXES = 3000  # with more, the layout takes minutes and the drawing is unreadable
+MAX_BOXES = 700  # with more, regions, repeated blocks and sections are single boxes
 
 
 class GraphView:
@@ -49,8 +48,11 @@ class GraphView:
     def _drawn(self) -> Picture:
         if len(self.picture.boxes) <= MAX_BOXES:
             return self.picture
-        regions = any(frame.colour is not None for frame in self.picture.frames)
-        return collapse(self.picture) if regions else fold(self.picture)
+        if any(frame.colour is not None for frame in self.picture.frames):
+            collapsed = collapse(self.picture)
+            if len(collapsed.boxes) <= MAX_BOXES:
+                return collapsed
+        return fold(self.picture)
 
     def digraph(self, theme: str = "light") -> graphviz.Digraph:
         """The graph as a `graphviz.Digraph`, in the colours of a theme: "light" or "dark".
@@ -71,15 +73,8 @@ class GraphView:
     def draw(self, ids_of: Callable[[Expr], str | None], style: str = "") -> str:
         """SVG that contains the ids of nodes (see `svg.svg_of`).
 
-        Raises BuildError if the graph has too many boxes, and MissingDependencyError if no layout
-        program is installed.
+        Raises MissingDependencyError if no layout program is installed.
         """
-        if len(self._drawn.boxes) > MAX_COLLAPSED_BOXES:
-            raise BuildError(
-                f"the graph has {len(self._drawn.boxes)} boxes, too many to draw "
-                f"(at most {MAX_COLLAPSED_BOXES}); show one function of it: "
-                f"byoc_lab.lab.view.graph(mod['main'])"
-            )
         return svg_of(self._drawn, lay_out(self._drawn), ids_of, style)
 
     def __str__(self) -> str:

@@ -1,82 +1,23 @@
-"""Grouping the boxes of a picture: regions and functions, operators on weights, repeated blocks."""
+"""The groups of a picture: regions, functions, operators on weights, repeated blocks, sections."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable
 from itertools import groupby
 
 from byoc_lab.lab.view.elements import WEIGHTS, Arrow, Box, Picture, PictureFrame
-from byoc_lab.lab.view.repeats import Unit, repeats
-from byoc_lab.relay.ir.expr import Call, Expr
+from byoc_lab.lab.view.grouping import Edge, Group, Grouping, Member, boxes_of
+from byoc_lab.lab.view.repeats import Unit, pieces_of, repeats
+from byoc_lab.lab.view.sections import make_sections
+from byoc_lab.relay.ir.expr import Call
 
 MIN_MEMBERS = 4  # of a group in which blocks can repeat
+MAX_LOOSE_MEMBERS = 24  # of a group or a picture; with more, blocks are single boxes
 MAX_LOOSE = 60  # boxes; of more, an operator and what follows it element by element are one box
 FOLLOWERS = frozenset(
     ("nn.batch_norm", "nn.bias_add", "add", "multiply", "nn.relu", "nn.leaky_relu", "clip")
 )
 MAX_NAMES = 8  # of operators in the text of a group
-
-
-@dataclass(eq=False)
-class Edge:
-    """An arrow; `begin` and `end` are the annotations on it, which are not boxes."""
-
-    source: Box
-    target: Box
-    crossing: bool = False
-    begin: Box | None = None
-    end: Box | None = None
-
-
-@dataclass(eq=False)
-class Group:
-    """Boxes and groups that can be drawn as one. `members` are in evaluation order.
-
-    `kind`: that of a frame (`PictureFrame`), or "weights", "chain", "repeat" or "copy".
-    """
-
-    kind: str
-    label: str
-    compiler: str | None = None
-    parent: Group | None = None
-    expr: Expr | None = None
-    members: list[Box | Group] = field(default_factory=list)
-
-    def back_end(self) -> str | None:
-        """The back end that runs all of it; None for the host, or for several."""
-        group: Group | None = self
-        while group is not None:
-            if group.compiler is not None:
-                return None if group.compiler == "default" else group.compiler
-            group = group.parent
-        inside = {m.back_end() if isinstance(m, Group) else None for m in self.members}
-        return inside.pop() if len(inside) == 1 else None
-
-
-Member = Box | Group
-
-
-@dataclass(eq=False)
-class Grouping:
-    """The boxes, edges and groups to draw.
-
-    roots: what is in no group. homes: the innermost group of each box.
-    """
-
-    boxes: list[Box]
-    edges: list[Edge]
-    roots: list[Member]
-    homes: dict[Box, Group | None]
-
-    def groups(self) -> list[Group]:
-        """All groups, each after the group that it is in."""
-        found: list[Group] = []
-        todo = [m for m in reversed(self.roots) if isinstance(m, Group)]
-        while todo:
-            found.append(todo.pop())
-            todo += [m for m in reversed(found[-1].members) if isinstance(m, Group)]
-        return found
 
 
 def grouped(picture: Picture) -> Grouping:
@@ -92,6 +33,8 @@ def grouped(picture: Picture) -> Grouping:
         _group_chains(boxes, edges, homes, weights)
     grouping = Grouping(boxes, edges, _collect(boxes, homes), homes)
     _group_repeats(grouping)
+    _group_blocks(grouping)
+    make_sections(grouping)
     return grouping
 
 
@@ -115,17 +58,6 @@ def fold(picture: Picture) -> Picture:
         if ends[0] is not ends[1]:
             arrows.setdefault(ends, Arrow(*ends, crossing=edge.crossing))
     return Picture(boxes, [], list(arrows.values()), picture.regions, collapsed=True)
-
-
-def boxes_of(member: Member) -> Iterator[Box]:
-    """The boxes of a member, in evaluation order."""
-    todo = [member]
-    while todo:
-        found = todo.pop()
-        if isinstance(found, Group):
-            todo += reversed(found.members)
-        else:
-            yield found
 
 
 def _without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:
@@ -248,21 +180,15 @@ def _group_repeats(grouping: Grouping) -> None:
     """Replace runs of equal blocks by groups, in every group and outside all groups."""
     signs = _signs(grouping)
     order = {box: n for n, box in enumerate(grouping.boxes)}
-    outgoing: dict[Box, list[Box]] = {}
-    for edge in grouping.edges:
-        outgoing.setdefault(edge.source, []).append(edge.target)
     for group in [None, *grouping.groups()]:
-        members = grouping.roots if group is None else group.members
+        members = grouping.members_of(group)
         if len(members) < MIN_MEMBERS:
             continue
         # A group whose weights are computed early belongs where its last operator is.
         members.sort(key=lambda member: max(order[box] for box in boxes_of(member)))
-        place = {box: n for n, member in enumerate(members) for box in boxes_of(member)}
-        pairs = ((place[a], place[b]) for a in place for b in outgoing.get(a, ()) if b in place)
-        edges = {(a, b) for a, b in pairs if a != b}
         units = [Unit(signs[m], _is_attached(m), _is_heavy(m)) for m in members]
         taken: dict[int, Group | None] = {}
-        for first, blocks in repeats(units, edges):
+        for first, blocks in repeats(units, grouping.edges_between(members)):
             taken.update(dict.fromkeys((n for block in blocks for n in block), None))
             taken[first] = _repeat(
                 group, [[members[n] for n in block] for block in blocks], grouping
@@ -272,6 +198,44 @@ def _group_repeats(grouping: Grouping) -> None:
         ]
 
 
+def _group_blocks(grouping: Grouping) -> None:
+    """Where there are many members, group what lies between two places that a single value crosses,
+    such as the branches of an Inception module and their concatenation, and runs of operators that
+    blocks do not begin with."""
+    for group in [None, *grouping.groups()]:
+        members = grouping.members_of(group)
+        if len(members) <= MAX_LOOSE_MEMBERS:
+            continue
+        units = [Unit(None, _is_attached(m)) for m in members]
+        pieces = pieces_of(units, grouping.edges_between(members))
+        shown: list[Member] = []
+        run: list[Member] = []
+        for piece in pieces:
+            inside = [members[n] for n in piece]
+            if len(inside) == 1 and _is_light(inside[0]):
+                run += inside
+                continue
+            shown += _block(group, run, grouping)
+            run = []
+            alone = sum(not _is_attached(member) for member in inside) < 2
+            shown += inside if alone else _block(group, inside, grouping)
+        members[:] = [*shown, *_block(group, run, grouping)]
+
+
+def _block(owner: Group | None, inside: list[Member], grouping: Grouping) -> list[Member]:
+    """Members as one block; few or many stay as they are."""
+    if not 2 <= len(inside) <= MAX_LOOSE:
+        return inside
+    block = Group("block", "block", parent=owner)
+    grouping.move(inside, block)
+    return [block]
+
+
+def _is_light(member: Member) -> bool:
+    """Whether a member is an operator that goes with its neighbours in a large picture."""
+    return member.kind in ("op", "chain") and not _is_heavy(member)
+
+
 def _repeat(owner: Group | None, blocks: list[list[Member]], grouping: Grouping) -> Group:
     repeat = Group("repeat", f"{len(blocks)} times", parent=owner)
     for n, block in enumerate(blocks, 1):
@@ -279,12 +243,7 @@ def _repeat(owner: Group | None, blocks: list[list[Member]], grouping: Grouping)
         if len(block) > 1:
             home = Group("copy", f"block {n} of {len(blocks)}", parent=repeat)
             repeat.members.append(home)
-        home.members += block
-        for member in block:
-            if isinstance(member, Group):
-                member.parent = home
-            else:
-                grouping.homes[member] = home
+        grouping.move(block, home)
     return repeat
 
 

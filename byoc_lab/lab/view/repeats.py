@@ -33,7 +33,7 @@ def repeats(
 
     units: in evaluation order. edges: pairs of positions, source first.
     """
-    pieces = _pieces(units, edges)
+    pieces = pieces_of(units, edges)
     fed: dict[int, list[int]] = {}
     for source, target in sorted(edges):
         fed.setdefault(target, []).append(source)
@@ -55,8 +55,8 @@ def repeats(
     return found
 
 
-def _pieces(units: Sequence[Unit], edges: Collection[tuple[int, int]]) -> list[list[int]]:
-    """The units between the cuts, attached ones with their first user."""
+def pieces_of(units: Sequence[Unit], edges: Collection[tuple[int, int]]) -> list[list[int]]:
+    """The units between the cuts, in order, attached ones with their first user."""
     first_use: dict[int, int] = {}
     last_use: dict[int, int] = {}
     for source, target in edges:

@@ -14,12 +14,14 @@ anything, so `with_steps` adds as many steps as the limit on their lines allows.
 from __future__ import annotations
 
 from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.view.collection import without_collection
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.state import Builder, State
 
 MAX_STEP_LINES = 20_000  # of all steps in one saved page: a few seconds of work, some 200 kB
 
 
+@without_collection()
 def step_of(trace: Trace, ids: Ids, stage: int, rewrite: int) -> State:
     """One step of a trace. `ids` holds the ids of nodes in the state of the trace.
 

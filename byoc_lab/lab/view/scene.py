@@ -2,14 +2,19 @@
 
 A scene is:
 
-    boxes   what can be drawn, in evaluation order: [{id, kind, lines, group, ids, weights}]
+    boxes   what can be drawn, in evaluation order: [{id, kind, lines, group, ids, weights,
+            flops, bytes}]
             lines: the text, the name first; ids: of the nodes it stands for; group: a position in
-            `groups`, or -1; weights: how many constants and weights are not drawn
-    groups  each after the group it is in: [{id, kind, lines, label, compiler, colour, group, node}]
+            `groups`, or -1; weights: how many constants and weights are not drawn; flops, bytes:
+            floating-point operations, and bytes read and written, or null
+    groups  each after the group it is in:
+            [{id, kind, lines, label, compiler, partly, colour, group, node}]
             kind: "region", "external", "composite", "function", "weights" (operators that compute
             with weights alone), "chain" (a convolution and what follows it element by element),
-            "repeat" (one block several times) or "copy" (one of these)
+            "repeat" (one block several times), "copy" (one of these), "block" (what lies between
+            two places that one value crosses) or "section" (a stretch of what would be too many)
             lines: its text when it is one box; label: its text when it is open
+            compiler: the back end that runs it, or null; partly: others and the host run some of it
             colour: the number of its back end's colour, or null; node: the id of its function
     arrows  [[from, to, crossing, begin, end]]: positions in `boxes`; begin and end are the ids of
             the annotations on it, or null; they are drawn where it meets the border of a region
@@ -26,8 +31,11 @@ from collections.abc import Callable
 from typing import Any
 
 from byoc_lab.lab.view.elements import Box, Picture
-from byoc_lab.lab.view.groups import Group, boxes_of, contents, grouped, window_of
-from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.lab.view.grouping import Group, boxes_of
+from byoc_lab.lab.view.groups import contents, grouped, window_of
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.costs import call_flops, type_bytes
+from byoc_lab.relay.ir.expr import Call, Expr, Op
 
 WIDTH = 30  # characters of a line in a box
 LABEL = 48  # characters of the name of an open group
@@ -61,11 +69,14 @@ def scene_of(picture: Picture, id_of: Callable[[Expr], str | None]) -> Scene:
     for box in grouping.boxes:
         home = grouping.homes[box]
         boxes.append(_box(box, place[home] if home is not None else -1, id_of, used))
-    drawn = []
+    drawn: list[Scene] = []
     for group in groups:
         *_, last = boxes_of(group)
         home_place = place[group.parent] if group.parent is not None else -1
-        drawn.append(_group(group, boxes[number[last]]["id"], home_place, id_of))
+        name = f"{group.kind}:{boxes[number[last]]['id']}"
+        if group.kind == "section":  # the third stays the third, whatever is in it
+            name = f"{drawn[home_place]['id'] if home_place >= 0 else ''}/{group.label}"
+        drawn.append(_group(group, name, home_place, id_of))
 
     def note(annotation: Box | None) -> str | None:
         return id_of(annotation.exprs[0]) if annotation is not None else None
@@ -82,6 +93,7 @@ def _box(box: Box, home: int, id_of: Callable[[Expr], str | None], used: set[str
     name = ids[0] if ids and ids[0] not in used else f"{box.kind}{len(used)}"
     used.add(name)
     detail = ", ".join(filter(None, (window_of(box), box.detail)))
+    flops, size = _cost(box)
     return {
         "id": name,
         "kind": box.kind,
@@ -89,17 +101,35 @@ def _box(box: Box, home: int, id_of: Callable[[Expr], str | None], used: set[str
         "group": home,
         "ids": ids,
         "weights": box.weights,
+        "flops": flops,
+        "bytes": size,
     }
 
 
-def _group(group: Group, last: str, home: int, id_of: Callable[[Expr], str | None]) -> Scene:
-    compiler = group.back_end()
+def _cost(box: Box) -> tuple[int | None, int | None]:
+    """Floating-point operations of an operator, and the bytes of its operands and its result; None
+    where they are not known."""
+    call = box.exprs[0] if box.exprs else None
+    if not isinstance(call, Call) or not isinstance(call.op, Op) or is_annotation(call):
+        return None, None
+    nodes = (*call.args, call)
+    if not all(node.is_typed for node in nodes):
+        return None, None
+    sizes = [type_bytes(node.checked_type) for node in nodes]
+    return call_flops(call), None if None in sizes else sum(s for s in sizes if s is not None)
+
+
+def _group(group: Group, name: str, home: int, id_of: Callable[[Expr], str | None]) -> Scene:
+    back_ends = group.back_ends()
+    compiled = sorted(name for name in back_ends if name is not None)
+    compiler = compiled[0] if compiled else None
     return {
-        "id": f"{group.kind}:{last}",
+        "id": name,
         "kind": group.kind,
         "lines": _text_of(group),
         "label": _cut(group.label, LABEL),
         "compiler": compiler,
+        "partly": len(back_ends) > 1,
         "colour": colour_of(compiler),
         "group": home,
         "node": id_of(group.expr) if group.expr is not None else None,
@@ -115,8 +145,11 @@ def _text_of(group: Group) -> list[str]:
     if len(lines) > MAX_TEXT_LINES:
         lines = [*lines[: MAX_TEXT_LINES - 1], _cut(" ".join(lines[MAX_TEXT_LINES - 1 :]))]
     last = group.label
-    if group.kind == "chain":  # the shape of its result
-        last = [box.detail for box in group.members if isinstance(box, Box)][-1]
+    if group.kind == "section":
+        count = sum(box.kind == "op" for box in boxes_of(group))
+        last = f"{count:,} operators, {group.label}"
+    if group.kind in ("chain", "block"):  # the shape of its result
+        last = [box.detail for box in boxes_of(group)][-1]
     return [*lines, _cut(last)] if last else lines
 
 

@@ -15,6 +15,7 @@ The state is a JSON object (schema 1):
                   operand: the name of the argument at fault on that line ("%10"), or null
         stats     {key: number}
         scene     the graph to draw (see `scene.py`), or null; graph_note: why it is null
+    about         {code of a rule in the findings, or name of a pass: {page, source}}
     stages        in order; a "module" has one, with `before` null:
         name, group (of the sequence it is in), changed, seconds (or null), summary
         caption   what happened, in one sentence
@@ -39,22 +40,25 @@ trace are paired by their diff. So one id selects a node everywhere. Lines count
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, MutableMapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from byoc_lab.lab.diffing import Diff, Row, TextDiff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
-from byoc_lab.lab.tracing.provenance import Provenance
+from byoc_lab.lab.tracing.provenance import Provenance, has_origin
+from byoc_lab.lab.view.about import about
 from byoc_lab.lab.view.captions import caption, cause_of, explained_by, opening
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.picture import picture_of
 from byoc_lab.lab.view.scene import scene_of
 from byoc_lab.passes import Event
-from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, describe
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.text.printer import print_lines
 from byoc_lab.relay.text.printer_lines import Line
 
@@ -66,6 +70,7 @@ STAT_LABELS = {  # singular, plural
     "regions": ["region", "regions"],
     "functions": ["function", "functions"],
 }
+_DEFINED = re.compile(r"def @[^(\[]*")  # the first line of a function, up to its parameters
 _SIGNS = {"same": "=", "added": "+", "removed": "-", "changed": "~"}
 
 State = dict[str, Any]
@@ -107,7 +112,8 @@ class Builder:
     def __init__(self, ids: Ids | None = None):
         self.ids = ids or Ids()
         self.modules: list[State] = []
-        self.known: MutableMapping[Hashable, int] = {}
+        self.known: dict[Hashable, int] = {}
+        self._drawn: dict[int, tuple[Any, State]] = {}  # by identity of the module, which is kept
         self.replaced: dict[int, list[str]] = {}  # by stage
         self.lineage: dict[int, State] = {}  # origins and rules of a stage's nodes
         self.opens = 0
@@ -135,6 +141,7 @@ class Builder:
         return self.state("diff", stage["name"], [stage])
 
     def state(self, kind: str, title: str, stages: list[State]) -> State:
+        codes = [f["code"] for module in self.modules for f in module["findings"]]
         return {
             "schema": SCHEMA,
             "kind": kind,
@@ -144,6 +151,7 @@ class Builder:
             "stat_labels": STAT_LABELS,
             "modules": self.modules,
             "stages": stages,
+            "about": about([*codes, *(stage["name"] for stage in stages)]),
         }
 
     # ---- one stage ----------------------------------------------------------------------------
@@ -248,6 +256,8 @@ class Builder:
         shown: list[list[str | None]] = []
         names: dict[str, str] = {}
         at: dict[str | None, int] = {}
+        for gv, func in mod.functions.items() if isinstance(mod, IRModule) else ():
+            names[f"@{gv.name_hint}"] = self.ids.of(func)
         for n, line in enumerate(lines):
             ident = self.ids.of(line.node) if line.node is not None else None
             shown.append([line.text, ident])
@@ -259,30 +269,35 @@ class Builder:
                 names[line.defines] = ident
             for p in line.node.params if isinstance(line.node, Function) else ():
                 at.setdefault(self.ids.of(p), n)
-        made: State = {"lines": shown, "names": names}
-        if isinstance(mod, UnparsedModule):
-            made.update(stats={}, graph_note=f"No graph: {mod.reason}", scene=None)
-        else:
-            made.update(self.drawing(mod, {ident for _, ident in shown}, names))
+        made: State = {"lines": shown, "names": names, **self.drawing(mod)}
         made["findings"] = [self.finding(f, at, lines) for f in findings]
         self.modules.append(made)
         self.known[key] = len(self.modules) - 1
         return self.known[key]
 
-    def drawing(
-        self, mod: IRModule | Expr, in_lines: set[str | None], names: dict[str, str]
-    ) -> State:
-        """The fields of a module that come from its graph; names its functions in `names`."""
-        for gv, func in mod.functions.items() if isinstance(mod, IRModule) else ():
-            names[f"@{gv.name_hint}"] = self.ids.of(func)
+    def drawing(self, mod: IRModule | Expr) -> State:
+        """The fields of a module that come from its graph; nodes without an id get one."""
+        if id(mod) not in self._drawn:
+            self._drawn[id(mod)] = mod, self._draw(mod)
+        return self._drawn[id(mod)][1]
+
+    def _draw(self, mod: IRModule | Expr) -> State:
+        if isinstance(mod, UnparsedModule):
+            return {"stats": {}, "graph_note": f"No graph: {mod.reason}", "scene": None}
+        roots = mod.functions.values() if isinstance(mod, IRModule) else (mod,)
+        for node in filter(has_origin, post_order(*roots)):
+            self.ids.of(node)
         picture = picture_of(mod)
-        in_text = in_lines | set(names.values())
         functions = len(mod) if isinstance(mod, IRModule) else 1
         return {
             "stats": {**picture.stats(), "functions": functions},
             "graph_note": "",
-            "scene": scene_of(picture, lambda n: i if (i := self.ids.get(n)) in in_text else None),
+            "scene": scene_of(picture, self._drawn_id),
         }
+
+    def _drawn_id(self, node: Expr) -> str | None:
+        """The id of a node in the graph; None for a constant, which the text has inside lines."""
+        return None if isinstance(node, Constant) else self.ids.get(node)
 
     def finding(self, finding: Finding, at: dict[str | None, int], lines: list[Line]) -> State:
         node = self.ids.get(finding.node)
@@ -364,7 +379,7 @@ def _hunks(rows: Iterable[Row]) -> list[list[Any]]:
     hunks: list[list[Any]] = []
     b = a = 0
     for row in rows:
-        sign = _SIGNS[row.kind]
+        sign = "~" if _is_renamed(row) else _SIGNS[row.kind]
         if hunks and hunks[-1][0] == sign:
             hunks[-1][3] += 1
         else:
@@ -372,6 +387,15 @@ def _hunks(rows: Iterable[Row]) -> list[list[Any]]:
         b += row.before is not None
         a += row.after is not None
     return hunks
+
+
+def _is_renamed(row: Row) -> bool:
+    """Whether a row is the first line of a function that has another name now; the lines that call
+    it count as unchanged."""
+    if row.kind != "same" or row.before is None or row.after is None:
+        return False
+    names = [_DEFINED.match(line.text) for line in (row.before, row.after)]
+    return None not in names and names[0][0] != names[1][0]  # type: ignore[index]
 
 
 def _title(obj: IRModule | Expr) -> str:

@@ -9,6 +9,7 @@ from byoc_lab.errors import PassError
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting.linter import Findings
 from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.view.collection import without_collection
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.rewrites import step_of
 from byoc_lab.lab.view.state import Builder, State, diff_state, module_state
@@ -38,6 +39,7 @@ def state_of(obj: Any) -> State:
     )
 
 
+@without_collection()
 def state_and_ids(trace: Trace) -> tuple[State, Ids]:
     """The state of a trace, and the ids of nodes in it."""
     if trace not in _states:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -13,7 +15,9 @@ from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.provenance import nodes_of
 from byoc_lab.lab.view.assets import css, esm
 from byoc_lab.lab.view.bundles import publish, without_kernel
+from byoc_lab.lab.view.export import export_trace
 from byoc_lab.lab.view.ids import Ids
+from byoc_lab.lab.view.overlays import overlays_of
 from byoc_lab.lab.view.parts import Parts, is_large
 from byoc_lab.lab.view.rewrites import step_of
 from byoc_lab.lab.view.state import State
@@ -33,8 +37,9 @@ class View(anywidget.AnyWidget):
         rewrite: the rewrite of the stage that is shown, from 1, or 0 for the whole pass; set by
             both sides. TraitError if out of range.
         step: the module around that rewrite (see `rewrites.py`), sent when `rewrite` is set.
-        part: of the state of a large trace (see `parts.py`), sent when `index` is set.
-        asked: the stage whose text the browser asks for, once it shows the graph; or -1.
+        part: of the state of a large trace (see `parts.py`), sent when the browser asks for it.
+        asked: the part that the browser asks for, or {}.
+        overlays: what is known about nodes besides (see `overlays.py`), or {}.
     """
 
     _esm = esm()
@@ -45,7 +50,8 @@ class View(anywidget.AnyWidget):
     rewrite = traitlets.Int(0).tag(sync=True)
     step = traitlets.Dict().tag(sync=True)
     part = traitlets.Dict().tag(sync=True)
-    asked = traitlets.Int(-1).tag(sync=True)
+    asked = traitlets.Dict().tag(sync=True)
+    overlays = traitlets.Dict().tag(sync=True)
 
     def __init__(self, state: State, text: str = "", **more: Any):
         self._text = text
@@ -75,10 +81,13 @@ class View(anywidget.AnyWidget):
         return value
 
     def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
-        """The widget, and text for where it does not work."""
+        """The widget, and what works without it."""
         shown = super()._repr_mimebundle_(**more)
         data = shown[0] if isinstance(shown, tuple) else shown
-        return {**(data or {}), "text/plain": str(self)}
+        return {**(data or {}), **self._without_widget()}
+
+    def _without_widget(self) -> dict[str, Any]:
+        return {"text/plain": str(self)}
 
     def __str__(self) -> str:
         return self._text
@@ -97,6 +106,7 @@ class Stepper(View):
     inside a stage with `stepper.rewrite = 5`. `print` shows it as text.
 
     index: the stage to open at; None: the first that failed, or else changed the module.
+    overlays: results to show in the graph, see `overlay`.
 
     `stepper.stage` is the recorded stage that is shown. `stepper.selected` is the selected node
     (None if there is none): read it, set it to a node of any stage, or observe it with
@@ -106,12 +116,32 @@ class Stepper(View):
 
     selected = traitlets.Instance(Expr, allow_none=True)
 
-    def __init__(self, trace: Trace, index: int | None = None):
+    def __init__(self, trace: Trace, index: int | None = None, overlays: Sequence[Any] = ()):
         self.trace = trace
+        self._found: tuple[Any, ...] = ()
         self._parts = Parts(trace) if is_large(trace) else None
         state = self._parts.outline() if self._parts else state_of(trace)
         super().__init__(state, index=state["opens"] if index is None else index)
-        self._send_picture()
+        if self._parts and trace.stages:
+            self.part = self._parts.part(self.index)
+        if overlays:
+            self.overlay(*overlays)
+
+    def overlay(self, *found: Any) -> None:
+        """Show results in the graph, in place of those before: of `explain` for the module that was
+        traced (why operators are on the host), of `validate` for `trace.result` (errors), and
+        `byoc_lab.build(trace.result).cards()` (times and kernels).
+
+        Raises ArgumentError for anything else, and for results of other modules.
+        """
+        if self._parts:
+            self._parts.follow(len(self.trace.stages) - 1)
+        self.overlays = overlays_of(self.trace, self._ids, found)
+        self._found = found
+
+    def save_html(self, path: str | os.PathLike[str]) -> Path:
+        """Write the trace as one HTML file, with the overlays."""
+        return export_trace(self.trace, path, self._found)
 
     @property
     def _ids(self) -> Ids:
@@ -169,18 +199,13 @@ class Stepper(View):
     @traitlets.observe("index")
     def _whole_pass(self, change: Any) -> None:
         self.rewrite = 0
-        self._send_picture()
-
-    def _send_picture(self) -> None:
-        """Send the graph of the stage that is shown, if the trace is sent in parts."""
-        if self._parts and self.trace.stages and self.index not in self._parts.done:
-            self.part = self._parts.picture(self.index)
 
     @traitlets.observe("asked")
-    def _send_text(self, change: Any) -> None:
-        if self._parts and 0 <= self.asked < len(self.trace.stages):
-            self.part = self._parts.whole(self.asked)
-            self.asked = -1
+    def _send_part(self, change: Any) -> None:
+        """Send what the browser asks for, of a trace that is sent in parts."""
+        wanted = change["new"]
+        if self._parts and wanted and 0 <= wanted["stage"] < len(self.trace.stages):
+            self.part = self._parts.part(wanted["stage"], wanted["what"], wanted["page"])
 
     @traitlets.observe("rewrite")
     def _send_step(self, change: Any) -> None:
@@ -191,9 +216,8 @@ class Stepper(View):
         else:
             self.step = step_state(self.trace, self.index, self.rewrite)
 
-    def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
-        """The widget, and text and HTML for where it does not work."""
-        return {**super()._repr_mimebundle_(**more), **without_kernel(self.trace)}
+    def _without_widget(self) -> dict[str, Any]:
+        return without_kernel(self.trace)
 
     def _ipython_display_(self) -> None:
         publish(self)

@@ -67,6 +67,28 @@ def test_a_fix_is_previewed_applied_and_undone() -> None:
     assert not board.fix(), "nothing to repair"
 
 
+def test_the_browser_looks_at_a_fix_and_applies_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = byoc_lab.board(network())
+    board.request = {"fix": "preview", "ticket": 1}
+    assert board.preview["steps"] == []
+    repair = byoc_lab.fix(annotated(fixed=False))
+    monkeypatch.setattr(board, "fix", lambda: repair)
+    board.request = {"fix": "preview", "ticket": 2}
+    assert board.preview["steps"] == list(repair.steps)
+    assert "\n+ " in board.preview["diff"]
+    board.request = {"fix": "dismiss", "ticket": 3}
+    assert board.preview == {}
+    board.request = {"fix": "apply", "ticket": 4}
+    assert board.stats["regions"] == 0, "a fix that is not looked at is not applied"
+    board.request = {"fix": "preview", "ticket": 5}
+    board.request = {"fix": "apply", "ticket": 6}
+    assert board.module is repair.after
+    assert board.preview == {}
+    assert board.stats["regions"] > 0
+    board.request = {"undo": True, "ticket": 7}
+    assert board.stats["regions"] == 0
+
+
 def test_what_it_refuses() -> None:
     with pytest.raises(ArgumentError, match="without annotations"):
         byoc_lab.board(annotated(fixed=True))

@@ -50,7 +50,8 @@ def test_nothing_else_is_synced() -> None:
     synced = set(Stepper(chain()).trait_names(sync=True, help=None))
     own = {n for n in synced if not n.startswith("_")}
     ours = own - {"comm", "keys", "layout", "tabbable", "tooltip"}
-    assert ours == {"state", "index", "selected_id", "rewrite", "step", "part", "asked"}
+    shown = {"state", "index", "selected_id", "rewrite", "step", "part", "asked", "overlays"}
+    assert ours == shown
 
 
 def test_the_modules_are_joined_without_a_bundler() -> None:

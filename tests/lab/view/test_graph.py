@@ -13,7 +13,7 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.errors import BuildError, MissingDependencyError
 from byoc_lab.lab.view import graph, layout
-from byoc_lab.lab.view.graph import MAX_COLLAPSED_BOXES
+from byoc_lab.lab.view.graph import MAX_BOXES
 from byoc_lab.lab.view.layout import find_dot, lay_out
 from byoc_lab.lab.view.picture import TIMES, picture_of
 from byoc_lab.lab.view.svg import svg_of
@@ -117,14 +117,14 @@ def test_without_a_layout_program_the_text_remains(monkeypatch: pytest.MonkeyPat
     assert "nn.conv2d" in bundle["text/plain"]
 
 
-def test_a_graph_that_nobody_could_read_is_refused() -> None:
+def test_a_graph_of_any_size_is_drawn() -> None:
     x: relay.Expr = relay.var("x", shape=(2, 2))
     draw = random.Random(5)
-    for _ in range(2 * MAX_COLLAPSED_BOXES):  # little of it repeats
+    for _ in range(3000):  # little of it repeats
         x = draw.choice([nn.relu, relay.exp, relay.tanh, relay.erf, relay.sqrt])(x)
-    view = graph(relay.Function(relay.analysis.free_vars(x), x))
-    with pytest.raises(BuildError, match="too many to draw"):
-        _ = view.svg
+    svg = graph(relay.Function(relay.analysis.free_vars(x), x)).svg
+    assert 10 < svg.count('class="byl-box') < MAX_BOXES
+    assert "section 3 of " in svg
 
 
 def test_a_layout_program_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import json
 from typing import Any
 
@@ -20,14 +22,17 @@ def as_one(trace: Trace, indices: list[int]) -> dict[str, Any]:
     """The state that a browser has after it was sent the outline and both parts of stages."""
     made = Parts(trace)
     state = json.loads(json.dumps(made.outline()))
+    held: dict[int, dict[str, Any]] = dict(enumerate(state["modules"]))
     for index in indices:
-        for part in (made.picture(index), made.whole(index)):
-            part = json.loads(json.dumps(part))
+        for what in ("picture", "text"):
+            part = json.loads(json.dumps(made.part(index, what)))
             for n, module in part["modules"]:
-                assert n == len(state["modules"]), "each module is sent once, in order"
-                state["modules"].append(module)
+                assert n not in held, "each module is sent once"
+                if "drawn" in module:
+                    module["scene"] = held[module.pop("drawn")]["scene"]
+                held[n] = module
             state["stages"][index] = part["stage"]
-    return state
+    return {**state, "modules": [held[n] for n in range(len(held))]}
 
 
 def shown(state: dict[str, Any], index: int) -> list[Any]:
@@ -81,29 +86,42 @@ def test_the_limit_is_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -
     assert "PartitionGraph" in bundle["text/plain"]
 
 
+TICKETS = itertools.count()  # two equal requests are two
+
+
+def ask(stepper: Stepper, stage: int, what: str, page: str = "first") -> dict[str, Any]:
+    stepper.asked = {"stage": stage, "what": what, "page": page, "at": next(TICKETS)}
+    return stepper.part
+
+
 def test_the_stepper_of_a_large_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)
     stepper = Stepper(chain(), index=0)
     assert (stepper.part["index"], stepper.part["stage"]["pending"]) == (0, "text")
-    stepper.index = 1
-    assert stepper.part["index"] == 1
-    stepper.asked = 1
-    assert stepper.part["stage"]["pending"] == ""
-    assert stepper.part["stage"]["hunks"]
-    assert stepper.asked == -1
+    picture = ask(stepper, 1, "picture")
+    assert (picture["index"], picture["stage"]["pending"]) == (1, "text")
+    text = ask(stepper, 1, "text")
+    assert text["stage"]["pending"] == ""
+    assert text["stage"]["hunks"]
 
 
-def test_a_stage_that_was_sent_is_not_sent_again_unless_a_page_asks(
+def test_a_module_is_sent_again_only_to_a_page_that_was_loaded_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)
     stepper = Stepper(chain(), index=0)
-    stepper.asked = 0
-    stepper.asked = 1  # ahead of time
-    assert stepper.part["index"] == 1
-    stepper.index = 1
-    assert stepper.part["stage"]["pending"] == "", "it is there already"
-    stepper.asked = 0  # a page that was loaded again
-    sent = dict(stepper.part["modules"])
-    stage = stepper.part["stage"]
-    assert {stage["before"], stage["after"]} == set(sent)
+    first = ask(stepper, 1, "picture")
+    assert len(first["modules"]) == 1, "the module before it came with the first part"
+    assert ask(stepper, 1, "picture")["modules"] == []
+    again = ask(stepper, 1, "picture", "second")
+    stage = again["stage"]
+    assert {stage["before"], stage["after"]} == {n for n, _ in again["modules"]}
+    assert again["page"] == "second"
+    text = ask(stepper, 1, "text", "second")
+    scenes = {n: module["scene"] for n, module in again["modules"]}
+    assert all(scenes[module["drawn"]] for _, module in text["modules"]), "a scene is sent once"
+
+
+def test_garbage_is_collected_again_after_a_part() -> None:
+    Parts(chain()).part(0)
+    assert gc.isenabled()

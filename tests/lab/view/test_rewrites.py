@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import traitlets
 
-from byoc_lab.lab.view import displays, rewrites
-from byoc_lab.lab.view.displays import export_html
+from byoc_lab.lab.view import export, rewrites
+from byoc_lab.lab.view.export import export_html
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.states import state_of, step_state
 from byoc_lab.lab.view.stepper import Stepper
@@ -77,7 +77,7 @@ def test_a_saved_page_holds_steps_up_to_a_limit(
     trace: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = export_html(trace, tmp_path / "whole.html").stat().st_size
-    monkeypatch.setattr(displays, "MAX_STEP_LINES", 0)
+    monkeypatch.setattr(export, "MAX_STEP_LINES", 0)
     assert export_html(trace, tmp_path / "none.html").stat().st_size < whole
     saved = rewrites.with_steps(trace, Ids(), state_of(trace), limit=1000)
     steps = [len(stage["steps"]) for stage in saved["stages"]]

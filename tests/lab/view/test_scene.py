@@ -11,6 +11,7 @@ from byoc_lab import relay
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.picture import picture_of
 from byoc_lab.lab.view.scene import colour_of, scene_of
+from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay import nn
 from tests.lab.view.samples import chain, mobilenet
 
@@ -105,3 +106,11 @@ def test_marks_of_direction_are_spelled_out() -> None:
     shown = " ".join(line for box in scene["boxes"] for line in box["lines"])
     assert "\\u202eevil" in shown
     assert "\u202e" not in shown
+
+
+def test_the_blocks_of_a_large_network_are_single_boxes() -> None:
+    mod, _ = relay.testing.inception_v3.get_workload()
+    made = scene(InferType()(mod))
+    assert len(top(made)) < 24
+    blocks = [g for g in made["groups"] if g["kind"] == "block"]
+    assert len(blocks) >= 5

@@ -9,6 +9,7 @@ from typing import Any
 
 from byoc_lab import lint, relay
 from byoc_lab.lab.diffing import diff
+from byoc_lab.lab.tracing import trace
 from byoc_lab.lab.view.ids import Ids
 from byoc_lab.lab.view.rewrites import step_of
 from byoc_lab.lab.view.state import (
@@ -65,6 +66,47 @@ def test_the_text_is_the_module_printed() -> None:
         assert sorted(lines) == sorted(line for line in printed if line.strip())
 
 
+class Rename:
+    """Gives @helper another name."""
+
+    name = "Rename"
+
+    def __call__(self, mod: relay.IRModule) -> relay.IRModule:
+        renamed = relay.GlobalVar("renamed")
+
+        class Renamer(relay.ExprMutator):
+            def visit_global_var(self, op: relay.GlobalVar) -> relay.Expr:
+                return renamed if op.name_hint == "helper" else op
+
+        out = relay.IRModule()
+        out[renamed] = mod["helper"]
+        out["main"] = Renamer().visit(mod["main"])
+        return out
+
+
+def test_a_renamed_function_is_one_line() -> None:
+    x, y = relay.var("x", shape=(2, 2)), relay.var("y", shape=(2, 2))
+    helper = relay.GlobalVar("helper")
+    mod = relay.IRModule({helper: relay.Function([y], nn.relu(nn.relu(y)))})
+    mod["main"] = relay.Function([x], relay.exp(relay.Call(helper, [x])))
+    state = trace_state(trace(InferType()(mod), [Rename()]))
+    (stage,) = state["stages"]
+    changed = [h for h in stage["hunks"] if h[0] != "="]
+    ((sign, b, a, count),) = changed
+    assert (sign, count) == ("~", 1)
+    lines = [texts(state["modules"][stage[side]])[n] for side, n in (("before", b), ("after", a))]
+    assert lines[0].replace("@helper", "@renamed") == lines[1]
+
+
+def test_a_folded_constant_shows_what_it_was_computed_from() -> None:
+    fold = next(s for s in trace_state(mobilenet())["stages"] if s["name"] == "FoldConstant")
+    assert fold["events_total"] == 243
+    for event in fold["events"]:
+        operator = event["before_text"].split("(")[0]
+        made, _, value = event["reason"].partition(" = ")
+        assert made.startswith(f"{operator}(") and value, event["reason"]
+
+
 def test_the_same_module_is_kept_once() -> None:
     state = trace_state(chain(fixed=True))
     first, second, third = state["stages"]
@@ -115,8 +157,8 @@ def test_a_variable_keeps_its_id_when_it_gets_a_type() -> None:
 
 
 def test_no_id_stands_for_two_lines_of_one_module() -> None:
-    for trace in (chain(), chain(fixed=True), mobilenet()):
-        for module in trace_state(trace)["modules"]:
+    for each in (chain(), chain(fixed=True), mobilenet()):
+        for module in trace_state(each)["modules"]:
             ids = [i for _, i in module["lines"] if i is not None]
             assert len(ids) == len(set(ids))
 

@@ -58,9 +58,12 @@ class ResidualAsBias(LintRule):
             if not isinstance(node, Call) or not isinstance(node.op, Function):
                 continue
             name = str(node.op.attrs.get("Composite", ""))
-            if "bias" not in name or any(word in name for word in _RESIDUAL) or _is_checked(name):
+            if "bias" not in name or any(word in name for word in _RESIDUAL):
                 continue
-            for param in _added(node.op):
+            added = list(_added(node.op))
+            if added and _is_checked(name):
+                continue
+            for param in added:
                 yield self.finding(
                     f"the composite {name} adds a value of type {param.type_annotation} where its "
                     f"name says bias: it has a number for each element, not for each channel",

@@ -1,6 +1,6 @@
 // The bar of the annotation board: the selected operator into a region of a back end, or out of it.
 import { buttons } from "./header.js";
-import { make } from "./relay_text.js";
+import { make, spelled } from "./relay_text.js";
 
 export class BoardBar {
   /** @param {any} store @param {AbortSignal} signal */
@@ -11,10 +11,16 @@ export class BoardBar {
     const button = buttons(signal);
     this.choice = make("select", { "aria-label": "Back end" }, ...board.back_ends.map((/** @type {string} */ name) => make("option", { value: name }, name)));
     this.put = button("byl-toggle byl-put", "Put in", "Put the selected operator into a region of this back end (b)", () => this.toggle());
+    this.fix = button("byl-toggle byl-fix", "Fix …", "Look at the proved repairs of the annotations", () => this.ask({ fix: "preview" }));
     this.undo = button("byl-toggle", "Undo", "Take the last change back", () => this.ask({ undo: true }));
     this.words = make("span", { class: "byl-summary", role: "status" });
-    this.element = make("div", { class: "byl-board", role: "group", "aria-label": "Annotation board" }, this.choice, this.put, this.undo, this.words);
+    this.apply = button("byl-toggle byl-apply", "Apply", "Make the repaired module that of the board; Undo takes it back", () => this.ask({ fix: "apply" }));
+    this.dismiss = button("byl-toggle", "Dismiss", "Leave the module as it is", () => this.ask({ fix: "dismiss" }));
+    this.preview = make("div", { class: "byl-preview", role: "region", "aria-label": "Fix", hidden: true });
+    this.element = make("div", { class: "byl-board", role: "group", "aria-label": "Annotation board" }, this.choice, this.put, this.fix, this.undo, this.words, this.preview);
     store.on("selection", () => this.draw());
+    store.hear("change:preview", () => this.look(), signal);
+    this.look();
   }
 
   /** The id of the selected operator; "" if another node is selected. */
@@ -31,6 +37,21 @@ export class BoardBar {
     this.words.textContent = !operator ? "Select an operator of the graph or the text." : inside ? `It is in a region of ${inside}.` : "It is on the host.";
   }
 
+  /** The fix to look at, if there is one. */
+  look() {
+    const fix = this.store.model.get("preview") ?? {};
+    this.preview.hidden = !fix.steps;
+    if (!fix.steps) return;
+    const list = (/** @type {string[]} */ texts) => make("ol", {}, ...texts.map((text) => make("li", {}, text)));
+    this.apply.hidden = !fix.steps.length;
+    this.preview.replaceChildren(
+      fix.steps.length ? list(fix.steps) : make("p", {}, "Nothing to fix."),
+      make("p", { class: "byl-summary" }, `${fix.steps.length ? "Proved: " : ""}${fix.proof}`),
+      fix.diff ? make("pre", { tabindex: "0" }, ...coloured(fix.diff)) : "",
+      fix.left.length ? make("p", {}, `Not fixed: ${fix.left.join("; ")}`) : "",
+      make("span", {}, this.apply, this.dismiss));
+  }
+
   toggle() {
     const { operator } = this;
     if (!operator) return;
@@ -41,4 +62,10 @@ export class BoardBar {
   ask(what) {
     this.store.set({ request: { ...what, ticket: ++this.asked, at: performance.now() } });
   }
+}
+
+/** The lines of a difference, those that come or go marked by colour too. @param {string} diff */
+function coloured(diff) {
+  const kind = (/** @type {string} */ line) => ({ "+": "byl-plus", "-": "byl-minus" })[line[0]] ?? "";
+  return diff.split("\n").map((line) => make("span", { class: kind(line) }, `${spelled(line)}\n`));
 }

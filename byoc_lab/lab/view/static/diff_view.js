@@ -10,51 +10,48 @@ const WORD = { ...Object.fromEntries(["added", "removed", "changed"].map((k) => 
 const HEAD = 140; // characters kept at the beginning of a line that is cut; as many as fit at its end
 export const ICON = { error: "✖", warning: "▲", info: "●" };
 
-/** Draw `stage` into `pane`. `options`: {split, types}. The caller handles selection. */
-export function drawDiff(pane, state, stage, options) {
-  const before = stage.before === null ? null : state.modules[stage.before];
-  const after = stage.after === null ? null : state.modules[stage.after];
-  const single = !before || !after;
-  const split = options.split && !single;
-  pane.replaceChildren();
-  pane.dataset.layout = single ? "single" : split ? "split" : "unified";
-  if (split) {
-    const heading = (text) => make("div", { class: "byl-side-name" }, text);
-    pane.append(make("div", { class: "byl-columns" }, heading("Before"), heading("After")));
-  }
-  const sides = { before, after, marks: { b: marksOf(before), a: marksOf(after) } };
+/**
+ * What the text shows, one below the other: rows (see moves.js), {kind "fold", rows} for a run of
+ * unchanged rows, and rows of kind "gone".
+ * @typedef {import("./moves.js").Row & {rows?: import("./moves.js").Row[], sign?: string}} Item
+ */
+
+/** The items of a stage.
+ * @param {any} stage @param {any} before @param {any} after @returns {Item[]} */
+export function itemsOf(stage, before, after) {
   const rows = withMoves(rowsOf(stage), before, after, stage.replaced ?? []);
-  let run = [];
-  const flush = (atStart, atEnd) => {
-    pane.append(...folded(run, atStart || single, atEnd || single, (r) => drawRow(r, sides, split, options)));
-    run = [];
-  };
-  let first = true;
-  const anyChange = rows.some((r) => r.kind !== "same");
-  for (const row of rows) {
-    if (row.kind === "same" && anyChange && !single) run.push(row);
-    else {
-      flush(first, false);
-      first = false;
-      pane.append(...drawRow(row, sides, split, options));
-    }
+  if (!before || !after || rows.every((r) => r.kind === "same")) return rows;
+  /** @type {Item[]} */
+  const items = [];
+  for (let n = 0; n < rows.length; ) {
+    let end = n;
+    while (end < rows.length && rows[end].kind === "same") end++;
+    if (end > n) items.push(...folded(rows.slice(n, end), n === 0, end === rows.length));
+    else items.push(rows[end++]);
+    n = end;
   }
-  flush(first, true);
+  return items;
 }
 
-/** A run of unchanged rows; the middle of a long run is behind a button. */
-function folded(run, atStart, atEnd, draw) {
+/** A run of unchanged rows; the middle of a long run is one item. */
+function folded(run, atStart, atEnd) {
   const head = atStart ? 0 : CONTEXT;
   const tail = atEnd ? 0 : CONTEXT;
   const hidden = run.slice(head, run.length - tail);
-  if (hidden.length < SHORTEST_FOLD) return run.flatMap(draw);
-  const label = `${hidden.length} unchanged lines`;
-  const button = make("button", { class: "byl-fold", type: "button", title: "Show these lines" }, `⋯ ${label}`);
-  // Folded rows are created on demand; `unfold` also serves a jump to a line.
-  button.unfold = () => button.replaceWith(...hidden.flatMap(draw));
-  button.dataset.lines = hidden.map((r) => `${r.b ?? ""}:${r.a ?? ""}`).join(" ");
-  button.addEventListener("click", () => button.unfold());
-  return [...run.slice(0, head).flatMap(draw), button, ...run.slice(run.length - tail).flatMap(draw)];
+  if (hidden.length < SHORTEST_FOLD) return run;
+  return [...run.slice(0, head), { kind: "fold", b: hidden[0].b, a: hidden[0].a, rows: hidden }, ...run.slice(run.length - tail)];
+}
+
+/** The items that an item opens to; nothing for a row. @param {Item} item @returns {Item[]} */
+export function inside(item) {
+  if (item.kind === "fold") return item.rows ?? [];
+  if (item.kind === "gone") return (item.gone ?? []).map((r) => ({ ...r, kind: "removed", sign: "went" }));
+  return [];
+}
+
+/** What all items of a stage are drawn from. */
+export function sidesOf(before, after, split, options, unfold) {
+  return { before, after, marks: { b: marksOf(before), a: marksOf(after) }, split, options, unfold };
 }
 
 /** The findings of a module by line number. */
@@ -67,9 +64,14 @@ function marksOf(module) {
   return byLine;
 }
 
-function drawRow(row, sides, split, options) {
-  const { before, after, marks } = sides;
-  if (row.kind === "gone") return [goneAway(row, (r) => drawRow(r, sides, split, options))];
+/** The elements of an item; the caller handles selection. @param {Item} row @param {any} sides */
+export function drawItem(row, sides) {
+  const { before, after, marks, split } = sides;
+  if (row.kind === "fold") return [opener("byl-fold", `⋯ ${row.rows.length} unchanged lines`, row, sides)];
+  if (row.kind === "gone") {
+    const count = row.gone.length;
+    return [opener("byl-fold byl-gone-away", `↗ ${count} line${count > 1 ? "s" : ""} moved ${row.to ? `to ${row.to}` : "away"}`, row, sides)];
+  }
   if (row.kind === "moved") return drawMoved(row, sides, split);
   const parts = { b: null, a: null };
   const marked = { b: undefined, a: undefined };
@@ -99,13 +101,10 @@ function drawRow(row, sides, split, options) {
   return [line(row.kind, ...side(which, which === "a" ? after : before, row.kind))];
 }
 
-/** Lines that moved to another place: one note, which opens. */
-function goneAway(row, draw) {
-  const count = row.gone.length;
-  const button = make("button", { class: "byl-fold byl-gone-away", type: "button", title: "Show these lines" }, `↗ ${count} line${count > 1 ? "s" : ""} moved ${row.to ? `to ${row.to}` : "away"}`);
-  button.unfold = () => button.replaceWith(...row.gone.flatMap((r) => draw({ ...r, kind: "removed", sign: "went" })));
-  button.dataset.lines = row.gone.map((r) => `${r.b}:`).join(" ");
-  button.addEventListener("click", () => button.unfold());
+/** A button in place of lines. */
+function opener(classes, label, item, sides) {
+  const button = make("button", { class: classes, type: "button", title: "Show these lines" }, label);
+  button.addEventListener("click", () => sides.unfold(item));
   return button;
 }
 
@@ -158,32 +157,6 @@ function writeCut(code, parts, write) {
   write(0, head);
   code.append(button);
   write(tail);
-}
-
-/** Highlight everything in `pane` that shows node `id`; with `reveal`, scroll to it if needed. */
-export function chooseInDiff(pane, state, stage, id, reveal, related = new Set()) {
-  if (id && reveal && !pane.querySelector(`code[data-id="${CSS.escape(id)}"]`)) unfoldFor(pane, state, stage, id);
-  for (const element of pane.querySelectorAll(".byl-chosen")) element.classList.remove("byl-chosen");
-  for (const element of pane.querySelectorAll(".byl-related")) element.classList.remove("byl-related");
-  if (!id) return;
-  for (const other of related) {
-    if (other !== id) for (const hit of pane.querySelectorAll(`[data-id="${CSS.escape(other)}"]`)) hit.classList.add("byl-related");
-  }
-  const hits = pane.querySelectorAll(`[data-id="${CSS.escape(id)}"]`);
-  for (const hit of hits) hit.classList.add("byl-chosen");
-  const target = [...hits].find((h) => h.dataset.side === "a") ?? [...hits].find((h) => h.tagName === "CODE") ?? hits[0];
-  if (reveal && target) scrollInto(pane, target);
-}
-
-function unfoldFor(pane, state, stage, id) {
-  for (const fold of pane.querySelectorAll(".byl-fold")) {
-    const has = fold.dataset.lines.split(" ").some((pair) => {
-      const [b, a] = pair.split(":");
-      const hit = (module, line) => line !== "" && module !== null && state.modules[module].lines[line][1] === id;
-      return hit(stage.before, b) || hit(stage.after, a);
-    });
-    if (has) fold.unfold();
-  }
 }
 
 /** Scroll `pane` alone (never the page) so that `target` can be seen. */

@@ -1,5 +1,8 @@
 // Layout of a scene (byoc_lab/lab/view/scene.py): layers from top to bottom, wrapped into columns.
 // Pure functions: they run in a Web Worker (see layout_worker.js) and under node.
+import { absolute, addMark, centreOf, pathOf } from "./layout_paths.js";
+import { align, order, settle, split, tailOf, widthOf } from "./layout_placing.js";
+import { SIZES } from "./layout_sizes.js";
 import { inOrder } from "./topology.js";
 
 /**
@@ -10,19 +13,21 @@ import { inOrder } from "./topology.js";
  * @typedef {{ key: string, box: number, group: number, open: boolean, x: number, y: number, w: number, h: number }} PlacedNode
  * @typedef {{ kind: "begin" | "end", id: string, x: number, y: number, last: boolean }} PlacedMark
  * @typedef {{ from: string, to: string, points: number[][], crossing: boolean, marks: PlacedMark[], count: number }} PlacedEdge
- * @typedef {{ width: number, height: number, nodes: PlacedNode[], edges: PlacedEdge[] }} Placed
+ * @typedef {Record<string, Record<string, number>>} Columns for each open group (key "": the whole), in which column its members are
+ * @typedef {{ width: number, height: number, nodes: PlacedNode[], edges: PlacedEdge[], columns: Columns }} Placed
  */
 
-export const SIZES = { char: 9.65, line: 21, pad: 12, gapX: 26, gapY: 40, opener: 26, head: 30, column: 56, wire: 10, longest: 24 };
-
-/** Lay out what is visible when the groups in `open` are open, to fit a window of `room`.
- * @param {Scene} scene @param {string[]} open @param {{ w: number, h: number }} room @returns {Placed} */
-export function layOut(scene, open, room) {
+/** Lay out what is visible when the groups in `open` are open, to fit a window of `room`. What was in
+ * the layout before keeps its column and its place beside others, as far as that is not much smaller.
+ * @param {Scene} scene @param {string[]} open @param {{ w: number, h: number }} room
+ * @param {Pick<Placed, "nodes" | "columns"> | null} last @returns {Placed} */
+export function layOut(scene, open, room, last = null) {
   const opened = new Set(open);
   const units = visibleUnits(scene, opened);
   const edges = visibleEdges(scene, units);
   const boxes = containers(units, edges);
-  for (const box of boxes) placeContainer(box, box.unit ? { w: Infinity, h: room.h * 1.4 } : room);
+  const was = new Map((last?.nodes ?? []).map((n) => [tailOf(n.key), n.x + n.w / 2]));
+  for (const box of boxes) placeContainer(box, box.unit ? { w: Infinity, h: room.h * 1.4 } : room, was, last?.columns[tailOf(box.unit?.key ?? "")]);
   return absolute(boxes[boxes.length - 1], edges);
 }
 
@@ -131,11 +136,11 @@ function link(container, from, to, fromPort, toPort, route, edge) {
 }
 
 /** Give the items of a container ranks and positions; sets the size of its unit. */
-function placeContainer(container, room) {
+function placeContainer(container, room, was, columnsBefore) {
   for (const item of container.items) if (item.inner) [item.w, item.h] = [item.unit.w, item.unit.h];
   const layers = layered(container);
-  order(layers);
-  const columns = split(layers, room);
+  order(layers, was);
+  const columns = split(layers, room, columnsBefore);
   let x = 0;
   let height = 0;
   for (const column of /** @type {any[]} */ (columns)) {
@@ -220,180 +225,15 @@ function join(a, b) {
   (b.above ??= []).push(a);
 }
 
-/** Order the items in each layer so that few edges cross: means of neighbours, down and up. */
-function order(layers) {
-  const at = new Map();
-  const number = (layer) => layer.forEach((item, n) => at.set(item, n));
-  layers.forEach(number);
-  for (let sweep = 0; sweep < 4; sweep++) {
-    const down = sweep % 2 === 0;
-    for (const layer of down ? layers : [...layers].reverse()) {
-      if (layer.length < 2) continue;
-      const wish = new Map(layer.map((item) => {
-        const near = (down ? item.above : item.below) ?? [];
-        return [item, near.length ? near.reduce((s, i) => s + at.get(i), 0) / near.length : at.get(item)];
-      }));
-      layer.sort((a, b) => wish.get(a) - wish.get(b) || at.get(a) - at.get(b));
-      number(layer);
-    }
-  }
-}
-
-/** Break the layers into the number of columns that shows them largest in `room`. */
-function split(layers, room) {
-  const tall = layers.map((l) => Math.max(...l.map((i) => i.h)) + SIZES.gapY);
-  const wide = layers.map((l) => l.reduce((s, i) => s + i.w + SIZES.gapX, 0));
-  const total = tall.reduce((s, h) => s + h, 0);
-  let best = null;
-  for (let count = 1; count <= 24 && count <= layers.length; count++) {
-    const columns = [[]];
-    const widths = [0];
-    let filled = 0;
-    let height = 0;
-    layers.forEach((layer, n) => {
-      const full = filled + tall[n] / 2 > total / count;
-      if (full && columns[columns.length - 1].length && columns.length < count) {
-        columns.push([]);
-        widths.push(0);
-        filled = 0;
-      }
-      columns[columns.length - 1].push(layer);
-      widths[widths.length - 1] = Math.max(widths[widths.length - 1], wide[n]);
-      height = Math.max(height, (filled += tall[n]));
-    });
-    const width = widths.reduce((s, w) => s + w + SIZES.column, -SIZES.column);
-    const scale = Math.min(1, room.w / width, room.h / height);
-    if (!best || scale > best.scale * 1.001) best = { scale, columns };
-    if (scale === 1) break;
-  }
-  return best ? best.columns : [];
-}
-
-/** Horizontal positions in a column: each item near the mean of its neighbours, wires straight. */
-function align(column) {
-  for (const layer of column) {
-    let x = 0;
-    for (const item of layer) {
-      item.x = x;
-      x += item.w + SIZES.gapX;
-    }
-    const middle = (x - SIZES.gapX) / 2;
-    for (const item of layer) item.x -= middle;
-  }
-  const here = new Set(column.flat());
-  for (let sweep = 0; sweep < 6; sweep++) {
-    const down = sweep % 2 === 0;
-    for (const layer of down ? column : [...column].reverse()) {
-      const wishes = layer.map((item) => {
-        const near = [...((sweep === 5 ? null : down ? item.above : item.below) ?? [...(item.above ?? []), ...(item.below ?? [])])].filter((i) => here.has(i));
-        const centre = near.length ? near.reduce((s, i) => s + i.x + i.w / 2, 0) / near.length : item.x + item.w / 2;
-        return { wish: centre - item.w / 2, weight: item.wire ? 4 : 1 };
-      });
-      settle(layer, wishes);
-    }
-  }
-}
-
-/** The positions nearest to the wishes that keep the items apart (isotonic regression). */
-function settle(layer, wishes) {
-  const shift = [];
-  let room = 0;
-  layer.forEach((item, n) => {
-    shift[n] = room;
-    room += item.w + SIZES.gapX;
-  });
-  const blocks = [];
-  wishes.forEach(({ wish, weight }, n) => {
-    let block = { at: wish - shift[n], weight, count: 1 };
-    while (blocks.length && blocks[blocks.length - 1].at > block.at) {
-      const other = blocks.pop();
-      const weights = other.weight + block.weight;
-      block = { at: (other.at * other.weight + block.at * block.weight) / weights, weight: weights, count: other.count + block.count };
-    }
-    blocks.push(block);
-  });
-  let n = 0;
-  for (const { at, count } of blocks) for (let k = 0; k < count; k++, n++) layer[n].x = at + shift[n];
-}
-
-/** Positions in the whole picture, and the points of all edges. */
-function absolute(whole, edges) {
-  const nodes = [];
-  whole.x = whole.y = 0;
-  const todo = [whole];
-  while (todo.length) {
-    const container = todo.pop();
-    const [left, top] = [container.x + container.dx, container.y + container.dy];
-    for (const item of container.items) {
-      item.x += left;
-      item.y += top;
-      if (item.top !== undefined) [item.top, item.bottom] = [item.top + top, item.bottom + top];
-      if (!item.unit) continue;
-      const { key, box, group, open } = item.unit;
-      nodes.push({ key, box, group, open, x: item.x, y: item.y, w: item.w, h: item.h });
-      if (item.inner) {
-        [item.inner.x, item.inner.y] = [item.x, item.y];
-        todo.push(item.inner);
-      }
-    }
-    for (const layer of container.columns) for (const item of layer.flat()) if (item.wire && !item.port) {
-      item.x += left;
-      item.y += top;
-      if (item.top !== undefined) [item.top, item.bottom] = [item.top + top, item.bottom + top];
-    }
-  }
-  const drawn = edges.map((edge) => ({ from: edge.a.key, to: edge.b.key, ...pathOf(edge), crossing: edge.crossing, count: edge.count }));
-  return { width: whole.w, height: whole.h, nodes, edges: drawn };
-}
-
-const centreOf = (item) => item.x + item.w / 2;
-
-/** The points of an edge, from the bottom of its source to the top of its target, and its marks. */
-function pathOf(edge) {
-  const points = [];
-  const marks = [];
-  for (const { container, from, to, fromPort, toPort, wires, back } of edge.route) {
-    const bottom = container.y + container.h;
-    const start = from.port ? [centreOf(from), container.y] : [centreOf(fromPort ?? from), from.y + from.h];
-    const stop = to.port ? [centreOf(to), bottom] : [centreOf(toPort ?? to), to.y];
-    if (!points.length) points.push(start);
-    let column = from.column;
-    for (const item of [...wires, to]) {
-      if (item.column && column && item.column !== column && !back) {
-        const gutter = container.x + container.dx + item.column.left - SIZES.column / 2;
-        const low = points[points.length - 1][1] + SIZES.gapY / 2;
-        points.push([gutter, low, 1], [gutter, container.y + container.dy - SIZES.gapY / 3, 1]);
-      }
-      column = item.column;
-      if (item !== to) points.push([centreOf(item), item.top], [centreOf(item), item.bottom]);
-    }
-    points.push(stop);
-    if (to.port && edge.end) addMark(marks, "end", edge.end, stop);
-    if (from.port && edge.begin) addMark(marks, "begin", edge.begin, start);
-  }
-  if (edge.end && !marks.some((m) => m.kind === "end")) addMark(marks, "end", edge.end, points[0]);
-  if (edge.begin && !marks.some((m) => m.kind === "begin")) addMark(marks, "begin", edge.begin, points[points.length - 1]);
-  const [x, y] = points[points.length - 1];
-  for (const mark of marks) mark.last = mark.x === x && mark.y === y;
-  return { points, marks };
-}
-
-/** @param {any[]} marks @param {string} kind @param {string} id @param {any} at */
-function addMark(marks, kind, id, [x, y]) {
-  if (!marks.some((m) => m.kind === kind)) marks.push({ kind, id, x, y });
-}
-
-
-
-/** This module as the text of a worker that answers {ticket, scene, open, room}. */
+/** This module as the text of a worker that answers {ticket, scene, open, room, last}. */
 export function workerSource() {
-  const parts = [layOut, inOrder, visibleUnits, visibleEdges, containers, link, placeContainer, layered, join, order, split, align, settle, absolute, pathOf, addMark];
+  const parts = [layOut, inOrder, visibleUnits, visibleEdges, containers, link, placeContainer, layered, join, order, widthOf, split, align, settle, absolute, pathOf, addMark, tailOf];
   return `const SIZES = ${JSON.stringify(SIZES)};
 const centreOf = ${centreOf};
 ${parts.map(String).join("\n")}
 const scenes = new Map();
-onmessage = ({ data: { ticket, key, scene, open, room } }) => {
+onmessage = ({ data: { ticket, key, scene, open, room, last } }) => {
   if (scene) scenes.set(key, scene);
-  postMessage({ ticket, placed: layOut(scenes.get(key), open, room) });
+  postMessage({ ticket, placed: layOut(scenes.get(key), open, room, last) });
 };`;
 }

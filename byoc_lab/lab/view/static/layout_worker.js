@@ -6,7 +6,7 @@ export class LayoutClient {
   constructor(signal) {
     this.tickets = 0;
     this.waiting = new Map();
-    this.sent = new Set(); // keys of the scenes that the worker has
+    this.keys = new WeakMap(); // of the scenes that the worker has
     this.worker = this.start();
     signal.addEventListener("abort", () => this.worker?.terminate());
   }
@@ -29,19 +29,21 @@ export class LayoutClient {
   withoutWorker() {
     this.worker?.terminate();
     this.worker = null;
-    for (const { done, request } of this.waiting.values()) done(layOut(request.scene, request.open, request.room));
+    for (const { done, request } of this.waiting.values()) done(layOut(request.scene, request.open, request.room, request.before));
     this.waiting.clear();
   }
 
-  /** The layout of a scene; `key` names the scene, which is sent once.
+  /** The layout of a scene, which is sent once; `last`: the layout before, or null.
    * @returns {Promise<import("./layout.js").Placed>} */
-  place(key, scene, open, room) {
-    if (!this.worker) return Promise.resolve(layOut(scene, open, room));
+  place(scene, open, room, last) {
+    const before = last && { nodes: last.nodes, columns: last.columns };
+    if (!this.worker) return Promise.resolve(layOut(scene, open, room, before));
     const ticket = ++this.tickets;
     return new Promise((done) => {
-      this.waiting.set(ticket, { done, request: { scene, open, room } });
-      this.worker.postMessage({ ticket, key, open, room, scene: this.sent.has(key) ? null : scene });
-      this.sent.add(key);
+      this.waiting.set(ticket, { done, request: { scene, open, room, before } });
+      const known = this.keys.has(scene);
+      if (!known) this.keys.set(scene, ticket);
+      this.worker.postMessage({ ticket, key: this.keys.get(scene), open, room, last: before, scene: known ? null : scene });
     });
   }
 }

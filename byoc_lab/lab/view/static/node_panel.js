@@ -1,5 +1,6 @@
 // The panel about the selected node: where it comes from and what became of it, stage by stage.
 import { historyOf, placeOf } from "./lineage.js";
+import { reasonOf } from "./overlay.js";
 import { make, withoutTypes } from "./relay_text.js";
 
 const FEW = 6; // nodes of one stage that are listed
@@ -14,9 +15,12 @@ export function drawNode(pane, store) {
   const history = historyOf(state, index, selected);
   const here = placeOf(store.pair.after, selected) ?? placeOf(store.pair.before, selected);
   const items = history.map((ids, n) => step(state, n, ids, history)).filter(Boolean);
+  const last = [...new Set([...(history[history.length - 1] ?? []), selected])];
+  for (const text of new Set(last.map((id) => store.known.kernels?.[id]).filter(Boolean))) items.push(make("li", { class: "byl-kernel" }, make("b", {}, "Kernel"), make("p", {}, text)));
   pane.replaceChildren(
     make("p", { class: "byl-words" }, here ? withoutTypes(here.text) : "a part of a line"),
     here?.in ? make("p", { class: "byl-where" }, `line ${here.line + 1}, in ${here.in}`) : "",
+    reasonOf(store.known, selected),
     make("h4", {}, "History"),
     items.length ? make("ol", { class: "byl-history" }, ...items) : make("p", { class: "byl-empty" }, "This node is not in the modules of this stage."),
   );

@@ -1,6 +1,8 @@
 // The panels beside the diff: findings, rewrites inside the pass, and changes.
 import { ICON } from "./diff_view.js";
-import { make } from "./relay_text.js";
+import { make, spelled } from "./relay_text.js";
+
+const MOST_CARDS = 300; // findings; a list of more is not read
 
 /** A card that selects a node when clicked; without a node it is not a button. */
 function card(kind, node, ...content) {
@@ -13,18 +15,23 @@ const line = (kind, text) => make("span", { class: `byl-${kind}` }, text);
 export function drawFindings(pane, state, stage) {
   const before = stage.before === null ? [] : state.modules[stage.before].findings;
   const after = stage.after === null ? null : state.modules[stage.after].findings;
-  const same = (f) => (g) => f.code === g.code && f.message === g.message;
+  const sign = (f) => `${f.code} ${f.message}`;
+  const known = new Set(before.map(sign));
   const shown = after ?? before;
   pane.replaceChildren();
-  shown.forEach((finding, n) => {
-    const isNew = after && stage.before !== null && !before.some(same(finding));
+  shown.slice(0, MOST_CARDS).forEach((finding, n) => {
+    const isNew = after && stage.before !== null && !known.has(sign(finding));
     pane.append(findingCard(finding, n, isNew && "new in this stage"));
+    if (finding.code !== shown[n + 1]?.code) pane.append(...aboutOf(state, finding.code));
   });
-  const gone = after ? before.filter((f) => !after.some(same(f))) : [];
+  const left = new Set((after ?? []).map(sign));
+  const gone = after ? before.filter((f) => !left.has(sign(f))) : [];
   if (gone.length) {
     pane.append(make("h4", {}, `No longer found after this stage (${gone.length})`));
-    pane.append(...gone.map((f) => findingCard(f, null, false, "gone")));
+    pane.append(...gone.slice(0, MOST_CARDS).map((f) => findingCard(f, null, false, "gone")));
   }
+  const more = shown.length - MOST_CARDS;
+  if (more > 0) pane.append(empty(`… and ${more.toLocaleString("en")} more; \`trace[${state.stages.indexOf(stage)}].findings_after\` has all of them.`));
   if (stage.pending) pane.append(empty("The findings of this stage are being computed."));
   else if (!pane.children.length) pane.append(empty("✓ Nothing to complain about in this stage."));
 }
@@ -39,9 +46,18 @@ function findingCard(f, n, note, extra = "") {
   return made;
 }
 
+/** The page and the source of a rule or a pass, folded; nothing where they are not known. */
+function aboutOf(state, name) {
+  const found = state.about?.[name];
+  if (!found) return [];
+  const text = (words) => make("pre", { tabindex: "0" }, spelled(words));
+  const source = found.source ? [make("details", {}, make("summary", {}, "Source"), text(found.source))] : [];
+  return [make("details", { class: "byl-about", "data-about": name }, make("summary", {}, `About ${name}`), text(found.page), ...source)];
+}
+
 /** The rewrites of a stage in order, runs of the same rule under one heading. */
-export function drawEvents(pane, stage) {
-  pane.replaceChildren();
+export function drawEvents(pane, state, stage) {
+  pane.replaceChildren(...aboutOf(state, stage.name));
   let rule = null;
   let group = null;
   for (const [n, event] of stage.events.entries()) {

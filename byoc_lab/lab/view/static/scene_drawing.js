@@ -1,5 +1,5 @@
 // Draws a laid-out scene as SVG, and moves what it drew before to its new place.
-import { SIZES } from "./layout.js";
+import { SIZES } from "./layout_sizes.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const FADE = 450; // ms, as in graph.css
@@ -86,17 +86,18 @@ export class SceneDrawing {
   create(scene, node) {
     const content = contentOf(scene, node);
     const { kind, colour } = content;
-    const tint = colour === null ? "" : ` byl-c${colour % COLOURS}`;
+    const tint = colour === null ? "" : ` byl-c${colour % COLOURS}${content.partly ? " byl-partly" : ""}`;
     const shape = node.open ? "byl-frame" : node.group >= 0 ? "byl-box byl-folded" : "byl-box";
     const ids = idsOf(scene, node);
     const element = draw("g", { class: `${shape} byl-${kind}${tint}`, "data-key": node.key, "data-ids": ids.join(" "), tabindex: -1, role: "button", "aria-label": content.words });
     const round = ["input", "output"].includes(kind) ? node.h / 2 : 6;
     const rect = (cls, extra = {}) => draw("rect", { class: cls, width: node.w, height: node.h, rx: round, ...extra });
-    const stacked = ["repeat", "copy"].includes(kind) && !node.open;
+    const stacked = ["repeat", "copy", "section"].includes(kind) && !node.open;
     element.append(draw("title", {}, content.tip));
     if (stacked) element.append(rect("byl-sheet", { x: 5, y: 5 }));
     element.append(rect("byl-border"));
-    if (colour !== null) element.append(rect("byl-tint", { style: `fill: url(#${this.own}-p${colour % COLOURS})` }));
+    if (colour !== null && content.partly) element.append(rect("byl-strip", { height: 6, y: node.h - 6, rx: 3 }), rect("byl-tint", { height: 6, y: node.h - 6, rx: 3, style: `fill: url(#${this.own}-p${colour % COLOURS})` }));
+    else if (colour !== null) element.append(rect("byl-tint", { style: `fill: url(#${this.own}-p${colour % COLOURS})` }));
     if (node.open) element.append(draw("text", { class: "byl-label", x: 34, y: 20 }, content.label));
     else content.lines.forEach((line, n) => element.append(draw("text", { class: n ? "byl-detail" : "byl-first", x: (node.w - (node.group >= 0 ? SIZES.opener : 0)) / 2, y: SIZES.pad / 2 + SIZES.line * n + 16 }, `${line} `)));
     if (node.group >= 0) {
@@ -151,11 +152,11 @@ function contentOf(scene, node) {
     const { kind, lines, weights, group } = scene.boxes[node.box];
     const folded = weights ? `, ${weights} weight${weights > 1 ? "s" : ""} not drawn` : "";
     const inside = group >= 0 ? scene.groups[group] : null;
-    return { kind, lines, colour: inside?.colour ?? null, label: "", tip: lines.join(", ") + folded, words: lines.join(" ") };
+    return { kind, lines, colour: inside && !inside.partly ? inside.colour : null, partly: false, label: "", tip: lines.join(", ") + folded, words: lines.join(" ") };
   }
-  const { kind, lines, label, colour, compiler } = scene.groups[node.group];
-  const words = `${lines.join(" ")}${compiler ? `, for ${compiler}` : ""}`;
-  return { kind, lines, colour, label, tip: words, words: `${words}, ${node.open ? "open" : "closed"}` };
+  const { kind, lines, label, colour, compiler, partly } = scene.groups[node.group];
+  const words = `${lines.join(" ")}${compiler ? `, ${partly ? "partly " : ""}for ${compiler}` : ""}`;
+  return { kind, lines, colour, partly, label, tip: words, words: `${words}, ${node.open ? "open" : "closed"}` };
 }
 
 /** A smooth path through points, vertical at each of them; straight after a corner. */

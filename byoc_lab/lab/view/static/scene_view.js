@@ -1,5 +1,6 @@
 // The graph: folds and opens groups in place, pans, zooms, searches, follows the data.
 import { LayoutClient } from "./layout_worker.js";
+import { choices, drawOverlay, drawReasons } from "./overlay.js";
 import { Overview } from "./overview.js";
 import { make } from "./relay_text.js";
 import { draw, idsOf, SceneDrawing } from "./scene_drawing.js";
@@ -12,10 +13,13 @@ const LEGEND = [
   [".byl-region", "region", "annotated region"],
   [".byl-external", "external", "external function"],
   [".byl-composite", "composite", "composite"],
+  [".byl-partly", "partly", "partly in regions"],
   [".byl-repeat", "repeat", "repeated block"],
+  [".byl-section", "section", "section of a long graph"],
   [".byl-note", "note", "begin, end"],
   [".byl-fresh", "fresh", "new here"],
   [".byl-crossing", "crossing", "crosses a border unannotated"],
+  [".byl-reason-badge", "reason", "why it is on the host"],
 ];
 
 export class SceneView {
@@ -41,18 +45,37 @@ export class SceneView {
     this.sides = make("span", { class: "byl-segments", role: "group", "aria-label": "Which graph" });
     this.search = make("input", { type: "search", class: "byl-search", placeholder: "Search the graph (regular expression)", "aria-label": "Search the graph" });
     this.hits = make("span", { class: "byl-hits", role: "status" });
+    this.overlay = make("select", { class: "byl-overlays", "aria-label": "Overlay: what the colours of the boxes show" });
+    this.overlay.addEventListener("change", () => this.overlayAgain(), { signal });
     this.flow = button("Follow", "Show only what the chosen node depends on and what depends on it (u)", () => this.follow(), { class: "byl-follow", "aria-pressed": "false" });
-    this.tools = make("div", { class: "byl-graph-tools" }, this.sides, this.search, this.hits, make("span", { class: "byl-space" }), this.flow,
+    this.tools = make("div", { class: "byl-graph-tools" }, this.sides, this.search, this.hits, make("span", { class: "byl-space" }), this.overlay, this.flow,
       button("Open all", "Open all groups", () => this.openAll(true)), button("Fold all", "Fold all groups", () => this.openAll(false)),
       button("−", "Zoom out", () => this.zoom(1 / 1.3)), button("+", "Zoom in", () => this.zoom(1.3)),
       button("Fit", "Fit the whole graph", () => this.fit()));
     this.canvas = make("div", { class: "byl-canvas" });
     this.legend = make("div", { class: "byl-legend" });
     this.note = make("p", { class: "byl-empty", hidden: true });
+    this.know({});
     this.overview = new Overview((x, y) => this.centreOn(x, y), signal);
     this.canvas.append(this.drawing.root, this.note);
     pane.append(this.tools, this.canvas, this.overview.map, this.legend);
     this.listen(signal);
+  }
+
+  /** Show what is known about nodes besides (see byoc_lab/lab/view/overlays.py). */
+  know(known) {
+    this.known = known;
+    const now = this.overlay.value;
+    const options = [["", "Overlay: none"], ...choices(known)];
+    this.overlay.replaceChildren(...options.map(([value, text]) => make("option", { value, selected: value === now }, text)));
+    if (this.scene) this.overlayAgain();
+  }
+
+  overlayAgain() {
+    if (!this.scene) return;
+    this.heat = drawOverlay(this.overlay.value, this.drawing, this.scene, this.known);
+    drawReasons(this.drawing, this.scene, this.known);
+    this.explain();
   }
 
   listen(signal) {
@@ -71,14 +94,21 @@ export class SceneView {
     signal.addEventListener("abort", () => this.sized.disconnect());
   }
 
-  /** Show a module's scene. `key` names it; `before`: the scene that is left, to tell what is new. */
-  show(module, { key, before, replaced, findings }) {
+  /** Show a module's scene. `before`: the scene that is left, to tell what is new. */
+  show(module, { before, replaced, findings }) {
     const scene = module?.scene ?? null;
     this.note.hidden = Boolean(scene?.boxes.length);
     this.note.textContent = module?.graph_note || "No graph for this stage.";
     this.drawing.root.style.display = scene?.boxes.length ? "" : "none";
-    this.wanted = { scene, module, key, findings };
-    this.fresh = scene && before && before !== scene ? newIn(scene, before, new Set(replaced)) : new Set();
+    const fresh = scene && before && before !== scene ? newIn(scene, before, new Set(replaced)) : new Set();
+    const same = scene && this.wanted?.scene === scene && sameSets(fresh, this.fresh);
+    this.wanted = { scene, module, findings };
+    this.fresh = fresh;
+    if (same && this.scene === scene) {
+      [this.module, this.findings] = [module, findings];
+      this.flag();
+      return this.find();
+    }
     if (scene) return this.lay();
     this.scene = null;
     delete this.pane.dataset.busy;
@@ -91,11 +121,11 @@ export class SceneView {
   }
 
   async lay() {
-    const { scene, module, key, findings } = this.wanted;
+    const { scene, module, findings } = this.wanted;
     const turn = ++this.turn;
     this.pane.dataset.busy = "true";
     const room = { w: this.canvas.clientWidth || 900, h: this.canvas.clientHeight || 600 };
-    const placed = await this.layouts.place(key, scene, this.opened(), { w: room.w - 24, h: room.h - 24 });
+    const placed = await this.layouts.place(scene, this.opened(), { w: room.w - 24, h: room.h - 24 }, this.placed ?? null);
     if (turn !== this.turn || this.signal.aborted) return;
     this.scene = scene;
     this.module = module;
@@ -106,7 +136,7 @@ export class SceneView {
     this.flag();
     if (this.moved) this.apply();
     else this.fit();
-    this.explain();
+    this.overlayAgain();
     this.find();
     this.mark(this.marked, false);
     delete this.pane.dataset.busy;
@@ -138,7 +168,7 @@ export class SceneView {
   }
 
   explain() {
-    this.legend.replaceChildren();
+    this.legend.replaceChildren(...(this.heat ? [this.heat] : []));
     const compilers = new Map(this.scene.groups.filter((g) => g.compiler).map((g) => [g.compiler, g.colour]));
     for (const [name, colour] of compilers) this.legend.append(make("span", {}, make("i", { class: `byl-key byl-key-back-end byl-c${colour}` }), name));
     for (const [selector, kind, words] of LEGEND) {
@@ -337,6 +367,8 @@ export class SceneView {
     this.choose((shown && shown.node.group >= 0 && !this.scene.groups[shown.node.group].node ? ids.at(-1) : ids[0]) ?? "");
   }
 }
+
+const sameSets = (a, b) => a.size === b.size && [...a].every((x) => b.has(x));
 
 /** The ids of boxes and groups of a scene that the one before does not have, and of the groups that
  * they are in; an open group glows only if it is new itself. */

@@ -59,7 +59,7 @@ function view(model, el) {
   if (state.kind === "module") delete panels.Changes;
   panels.Text.append(...text.elements);
   const bar = make("div", { class: "byl-tabs" });
-  const tabs = new Tabs(bar, panels, (name) => name === "Text" && root.dataset.ready && text.mark(true), signal);
+  const tabs = new Tabs(bar, panels, (name) => root.dataset.ready && shownNow(name), signal);
   if (state.tab === "findings") tabs.show("Findings");
   const live = make("div", { class: "byl-live", "aria-live": "polite" });
 
@@ -89,7 +89,8 @@ function view(model, el) {
   });
   store.on("rewrite", () => {
     if (store.at && !store.step) return; // it is on its way
-    if (panels.Rewrites) for (const card of markCards(panels.Rewrites, store.at)) scrollInto(panels.Rewrites, card);
+    if (tabs.current === "Rewrites") for (const card of markCards(panels.Rewrites, store.at)) scrollInto(panels.Rewrites, card);
+    else stale.add("Rewrites");
     const event = store.step?.event;
     if (event) store.choose(event.after ?? event.before ?? "", true);
     else store.tell("selection", false);
@@ -98,29 +99,40 @@ function view(model, el) {
   store.on("selection", () => {
     const id = store.selected;
     root.dataset.selected = id;
-    if (panels.Node) drawNode(panels.Node, store);
+    stale.add("Node");
+    shownNow(tabs.current === "Node" ? "Node" : "");
     for (const c of side.querySelectorAll("[data-node]")) c.classList.toggle("byl-chosen", id !== "" && c.dataset.node === id);
   });
 
+  store.on("known", () => store.tell("selection", false));
   store.on("kernel", () => {
     if (root.querySelector(".byl-restarted")) return;
     header.element.after(make("p", { class: "byl-restarted", role: "status" },
       "The kernel that made this has ended. Stages, text, graph, search and history still work; rewrites that were not shown yet and the Python object do not: run the cell again."));
   });
 
+  // A panel is drawn when it is shown.
+  const drawing = {
+    Findings: () => drawFindings(panels.Findings, state, store.stage),
+    Rewrites: () => (drawEvents(panels.Rewrites, state, store.stage), markCards(panels.Rewrites, store.at)),
+    Changes: () => drawChanges(panels.Changes, store.stage),
+    Node: () => drawNode(panels.Node, store),
+  };
+  const stale = new Set();
+
+  function shownNow(name) {
+    if (name === "Text") text.mark(true);
+    if (stale.delete(name)) drawing[name]();
+  }
+
   function drawPanels() {
     const { stage } = store;
-    drawFindings(panels.Findings, state, stage);
     const shown = store.moduleOf("after") ?? store.moduleOf("before");
     tabs.count("Findings", shown.findings.length, tally(shown)[0]?.[0]);
-    if (panels.Rewrites) {
-      drawEvents(panels.Rewrites, stage);
-      tabs.count("Rewrites", stage.events_total);
-    }
-    if (panels.Changes) {
-      drawChanges(panels.Changes, stage);
-      tabs.count("Changes", stage.changes_total);
-    }
+    if (panels.Rewrites) tabs.count("Rewrites", stage.events_total);
+    if (panels.Changes) tabs.count("Changes", stage.changes_total);
+    for (const name of Object.keys(panels)) if (drawing[name]) stale.add(name);
+    shownNow(tabs.current);
   }
 
   /** Announce what is shown to screen readers. */
@@ -152,6 +164,7 @@ function view(model, el) {
 
   /** The next finding of the stage; after the last one, that of the next stage that has some. */
   function nextFinding(way) {
+    shownNow("Findings");
     const cards = [...panels.Findings.querySelectorAll("[data-finding]")];
     const at = cards.findIndex((c) => c.classList.contains("byl-now")) + way;
     const now = cards[at === -2 ? cards.length - 1 : at];

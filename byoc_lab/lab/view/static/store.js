@@ -4,9 +4,11 @@ import { compared } from "./compare.js";
 
 /**
  * Topics: "stage" (another stage, or a part of it came), "rewrite" (another rewrite of the stage),
- * "selection", "options" (how the page shows it), "kernel" (it went away).
- * @typedef {"stage" | "rewrite" | "selection" | "options" | "kernel"} Topic
+ * "selection", "options" (how the page shows it), "known" (overlays), "kernel" (it went away).
+ * @typedef {"stage" | "rewrite" | "selection" | "options" | "known" | "kernel"} Topic
  */
+
+const PENDING = ["all", "text", ""];
 
 export class Store {
   /**
@@ -25,12 +27,13 @@ export class Store {
     this.base = /** @type {number | null} */ (null);
     /** @type {Map<string, any>} */
     this.comparisons = new Map();
-    this.hear("change:index", () => ((this.base = null), this.tell("stage"), this.stage.pending || this.askForMore()), signal);
+    this.hear("change:index", () => ((this.base = null), this.tell("stage"), this.askForMore()), signal);
     this.hear("change:selected_id", () => this.tell("selection", true), signal);
     this.hear("change:rewrite", () => this.tell("rewrite"), signal);
     this.hear("change:step", () => this.tell("rewrite"), signal);
     this.hear("comm_live_update", () => this.tell("kernel"), signal); // the kernel restarted or ended
     this.hear("change:part", () => this.takePart(), signal);
+    this.hear("change:overlays", () => this.tell("known"), signal);
   }
 
   /** @param {string} event @param {() => void} act @param {AbortSignal} signal */
@@ -66,6 +69,12 @@ export class Store {
   /** The id of the selected node, or "". */
   get selected() {
     return this.model.get("selected_id") || "";
+  }
+
+  /** What is known about nodes besides (see byoc_lab/lab/view/overlays.py). */
+  get known() {
+    const sent = this.model.get("overlays");
+    return sent && Object.keys(sent).length ? sent : (this.state.overlays ?? {});
   }
 
   /** After how many rewrites of the stage it is shown; 0: the whole pass. */
@@ -139,7 +148,7 @@ export class Store {
   compareWith(base) {
     this.base = base;
     const missing = base === null ? -1 : Math.max(base - 1, 0);
-    if (this.state.stages[missing]?.pending) this.set({ asked: missing });
+    if (this.state.stages[missing]?.pending) this.ask(missing);
     else this.tell("stage");
   }
 
@@ -151,20 +160,39 @@ export class Store {
 
   /** A part of the state of a large trace has come (see byoc_lab/lab/view/parts.py). */
   takePart() {
+    const { state } = this;
     const part = this.model.get("part");
-    if (!part?.stage) return;
-    for (const [n, module] of part.modules) this.state.modules[n] = module;
-    this.state.stages[part.index] = part.stage;
+    if (!part?.stage || (part.page && part.page !== this.page)) return;
+    Object.assign(state.about, part.about);
+    for (const [n, module] of part.modules) {
+      state.modules[n] = module;
+      if (module.drawn !== undefined) module.scene = state.modules[module.drawn].scene;
+    }
+    const better = PENDING.indexOf(part.stage.pending) > PENDING.indexOf(state.stages[part.index].pending);
+    if (better) state.stages[part.index] = part.stage;
     this.comparisons.clear();
-    if (part.index === this.index || this.base !== null) this.tell("stage");
+    if (better && (part.index === this.index || this.base !== null)) this.tell("stage");
     this.askForMore();
   }
 
-  /** Ask the kernel for what is missing of this stage, then for its neighbours, so that they are
-   * there when they are shown. */
+  /** The name of this page, which the state of a model keeps as long as the page is there. */
+  get page() {
+    return (this.state.page ??= Math.random().toString(36).slice(2));
+  }
+
+  /** Ask the kernel for what is missing: the graphs of this stage and its neighbours, so that a step
+   * need not wait, then their texts. */
   askForMore() {
     const { stages } = this.state;
-    const next = [this.index, this.index + 1, this.index - 1].find((n) => stages[n]?.pending);
-    if (next !== undefined) requestAnimationFrame(() => this.set({ asked: next }));
+    const base = this.base === null ? [] : [Math.max(this.base - 1, 0)];
+    const near = [this.index, ...base, this.index + 1, this.index - 1].filter((n) => stages[n]?.pending);
+    const stage = near.find((n) => stages[n].pending === "all") ?? near[0];
+    if (stage !== undefined) requestAnimationFrame(() => this.ask(stage));
+  }
+
+  /** @param {number} stage */
+  ask(stage) {
+    const { pending } = this.state.stages[stage];
+    if (pending) this.set({ asked: { stage, what: pending === "all" ? "picture" : "text", page: this.page, at: performance.now() } });
   }
 }

@@ -1,7 +1,9 @@
 // Unit tests of the layout: laws that hold for every scene. Run by `node --test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { layOut, SIZES, workerSource } from "../../../../byoc_lab/lab/view/static/layout.js";
+import { layOut, workerSource } from "../../../../byoc_lab/lab/view/static/layout.js";
+import { tailOf } from "../../../../byoc_lab/lab/view/static/layout_placing.js";
+import { SIZES } from "../../../../byoc_lab/lab/view/static/layout_sizes.js";
 
 const ROOM = { w: 1000, h: 800 };
 const box = (n, group = -1) => ({ id: `b${n}`, kind: "op", lines: [`operator ${n}`], group, ids: [`n${n}`], weights: 0 });
@@ -114,4 +116,45 @@ test("the source of the worker computes the same", () => {
   assert.deepEqual(answers[0].placed, layOut(scene, ["g0"], ROOM));
   assert.deepEqual(answers[1].placed, layOut(scene, [], ROOM));
   assert.ok(SIZES.line > 16, "lines are set apart for type of 16 px");
+});
+
+/** A scene with a box inserted into a chain before position `at`. */
+function longer(scene, at) {
+  const boxes = [...scene.boxes.slice(0, at), { ...box(999), lines: ["a new operator"] }, ...scene.boxes.slice(at)];
+  return { boxes, groups: scene.groups, arrows: boxes.slice(1).map((_, n) => arrow(n, n + 1)) };
+}
+
+test("boxes keep their column and move by at most one row when an operator is inserted", () => {
+  const scene = chain(40);
+  const last = layOut(scene, [], ROOM);
+  for (const at of [3, 11, 20, 33]) {
+    const now = layOut(longer(scene, at), [], ROOM, last);
+    const was = new Map(last.nodes.map((n) => [n.key, n]));
+    const [row, width] = [SIZES.line + SIZES.pad + SIZES.gapY, last.nodes[30].w];
+    for (const node of now.nodes.filter((n) => was.has(n.key))) {
+      const { x, y } = was.get(node.key);
+      assert.ok(Math.abs(node.y - y) <= row + 1, `${node.key} moved ${node.y - y} down`);
+      assert.ok(Math.abs(node.x - x) < width, `${node.key} moved ${node.x - x} aside`);
+    }
+  }
+  const fresh = layOut(longer(scene, 3), [], ROOM);
+  assert.ok(fresh.nodes.some((n) => Math.abs(n.y - (last.nodes.find((o) => o.key === n.key)?.y ?? n.y)) > 200), "without the layout before, columns break elsewhere");
+});
+
+test("branches stay beside each other as they were", () => {
+  const fan = (order) => ({
+    boxes: ["in", ...order, "out"].map((name) => ({ id: name, kind: "op", lines: [name], group: -1, ids: [name], weights: 0 })),
+    groups: [],
+    arrows: order.flatMap((_, n) => [arrow(0, n + 1), arrow(n + 1, order.length + 1)]),
+  });
+  const sorted = ({ nodes }) => nodes.filter((n) => n.key.length === 1).sort((a, b) => a.x - b.x).map((n) => n.key).join("");
+  const last = layOut(fan(["a", "b", "c", "d"]), [], ROOM);
+  assert.equal(sorted(last), "abcd");
+  assert.equal(sorted(layOut(fan(["d", "c", "a", "b"]), [], ROOM, last)), "abcd");
+  assert.equal(sorted(layOut(fan(["d", "c", "a", "b"]), [], ROOM)), "dcab");
+});
+
+test("a node that a group is folded around keeps its name", () => {
+  assert.equal(tailOf("region:n12"), "n12");
+  assert.equal(tailOf("n12"), "n12");
 });
