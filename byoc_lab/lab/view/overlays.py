@@ -25,7 +25,7 @@ from byoc_lab.relay.analysis.costs import operator_calls
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.run.cards import Cards, OpCard, RegionCard
+from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard
 
 State = dict[str, Any]
 

@@ -186,13 +186,14 @@ def _diagnosed(source: Source) -> AbstractContextManager[None]:
     return diagnosed(unread)
 
 
+MAX_FILE_NAME = 1_000
 _FILE = re.compile(r"[\w./\\~-]+\.(relay|rly|txt|json|onnx)")
 
 
 def _source(text: str, name: str) -> Source:
     if not isinstance(text, str):
         raise ParseError(f"expected text, found {type(text).__name__}", name, 1, 1)
-    if _FILE.fullmatch(text):
+    if len(text) <= MAX_FILE_NAME and _FILE.fullmatch(text):
         found = f"expected text, found {text!r}, the name of a file; give what is in it"
         raise ParseError(found, name, 1, 1)
     if len(text) > MAX_CHARACTERS:

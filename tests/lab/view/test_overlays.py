@@ -20,7 +20,7 @@ from byoc_lab.lab.view.state import Builder
 from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay import nn
-from byoc_lab.run.cards import Cards, OpCard, RegionCard, RegionFacts
+from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard, RegionFacts
 
 
 def network() -> relay.IRModule:
