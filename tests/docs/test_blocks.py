@@ -11,7 +11,9 @@ import pytest
 
 import byoc_lab
 from byoc_lab import backends
+from byoc_lab.lab.checking.example_inputs import example_inputs
 from byoc_lab.lessons.cases import fused_ops
+from byoc_lab.passes import InferType
 from byoc_lab.relay import Call
 from byoc_lab.relay.ir.visit import post_order
 
@@ -27,7 +29,6 @@ ELSEWHERE = {
     "importers.md": "tests/docs/test_files.py",
     "recordings.md": "tests/docs/test_files.py",
     "relax.md": "tests/relax/tracing/test_page.py",
-    "view.md": "tests/lab/view/test_view_page.py",
 }
 
 
@@ -36,7 +37,8 @@ def of_the_view() -> dict[str, Any]:
     mod = fused_ops.network()
     call = next(node for node in post_order(mod["main"]) if isinstance(node, Call))
     trace = byoc_lab.trace(mod, "dnnl")
-    return {"byoc_lab": byoc_lab, "mod": mod, "recorded": trace, "call": call}
+    (x,) = example_inputs(InferType()(mod)["main"]).values()
+    return {"byoc_lab": byoc_lab, "mod": mod, "recorded": trace, "call": call, "x": x}
 
 
 GIVEN: dict[str, Callable[[], dict[str, Any]]] = {"view.md": of_the_view}

@@ -256,7 +256,9 @@ class Builder:
         shown: list[list[str | None]] = []
         names: dict[str, str] = {}
         at: dict[str | None, int] = {}
-        for gv, func in mod.functions.items() if isinstance(mod, IRModule) else ():
+        readable = isinstance(mod, IRModule) and not isinstance(mod, UnparsedModule)
+        functions = mod.functions if readable else {}  # type: ignore[union-attr]
+        for gv, func in functions.items():
             names[f"@{gv.name_hint}"] = self.ids.of(func)
         for n, line in enumerate(lines):
             ident = self.ids.of(line.node) if line.node is not None else None

@@ -50,7 +50,9 @@ class ForeignOp(Op):
 
 
 class _Operands:
-    """What is known of a foreign operator: the names of its operands, if any."""
+    """What is known of a foreign operator: the names of its operands, if any; not its cost."""
+
+    flops = None
 
     def __init__(self, inputs: tuple[str, ...]):
         self.inputs = inputs

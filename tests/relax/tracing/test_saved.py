@@ -90,7 +90,7 @@ def test_a_large_trace_is_sent_in_parts(
     assert parts.is_large(recorded)
     sent = parts.Parts(recorded)
     assert [s["pending"] for s in sent.outline()["stages"]] == ["all"] * len(recorded)
-    picture, whole = sent.picture(4), sent.whole(4)
+    picture, whole = sent.part(4, "picture"), sent.part(4, "text")
     assert picture["stage"]["pending"] == "text" and whole["stage"]["pending"] == ""
     assert "moved into" in whole["stage"]["summary"]
     assert recorded.save_html(tmp_path / "large.html").stat().st_size > 10_000
