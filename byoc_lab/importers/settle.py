@@ -17,9 +17,9 @@ from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.relay.ir.visit import post_order_new, with_mapped_parts
 from byoc_lab.relay.typing.infer import infer_above
 
-FOLDED_UP_TO = 1 << 26
-"""Bytes of a result, or four times those of its operands. A hostile file may ask for any number, in
-as many nodes as it likes."""
+FOLDED_UP_TO = 1 << 29
+"""Bytes of a result, or four times those of its operands. The largest weight of VGG has 411 MB; a
+hostile file may ask for any number, in as many nodes as it likes."""
 
 
 class Settler:
