@@ -72,7 +72,7 @@ mutants: setup  ## delete, double, rename and move every annotation: does the li
 alarms: setup  ## 2,000 random modules on DNNL and on LLVM: is a correct result reported as wrong?
 	$(BIN)/python -m tests.lab.checking.sweep $(if $(SEED),--seeds $(SEED) $$(($(SEED) + 1)))
 
-fuzz: setup  ## hostile input of nine kinds, for SECONDS=600, JOBS=1 at a time, or one: KIND=files SEED=n
+fuzz: setup  ## hostile input of ten kinds, for SECONDS=600, JOBS=1 at a time, or one: KIND=files SEED=n
 	$(BIN)/python -m tests.fuzz $(if $(KIND),--kind $(KIND)) \
 		$(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600) --jobs $(or $(JOBS),1))
 

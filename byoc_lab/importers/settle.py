@@ -17,7 +17,9 @@ from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.relay.ir.visit import post_order_new, with_mapped_parts
 from byoc_lab.relay.typing.infer import infer_above
 
-FOLDED_UP_TO = 1 << 31  # bytes of one result; a hostile file may ask for any number
+FOLDED_UP_TO = 1 << 29
+"""Bytes of a result, or four times those of its operands. The largest weight of VGG has 411 MB; a
+hostile file may ask for any number, in as many nodes as it likes."""
 
 
 class Settler:
@@ -78,7 +80,8 @@ class Settler:
     def _fold(self, node: Expr) -> Expr:
         found = state_shape.apply(node, node) or pick_field.apply(node, node)
         if found is None and isinstance(node, Call) and isinstance(node.op, Op):
-            constant = all(map(_is_constant, node.args)) and _bytes(node) <= FOLDED_UP_TO
+            limit = max(FOLDED_UP_TO, 4 * sum(map(_bytes, node.args)))
+            constant = all(map(_is_constant, node.args)) and _bytes(node) <= limit
             found = evaluated(node.op, node.attrs, node.args) if constant else None
         if found is None or found.is_typed:
             return node if found is None else found

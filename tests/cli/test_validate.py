@@ -10,6 +10,8 @@ import pytest
 
 from byoc_lab import cli
 from byoc_lab.backends.dnnl import native
+from byoc_lab.commands import shared
+from byoc_lab.errors import InputError
 from tests.cli.samples import CLEAN
 
 pytestmark = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
@@ -50,3 +52,21 @@ def test_wrong_usage(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     np.savez(other, y=np.ones(3))
     assert cli.main(["validate", str(file), "--inputs", str(other)]) == cli.USAGE
     assert cli.main(["validate", str(file), "--inputs", str(tmp_path / "none")]) == cli.USAGE
+
+
+def test_arrays_that_unpack_to_too_much_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.savez_compressed(tmp_path / "bomb.npz", x=np.zeros(1 << 20, "int8"))
+    np.savez(tmp_path / "plain.npz", x=np.zeros(1 << 20, "int8"))
+    monkeypatch.setattr(shared, "MAX_UNPACKED", 1 << 16)
+    with pytest.raises(InputError, match=r"has 1,048,704 bytes when it is unpacked, more than"):
+        shared.read_arrays(tmp_path / "bomb.npz")
+    assert shared.read_arrays(tmp_path / "plain.npz")["x"].size == 1 << 20
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"text", b"\x93NUMPY\x01\0"])
+def test_what_are_no_arrays_is_said(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.npz").write_bytes(content)
+    with pytest.raises(InputError, match="is no file of arrays by name"):
+        shared.read_arrays(tmp_path / "x.npz")

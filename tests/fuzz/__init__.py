@@ -1,4 +1,4 @@
-"""Hostile input of nine kinds (see `attacks/`) against everything that reads, runs and shows.
+"""Hostile input of ten kinds (see `attacks/`) against everything that reads, runs and shows.
 
 Whatever the input: every failure is an error of `byoc_lab.errors`, it comes soon, and memory stays
 bounded.

@@ -107,7 +107,9 @@ class GraphConverter:
             raise
         except ByocLabError as error:
             raise UnsupportedOperatorError(f"{node.place}: {error}") from error
-        except (ValueError, TypeError, LookupError, ArithmeticError, MemoryError) as error:
+        except (
+            ValueError, TypeError, AttributeError, LookupError, ArithmeticError, MemoryError,
+        ) as error:  # fmt: skip
             raise UnsupportedOperatorError(
                 f"{node.place}: its inputs or attributes are malformed ({error!r:.200})"
             ) from error

@@ -297,7 +297,8 @@ def center_crop_pad(node: Node) -> Expr:
     x = node[0]
     have = node.shape(x)
     wanted = node.integers(1, "the shape")
-    assert wanted is not None
+    if wanted is None:
+        node.fail("the shape is missing")
     axes = [node.axis(a, len(have)) for a in node.attr("axes", list(range(len(have))))]
     begin, end, width = [0] * len(have), list(have), [(0, 0)] * len(have)
     for axis, length in zip(axes, wanted, strict=True):

@@ -174,3 +174,14 @@ def test_constants_come_back_bit_by_bit() -> None:
 def test_what_has_no_form_is_refused() -> None:
     with pytest.raises(AttributeValueError, match="cannot be written as metadata: <object"):
         write_node_json(relay.Function([X], X).with_attr("q", object()))
+
+
+@pytest.mark.parametrize("field", ["fields", "_checked_type_", "span"])
+def test_fields_of_another_kind_are_refused(field: str) -> None:
+    x = relay.var("x", shape=(2,))
+    mod = relay.transform.InferType()(relay.IRModule.from_expr(relay.Tuple([x, x])))
+    graph = json.loads(write_node_json(mod["main"].body))
+    text = next(n for n, node in enumerate(graph["nodes"]) if node["type_key"] == "runtime.String")
+    graph["nodes"][graph["root"]]["attrs"][field] = str(text)
+    with pytest.raises(ParseError, match=f"field '{field}' is a str, or holds what it cannot"):
+        read_node_json(json.dumps(graph))
