@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.errors import ArgumentError
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.dataflow import Constant, GlobalVar, Tuple, Var, VarId
 from byoc_lab.relay.ir.ndarray import NDArray, refuse_masked
@@ -65,7 +66,7 @@ def const(value: Any, dtype: str | TensorType | None = None, span: Span | None =
     dtype = dtype.dtype if isinstance(dtype, TensorType) else dtype
     data = np.array(value, dtype=dtype)
     if data.dtype.kind in "OSU":
-        raise TypeError(f"relay.const takes numbers or arrays of them, found {value!r}")
+        raise ArgumentError(f"relay.const takes numbers or arrays of them, found {value!r}")
     if dtype is None:
         narrow = {"int64": "int32", "float64": "float32"}
         data = data.astype(narrow.get(data.dtype.name, data.dtype))
