@@ -80,6 +80,7 @@ def test_arguments_in_the_wrong_order_say_so(call: object) -> None:
 
 
 NET = fused_ops.network()
+PARTITIONED = byoc_lab.trace(NET, "dnnl").result
 X = relay.var("x", shape=(1, 3, 8, 8))
 WEIGHT = relay.var("w", shape=(4, 3, 3, 3))
 
@@ -104,6 +105,7 @@ WEIGHT = relay.var("w", shape=(4, 3, 3, 3))
         (lambda: relay.pare("text"), "did you mean 'parse'"),
         (lambda: NET.astext(show_type=False), "did you mean 'show_types'"),
         (lambda: byoc_lab.trace(["InferType"], NET), "the module comes first"),
+        (lambda: byoc_lab.validate(PARTITIONED, NET), r"write validate\(module, partitioned"),
         (lambda: relay.nn.relu("x"), "must be a Relay expression, found 'x'"),
         (lambda: relay.nn.conv2d(X, WEIGHT, stride=(2, 2)), "nn.conv2d: .*did you mean 'strides'"),
         (lambda: relay.nn.conv2d(X, WEIGHT, strides="2"), "must be integers, found '2'"),
