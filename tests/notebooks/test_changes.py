@@ -80,6 +80,7 @@ def test_arguments_in_the_wrong_order_say_so(call: object) -> None:
 
 
 NET = fused_ops.network()
+PARTITIONED = byoc_lab.trace(NET, "dnnl").result
 X = relay.var("x", shape=(1, 3, 8, 8))
 WEIGHT = relay.var("w", shape=(4, 3, 3, 3))
 
@@ -100,7 +101,11 @@ WEIGHT = relay.var("w", shape=(4, 3, 3, 3))
         (lambda: byoc_lab.lint(NET, backend="dnll"), "did you mean 'dnnl'"),
         (lambda: byoc_lab.tracee(NET, "dnnl"), "did you mean 'trace'"),
         (lambda: relay.conv2d(X, WEIGHT), "did you mean 'nn.conv2d'"),
-        (lambda: relay.nn.rellu(X), "did you mean 'nn.relu'"),
+        (lambda: relay.nn.rellu(X), "did you mean 'relu'"),
+        (lambda: relay.pare("text"), "did you mean 'parse'"),
+        (lambda: NET.astext(show_type=False), "did you mean 'show_types'"),
+        (lambda: byoc_lab.trace(["InferType"], NET), "the module comes first"),
+        (lambda: byoc_lab.validate(PARTITIONED, NET), r"write validate\(module, partitioned"),
         (lambda: relay.nn.relu("x"), "must be a Relay expression, found 'x'"),
         (lambda: relay.nn.conv2d(X, WEIGHT, stride=(2, 2)), "nn.conv2d: .*did you mean 'strides'"),
         (lambda: relay.nn.conv2d(X, WEIGHT, strides="2"), "must be integers, found '2'"),

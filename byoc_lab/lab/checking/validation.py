@@ -19,7 +19,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.build import build
-from byoc_lab.run.executable import Executable
+from byoc_lab.run.executable import Executable, is_external
 from byoc_lab.run.inputs import bind_inputs, checked_module
 
 DETAILS = ("region", "operator")
@@ -71,6 +71,11 @@ def validate(
     before = infer_module(checked_module(before, "validate"))
     if not isinstance(after, Executable):
         checked_module(after, "validate, as the result of the pipeline,")
+        if _partitioned(before) and not _partitioned(after):
+            raise ArgumentError(
+                "validate takes the module before the pipeline first, found one with regions first "
+                "and one without them second; write validate(module, partitioned, inputs)"
+            )
     exe = after if isinstance(after, Executable) else build(after)
     sets = {} if inputs is not None else SETS
     calls = sum(isinstance(node, Call) for node in post_order(before["main"])) + len(exe.linked) + 1
@@ -146,3 +151,7 @@ class _Checker:
 
 
 __all__ = ["Report", "compare", "validate"]
+
+
+def _partitioned(mod: IRModule) -> bool:
+    return any(is_external(function) for function in mod.functions.values())

@@ -44,7 +44,9 @@ def module_hint(value: Any) -> str:
     if isinstance(getattr(type(value), "result", None), property):
         return "a trace has its module as .result"
     if isinstance(value, str):
-        return "relay.parse(text) makes one of text"
+        return "the module comes first; relay.parse(text) makes one of text"
+    if isinstance(value, list):
+        return "the module comes first, then the passes"
     return "IRModule.from_expr(...) makes one of a function or an expression"
 
 

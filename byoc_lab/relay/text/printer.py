@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from byoc_lab.errors import UnknownNameError
+from byoc_lab.errors import ArgumentError, UnknownNameError, nearest
 from byoc_lab.relay.ir.adt import TypeData
 from byoc_lab.relay.ir.expr import Expr, TupleWrapper
 from byoc_lab.relay.ir.foreign import ForeignModule
@@ -22,6 +22,7 @@ from byoc_lab.relay.text.printer_nodes import NodePrinter
 # A level of nesting is two blanks, but only so far: a text of n nested blocks would otherwise have
 # n * n blanks. White space has no meaning in Relay.
 _MAX_INDENT = 40
+_OPTIONS = ("show_meta_data", "header", "style", "show_types", "show_span", "exact", "for_tvm")
 
 
 def print_text(
@@ -30,7 +31,13 @@ def print_text(
     annotate: Callable[[Expr], str] | None = None,
     **options: Any,
 ) -> str:
-    """Relay text of a module or expression; see `print_lines` for the options."""
+    """Relay text of a module or expression; see `print_lines` for the options.
+
+    Raises ArgumentError for an option that does not exist.
+    """
+    for option in options:
+        if option not in _OPTIONS:
+            raise ArgumentError(f"a text has no option {option!r}; {nearest(option, _OPTIONS)}")
     lines, metadata = _print(obj, show_meta_data, annotate, **options)
     said = metadata and (show_meta_data or options.get("header", True))
     # As in TVM, a text that ends with a note on metadata has no final line break.

@@ -52,7 +52,7 @@ def test_builders_are_found_once() -> None:
     assert relay.annotation.on_device is relay.annotation.on_device
     with pytest.raises(
         AttributeError,
-        match=r"'byoc_lab\.relay\.nn' has no attribute 'conv9d'; did you mean 'nn.conv3d'",
+        match=r"'byoc_lab\.relay\.nn' has no attribute 'conv9d'; did you mean 'conv3d'",
     ):
         _ = relay.nn.conv9d
 

@@ -11,6 +11,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import sys
 from collections.abc import Callable, Collection
 from types import ModuleType
 from typing import Any
@@ -96,9 +97,9 @@ def later(module: str, prefix: str = "") -> Callable[[str], Callable[..., Any]]:
             if home:
                 hint = f"{home} defines it, import {home} first"
             else:
-                every = Op.list_op_names()
-                same = [op for op in every if op.rpartition(".")[2] == name]
-                hint = nearest(same[0] if same else f"{prefix}{name}", same or every)
+                same = [op for op in Op.list_op_names() if op.rpartition(".")[2] == name]
+                here = {n for n in vars(sys.modules[module]) if not n.startswith("_")} | {*found}
+                hint = nearest(same[0], same) if same else nearest(name, here)
             raise UnknownAttributeError(f"module {module!r} has no attribute {name!r}; {hint}")
         return found[name]
 
