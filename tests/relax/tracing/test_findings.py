@@ -82,3 +82,11 @@ def test_rules_are_chosen_and_left_out() -> None:
         byoc_lab.lint(mod, rules=["BYR01"])
     with pytest.raises(ArgumentError, match=r"trace\(mod, pipeline\)\.findings"):
         byoc_lab.lint(mod, "dnnl")
+
+
+def test_the_error_of_a_missing_code_generator_is_decoded() -> None:
+    recorded = byoc_lab.trace(SMALL, [fuse(annotate_codegen=True), transform.RunCodegen()])
+    for mod in (recorded.final, recorded.final.source):
+        (meaning,) = byoc_lab.decode(str(recorded.error), mod)
+        assert meaning.rule == "BYR002" and "relax.ext.mychip" in meaning.what_to_do
+        assert [f.code for f in meaning.findings] == ["BYR002"]
