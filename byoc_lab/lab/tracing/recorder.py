@@ -66,6 +66,8 @@ def trace(
             patterns=patterns,
         )
         return traced
+    if patterns:
+        raise PassError("patterns are for a module of Relax; passes of Relay tell theirs")
     if not isinstance(mod, IRModule):
         raise PassError(
             f"trace expects an IRModule, found {type(mod).__name__}; IRModule.from_expr(...) makes "
