@@ -75,10 +75,10 @@ INTERVAL = 0.2  # seconds between two lines
 BAR = 20  # characters
 
 
-class Progress:
+class ProgressLine:
     """A line on standard error that says what a command is doing, for work of more than a second.
 
-    with Progress() as progress:
+    with ProgressLine() as progress:
         progress("reading net.onnx")
         progress("FoldConstant", 3, 9)     # step 3 of 9: with a bar
 
@@ -100,7 +100,7 @@ class Progress:
         """What is being done from now on; step: its number, from 1, of `total`."""
         self._said = visible(what) if step is None else f"{_bar(step, total)} {visible(what)}"
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressLine:
         if self._on:
             self._thread.start()
         return self

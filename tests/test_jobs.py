@@ -38,6 +38,7 @@ def models() -> dict[str, Any]:
     return {"segfault": BAD["segfault"], "a": jobs.small(), **BAD, "b": jobs.chatty}
 
 
+@pytest.mark.slow
 def test_a_pool_of_spawned_processes() -> None:
     start = time.monotonic()
     found = []
@@ -48,20 +49,14 @@ def test_a_pool_of_spawned_processes() -> None:
     assert found[0][1] < found[-1][1] - 1
 
 
+@pytest.mark.slow
 def test_a_dask_cluster() -> None:
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    with (
-        distributed.LocalCluster(2, threads_per_worker=2, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        check(
-            list(
-                many(
-                    "bisect", models(), executor=client.get_executor(), time_limit=4, kernels=False
-                )
-            )
-        )
-        assert len(client.scheduler_info()["workers"]) == 2  # no worker was lost
+    two = {"n_workers": 2, "threads_per_worker": 2, "dashboard_address": None}
+    with distributed.LocalCluster(**two) as cluster, distributed.Client(cluster) as client:
+        executor = client.get_executor()
+        check(list(many("bisect", models(), executor=executor, time_limit=4, kernels=False)))
+        assert len(client.nthreads()) == 2  # no worker was lost
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byoc_lab import cli
-from byoc_lab.terminal import Progress, Visible, visible
+from byoc_lab.terminal import ProgressLine, Visible, visible
 
 RELU = """#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 8), float32]) {
@@ -89,7 +89,12 @@ def test_an_output_that_nobody_reads_ends_the_command(tmp_path: Path) -> None:
 
 def test_ctrl_c_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
     monkeypatch.setattr("byoc_lab.doctor.examine", lambda: signal.raise_signal(signal.SIGINT))
-    assert cli.main(["doctor"]) == cli.INTERRUPTED
+    # A job in the background of a shell ignores the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert cli.main(["doctor"]) == cli.INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert capsys.readouterr().err == "byoc-lab: interrupted\n"
 
 
@@ -124,7 +129,7 @@ def test_work_of_more_than_the_delay_shows_a_line(
     monkeypatch.setattr(sys, "stderr", Visible(stream) if filtered else stream)
     monkeypatch.setattr("byoc_lab.terminal.DELAY", 0.01)
     monkeypatch.setattr("byoc_lab.terminal.INTERVAL", 0.01)
-    with Progress() as progress:
+    with ProgressLine() as progress:
         progress("reading a\x1b[2Jfile")
         time.sleep(0.1)
         progress("FoldConstant", 3, 4)
@@ -138,7 +143,7 @@ def test_work_of_more_than_the_delay_shows_a_line(
 def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    with Progress() as progress:
+    with ProgressLine() as progress:
         progress("reading")
     assert stream.getvalue() == ""
 
@@ -147,7 +152,7 @@ def test_nothing_is_shown_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) ->
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr("byoc_lab.terminal.DELAY", 0.0)
-    with Progress() as progress:
+    with ProgressLine() as progress:
         progress("reading")
         time.sleep(0.05)
     assert stream.getvalue() == ""
@@ -157,7 +162,7 @@ def test_an_error_removes_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr("byoc_lab.terminal.DELAY", 0.0)
-    with pytest.raises(ValueError, match="no"), Progress() as progress:
+    with pytest.raises(ValueError, match="no"), ProgressLine() as progress:
         progress("working")
         time.sleep(0.05)
         raise ValueError("no")

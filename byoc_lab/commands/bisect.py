@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from byoc_lab.commands.shared import INPUT, INPUTS, NO, OK, read_arrays, read_module
-from byoc_lab.terminal import Progress
+from byoc_lab.terminal import ProgressLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     """0 if no pass and no kernel changed the numbers, else 1."""
     from byoc_lab import bisect
 
-    with Progress() as progress:
+    with ProgressLine() as progress:
         progress(f"reading {options.model}")
         mod = read_module(options.model)
         inputs = None if options.inputs is None else read_arrays(options.inputs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from byoc_lab.commands.shared import INPUT, NO, OK, read_module, read_once
-from byoc_lab.terminal import Progress
+from byoc_lab.terminal import ProgressLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     from byoc_lab.lab.diffing import diff
 
     read_once(options.before, options.after)
-    with Progress() as progress:
+    with ProgressLine() as progress:
         progress("reading")
         made = diff(read_module(options.before), read_module(options.after))
         progress("comparing")

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from byoc_lab.commands.shared import INPUT, NO, OK, read_module
-from byoc_lab.terminal import Progress
+from byoc_lab.terminal import ProgressLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     """0 if every call that was asked about is offloaded or removed, else 1."""
     from byoc_lab import explain
 
-    with Progress() as progress:
+    with ProgressLine() as progress:
         progress(f"reading {options.model}")
         mod = read_module(options.model)
         progress(f"asking why calls are not offloaded to {options.target}")

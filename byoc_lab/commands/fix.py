@@ -8,7 +8,7 @@ from pathlib import Path
 from byoc_lab.commands.shared import INPUT, NO, OK, STANDARD_INPUT, read_module
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import write_text
-from byoc_lab.terminal import Progress
+from byoc_lab.terminal import ProgressLine
 
 TEXT = (".relay", ".txt")
 """How the names of files with Relay text end."""
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
             f"--apply writes Relay text in place of the file, and {path} is none; name another "
             f"file with --output"
         )
-    with Progress() as progress:
+    with ProgressLine() as progress:
         progress(f"reading {options.file}")
         mod = read_module(options.file)
         progress("looking for repairs")

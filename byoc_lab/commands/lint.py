@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from byoc_lab.commands.shared import INPUT, NO, OK, read_module, read_once, read_trace
 from byoc_lab.relay import IRModule
-from byoc_lab.terminal import Progress
+from byoc_lab.terminal import ProgressLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
 
     read_once(*options.files)
     found: list[Finding] = []
-    with Progress() as progress:
+    with ProgressLine() as progress:
         for mod, stage in _modules(options.files, progress):
             told = (options.pipeline if not stage else None, options.backend)
             new = lint(mod, *told, rules=options.rules, ignore=options.ignore)
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     return NO if any(f.severity is not Severity.INFO for f in found) else OK
 
 
-def _modules(names: Sequence[str], progress: Progress) -> Iterator[tuple[IRModule, str]]:
+def _modules(names: Sequence[str], progress: ProgressLine) -> Iterator[tuple[IRModule, str]]:
     """The modules of files; of a saved trace the first one, and what each stage made of it."""
     for name in names:
         progress(f"reading {name}")

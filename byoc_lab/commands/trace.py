@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.commands.shared import INPUT, NO, OK, read_module, read_trace
-from byoc_lab.terminal import Progress
+from byoc_lab.terminal import ProgressLine
 
 if TYPE_CHECKING:
     from byoc_lab.lab.tracing import Stage, Trace
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """1 if there are errors: a pass that failed, or a finding of severity "error" in what a stage
     left."""
-    with Progress() as progress:
+    with ProgressLine() as progress:
         recorded = _recorded(options, progress)
         for n, stage in enumerate(recorded, 1):
             progress(f"examining what {stage.name} left", n, len(recorded))
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
     return NO if _has_errors(recorded) else OK
 
 
-def _recorded(options: argparse.Namespace, progress: Progress) -> Trace:
+def _recorded(options: argparse.Namespace, progress: ProgressLine) -> Trace:
     """A saved trace or recording as it is, unless a pipeline is named; else a trace made now."""
     from byoc_lab import trace
 

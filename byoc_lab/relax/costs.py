@@ -11,7 +11,7 @@ from byoc_lab.relax.calls import OperatorCall, operator_calls
 from byoc_lab.relax.to_relay import call_to_relay
 from byoc_lab.relay.analysis.costs import Cost, cost
 from byoc_lab.relay.ir.expr import Function
-from byoc_lab.run.cards import RegionFacts
+from byoc_lab.run.metering.cards import RegionFacts
 
 
 def host_cost(calls: Iterable[OperatorCall]) -> Cost:

@@ -11,7 +11,7 @@ from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.checking.coverage import Coverage, HostGroup, RegionSize
 from byoc_lab.lab.checking.coverage_changes import (
     SMALLEST_REGIONS,
-    Change,
+    CoverageChange,
     Totals,
     those_that_matter,
 )
@@ -32,7 +32,7 @@ from byoc_lab.relax.partition import (
     preparing_passes,
 )
 from byoc_lab.relax.to_relay import to_relay
-from byoc_lab.run.cards import RegionFacts
+from byoc_lab.run.metering.cards import RegionFacts
 from byoc_lab.run.tvm_runtime import import_tvm
 
 
@@ -100,13 +100,13 @@ class _Source:
             found.append(HostGroup(cause, len(es), flops, names, es[0].reason))
         return found
 
-    def changes(self, before: Totals) -> tuple[Change, ...]:
+    def changes(self, before: Totals) -> tuple[CoverageChange, ...]:
         return those_that_matter(self._attempts(), before)
 
-    def _attempts(self) -> Iterator[Change]:
+    def _attempts(self) -> Iterator[CoverageChange]:
         for least in SMALLEST_REGIONS:
             what = f"regions of at least {least} operators"
-            yield Change(what, totals(without_small_regions(self.cut, least)))
+            yield CoverageChange(what, totals(without_small_regions(self.cut, least)))
         for what, passes in _pipelines():
             yield _run(what, self.mod, passes)
 
@@ -129,12 +129,12 @@ def _pipelines() -> Iterator[tuple[str, list[Any]]]:
     yield f"{names[-1]} after {fuse.info.name}", [*before[:-1], fuse, before[-1], merge]
 
 
-def _run(what: str, mod: Any, passes: list[Any]) -> Change:
+def _run(what: str, mod: Any, passes: list[Any]) -> CoverageChange:
     tvm = import_tvm()
     try:
-        return Change(what, totals(tvm.transform.Sequential(passes)(mod)))
+        return CoverageChange(what, totals(tvm.transform.Sequential(passes)(mod)))
     except (RuntimeError, ValueError, TypeError) as error:
-        return Change(what, None, str(error).strip().splitlines()[-1][:200])
+        return CoverageChange(what, None, str(error).strip().splitlines()[-1][:200])
 
 
 def without_small_regions(cut: Any, least: int) -> Any:

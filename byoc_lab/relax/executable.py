@@ -24,9 +24,9 @@ from byoc_lab.relax.costs import host_cost, region_facts
 from byoc_lab.relax.to_relay import to_relay
 from byoc_lab.relax.types import name_of
 from byoc_lab.relay.ir.expr import Function
-from byoc_lab.run.cards import Cards
 from byoc_lab.run.inputs import by_position, given_inputs
-from byoc_lab.run.meter import Meter, MeteredRegion, native_modules, only_float32
+from byoc_lab.run.metering.cards import Cards
+from byoc_lab.run.metering.meter import Meter, MeteredRegion, native_modules, only_float32
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
 
 

@@ -7,10 +7,10 @@ from byoc_lab.run.backends import (
     register_backend,
 )
 from byoc_lab.run.build import OffloadWarning, build
-from byoc_lab.run.cards import Cards, OpCard, RegionCard, RegionFacts
 from byoc_lab.run.executable import Executable, Timing, compare_times
 from byoc_lab.run.library import LoadedLibrary, load_library
-from byoc_lab.run.peak import Peak, machine_peak
+from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard, RegionFacts
+from byoc_lab.run.metering.peak import Peak, machine_peak
 from byoc_lab.run.reference import Result, evaluate
 
 __all__ = [

@@ -22,13 +22,13 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.backends import Codegen, CompiledRegion
-from byoc_lab.run.cards import HOST, Cards, RegionFacts
 from byoc_lab.run.deep import needs_depth, run_deep
 from byoc_lab.run.direct import direct_call
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import bind_inputs, given_inputs
 from byoc_lab.run.library_file import seal
-from byoc_lab.run.meter import Meter, MeteredRegion, library_facts, only_float32
+from byoc_lab.run.metering.cards import HOST, Cards, RegionFacts
+from byoc_lab.run.metering.meter import Meter, MeteredRegion, library_facts, only_float32
 from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
 
 

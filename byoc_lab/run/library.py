@@ -14,11 +14,11 @@ import numpy as np
 from byoc_lab.errors import BuildError, InputError
 from byoc_lab.relay.ir.ndarray import refuse_masked
 from byoc_lab.run.backends import load_runtimes
-from byoc_lab.run.cards import Cards
 from byoc_lab.run.deep import needs_depth, register_deeper, run_deep
 from byoc_lab.run.inputs import by_position, given_inputs
 from byoc_lab.run.library_file import verify
-from byoc_lab.run.meter import library_meter
+from byoc_lab.run.metering.cards import Cards
+from byoc_lab.run.metering.meter import library_meter
 from byoc_lab.run.to_relax import ENTRY, relay_name
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
 

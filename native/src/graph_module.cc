@@ -5,8 +5,8 @@
 #include <cstring>
 #include <mutex>
 
-#include "batch.h"
-#include "plan_cache.h"
+#include "plan/batch.h"
+#include "plan/plan_cache.h"
 #include "threads.h"
 
 namespace byoc_lab {

@@ -2,7 +2,7 @@
 // a graph of one op whose operands all come from the caller, so it goes through the very code a
 // region goes through. The caller allocates `out`, the last argument. Operands and attributes are
 // documented in ops/.
-#include "plan.h"
+#include "plan/plan.h"
 #include "threads.h"
 
 namespace byoc_lab {

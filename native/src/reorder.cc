@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "plan.h"
+#include "plan/plan.h"
 #include "threads.h"
 
 namespace byoc_lab {

@@ -21,6 +21,7 @@ ELSEWHERE = {
     "importers.md": "tests/docs/test_files.py",
     "recordings.md": "tests/docs/test_files.py",
     "relax.md": "tests/relax/tracing/test_page.py",
+    "view.md": "tests/lab/view/test_view_page.py",
 }
 
 

@@ -159,7 +159,7 @@ def test_an_annotation_of_a_function_is_that_function(dtype: str | None) -> None
     np.testing.assert_array_equal(evaluate(mod, [X], dtype=dtype).value, [1, 0, 3])
 
 
-@pytest.mark.parametrize("kind", ["calls", "lets"])
+@pytest.mark.parametrize("kind", ["calls", pytest.param("lets", marks=pytest.mark.slow)])
 def test_chains_of_100000_nodes(kind: str) -> None:
     length = 100_000
     assert sys.getrecursionlimit() < length

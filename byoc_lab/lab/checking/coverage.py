@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from byoc_lab import display
 from byoc_lab.errors import ArgumentError, OffloadError
-from byoc_lab.lab.checking.coverage_changes import Change, Totals, changes, setup_of, totals
+from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, changes, setup_of, totals
 from byoc_lab.lab.explaining import Explanation, explain
 from byoc_lab.lab.explaining.outcome import Member, Setup
 from byoc_lab.passes.framework.passes import Pass
@@ -61,13 +61,13 @@ class HostGroup:
         )
 
 
-class Source(Protocol):
+class CoverageSource(Protocol):
     """What a coverage computes when it is first looked at."""
 
     def host(self) -> Sequence[HostGroup]:
         """What stays on the host, by cause."""
 
-    def changes(self, before: Totals) -> tuple[Change, ...]:
+    def changes(self, before: Totals) -> tuple[CoverageChange, ...]:
         """The changes that give other totals."""
 
 
@@ -83,7 +83,7 @@ class Coverage:
         backend: str,
         totals: Totals,
         regions: Sequence[RegionSize],
-        source: Source,
+        source: CoverageSource,
         result: Any,
     ):
         self.backend = backend
@@ -98,14 +98,14 @@ class Coverage:
         return tuple(sorted(self._source.host(), key=lambda g: (-g.flops, -g.calls)))
 
     @cached_property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[CoverageChange, ...]:
         """What other sizes of regions, orders of patterns and orders of passes would give: each is
         a run of its own, and those that change the totals are here, the most work offloaded first.
         """
         return self._source.changes(self.totals)
 
     @property
-    def tried(self) -> tuple[Change, ...] | None:
+    def tried(self) -> tuple[CoverageChange, ...] | None:
         """`changes`, if they have been computed."""
         return self.__dict__.get("changes")
 
@@ -282,7 +282,7 @@ class _Source:
         found = explain(self.setup.mod, self.backend, pipeline=self.setup.passes)
         return [_group(cause, es) for cause, es in found.by_cause.items()]
 
-    def changes(self, before: Totals) -> tuple[Change, ...]:
+    def changes(self, before: Totals) -> tuple[CoverageChange, ...]:
         return changes(self.setup, self.backend, before)
 
 

@@ -71,7 +71,7 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Change:
+class CoverageChange:
     """A change of the pipeline that was run: what, and the totals with it; None where the pipeline
     then fails, for the reason in `error`."""
 
@@ -133,16 +133,18 @@ def totals(result: IRModule, backend: str) -> Totals:
     )
 
 
-def changes(setup: Setup, backend: str, before: Totals) -> tuple[Change, ...]:
+def changes(setup: Setup, backend: str, before: Totals) -> tuple[CoverageChange, ...]:
     """The changes that give other totals, the most work offloaded first (of those with the same
     totals the first one that was tried), and then those that make the pipeline fail."""
     attempts = (_run(what, changed, backend) for what, changed in _attempts(setup, backend))
     return those_that_matter(attempts, before)
 
 
-def those_that_matter(attempts: Iterable[Change], before: Totals) -> tuple[Change, ...]:
+def those_that_matter(
+    attempts: Iterable[CoverageChange], before: Totals
+) -> tuple[CoverageChange, ...]:
     """Those that give other totals than `before`, in the order of `changes`."""
-    found: dict[Totals, Change] = {}
+    found: dict[Totals, CoverageChange] = {}
     failed = []
     for change in attempts:
         if change.totals is None:
@@ -153,13 +155,13 @@ def those_that_matter(attempts: Iterable[Change], before: Totals) -> tuple[Chang
     return (*(change for _, change in best), *failed)
 
 
-def _run(what: str, setup: Setup, backend: str) -> Change:
+def _run(what: str, setup: Setup, backend: str) -> CoverageChange:
     try:
         with PassContext(opt_level=setup.opt_level, disabled_pass=setup.disabled):
             result = as_pass(setup.passes, None)(setup.mod)
-        return Change(what, totals(infer_module(result), backend))
+        return CoverageChange(what, totals(infer_module(result), backend))
     except ByocLabError as error:
-        return Change(what, None, str(error).partition("\n")[0][:200])
+        return CoverageChange(what, None, str(error).partition("\n")[0][:200])
 
 
 def _attempts(setup: Setup, backend: str) -> Iterator[tuple[str, Setup]]:

@@ -63,7 +63,7 @@ class Progress:
 
 
 class NotebookLine:
-    """One display in a notebook that is updated in place; used as `byoc_lab.terminal.Progress`."""
+    """One display in a notebook that is updated in place; used as `terminal.ProgressLine`."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -91,10 +91,10 @@ class NotebookLine:
             self._handle.update(bundle, raw=True)
 
 
-def _line() -> terminal.Progress | NotebookLine:
+def _line() -> terminal.ProgressLine | NotebookLine:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    return NotebookLine() if hasattr(shell, "kernel") else terminal.Progress()
+    return NotebookLine() if hasattr(shell, "kernel") else terminal.ProgressLine()
 
 
 __all__ = ["Listener", "Moment", "Progress"]

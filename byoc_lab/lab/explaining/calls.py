@@ -11,7 +11,7 @@ from byoc_lab.lab.explaining.changes import Workbench
 from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.naming import Names
+from byoc_lab.lab.explaining.naming import NodeNames
 from byoc_lab.lab.explaining.outcome import Member, Setup, typed_calls
 from byoc_lab.passes.framework.passes import Pass, Sequential
 from byoc_lab.passes.framework.pipelines import named_pipeline
@@ -114,7 +114,7 @@ def _wanted(call: Call | str | None, mod: IRModule, calls: dict[Call, Call]) -> 
 
 def _by_name(name: str, mod: IRModule, calls: Sequence[Call]) -> list[Call]:
     if name.startswith("%"):
-        names = Names(mod)
+        names = NodeNames(mod)
         found = {names.of(c): [c] for c in calls if names.of(c).startswith("%")}
         if name not in found:
             raise UnknownNodeError(

@@ -17,7 +17,7 @@ from byoc_lab.lab.explaining.module_changes import (
     other_attributes,
     swapped,
 )
-from byoc_lab.lab.explaining.outcome import Outcome, Setup, typed_calls
+from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -71,7 +71,7 @@ class VerifiedChange:
     what: str
     keeps_numbers: bool
     setup: Setup = field(repr=False)
-    outcome: Outcome = field(repr=False)
+    outcome: PipelineRun = field(repr=False)
     call: Call = field(repr=False)
     region: str = ""
     missing: str = ""
@@ -91,7 +91,7 @@ class Workbench:
 
     def __init__(self, inquiry: Inquiry):
         self.inquiry = inquiry
-        self._runs: dict[object, tuple[Trial, Outcome] | None] = {}
+        self._runs: dict[object, tuple[Trial, PipelineRun] | None] = {}
 
     def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
         """The first change with which `call` is offloaded; None if none of those tried does it."""
@@ -117,7 +117,7 @@ class Workbench:
                 )
         return None
 
-    def _run(self, trial: Trial) -> tuple[Trial, Outcome] | None:
+    def _run(self, trial: Trial) -> tuple[Trial, PipelineRun] | None:
         """The trial that was run for the key of this one, whose calls are in its module, and what
         came of it; None if the pipeline fails."""
         if trial.key not in self._runs:

@@ -10,7 +10,7 @@ from typing import Any, overload
 
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.explaining.messages import ALL, Message
-from byoc_lab.lab.explaining.naming import Names, named
+from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.linting import Finding, lint
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.foreign import adopted
@@ -221,7 +221,7 @@ def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
             f"decode: mod must be the module that the pass got, found {type(mod).__name__}"
         )
     findings = list(lint(mod)) if mod is not None else []
-    names = Names(mod if mod is not None else IRModule())
+    names = NodeNames(mod if mod is not None else IRModule())
     found = [
         _meaning(message, text[start:end], start, values, findings, node, names)
         for start, end, message, values in _matches(text)
@@ -264,7 +264,7 @@ def _meaning(
     values: dict[str, str],
     findings: Sequence[Finding],
     node: object,
-    names: Names,
+    names: NodeNames,
 ) -> Meaning:
     for key, shown in _SHOWN.items():
         if key in values:  # ends a part of a sentence
@@ -283,7 +283,7 @@ def _meaning(
     return replace(found, place=_in_words(found.edge, names))
 
 
-def _in_words(edge: tuple[Expr, int | None] | None, names: Names) -> str:
+def _in_words(edge: tuple[Expr, int | None] | None, names: NodeNames) -> str:
     """Such as "argument 1 of add (%3) at net.relay:5"."""
     if edge is None:
         return ""

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from byoc_lab.lab.explaining.module_changes import weights
-from byoc_lab.lab.explaining.naming import Names, named
+from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.explaining.near_miss import NearMatcher, operators_of
-from byoc_lab.lab.explaining.outcome import Home, Outcome, Setup, homes_of
+from byoc_lab.lab.explaining.outcome import Home, PipelineRun, Setup, homes_of
 from byoc_lab.lab.explaining.region_paths import RegionPaths
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -31,7 +31,7 @@ class Inquiry:
         self.setup = setup
         self.given = given or {}
         self.target = target
-        self.outcome: Outcome = setup.run(target)
+        self.outcome: PipelineRun = setup.run(target)
         self._matchers: dict[tuple[int, IndexedGraph], NearMatcher] = {}
 
     # The pipeline --------------------------------------------------------------------------------
@@ -137,9 +137,9 @@ class Inquiry:
     # Names ---------------------------------------------------------------------------------------
 
     @cached_property
-    def names(self) -> Names:
+    def names(self) -> NodeNames:
         """The names of the nodes in the text of the input."""
-        return Names(self.setup.mod)
+        return NodeNames(self.setup.mod)
 
     def called(self, node: Expr) -> str:
         """A node of the input, or as patterns see it, in words, with its name in the text."""

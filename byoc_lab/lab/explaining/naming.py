@@ -20,7 +20,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.text.printer import print_lines
 
 
-class Names:
+class NodeNames:
     """What `print(mod)` calls the nodes of a module: `%12`, `%y` of a let, "result of @main"."""
 
     def __init__(self, mod: IRModule):
@@ -61,7 +61,7 @@ def kind(node: Expr) -> str:
     return describe(node)
 
 
-def named(node: Expr, names: Names, origin: Expr | None) -> str:
+def named(node: Expr, names: NodeNames, origin: Expr | None) -> str:
     """A node with its name: `nn.relu (%12)`; of one that passes made, that of its `origin`:
     `add (from nn.batch_norm, %7)`."""
     if isinstance(node, Var):

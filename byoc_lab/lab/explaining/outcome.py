@@ -40,13 +40,13 @@ class Setup:
         level = context.opt_level if PassContext.is_active() else FULL_LEVEL
         return cls(mod, tuple(flat(pipeline)), level, tuple(context.disabled_pass))
 
-    def run(self, target: str) -> Outcome:
+    def run(self, target: str) -> PipelineRun:
         """Run the pipeline. Raises what a pass raises, except for malformed regions."""
         context = copy(PassContext.current())
         context.disabled_pass = list(self.disabled)
         with context:
             recorded = trace(self.mod, list(self.passes), opt_level=self.opt_level)
-        return Outcome(recorded, target)
+        return PipelineRun(recorded, target)
 
     def first(self, kind: type[Kind]) -> tuple[int, Kind] | None:
         """The position of the first pass of a class, and the pass."""
@@ -105,7 +105,7 @@ class Home:
     composite: str | None
 
 
-class Outcome:
+class PipelineRun:
     """A traced run, asked for the calls of its input.
 
     What became of a call is what its provenance says (`Stage.images`), as far as it is a call.

@@ -15,8 +15,8 @@ from byoc_lab.relay.ir.visit import post_order
 
 if TYPE_CHECKING:
     from byoc_lab.lab.tracing.stages import Stage
-    from byoc_lab.run.cards import RegionCard
     from byoc_lab.run.executable import Executable
+    from byoc_lab.run.metering.cards import RegionCard
 
 
 @dataclass(frozen=True, eq=False)

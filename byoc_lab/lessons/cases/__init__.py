@@ -18,15 +18,15 @@ import sys
 from functools import cache
 from typing import Any
 
-from byoc_lab.lessons.cases.base import Case, Diagnosis, DumpCase, LiveCase, Symptom
+from byoc_lab.lessons.cases.base import Case, DumpCase, ExpectedDiagnosis, LiveCase, Symptom
 from byoc_lab.lessons.discovery import discover, named
 from byoc_lab.lessons.table import CaseTable
 
 __all__ = [
     "Case",
     "CaseTable",
-    "Diagnosis",
     "DumpCase",
+    "ExpectedDiagnosis",
     "LiveCase",
     "Symptom",
     "all_cases",

@@ -37,7 +37,7 @@ class Symptom:
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class ExpectedDiagnosis:
     """What a tool says of a trouble.
 
     tool: "lint", "explain" or "decode". causes: the codes of the rules, the causes of the calls, or
@@ -82,7 +82,7 @@ class Case(ABC):
         """What a user sees of the trouble."""
 
     @abstractmethod
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         """What lint, explain or decode says of the trouble."""
 
     @property
@@ -141,7 +141,7 @@ class LiveCase(Case):
         assert found is not None, f"{self.name} has no symptom"
         return found
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return lint_says(self.module())
 
 
@@ -163,31 +163,31 @@ class DumpCase(Case):
 
 def lint_says(
     mod: IRModule, pipeline: Sequence[Pass] | None = None, backend: str | None = None
-) -> Diagnosis:
+) -> ExpectedDiagnosis:
     """What lint says of a module, and of the passes that are to run on it."""
     found = lint(mod, pipeline, backend)
-    return Diagnosis("lint", tuple(sorted({f.code for f in found})), str(found))
+    return ExpectedDiagnosis("lint", tuple(sorted({f.code for f in found})), str(found))
 
 
 def explain_says(
     mod: IRModule, target: str, call: str, pipeline: Sequence[Pass] | None = None
-) -> Diagnosis:
+) -> ExpectedDiagnosis:
     """What explain says of the calls of one operator."""
     found = explain(mod, target, call, pipeline)
     causes = {e.cause for e in found if not e.offloaded}
-    return Diagnosis("explain", tuple(sorted(c for c in causes if c)), str(found))
+    return ExpectedDiagnosis("explain", tuple(sorted(c for c in causes if c)), str(found))
 
 
-def patterns_say(table: Sequence[tuple[Any, ...]], mod: IRModule) -> Diagnosis:
+def patterns_say(table: Sequence[tuple[Any, ...]], mod: IRModule) -> ExpectedDiagnosis:
     """What explain_patterns says of the entries of a table: the statuses of its entries."""
     report = explain_patterns(table, mod)
-    return Diagnosis("explain", tuple(sorted({e.status for e in report})), str(report))
+    return ExpectedDiagnosis("explain", tuple(sorted({e.status for e in report})), str(report))
 
 
-def decode_says(text: str | ByocLabError, mod: IRModule | None = None) -> Diagnosis:
+def decode_says(text: str | ByocLabError, mod: IRModule | None = None) -> ExpectedDiagnosis:
     """What decode says of an error message."""
     found = decode(text, mod)
-    return Diagnosis("decode", tuple(m.name for m in found), str(found))
+    return ExpectedDiagnosis("decode", tuple(m.name for m in found), str(found))
 
 
 class PipelineCase(LiveCase):
@@ -210,7 +210,7 @@ class PipelineCase(LiveCase):
     def fixed(self) -> IRModule:
         return run_passes(self.plain(), self.right_passes())
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         with PassContext(opt_level=self.level):
             return lint_says(self.plain(), self.passes())
 

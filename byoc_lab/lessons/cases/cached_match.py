@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import relay
-from byoc_lab.lessons.cases.base import Diagnosis, DumpCase, Symptom, patterns_say
+from byoc_lab.lessons.cases.base import DumpCase, ExpectedDiagnosis, Symptom, patterns_say
 from byoc_lab.lessons.cases.networks import typed
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.relay.ir.expr import Call, Function
@@ -64,7 +64,7 @@ def @main(%x: Tensor[(4), float32]) {
         assert worst > 0
         return Symptom(f"the result is off by up to {worst:g}", parse(self.recorded))
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return patterns_say(_table(), self.program())
 
     def today(self) -> str:

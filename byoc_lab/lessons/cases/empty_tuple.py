@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from byoc_lab import relay
-from byoc_lab.lessons.cases.base import Diagnosis, DumpCase, Symptom, lint_says
+from byoc_lab.lessons.cases.base import DumpCase, ExpectedDiagnosis, Symptom, lint_says
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Function
@@ -44,7 +44,7 @@ def @main() {
         assert names == ["annotation.compiler_end"]
         return Symptom("the module has one end and no begin", mod)
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return lint_says(parse(self.recorded))
 
     def today(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from byoc_lab import backends, relay
-from byoc_lab.lessons.cases.base import Diagnosis, LiveCase, Symptom, patterns_say
+from byoc_lab.lessons.cases.base import ExpectedDiagnosis, LiveCase, Symptom, patterns_say
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
@@ -50,7 +50,7 @@ class FusedOps(LiveCase):
             return None
         return Symptom(f"{NAME} is called {len(regions)} times for one fused kernel", partitioned)
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         table = [e for e in backends.get(NAME).patterns() if e[0] == f"{NAME}.conv2d_bias_relu"]
         return patterns_say(table, self.plain())
 

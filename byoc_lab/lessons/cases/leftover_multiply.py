@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from byoc_lab import relay
 from byoc_lab.lessons.cases.base import (
-    Diagnosis,
+    ExpectedDiagnosis,
     PipelineCase,
     Symptom,
     lint_says,
@@ -52,7 +52,7 @@ class LeftoverMultiply(PipelineCase):
     def right_passes(self) -> list[Pass]:
         return [*_folding(), FoldConstant(), *_annotation()]
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return lint_says(PartitionGraph()(self.module()))
 
     def symptom(self, mod: IRModule) -> Symptom | None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.lessons.cases.base import Diagnosis, PipelineCase, Symptom, patterns_say, regions_of
+from byoc_lab.lessons.cases.base import (
+    ExpectedDiagnosis,
+    PipelineCase,
+    Symptom,
+    patterns_say,
+    regions_of,
+)
 from byoc_lab.lessons.cases.networks import conv, image, typed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -44,7 +50,7 @@ class MandatoryBias(PipelineCase):
     def right_passes(self) -> list[Pass]:
         return _pipeline(_table(optional=True))
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return patterns_say(_table(optional=False), self.plain())
 
     def symptom(self, mod: IRModule) -> Symptom | None:

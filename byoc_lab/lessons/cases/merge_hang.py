@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from byoc_lab import relay
-from byoc_lab.lessons.cases.base import Diagnosis, DumpCase, Symptom, lint_says, run_passes
+from byoc_lab.lessons.cases.base import DumpCase, ExpectedDiagnosis, Symptom, lint_says, run_passes
 from byoc_lab.lessons.cases.networks import typed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -51,7 +51,7 @@ class MergeHang(DumpCase):
             ways.append(sum(ways))
         return Symptom(f"a list without duplicates removed has {ways[-1]:,} entries here")
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return lint_says(self.program())
 
     def today(self) -> str:

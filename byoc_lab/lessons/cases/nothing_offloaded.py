@@ -6,7 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from byoc_lab import relay
-from byoc_lab.lessons.cases.base import Diagnosis, PipelineCase, Symptom, patterns_say, regions_of
+from byoc_lab.lessons.cases.base import (
+    ExpectedDiagnosis,
+    PipelineCase,
+    Symptom,
+    patterns_say,
+    regions_of,
+)
 from byoc_lab.lessons.cases.networks import CHANNELS, image, numbers, typed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -49,7 +55,7 @@ class NothingOffloaded(PipelineCase):
     def right_passes(self) -> list[Pass]:
         return _pipeline(None)
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return patterns_say(_table(without_groups), self.plain())
 
     def symptom(self, mod: IRModule) -> Symptom | None:

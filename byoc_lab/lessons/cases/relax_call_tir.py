@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from byoc_lab.lessons.cases.base import Diagnosis, DumpCase, Symptom, decode_says
+from byoc_lab.lessons.cases.base import DumpCase, ExpectedDiagnosis, Symptom, decode_says
 
 SCRIPT = """
 import tvm
@@ -63,7 +63,7 @@ Segmentation fault (core dumped)
     def shown(self) -> Symptom:
         return Symptom(self.recorded.strip().splitlines()[-1])
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return decode_says(self.recorded)
 
     def today(self) -> str:

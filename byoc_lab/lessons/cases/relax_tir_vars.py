@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from byoc_lab.lessons.cases.base import Diagnosis, DumpCase, Symptom, decode_says
+from byoc_lab.lessons.cases.base import DumpCase, ExpectedDiagnosis, Symptom, decode_says
 
 SCRIPT = """
 import inspect, tvm
@@ -41,7 +41,7 @@ TypeError: call_tir() got an unexpected keyword argument 'tir_vars'
     def shown(self) -> Symptom:
         return Symptom(self.recorded.strip())
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return decode_says(self.recorded)
 
     def today(self) -> str:

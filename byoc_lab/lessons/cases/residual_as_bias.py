@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from byoc_lab import relay
-from byoc_lab.lessons.cases.base import Diagnosis, PipelineCase, Symptom, lint_says
+from byoc_lab.lessons.cases.base import ExpectedDiagnosis, PipelineCase, Symptom, lint_says
 from byoc_lab.lessons.cases.networks import CHANNELS, conv, image, typed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -46,7 +46,7 @@ class ResidualAsBias(PipelineCase):
     def right_passes(self) -> list[Pass]:
         return _pipeline(is_bias)
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return lint_says(self.module())
 
     def symptom(self, mod: IRModule) -> Symptom | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from byoc_lab import relay
 from byoc_lab.lessons.cases.base import (
-    Diagnosis,
+    ExpectedDiagnosis,
     LiveCase,
     Symptom,
     lint_says,
@@ -45,7 +45,7 @@ class SmallRegions(LiveCase):
             _network(lambda x: compiler_end(x, "dnnl"), lambda x: compiler_begin(x, "dnnl"))
         )
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return lint_says(self.module(), backend="dnnl")
 
     def symptom(self, mod: IRModule) -> Symptom | None:

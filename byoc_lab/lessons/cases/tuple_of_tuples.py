@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from byoc_lab import relay
-from byoc_lab.lessons.cases.base import Diagnosis, DumpCase, Symptom, lint_says, regions_of
+from byoc_lab.lessons.cases.base import DumpCase, ExpectedDiagnosis, Symptom, lint_says, regions_of
 from byoc_lab.lessons.cases.networks import typed
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.relay.ir.expr import Tuple
@@ -58,7 +58,7 @@ def @region_0(%i0: {T}, Compiler="mychip", global_symbol="region_0", Primitive=1
         assert _depth(mod) == 2
         return Symptom("the region returns a tuple that has a tuple in it", mod)
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return lint_says(self.program())
 
     def today(self) -> str:

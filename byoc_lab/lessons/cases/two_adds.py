@@ -6,7 +6,7 @@ from typing import Any
 
 from byoc_lab import relay
 from byoc_lab.lessons.cases.base import (
-    Diagnosis,
+    ExpectedDiagnosis,
     PipelineCase,
     Symptom,
     operators_in,
@@ -65,7 +65,7 @@ class TwoAdds(PipelineCase):
         one_add = [CanonicalizeOps(), FoldConstant(), SimplifyExpr(), FoldConstant()]
         return [*_folding(), *one_add, *_annotation()]
 
-    def diagnosis(self) -> Diagnosis:
+    def diagnosis(self) -> ExpectedDiagnosis:
         return patterns_say(_table(), run_passes(self.plain(), _folding()))
 
     def symptom(self, mod: IRModule) -> Symptom | None:

@@ -189,9 +189,9 @@ def kernel_places(function: Function, fault: KernelFault) -> list[tuple[Any, set
     for number in range(len(graph_parts(function, "r")[0].graph["ops"])):
         made, constants = graph_parts(function, "r")
         op = made.graph["ops"][number]
-        key, posts = signature(op, constants), list(op["post_ops"])
+        key = signature(op, constants)
+        fused = {RELAY_NAMES.get(post["alg"], post["alg"]) for post in op["post_ops"]}
         if fault(op, constants):
-            fused = {RELAY_NAMES[post["alg"]] for post in posts}
             found.append((key, {str(op["name"]).rpartition("_")[0], *fused}))
     return found
 

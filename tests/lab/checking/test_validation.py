@@ -264,6 +264,16 @@ def test_gelu_on_dnnl() -> None:
 
 
 @needs_native
+@pytest.mark.parametrize("classes", [5, 1000])
+def test_log_softmax_on_dnnl(classes: int) -> None:
+    """Its log is up to 58 roundings off, in all elements of a row alike."""
+    x = relay.var("x", shape=(500_000 // classes, classes))
+    scales = np.tile(np.float32([[0.1], [0.5], [1], [3], [20]]), (100_000 // classes, 1))
+    values = scales * numbers("normal", len(scales), classes, seed=3)
+    assert share_of_tolerance(nn.log_softmax(x), [values], on_dnnl) < 0.7
+
+
+@needs_native
 @pytest.mark.parametrize("kind", ["normal", "positive", "offset", "small", "near 1"])
 @pytest.mark.parametrize(
     "name", ["tanh", "sigmoid", "exp", "log", "nn.softmax", "nn.global_avg_pool2d", "sqrt", "abs"]

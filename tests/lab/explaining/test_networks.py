@@ -74,9 +74,17 @@ def check(mod: IRModule, explanations: Explanations) -> None:
     assert named == regions or "nn.batch_norm" in host  # whose parts are in regions of their own
 
 
+LONG = {"inception", "densenet", "resnet without values"}
 CASES = [
-    *((name, "dnnl") for name in NETWORKS),
-    *((name, "ccompiler") for name in ("mobilenet", "resnet-18", "squeezenet")),
+    *(
+        pytest.param(name, "dnnl", marks=[pytest.mark.slow] if name in LONG else [])
+        for name in NETWORKS
+    ),
+    ("mobilenet", "ccompiler"),
+    *(
+        pytest.param(name, "ccompiler", marks=pytest.mark.slow)
+        for name in ("resnet-18", "squeezenet")
+    ),
 ]
 
 

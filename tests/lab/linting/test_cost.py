@@ -34,7 +34,9 @@ def merged(mod: IRModule) -> IRModule:
 
 
 @pytest.mark.parametrize(
-    "form", [lambda mod: mod, annotated, merged], ids=["", "annotated", "merged"]
+    "form",
+    [lambda mod: mod, pytest.param(annotated, marks=pytest.mark.slow), merged],
+    ids=["", "annotated", "merged"],
 )
 def test_a_chain_of_5000_operators_is_clean(form: Callable[[IRModule], IRModule]) -> None:
     assert not lint(form(network(("tanh", "erf"))))

@@ -92,7 +92,14 @@ def test_replaying_all_events_gives_the_result(name: str, mod: IRModule) -> None
     _check(byoc_lab.trace(mod, ALL[name], opt_level=4))
 
 
-@pytest.mark.parametrize("case", sorted({entry.case for entry in plan()}))
+# Every fourth case of the corpus in `make test`, the others in the slow tests.
+CORPUS = [
+    pytest.param(case, marks=[] if n % 4 == 0 else [pytest.mark.slow])
+    for n, case in enumerate(sorted({entry.case for entry in plan()}))
+]
+
+
+@pytest.mark.parametrize("case", CORPUS)
 def test_the_dnnl_pipeline_on_the_corpus_can_be_replayed(case: str) -> None:
     """Up to the pass that refuses a module: some of them are malformed on purpose."""
     trace = byoc_lab.trace(cases.load(case, tvm, relay, np), "dnnl")

@@ -48,7 +48,7 @@ def _scaled(x: Expr, factor: float, offset: float) -> Expr:
 
 
 @dataclass(frozen=True)
-class Cell:
+class RecurrentCell:
     """One direction of a layer: its recurrent weights, (gates x hidden, hidden), and functions.
 
     bias: what is added to h R, or None where it is in what x contributes. peephole: of LSTM.
@@ -69,7 +69,7 @@ class Cell:
         return self.activations[number](self.clipped(x))
 
 
-Step = Callable[[Cell, Expr, States], States]
+Step = Callable[[RecurrentCell, Expr, States], States]
 
 
 def _parts(x: Expr, count: int, axis: int) -> list[Expr]:
@@ -80,12 +80,12 @@ def _parts(x: Expr, count: int, axis: int) -> list[Expr]:
     return [TupleGetItem(whole, n) for n in range(count)]
 
 
-def _rnn_step(cell: Cell, x: Expr, states: States) -> States:
+def _rnn_step(cell: RecurrentCell, x: Expr, states: States) -> States:
     (h,) = states
     return (cell.apply(0, x + relay.nn.dense(h, cell.recurrent)),)
 
 
-def _gru_step(cell: Cell, x: Expr, states: States) -> States:
+def _gru_step(cell: RecurrentCell, x: Expr, states: States) -> States:
     (h,) = states
     of_x = _parts(x, 3, 1)
     weights = _parts(cell.recurrent, 3, 0)
@@ -103,7 +103,7 @@ def _gru_step(cell: Cell, x: Expr, states: States) -> States:
     return ((relay.const(1.0) - update) * new + update * h,)
 
 
-def _lstm_step(cell: Cell, x: Expr, states: States) -> States:
+def _lstm_step(cell: RecurrentCell, x: Expr, states: States) -> States:
     h, c = states
     whole = x + relay.nn.dense(h, cell.recurrent)
     of_input, of_output, of_forget, of_cell = _parts(whole, 4, 1)
@@ -157,7 +157,7 @@ def _layer(
         bias = None if given is None else _direction(given, d, len(reverse))
         mine = _parts(bias, 2, 0) if bias is not None else None
         peephole = node.optional(7) if memory else None
-        cell = Cell(
+        cell = RecurrentCell(
             node,
             recurrent,
             mine[1] if mine is not None and gates == 3 else None,

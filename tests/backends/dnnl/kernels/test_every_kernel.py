@@ -29,7 +29,8 @@ pytestmark = [
     pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
 ]
 ALWAYS = ("float32", "int32")  # what every machine has
-NO_POST_OPS = ("strided_slice", "transpose", "reorder", "quantize", "dequantize", "requantize")
+ANYWHERE = ("transpose", "reorder", "quantize", "dequantize", "requantize")  # on any processor
+NO_POST_OPS = ("strided_slice", *ANYWHERE)
 
 
 @functools.cache
@@ -45,7 +46,7 @@ def computes_in(dtype: str) -> bool:
 
 
 def dtypes_of(name: str) -> list[str]:
-    return [d for d in KERNELS[name].dtypes if d in ALWAYS or name in NO_POST_OPS or computes_in(d)]
+    return [d for d in KERNELS[name].dtypes if d in ALWAYS or name in ANYWHERE or computes_in(d)]
 
 
 # ---- ways to write a call

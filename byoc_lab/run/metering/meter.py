@@ -18,9 +18,9 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay.analysis.costs import Cost, operator_calls, tensor_types
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.backends import CompiledRegion
-from byoc_lab.run.cards import Cards, OpCard, RegionCard, RegionFacts
-from byoc_lab.run.peak import machine_peak
-from byoc_lab.run.stated import Stated, stated
+from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard, RegionFacts
+from byoc_lab.run.metering.peak import machine_peak
+from byoc_lab.run.metering.stated import Stated, stated
 
 NATIVE_KIND = "byoc_lab_dnnl"
 Watcher = Callable[[str, Sequence[Any]], None]  # (symbol, inputs and outputs of a call)

@@ -1,4 +1,4 @@
-#include "constants.h"
+#include "plan/constants.h"
 
 #include <algorithm>
 #include <cstring>

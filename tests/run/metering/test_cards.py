@@ -19,9 +19,10 @@ from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
 from byoc_lab.relay.typing.infer import infer_module
-from byoc_lab.run import Peak, build, load_library, machine_peak, meter
+from byoc_lab.run import Peak, build, load_library, machine_peak
 from byoc_lab.run.backends import get_backend
-from byoc_lab.run.cards import HEAD, Cards, RegionCard, RegionFacts
+from byoc_lab.run.metering import meter
+from byoc_lab.run.metering.cards import HEAD, Cards, RegionCard, RegionFacts
 
 X = np.full((64, 64), 0.5, np.float32)
 DENSE_FLOPS = 2 * 64**3

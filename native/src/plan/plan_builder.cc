@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "banded.h"
-#include "plan_parts.h"
-#include "uses.h"
+#include "plan/plan_parts.h"
+#include "plan/uses.h"
 
 namespace byoc_lab {
 namespace {

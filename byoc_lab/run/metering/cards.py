@@ -10,7 +10,7 @@ from typing import Any
 from byoc_lab.errors import ArgumentError, OffloadError
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, main_dtype
 from byoc_lab.relay.ir.expr import Function
-from byoc_lab.run.peak import machine_peak
+from byoc_lab.run.metering.peak import machine_peak
 from byoc_lab.run.symbols import shown
 
 HEAD = (

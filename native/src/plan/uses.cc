@@ -1,4 +1,4 @@
-#include "uses.h"
+#include "plan/uses.h"
 
 #include <algorithm>
 #include <climits>

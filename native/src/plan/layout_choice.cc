@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "plan.h"
+#include "plan/plan.h"
 
 namespace byoc_lab {
 namespace {

@@ -1,8 +1,8 @@
-#include "plan_cache.h"
+#include "plan/plan_cache.h"
 
 #include <algorithm>
 
-#include "batch.h"
+#include "plan/batch.h"
 #include "threads.h"
 
 namespace byoc_lab {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "plan.h"
+#include "plan/plan.h"
 
 namespace byoc_lab {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "constants.h"
+#include "plan/constants.h"
 #include "graph_spec.h"
 
 namespace byoc_lab {

@@ -1,4 +1,4 @@
-#include "batch.h"
+#include "plan/batch.h"
 
 namespace byoc_lab {
 namespace {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.run.stated import stated
+from byoc_lab.run.metering.stated import stated
 
 
 def said(value: Any) -> Any:

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "plan.h"
+#include "plan/plan.h"
 
 namespace byoc_lab {
 

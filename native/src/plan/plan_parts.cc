@@ -1,5 +1,5 @@
 // Buffers, and the layouts that tensors are held in (plan_parts.h).
-#include "plan_parts.h"
+#include "plan/plan_parts.h"
 
 #include "layout.h"
 

@@ -1,0 +1,1 @@
+"""Counting and timing of regions: their cards, and the peak of this machine beside them."""
