@@ -89,8 +89,8 @@ def _counts(changes: Sequence[Change]) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """ "1 call", "2 calls"."""
-    head, space, tail = noun.partition(" ")
+    """ "1 call", "2 calls", "2 annotations for dnnl", "2 function literals"."""
+    head, space, tail = noun.partition(" for ")
     return f"{count} {noun}" if count == 1 else f"{count} {head}s{space}{tail}"
 
 

@@ -13,6 +13,7 @@ from byoc_lab.lab.explaining.messages import ALL, Message
 from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.linting import Finding, lint
 from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule
 
 BEFORE, AFTER = 400, 200_000
@@ -214,6 +215,7 @@ def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
         raise ArgumentError(
             f"decode takes the text of an error or the exception, found {type(text).__name__}"
         )
+    mod = adopted(mod)
     if mod is not None and not isinstance(mod, IRModule):
         raise ArgumentError(
             f"decode: mod must be the module that the pass got, found {type(mod).__name__}"

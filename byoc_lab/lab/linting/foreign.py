@@ -17,6 +17,8 @@ RULES = {
     "BYR004": "unbound-constant",
 }
 """Codes and names of the rules for Relax, which `byoc_lab/relax/tracing/findings.py` checks."""
+OF_TABLES = ("BYR003", "BYR004")
+"""Those about a pattern table, which are found once, where the patterns were matched."""
 PAGE = "docs/relax.md"  # which describes them
 
 

@@ -66,6 +66,8 @@ def trace(
             patterns=patterns,
         )
         return traced
+    if patterns:
+        raise PassError("patterns are for a module of Relax; passes of Relay tell theirs")
     if not isinstance(mod, IRModule):
         raise PassError(module_expected("trace", mod))
     if era is not None and not isinstance(era, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
@@ -14,6 +14,7 @@ from byoc_lab import display
 from byoc_lab.errors import ArgumentError, ByocLabError, StageIndexError, UnknownNameError, nearest
 from byoc_lab.lab.diffing import Diff, diff_of
 from byoc_lab.lab.linting import Finding, Severity, lint
+from byoc_lab.lab.linting.foreign import OF_TABLES
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.history import History
 from byoc_lab.lab.tracing.lineage import ComposedLineage
@@ -26,6 +27,7 @@ from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir import pickling
 from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.typing.infer import infer_module
@@ -248,9 +250,16 @@ class Trace:
 
     @property
     def findings(self) -> list[Finding]:
-        """The passes that were skipped because of their level, targets that nothing knows, then the
-        findings in the last module."""
-        return [*self._skipped(), *self._unknown_targets(), *self.stages[-1].findings_after]
+        """The passes that were skipped because of their level, targets that nothing knows, patterns
+        of Relax that never match, then the findings in the last module."""
+        last = self.stages[-1].findings_after
+        return [*self._skipped(), *self._unknown_targets(), *self._of_tables(last), *last]
+
+    def _of_tables(self, last: Sequence[Finding]) -> list[Finding]:
+        """What was found of the pattern table of a trace of Relax, where it is not the last."""
+        afters = dict.fromkeys(stage.after for stage in self.stages)
+        found = (f for mod in afters if isinstance(mod, ForeignModule) for f in mod.findings)
+        return [f for f in found if f.code in OF_TABLES and f not in last]
 
     def _unknown_targets(self) -> list[Finding]:
         if self.pipeline is None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import PassError, UnknownNameError, nearest
-from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.relax.partition import partitioning_passes, preparing_passes
@@ -25,18 +24,7 @@ FUSES = "FuseOpsByPattern"
 
 
 class RelaxTrace(Trace):
-    """A trace of passes of TVM on a module of Relax. `result` is TVM's module.
-
-    unmatched: findings of the pattern table that the trace was given.
-    """
-
-    unmatched: Sequence[Finding] = ()
-
-    @property
-    def findings(self) -> list[Finding]:
-        """What never matched, then the findings in the last module."""
-        last = super().findings
-        return [*(f for f in self.unmatched if f not in last), *last]
+    """A trace of passes of TVM on a module of Relax. `result` is TVM's module."""
 
     @property
     def result(self) -> Any:
@@ -93,14 +81,13 @@ def trace(
             whole(mod)
     except Exception as raised:  # kept in the trace, which shows it at its stage
         error = raised
-    known = recorder.unmatched(patterns) if patterns else []
+    if patterns:
+        recorder.look_for(patterns)
     stages = recorder.finish(error)
     if not stages:  # it failed before the first pass, or a context left all of them out
         raise error or PassError("no pass ran: the PassContext leaves out all of them")
     name = title or (pipeline if isinstance(pipeline, str) else "pipeline")
-    made = RelaxTrace(stages, name, error, versions={"tvm": str(tvm.__version__)})
-    made.unmatched = known
-    return made
+    return RelaxTrace(stages, name, error, versions={"tvm": str(tvm.__version__)})
 
 
 def as_pass(tvm: Any, pipeline: Any) -> Any:
@@ -217,17 +204,16 @@ class _Recorder:
             self._states.append(self._read(mod.clone(), self._script))
         return len(self._states) - 1
 
-    def unmatched(self, table: Sequence[Any]) -> list[Finding]:
-        """The findings of a pattern table; known of what the last FuseOpsByPattern left."""
+    def look_for(self, table: Sequence[Any]) -> None:
+        """Find what never matched of a pattern table: in what the last FuseOpsByPattern left."""
         fusing = [p for p in _flat(self._top) if p.name == FUSES and p.after is not None]
         if not fusing:
-            return []
+            return
         functions = (f for state in self._states for f in state.source.functions.values())
         made = {str(a["Composite"]) for f in functions if "Composite" in (a := attributes(f))}
-        found = pattern_findings(table, self._states[fusing[0].before].source, made)
         assert fusing[-1].after is not None
-        self._states[fusing[-1].after].known = found
-        return found
+        before = self._states[fusing[0].before].source
+        self._states[fusing[-1].after].known = pattern_findings(table, before, made)
 
     def finish(self, error: Exception | None) -> list[Stage]:
         """The stages."""

@@ -51,7 +51,7 @@ class Script:
         if isinstance(function, tvm.relax.Function):
             return self.mirror.function(function)
         if not self.mirror.knows(function):
-            self._texts[function] = self._text(gv, function, {}, ())
+            self._texts[function] = self._text(gv, function, {}, (), None)
         return self.mirror.code(self._texts[function], function)
 
     def lines(self, mod: Any) -> list[Line]:
@@ -66,18 +66,18 @@ class Script:
             same = self.first(gv, function)
             key = (str(gv.name_hint), same)
             if key not in self._lines:
-                self._lines[key] = list(self._function(gv, same))
+                self._lines[key] = list(self._function(gv, same, mod.global_infos))
             made += self._lines[key]
         return made
 
     def _head(self, mod: Any) -> Iterator[str]:
         """The lines before the first function: the class, and the attributes of the module."""
-        empty = self.mirror.tvm.IRModule({}, attrs=mod.attrs)
+        empty = self.mirror.tvm.IRModule({}, mod.attrs, mod.global_infos)
         for line in _kept(empty.script(show_meta=False)):
             if line.strip() != "pass":
                 yield line
 
-    def _function(self, gv: Any, function: Any) -> Iterator[Line]:
+    def _function(self, gv: Any, function: Any, infos: Any) -> Iterator[Line]:
         name = str(gv.name_hint)
         found = self.mirrored(gv, function)
         if not isinstance(function, self.mirror.tvm.relax.Function):
@@ -86,15 +86,18 @@ class Script:
                 yield Line(line, node, name)
             return
         notes = {b: f"byoc_lab:{n}" for n, (b, _) in enumerate(found.bindings)}
-        text = self._text(gv, function, notes, found.globals)
+        text = self._text(gv, function, notes, found.globals, infos)
         names = {str(g.name_hint): self.mirror.global_var(g) for g in found.globals}
         yield from _Reader(found, name, names).lines(_kept(text))
 
-    def _text(self, gv: Any, function: Any, notes: dict[Any, str], others: Iterable[Any]) -> str:
-        """The text of one function, printed in a module that has the names of those it calls."""
+    def _text(
+        self, gv: Any, function: Any, notes: dict[Any, str], others: Iterable[Any], infos: Any
+    ) -> str:
+        """The text of one function, printed in a module that has the names of those it calls, and
+        the devices that it names."""
         tvm = self.mirror.tvm
         stubs = {other: tvm.relax.ExternFunc("f") for other in others}
-        alone = tvm.IRModule({**stubs, gv: function})
+        alone = tvm.IRModule({**stubs, gv: function}, None, infos)
         text = alone.script(show_meta=False, obj_to_annotate=notes)
         lines = text.split("\n")
         start = next(n for n, line in enumerate(lines) if line.startswith(_BLOCK))

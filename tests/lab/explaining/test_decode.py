@@ -11,6 +11,7 @@ from byoc_lab import backends, relay
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.explaining import decode
 from byoc_lab.lab.explaining.messages import ALL, Message
+from byoc_lab.lab.linting.foreign import RULES
 from byoc_lab.lab.linting.linter import all_rules
 from byoc_lab.lessons import cases
 from byoc_lab.passes import MergeCompilerRegions, PartitionGraph
@@ -32,7 +33,7 @@ def test_a_sample_is_decoded(message: Message, sample: str) -> None:
 
 
 def test_messages_name_rules_and_lessons_that_exist() -> None:
-    codes = {r.code for r in all_rules()}
+    codes = {r.code for r in all_rules()} | RULES.keys()
     for message in ALL:
         assert set(message.rules) <= codes, message.name
         assert not message.lesson or cases.get(message.lesson)

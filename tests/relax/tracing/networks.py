@@ -58,6 +58,24 @@ class Branches:
 BRANCHES = Branches
 
 
+@I.ir_module
+class Devices:
+    """Values on devices that the module lists."""
+
+    I.module_attrs({"attr": 10})
+    I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("llvm", 1)]})
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32", "vdevice:0")):
+        with R.dataflow():
+            y = R.to_vdevice(x, "vdevice:1")
+            R.output(y)
+        return y
+
+
+DEVICES = Devices
+
+
 class _Block(nn.Module):
     def __init__(self, channels: int):
         self.a = nn.Conv2D(channels, channels, 3, padding=1, bias=False)

@@ -75,3 +75,8 @@ def test_values_of_constants_are_compared() -> None:
     assert found.summary == "constants of 1 call changed"
     (row,) = different(found)
     assert "R.const(2.5" in row.after.text
+
+
+def test_the_summary_counts_in_english() -> None:
+    stage = byoc_lab.trace(resnet(2), dnnl_passes())["MergeCompositeFunctions"]
+    assert "function literals added" in stage.diff().summary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -62,13 +63,13 @@ def test_patterns_that_never_match() -> None:
     assert folded.code == "BYR004" and folded.name == "unbound-constant"
     assert "operand .args[1] must be a constant, and is the parameter %w" in folded.message
     assert codes(recorded.findings) == ["BYR003", "BYR004", "BYR002"]
-    assert codes(recorded.unmatched) == ["BYR003", "BYR004"]
+    assert codes(pickle.loads(pickle.dumps(recorded)).findings) == codes(recorded.findings)
     assert "BYR004 warning" in str(recorded)
 
 
 def test_a_table_of_which_every_entry_matches_gives_no_finding() -> None:
     recorded = byoc_lab.trace(SMALL, [transform.FuseOpsByPattern(TABLE[:1])], patterns=TABLE[:1])
-    assert codes(recorded.unmatched) == []
+    assert codes(recorded.findings) == ["BYR001"]
 
 
 def test_rules_are_chosen_and_left_out() -> None:
@@ -82,3 +83,11 @@ def test_rules_are_chosen_and_left_out() -> None:
         byoc_lab.lint(mod, rules=["BYR01"])
     with pytest.raises(ArgumentError, match=r"trace\(mod, pipeline\)\.findings"):
         byoc_lab.lint(mod, "dnnl")
+
+
+def test_the_error_of_a_missing_code_generator_is_decoded() -> None:
+    recorded = byoc_lab.trace(SMALL, [fuse(annotate_codegen=True), transform.RunCodegen()])
+    for mod in (recorded.final, recorded.final.source):
+        (meaning,) = byoc_lab.decode(str(recorded.error), mod)
+        assert meaning.rule == "BYR002" and "relax.ext.mychip" in meaning.what_to_do
+        assert [f.code for f in meaning.findings] == ["BYR002"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import byoc_lab
+from byoc_lab import relay
 from byoc_lab.errors import PassError, UnknownNameError
 
 from .networks import SMALL, dnnl_passes, resnet, transform, tvm
@@ -113,3 +114,6 @@ def test_what_is_no_pipeline_is_refused() -> None:
         byoc_lab.trace(SMALL, [])
     with pytest.raises(PassError, match="era="):
         byoc_lab.trace(SMALL, "dnnl", era="0.16")
+    of_relay = relay.IRModule.from_expr(relay.nn.relu(relay.var("x", shape=(1, 3))))
+    with pytest.raises(PassError, match="patterns are for a module of Relax"):
+        byoc_lab.trace(of_relay, patterns=[("a.b", None)])

@@ -6,7 +6,7 @@ import byoc_lab
 from byoc_lab.relax.tracing import read
 from byoc_lab.relay.ir.expr import Call, Function
 
-from .networks import BRANCHES, SMALL, dnnl_passes, resnet
+from .networks import BRANCHES, DEVICES, SMALL, dnnl_passes, resnet
 
 
 def plain(text: str) -> list[str]:
@@ -15,7 +15,7 @@ def plain(text: str) -> list[str]:
 
 
 def test_it_is_the_text_that_tvm_prints() -> None:
-    for mod in (SMALL, BRANCHES, resnet(1), byoc_lab.trace(resnet(1), "dnnl").result):
+    for mod in (SMALL, BRANCHES, DEVICES, resnet(1), byoc_lab.trace(resnet(1), "dnnl").result):
         assert sorted(plain(str(read(mod)))) == sorted(plain(mod.script(show_meta=False)))
 
 

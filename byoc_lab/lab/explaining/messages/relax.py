@@ -17,6 +17,20 @@ MESSAGES = (
         lesson="relax-call-tir",
     ),
     Message(
+        "relax-no-codegen",
+        ("Codegen is not found",),
+        r"Codegen is not found: relax\.ext\.(?P<compiler>[\w.\-]+)",
+        "Relax in TVM 0.27",
+        'A function has Codegen="{compiler}", and no code generator is registered for it',
+        "Import the package that registers relax.ext.{compiler}, or register that function with "
+        "tvm_ffi.register_global_func before RunCodegen",
+        (
+            "InternalError: Check failed: (codegen.has_value()) is false: Codegen is not found: "
+            "relax.ext.mychip",
+        ),
+        rules=("BYR002",),
+    ),
+    Message(
         "relax-tir-vars",
         ("unexpected keyword argument 'tir_vars'",),
         r"call_tir\w*\(\) got an unexpected keyword argument 'tir_vars'",
