@@ -172,7 +172,7 @@ export class SceneView {
     const compilers = new Map(this.scene.groups.filter((g) => g.compiler).map((g) => [g.compiler, g.colour]));
     for (const [name, colour] of compilers) this.legend.append(make("span", {}, make("i", { class: `byl-key byl-key-back-end byl-c${colour}` }), name));
     for (const [selector, kind, words] of LEGEND) {
-      if (this.drawing.layer.querySelector(selector)) this.legend.append(make("span", {}, make("i", { class: `byl-key byl-key-${kind}` }), words));
+      if (this.drawing.layer.querySelector(`${selector}:not(.byl-gone, .byl-gone *)`)) this.legend.append(make("span", {}, make("i", { class: `byl-key byl-key-${kind}` }), words));
     }
   }
 
