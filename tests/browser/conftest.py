@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.lab.view.state import trace_state
+from byoc_lab.lab.view.states.state import trace_state
 from tests.lab.view.samples import chain, mobilenet
 
 from .chromium import launched

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.lab.view.rewrites import with_steps
-from byoc_lab.lab.view.state import Builder
+from byoc_lab.lab.view.states.rewrites import with_steps
+from byoc_lab.lab.view.states.state import Builder
 from tests.lab.view.samples import mobilenet
 
 from .widget_page import NewPage, drawn, mount

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.lab.view.ids import Ids
-from byoc_lab.lab.view.rewrites import with_steps
-from byoc_lab.lab.view.state import Builder, trace_state
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.rewrites import with_steps
+from byoc_lab.lab.view.states.state import Builder, trace_state
 from tests.lab.view.samples import chain
 
 from .widget_page import TALL, NewPage, lines, model, mount

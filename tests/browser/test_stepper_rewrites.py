@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from byoc_lab.lab.view.ids import Ids
-from byoc_lab.lab.view.rewrites import step_of, with_steps
-from byoc_lab.lab.view.state import Builder, trace_state
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.rewrites import step_of, with_steps
+from byoc_lab.lab.view.states.state import Builder, trace_state
 from tests.lab.view.samples import mobilenet
 
 from .widget_page import TALL, NewPage, lines, model, mount

@@ -1,7 +1,7 @@
 // Unit tests of overlays: the value of each box and group. Run by `node --test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { choices, shownValue, strength, valuesOf } from "../../../../byoc_lab/lab/view/static/overlay.js";
+import { choices, shownValue, strength, valuesOf } from "../../../../byoc_lab/lab/view/static/graph/overlay.js";
 
 const box = (n, group, flops, kind = "op") => ({ id: `b${n}`, kind, lines: [], group, ids: [`n${n}`], weights: 0, flops, bytes: null });
 const group = (id, inside, compiler, node) => ({ id, kind: "external", lines: [], label: id, compiler, partly: false, colour: null, group: inside, node });
