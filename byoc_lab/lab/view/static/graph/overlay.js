@@ -48,6 +48,7 @@ export function shownValue(name, value) {
   if (name === "coverage") return `${Math.round(value * 100)} % in regions`;
   if (name === "error") return value > 1 ? `✖ ${value.toPrecision(2)} × tolerance` : `✓ ${(value * 100).toPrecision(2)} % of tolerance`;
   const [unit, scale] = /** @type {[string, number]} */ ({ flops: ["FLOP", 1], bytes: ["B", 1], time: ["s", 1e-6] }[name] ?? ["", 1]);
+  if (!value) return `0 ${unit}`;
   const size = value * scale;
   const [prefix, factor] = /** @type {[string, number][]} */ ([["G", 1e9], ["M", 1e6], ["k", 1e3], ["", 1], ["m", 1e-3], ["µ", 1e-6]]).find(([, f]) => size >= f) ?? ["", 1];
   return `${(size / factor).toPrecision(size / factor >= 100 ? 3 : 2)} ${prefix}${unit}`;
@@ -75,7 +76,7 @@ export function drawOverlay(name, drawing, scene, known) {
     element.classList.add("byl-heat");
     element.classList.toggle("byl-over", name === "error" && value > 1);
     element.style.setProperty("--byl-strength", `${Math.round(8 + 60 * strength(name, value, most))}%`);
-    element.append(draw("text", { class: "byl-value", x: node.w / 2, y: node.h + 16 }, shownValue(name, value)));
+    element.append(draw("text", { class: "byl-value", x: node.w / 2, y: node.h + 16 }, `${shownValue(name, value)} `));
   }
   const label = values.size ? `${WORDS[name] ?? name}: none to ${shownValue(name, name === "coverage" ? 1 : name === "error" ? Math.max(1, most) : most)}` : `${WORDS[name] ?? name}: not known here`;
   return make("span", { class: "byl-scale" }, make("i", { class: "byl-key byl-key-heat" }), label);

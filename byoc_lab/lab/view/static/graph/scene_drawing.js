@@ -89,7 +89,7 @@ export class SceneDrawing {
     const tint = colour === null ? "" : ` byl-c${colour % COLOURS}${content.partly ? " byl-partly" : ""}`;
     const shape = node.open ? "byl-frame" : node.group >= 0 ? "byl-box byl-folded" : "byl-box";
     const ids = idsOf(scene, node);
-    const element = draw("g", { class: `${shape} byl-${kind}${tint}`, "data-key": node.key, "data-ids": ids.join(" "), tabindex: -1, role: "button", "aria-label": content.words });
+    const element = draw("g", { class: `${shape} byl-${kind}${tint}`, "data-key": node.key, "data-ids": ids.join(" "), tabindex: -1, role: "button", "aria-label": labelOf(content) });
     const round = ["input", "output"].includes(kind) ? node.h / 2 : 6;
     const rect = (cls, extra = {}) => draw("rect", { class: cls, width: node.w, height: node.h, rx: round, ...extra });
     const stacked = ["repeat", "copy", "section"].includes(kind) && !node.open;
@@ -146,17 +146,22 @@ function groupIds(scene) {
 
 const firstIdOf = (scene, node) => idsOf(scene, node).at(node.box >= 0 ? 0 : -1);
 
+/** What a screen reader says of a node: its text, what is written beside it, and its state. */
+export function labelOf(content, beside = []) {
+  return [...content.lines, ...beside].join(" ") + content.words;
+}
+
 /** What a drawn node says. */
-function contentOf(scene, node) {
+export function contentOf(scene, node) {
   if (node.box >= 0) {
     const { kind, lines, weights, group } = scene.boxes[node.box];
     const folded = weights ? `, ${weights} weight${weights > 1 ? "s" : ""} not drawn` : "";
     const inside = group >= 0 ? scene.groups[group] : null;
-    return { kind, lines, colour: inside && !inside.partly ? inside.colour : null, partly: false, label: "", tip: lines.join(", ") + folded, words: lines.join(" ") };
+    return { kind, lines, colour: inside && !inside.partly ? inside.colour : null, partly: false, label: "", tip: lines.join(", ") + folded, words: "" };
   }
   const { kind, lines, label, colour, compiler, partly } = scene.groups[node.group];
-  const words = `${lines.join(" ")}${compiler ? `, ${partly ? "partly " : ""}for ${compiler}` : ""}`;
-  return { kind, lines, colour, partly, label, tip: words, words: `${words}, ${node.open ? "open" : "closed"}` };
+  const words = compiler ? `, ${partly ? "partly " : ""}for ${compiler}` : "";
+  return { kind, lines, colour, partly, label, tip: lines.join(" ") + words, words: `${words}, ${node.open ? "open" : "closed"}` };
 }
 
 /** A smooth path through points, vertical at each of them; straight after a corner. */

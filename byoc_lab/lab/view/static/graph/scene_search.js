@@ -1,4 +1,4 @@
-// Questions about a scene: which boxes match, what depends on what, what is beside what.
+// Questions about a scene: which boxes match, what depends on what, what is beside what, what is new.
 
 /** The boxes that a regular expression matches: in their text, or in the line of the module.
  * @returns {{ found: number[], problem: string }} */
@@ -49,4 +49,32 @@ export function neighbour(placed, key, arrow) {
     if (ahead > 1 && ahead + 2 * aside < best.cost) best = { key: node.key, cost: ahead + 2 * aside };
   }
   return best.key;
+}
+
+export const sameSets = (a, b) => a.size === b.size && [...a].every((x) => b.has(x));
+
+/** The ids of boxes and groups of a scene that the one before does not have, and of the groups that
+ * they are in; an open group glows only if it is new itself. */
+export function newIn(scene, before, replaced) {
+  const had = new Set(before.boxes.flatMap((b) => b.ids));
+  const groups = new Set(before.groups.map((g) => g.id));
+  const found = new Set();
+  const up = (group) => {
+    for (let g = group; g >= 0 && !found.has(scene.groups[g].id); g = scene.groups[g].group) found.add(scene.groups[g].id);
+  };
+  for (const box of scene.boxes) {
+    const [own] = box.ids;
+    if (!own || (had.has(own) && !replaced.has(own))) continue;
+    found.add(box.id);
+    up(box.group);
+  }
+  scene.groups.forEach((group, n) => ["region", "external", "composite"].includes(group.kind) && !groups.has(group.id) && up(n));
+  return found;
+}
+
+/** The groups that boxes are in, directly or not. */
+export function groupsOf(scene, boxes) {
+  const found = new Set();
+  for (const n of boxes) for (let g = scene.boxes[n].group; g >= 0 && !found.has(g); g = scene.groups[g].group) found.add(g);
+  return found;
 }

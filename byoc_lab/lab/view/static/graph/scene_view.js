@@ -3,8 +3,8 @@ import { LayoutClient } from "./layout_worker.js";
 import { choices, drawOverlay, drawReasons } from "./overlay.js";
 import { Overview } from "./overview.js";
 import { make } from "../text/relay_text.js";
-import { draw, idsOf, SceneDrawing } from "./scene_drawing.js";
-import { matches, neighbour, reached } from "./scene_search.js";
+import { contentOf, draw, idsOf, labelOf, SceneDrawing } from "./scene_drawing.js";
+import { groupsOf, matches, neighbour, newIn, reached, sameSets } from "./scene_search.js";
 
 const MOST = 3; // largest scale
 const LEAST = 0.05;
@@ -75,6 +75,10 @@ export class SceneView {
     if (!this.scene) return;
     this.heat = drawOverlay(this.overlay.value, this.drawing, this.scene, this.known);
     drawReasons(this.drawing, this.scene, this.known);
+    for (const { element, node } of this.drawing.nodes.values()) {
+      const beside = [...element.querySelectorAll(":scope > .byl-value, :scope > .byl-reason-badge > text")].map((text) => text.textContent.trim());
+      element.setAttribute("aria-label", labelOf(contentOf(this.scene, node), beside));
+    }
     this.explain();
   }
 
@@ -366,32 +370,4 @@ export class SceneView {
     const shown = this.drawing.nodes.get(element?.dataset.key);
     this.choose((shown && shown.node.group >= 0 && !this.scene.groups[shown.node.group].node ? ids.at(-1) : ids[0]) ?? "");
   }
-}
-
-const sameSets = (a, b) => a.size === b.size && [...a].every((x) => b.has(x));
-
-/** The ids of boxes and groups of a scene that the one before does not have, and of the groups that
- * they are in; an open group glows only if it is new itself. */
-function newIn(scene, before, replaced) {
-  const had = new Set(before.boxes.flatMap((b) => b.ids));
-  const groups = new Set(before.groups.map((g) => g.id));
-  const found = new Set();
-  const up = (group) => {
-    for (let g = group; g >= 0 && !found.has(scene.groups[g].id); g = scene.groups[g].group) found.add(scene.groups[g].id);
-  };
-  for (const box of scene.boxes) {
-    const [own] = box.ids;
-    if (!own || (had.has(own) && !replaced.has(own))) continue;
-    found.add(box.id);
-    up(box.group);
-  }
-  scene.groups.forEach((group, n) => ["region", "external", "composite"].includes(group.kind) && !groups.has(group.id) && up(n));
-  return found;
-}
-
-/** The groups that boxes are in, directly or not. */
-function groupsOf(scene, boxes) {
-  const found = new Set();
-  for (const n of boxes) for (let g = scene.boxes[n].group; g >= 0 && !found.has(g); g = scene.groups[g].group) found.add(g);
-  return found;
 }
