@@ -54,7 +54,7 @@ check: setup  ## ruff and the type checker; of the JavaScript too, where node is
 	$(BIN)/mypy
 	@tools/frontend.sh
 
-browser: setup  ## the tests in a browser (needs Chromium)
+browser: setup  ## the tests in a browser (needs Chromium); screenshots and a recording in build/browser
 	$(PYTEST) -m "browser and not slow"
 
 pictures: setup  ## draw the pictures of the README again (needs Chromium)

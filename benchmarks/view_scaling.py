@@ -26,7 +26,7 @@ from report import arguments, table, timed, verdict, write_json
 
 from byoc_lab import relay
 from byoc_lab.lab.tracing import Trace, trace
-from byoc_lab.lab.view.parts import Parts
+from byoc_lab.lab.view.states.parts import Parts
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.infer_type import InferType

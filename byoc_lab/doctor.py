@@ -162,7 +162,7 @@ def _threads() -> str:
 
 
 def _layout() -> str:
-    from byoc_lab.lab.view.layout import find_dot
+    from byoc_lab.lab.view.drawing.layout import find_dot
 
     found = find_dot()
     if found is None:

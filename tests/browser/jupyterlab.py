@@ -87,6 +87,7 @@ class JupyterLab:
             f"--ServerApp.root_dir={self.root}", "--IdentityProvider.token=",
             "--ServerApp.password=", "--ServerApp.disable_check_xsrf=True",
             "--ServerApp.terminals_enabled=False", "--LabApp.expose_app_in_browser=True",
+            "--JupyterNotebookApp.expose_app_in_browser=True",
             "--LabApp.extension_manager=readonly", "--LabApp.news_url=None",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             f"--LabApp.workspaces_dir={home / 'workspaces'}",
@@ -139,9 +140,11 @@ class JupyterLab:
                 continue
         self._process = None
 
-    def open(self, page: Any, path: str) -> None:
-        """Open the notebook at `path` (below `root`) in `page`, and wait for its kernel."""
-        page.goto(f"{self.url}lab/tree/{path}?reset", wait_until="load")
+    def open(self, page: Any, path: str, app: str = "JupyterLab") -> None:
+        """Open the notebook at `path` (below `root`) in `page`, and wait for its kernel. app:
+        "JupyterLab" or "Notebook", which is Jupyter Notebook 7 on the same server."""
+        place = {"JupyterLab": f"lab/tree/{path}?reset", "Notebook": f"notebooks/{path}"}[app]
+        page.goto(f"{self.url}{place}", wait_until="load")
         page.wait_for_function("() => window.jupyterapp !== undefined", timeout=60_000)
         page.evaluate(_READY, path)
 

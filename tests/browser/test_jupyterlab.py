@@ -151,7 +151,6 @@ def test_the_board_puts_operators_into_regions(
     root.locator('[data-stat="offloaded"]', has_text="0 → 1").wait_for()
     assert bar.get_by_text("Take out").is_visible()
     assert jupyterlab.ask(page, "print(len(board.chosen), board.stats['regions'])") == "1 1\n"
-    page.screenshot(path="/tmp/t/v/board.png")
     root.press("b")
     root.locator('[data-stat="offloaded"]', has_text="0 operators").wait_for()
     bar.get_by_text("Undo").click()

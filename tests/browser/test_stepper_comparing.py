@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.lab.view.ids import Ids
-from byoc_lab.lab.view.rewrites import with_steps
-from byoc_lab.lab.view.state import Builder, trace_state
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.rewrites import with_steps
+from byoc_lab.lab.view.states.state import Builder, trace_state
 from tests.lab.view.samples import chain
 
 from .widget_page import TALL, NewPage, lines, model, mount
@@ -75,6 +75,7 @@ def test_it_plays_the_rewrites_and_then_the_stages(new_page: NewPage) -> None:
 def test_any_two_stages_are_compared(new_page: NewPage, mobilenet_state: Any) -> None:
     page = new_page(viewport=TALL)
     root = mount(page, mobilenet_state, index=8)
+    root.press("g")
     stages, modules = mobilenet_state["stages"], mobilenet_state["modules"]
     root.locator(".byl-compare").select_option("3")  # with the result of FoldConstant
     for fold in root.locator(".byl-fold:not(.byl-gone-away)").all():

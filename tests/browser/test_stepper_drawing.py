@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from byoc_lab.lab.diffing import diff
-from byoc_lab.lab.view.state import diff_state, module_state, trace_state
+from byoc_lab.lab.view.states.state import diff_state, module_state, trace_state
 from byoc_lab.passes.framework.infer_type import InferType
 from tests.lab.view.samples import annotated, chain, network
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.lab.view.parts import Parts
+from byoc_lab.lab.view.states.parts import Parts
 from tests.lab.view.samples import mobilenet
 
 from .widget_page import NewPage, drawn, mount

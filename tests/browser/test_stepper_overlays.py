@@ -18,7 +18,7 @@ def test_an_overlay_has_a_legend_and_numbers(new_page: NewPage, mobilenet_state:
     root.locator(".byl-overlays").select_option("flops")
     assert "FLOP: none to" in root.locator(".byl-legend .byl-scale").text_content()
     repeat = root.locator(".byl-box.byl-repeat .byl-value").text_content()
-    assert repeat.endswith(" GFLOP")
+    assert repeat.strip().endswith(" GFLOP")
     root.press("ArrowRight")
     drawn(root)
     assert root.locator(".byl-box.byl-heat").count() > 3, "it stays from stage to stage"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from byoc_lab.lab.view.ids import Ids
-from byoc_lab.lab.view.rewrites import step_of, with_steps
-from byoc_lab.lab.view.state import Builder, trace_state
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.rewrites import step_of
+from byoc_lab.lab.view.states.state import Builder, trace_state
 from tests.lab.view.samples import mobilenet
 
 from .widget_page import TALL, NewPage, lines, model, mount
@@ -17,9 +17,11 @@ pytestmark = pytest.mark.browser
 def test_stepping_through_the_rewrites_of_a_saved_page(new_page: NewPage) -> None:
     trace = mobilenet()
     builder = Builder()
-    state = with_steps(trace, builder.ids, builder.trace(trace))
+    state = builder.trace(trace)
+    state["stages"][1]["steps"] = [step_of(trace, builder.ids, 1, k) for k in range(1, 7)]
     page = new_page(viewport=TALL)
     root = mount(page, state, index=1)
+    root.press("g")
     bar, pane = root.locator(".byl-rewrites"), root.locator(".byl-diff")
     whole = lines(root)
     assert "27 rewrites inside" in bar.text_content()

@@ -9,7 +9,7 @@ from typing import Any
 from byoc_lab.lab.view.assets import css, esm
 
 NewPage = Callable[..., Any]
-TALL = {"width": 1400, "height": 30_000}  # a viewport that shows all lines of MobileNet
+TALL = {"width": 1400, "height": 22_000}  # a viewport that shows all lines of MobileNet
 
 _PAGE = """<!doctype html><html><head><meta charset="utf-8"><style>body{margin:0}</style></head>
 <body><div id="here"></div></body></html>"""

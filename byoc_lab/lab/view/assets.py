@@ -13,30 +13,30 @@ from pathlib import Path
 STATIC = Path(__file__).parent / "static"
 # Each module comes after the modules it imports.
 MODULES = (
-    "relay_text",
-    "moves",
-    "compare",
+    "text/relay_text",
+    "text/moves",
+    "text/compare",
     "lineage",
-    "diff_view",
-    "topology",
-    "layout_sizes",
-    "layout_placing",
-    "layout_paths",
-    "layout",
-    "layout_worker",
-    "scene_drawing",
-    "overlay",
-    "scene_search",
-    "overview",
-    "scene_view",
+    "text/diff_view",
+    "graph/topology",
+    "graph/layout_sizes",
+    "graph/layout_placing",
+    "graph/layout_paths",
+    "graph/layout",
+    "graph/layout_worker",
+    "graph/scene_drawing",
+    "graph/overlay",
+    "graph/scene_search",
+    "graph/overview",
+    "graph/scene_view",
     "stage_list",
     "panels",
     "store",
     "header",
     "heading",
-    "virtual_list",
-    "text_pane",
-    "graph_pane",
+    "text/virtual_list",
+    "text/text_pane",
+    "graph/graph_pane",
     "board_bar",
     "node_panel",
     "rewrites",
@@ -48,7 +48,7 @@ MODULES = (
     "theme",
     "stepper",
 )
-_IMPORT = re.compile(r'^import .* from "\./\w+\.js";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import .* from "\.{1,2}/[\w/]+\.js";\n', re.MULTILINE)
 _COMMENT = re.compile(r"(?:^ *| +)// .*$|/\*\*(?:[^*]|\*(?!/))*\*/", re.MULTILINE)
 _INDENT = re.compile(r"^\s+", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
@@ -66,11 +66,11 @@ def esm() -> str:
 @cache
 def css() -> str:
     """The style sheet of the stepper, graph included."""
-    names = ("graph.css", "stepper.css", "scene.css")
+    names = ("graph/graph.css", "stepper.css", "graph/scene.css")
     return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
 
 
 @cache
 def graph_css() -> str:
     """The style sheet of a graph alone."""
-    return (STATIC / "graph.css").read_text(encoding="utf-8")
+    return (STATIC / "graph" / "graph.css").read_text(encoding="utf-8")

@@ -19,8 +19,8 @@ from byoc_lab.errors import ArgumentError, UnknownNameError, UnknownNodeError, n
 from byoc_lab.lab.linting import Findings, Fix, fix, lint
 from byoc_lab.lab.tracing import Trace, trace
 from byoc_lab.lab.view.bundles import publish, without_kernel
-from byoc_lab.lab.view.picture import picture_of
-from byoc_lab.lab.view.states import state_and_ids
+from byoc_lab.lab.view.drawing.picture import picture_of
+from byoc_lab.lab.view.states.objects import state_and_ids
 from byoc_lab.lab.view.stepper import View
 from byoc_lab.lab.view.text import diff_text, trace_text
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions

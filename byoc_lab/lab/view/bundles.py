@@ -13,8 +13,8 @@ from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.view import text
 from byoc_lab.lab.view.graph import graph
 from byoc_lab.lab.view.html import as_text, iframe, page, saved
-from byoc_lab.lab.view.parts import is_large
-from byoc_lab.lab.view.states import state_of
+from byoc_lab.lab.view.states.objects import state_of
+from byoc_lab.lab.view.states.parts import is_large
 
 MAX_LINES = 50_000  # of all modules together; with more, a browser is busy for seconds
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import BuildError, MissingDependencyError
 from byoc_lab.lab.view.assets import graph_css
-from byoc_lab.lab.view.digraph import digraph_of
-from byoc_lab.lab.view.elements import Box, Picture, PictureFrame, collapse
-from byoc_lab.lab.view.groups import fold
-from byoc_lab.lab.view.layout import dot_source, lay_out
-from byoc_lab.lab.view.picture import picture_of
-from byoc_lab.lab.view.region_picture import region_picture
-from byoc_lab.lab.view.svg import svg_of
+from byoc_lab.lab.view.drawing.digraph import digraph_of
+from byoc_lab.lab.view.drawing.elements import Box, Picture, PictureFrame, collapse
+from byoc_lab.lab.view.drawing.groups import fold
+from byoc_lab.lab.view.drawing.layout import dot_source, lay_out
+from byoc_lab.lab.view.drawing.picture import picture_of
+from byoc_lab.lab.view.drawing.region_picture import region_picture
+from byoc_lab.lab.view.drawing.svg import svg_of
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule

@@ -14,7 +14,7 @@ import html
 import json
 
 from byoc_lab.lab.view.assets import css, esm
-from byoc_lab.lab.view.state import State
+from byoc_lab.lab.view.states.state import State
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'"
 

@@ -16,12 +16,12 @@ from byoc_lab.lab.tracing.provenance import nodes_of
 from byoc_lab.lab.view.assets import css, esm
 from byoc_lab.lab.view.bundles import publish, without_kernel
 from byoc_lab.lab.view.export import export_trace
-from byoc_lab.lab.view.ids import Ids
-from byoc_lab.lab.view.overlays import overlays_of
-from byoc_lab.lab.view.parts import Parts, is_large
-from byoc_lab.lab.view.rewrites import step_of
-from byoc_lab.lab.view.state import State
-from byoc_lab.lab.view.states import state_and_ids, state_of, step_state
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.objects import state_and_ids, state_of, step_state
+from byoc_lab.lab.view.states.overlays import overlays_of
+from byoc_lab.lab.view.states.parts import Parts, is_large
+from byoc_lab.lab.view.states.rewrites import step_of
+from byoc_lab.lab.view.states.state import State
 from byoc_lab.lab.view.text import stage_text, trace_text
 from byoc_lab.relay.ir.expr import Expr, describe
 from byoc_lab.relay.ir.unparsed import UnparsedModule

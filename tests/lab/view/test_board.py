@@ -7,7 +7,7 @@ import pytest
 import byoc_lab
 from byoc_lab.errors import ArgumentError, UnknownNameError, UnknownNodeError
 from byoc_lab.lab.view.board import Board
-from byoc_lab.lab.view.states import state_and_ids
+from byoc_lab.lab.view.states.objects import state_and_ids
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.visit import post_order
 

@@ -19,8 +19,8 @@ from byoc_lab.errors import PassError
 from byoc_lab.lab.diffing import diff
 from byoc_lab.lab.view import Stepper, assets, bundles, export_html, mimebundle
 from byoc_lab.lab.view.html import page
-from byoc_lab.lab.view.state import trace_state
-from byoc_lab.lab.view.states import state_of
+from byoc_lab.lab.view.states.objects import state_of
+from byoc_lab.lab.view.states.state import trace_state
 from byoc_lab.passes.framework.infer_type import InferType
 from tests.lab.view.samples import annotated, chain, network
 
@@ -59,7 +59,9 @@ def test_the_modules_are_joined_without_a_bundler() -> None:
     assert not re.search(r"^\s*import\b", source, re.MULTILINE)
     assert re.findall(r"^export .*", source, re.MULTILINE) == ["export default { render };"]
     assert len(source) < 120_000, "every widget sends its source"
-    assert {f.stem for f in assets.STATIC.glob("*.js")} == set(assets.MODULES)
+    assert {
+        str(f.relative_to(assets.STATIC).with_suffix("")) for f in assets.STATIC.rglob("*.js")
+    } == set(assets.MODULES)
 
 
 def test_nothing_writes_html_from_strings() -> None:

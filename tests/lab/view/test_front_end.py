@@ -26,5 +26,5 @@ def test_javascript(path: Path) -> None:
 
 
 def test_no_module_is_too_long() -> None:
-    for path in (*STATIC.glob("*.js"), *STATIC.glob("*.css"), *TESTS):
+    for path in (*STATIC.rglob("*.js"), *STATIC.rglob("*.css"), *TESTS):
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 400, path.name

@@ -12,11 +12,12 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.errors import BuildError, MissingDependencyError
-from byoc_lab.lab.view import graph, layout
+from byoc_lab.lab.view import graph
+from byoc_lab.lab.view.drawing import layout
+from byoc_lab.lab.view.drawing.layout import find_dot, lay_out
+from byoc_lab.lab.view.drawing.picture import TIMES, picture_of
+from byoc_lab.lab.view.drawing.svg import svg_of
 from byoc_lab.lab.view.graph import MAX_BOXES
-from byoc_lab.lab.view.layout import find_dot, lay_out
-from byoc_lab.lab.view.picture import TIMES, picture_of
-from byoc_lab.lab.view.svg import svg_of
 from byoc_lab.relay import nn
 from tests.lab.view.samples import annotated, chain, mobilenet
 

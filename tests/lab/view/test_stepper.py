@@ -6,7 +6,7 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.errors import UnknownNodeError
-from byoc_lab.lab.view import parts
+from byoc_lab.lab.view.states import parts
 from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.visit import post_order

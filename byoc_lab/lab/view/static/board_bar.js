@@ -1,6 +1,6 @@
 // The bar of the annotation board: the selected operator into a region of a back end, or out of it.
 import { buttons } from "./header.js";
-import { make, spelled } from "./relay_text.js";
+import { make, spelled } from "./text/relay_text.js";
 
 export class BoardBar {
   /** @param {any} store @param {AbortSignal} signal */

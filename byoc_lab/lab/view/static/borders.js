@@ -1,5 +1,5 @@
 // Borders that move, by pointer and by key, and are remembered.
-import { make } from "./relay_text.js";
+import { make } from "./text/relay_text.js";
 
 const STEP = 24; // pixels that an arrow key moves a border
 const PLACE = "byoc_lab.view";

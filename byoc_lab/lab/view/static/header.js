@@ -1,5 +1,5 @@
 // The top of the view: title, the stages one by one, and what changes the whole page.
-import { make } from "./relay_text.js";
+import { make } from "./text/relay_text.js";
 
 /** A button that acts until `signal` aborts.
  * @param {AbortSignal} signal @returns {(cls: string, label: string, title: string, act: () => void, extra?: object) => HTMLButtonElement} */

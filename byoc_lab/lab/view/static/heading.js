@@ -1,6 +1,6 @@
 // The caption of what is shown: what happened, the counters, and with what it is compared.
-import { ICON } from "./diff_view.js";
-import { make } from "./relay_text.js";
+import { ICON } from "./text/diff_view.js";
+import { make } from "./text/relay_text.js";
 import { outcome, time } from "./stage_list.js";
 
 export class Heading {

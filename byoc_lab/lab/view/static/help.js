@@ -1,5 +1,5 @@
 // The help: all keys.
-import { make } from "./relay_text.js";
+import { make } from "./text/relay_text.js";
 
 const KEYS = [
   ["← →  or  k j", "previous / next stage"],

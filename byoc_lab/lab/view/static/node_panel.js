@@ -1,7 +1,7 @@
 // The panel about the selected node: where it comes from and what became of it, stage by stage.
 import { historyOf, placeOf } from "./lineage.js";
-import { reasonOf } from "./overlay.js";
-import { make, withoutTypes } from "./relay_text.js";
+import { reasonOf } from "./graph/overlay.js";
+import { make, withoutTypes } from "./text/relay_text.js";
 
 const FEW = 6; // nodes of one stage that are listed
 

@@ -1,6 +1,6 @@
 // The panels beside the diff: findings, rewrites inside the pass, and changes.
-import { ICON } from "./diff_view.js";
-import { make, spelled } from "./relay_text.js";
+import { ICON } from "./text/diff_view.js";
+import { make, spelled } from "./text/relay_text.js";
 
 const MOST_CARDS = 300; // findings; a list of more is not read
 

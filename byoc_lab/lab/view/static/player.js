@@ -1,6 +1,6 @@
 // The time line of rewrites: a slider, play and pause, and a speed.
 import { buttons } from "./header.js";
-import { make } from "./relay_text.js";
+import { make } from "./text/relay_text.js";
 
 const BEAT = 1500; // ms that a rewrite or a stage is shown at speed 1
 const SPEEDS = [0.5, 1, 2, 4, 16];

@@ -1,6 +1,6 @@
 // Steps through the rewrites inside one pass: the bar of buttons, and the words about the rewrite.
 import { buttons } from "./header.js";
-import { make } from "./relay_text.js";
+import { make } from "./text/relay_text.js";
 
 const PATIENCE = 4000; // ms to wait for a step from the kernel before saying that none may come
 

@@ -1,6 +1,6 @@
 // The list of stages at the left: a listbox with a filter.
-import { ICON } from "./diff_view.js";
-import { make } from "./relay_text.js";
+import { ICON } from "./text/diff_view.js";
+import { make } from "./text/relay_text.js";
 
 /** "12 ms"; empty for a time that was not measured. */
 export function time(seconds) {

@@ -1,8 +1,8 @@
 // The view: builds the components and puts them into the page. Each of them draws itself from the store.
 import { BoardBar } from "./board_bar.js";
 import { border } from "./borders.js";
-import { scrollInto } from "./diff_view.js";
-import { GraphPane } from "./graph_pane.js";
+import { scrollInto } from "./text/diff_view.js";
+import { GraphPane } from "./graph/graph_pane.js";
 import { Header } from "./header.js";
 import { Heading } from "./heading.js";
 import { Help } from "./help.js";
@@ -12,11 +12,11 @@ import { drawNode } from "./node_panel.js";
 import { drawChanges, drawEvents, drawFindings, markCards, Tabs } from "./panels.js";
 import { Player } from "./player.js";
 import { present } from "./presenter.js";
-import { make } from "./relay_text.js";
+import { make } from "./text/relay_text.js";
 import { Rewrites } from "./rewrites.js";
 import { outcome, StageList, tally } from "./stage_list.js";
 import { Store } from "./store.js";
-import { TextPane } from "./text_pane.js";
+import { TextPane } from "./text/text_pane.js";
 import { followTheme } from "./theme.js";
 
 /** Draw the view, and again whenever it gets another state. */

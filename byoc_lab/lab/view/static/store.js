@@ -1,6 +1,6 @@
 // What one view shows: the values of the model, and what only this page knows. Components read it,
 // change it by its methods, and hear of changes by topic.
-import { compared } from "./compare.js";
+import { compared } from "./text/compare.js";
 
 /**
  * Topics: "stage" (another stage, or a part of it came), "rewrite" (another rewrite of the stage),
@@ -17,7 +17,7 @@ export class Store {
    */
   constructor(model, signal) {
     this.model = model;
-    /** @type {any} the state that byoc_lab/lab/view/state.py describes */
+    /** @type {any} the state that byoc_lab/lab/view/states/state.py describes */
     this.state = model.get("state");
     /** @type {Map<Topic, ((detail?: any) => void)[]>} */
     this.topics = new Map();
@@ -71,7 +71,7 @@ export class Store {
     return this.model.get("selected_id") || "";
   }
 
-  /** What is known about nodes besides (see byoc_lab/lab/view/overlays.py). */
+  /** What is known about nodes besides (see byoc_lab/lab/view/states/overlays.py). */
   get known() {
     const sent = this.model.get("overlays");
     return sent && Object.keys(sent).length ? sent : (this.state.overlays ?? {});
@@ -82,7 +82,7 @@ export class Store {
     return Math.min(this.model.get("rewrite") || 0, this.stage.events_total);
   }
 
-  /** The step to show (see byoc_lab/lab/view/rewrites.py); null for the whole pass, or while it is not there. */
+  /** The step to show (see byoc_lab/lab/view/states/rewrites.py); null for the whole pass, or while it is not there. */
   get step() {
     if (!this.at) return null;
     const saved = this.stage.steps?.[this.at - 1];
@@ -158,7 +158,7 @@ export class Store {
     this.tell("options", Object.keys(changed));
   }
 
-  /** A part of the state of a large trace has come (see byoc_lab/lab/view/parts.py). */
+  /** A part of the state of a large trace has come (see byoc_lab/lab/view/states/parts.py). */
   takePart() {
     const { state } = this;
     const part = this.model.get("part");

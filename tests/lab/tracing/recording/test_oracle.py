@@ -10,7 +10,7 @@ import pytest
 from byoc_lab import Trace, decode, diff, explain, fix, lint, load_trace
 from byoc_lab.errors import RecordedError
 from byoc_lab.lab.tracing.recording import RecordedStage, recorder_source
-from byoc_lab.lab.view.states import state_of
+from byoc_lab.lab.view.states.objects import state_of
 from byoc_lab.lab.view.text import stage_text
 from byoc_lab.lessons import cases
 

@@ -17,7 +17,7 @@ from byoc_lab.errors import (
     UnparsedModuleError,
 )
 from byoc_lab.lab.tracing.recording import RecordedStage
-from byoc_lab.lab.view.states import state_of
+from byoc_lab.lab.view.states.objects import state_of
 from byoc_lab.lab.view.text import stage_text
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from tests.lab.tracing.recording.lines import FOREIGN, HEAD, OTHER, TEXT, begin, end, ran, write

@@ -1,9 +1,9 @@
 // Unit tests of the layout: laws that hold for every scene. Run by `node --test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { layOut, workerSource } from "../../../../byoc_lab/lab/view/static/layout.js";
-import { tailOf } from "../../../../byoc_lab/lab/view/static/layout_placing.js";
-import { SIZES } from "../../../../byoc_lab/lab/view/static/layout_sizes.js";
+import { layOut, workerSource } from "../../../../byoc_lab/lab/view/static/graph/layout.js";
+import { tailOf } from "../../../../byoc_lab/lab/view/static/graph/layout_placing.js";
+import { SIZES } from "../../../../byoc_lab/lab/view/static/graph/layout_sizes.js";
 
 const ROOM = { w: 1000, h: 800 };
 const box = (n, group = -1) => ({ id: `b${n}`, kind: "op", lines: [`operator ${n}`], group, ids: [`n${n}`], weights: 0 });

@@ -1,8 +1,8 @@
 // Unit tests of moved lines and of the comparison by ids. Run by `node --test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compared, hunksBetween } from "../../../../byoc_lab/lab/view/static/compare.js";
-import { rowsOf, withMoves } from "../../../../byoc_lab/lab/view/static/moves.js";
+import { compared, hunksBetween } from "../../../../byoc_lab/lab/view/static/text/compare.js";
+import { rowsOf, withMoves } from "../../../../byoc_lab/lab/view/static/text/moves.js";
 
 const module = (...lines) => ({ lines: lines.map((line) => line.split(" | ")).map(([text, id]) => [text, id ?? null]) });
 const before = module("def @main() { | m", "%0 = a() | a", "%1 = b() | b", "%2 = c() | c", "}");

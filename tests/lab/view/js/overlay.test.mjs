@@ -1,7 +1,7 @@
 // Unit tests of overlays: the value of each box and group. Run by `node --test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { choices, shownValue, strength, valuesOf } from "../../../../byoc_lab/lab/view/static/overlay.js";
+import { choices, shownValue, strength, valuesOf } from "../../../../byoc_lab/lab/view/static/graph/overlay.js";
 
 const box = (n, group, flops, kind = "op") => ({ id: `b${n}`, kind, lines: [], group, ids: [`n${n}`], weights: 0, flops, bytes: null });
 const group = (id, inside, compiler, node) => ({ id, kind: "external", lines: [], label: id, compiler, partly: false, colour: null, group: inside, node });
@@ -38,7 +38,7 @@ test("numbers are shown with a unit, and what is wrong with a sign", () => {
   assert.equal(shownValue("flops", 231_000_000), "231 MFLOP");
   assert.equal(shownValue("bytes", 1500), "1.5 kB");
   assert.equal(shownValue("time", 14), "14 µs");
-  assert.equal(shownValue("time", 0), "0.0 s");
+  assert.equal(shownValue("time", 0), "0 s");
   assert.equal(shownValue("error", 0.25), "✓ 25 % of tolerance");
   assert.equal(shownValue("error", 3), "✖ 3.0 × tolerance");
   assert.deepEqual([strength("error", 3, 9), strength("flops", 3, 6), strength("flops", 0, 0)], [1, 0.5, 0]);

@@ -1,7 +1,7 @@
 // Unit tests of the text of a module. Run by `node --test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { spelled, tokens } from "../../../../byoc_lab/lab/view/static/relay_text.js";
+import { spelled, tokens } from "../../../../byoc_lab/lab/view/static/text/relay_text.js";
 
 test("marks that turn the direction of writing are spelled out", () => {
   assert.equal(spelled("a\u202eevil\u202c"), "a\\u202eevil\\u202c");

@@ -1,7 +1,7 @@
 // Unit tests of the questions about a scene. Run by `node --test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { matches, neighbour, reached } from "../../../../byoc_lab/lab/view/static/scene_search.js";
+import { matches, neighbour, reached } from "../../../../byoc_lab/lab/view/static/graph/scene_search.js";
 
 const box = (id, ...lines) => ({ id, kind: "op", lines, group: -1, ids: [id], weights: 0 });
 // a diamond a -> b, c -> d, and e beside it

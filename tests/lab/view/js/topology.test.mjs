@@ -1,7 +1,7 @@
 // Unit tests of the order of items. Run by `node --test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inOrder } from "../../../../byoc_lab/lab/view/static/topology.js";
+import { inOrder } from "../../../../byoc_lab/lab/view/static/graph/topology.js";
 
 const links = (...pairs) => pairs.map(([from, to]) => ({ from, to }));
 

@@ -1,0 +1,1 @@
+"""From a module to what is drawn: boxes, groups of boxes, layout."""

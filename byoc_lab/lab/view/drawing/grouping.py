@@ -1,0 +1,122 @@
+"""Groups of boxes that can be drawn as one, and the edges between boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from byoc_lab.lab.view.drawing.elements import Box
+from byoc_lab.relay.ir.expr import Expr
+
+
+@dataclass(eq=False)
+class Edge:
+    """An arrow; `begin` and `end` are the annotations on it, which are not boxes."""
+
+    source: Box
+    target: Box
+    crossing: bool = False
+    begin: Box | None = None
+    end: Box | None = None
+
+
+@dataclass(eq=False)
+class Group:
+    """Boxes and groups that can be drawn as one. `members` are in evaluation order.
+
+    `kind`: that of a frame (`PictureFrame`), or "weights", "chain", "repeat", "copy", "block" or
+    "section".
+    """
+
+    kind: str
+    label: str
+    compiler: str | None = None
+    parent: Group | None = None
+    expr: Expr | None = None
+    members: list[Box | Group] = field(default_factory=list)
+
+    def back_ends(self) -> set[str | None]:
+        """The back ends that run it, None for the host."""
+        group: Group | None = self
+        while group is not None:
+            if group.compiler is not None:
+                return {None if group.compiler == "default" else group.compiler}
+            group = group.parent
+        found: set[str | None] = set()
+        todo: list[Group] = [self]
+        while todo:
+            for member in todo.pop().members:
+                if not isinstance(member, Group):
+                    if member.kind not in ("input", "output"):
+                        found.add(None)
+                elif member.compiler is not None:
+                    found.add(None if member.compiler == "default" else member.compiler)
+                else:
+                    todo.append(member)
+        return found
+
+
+@dataclass(eq=False)
+class Grouping:
+    """The boxes, edges and groups to draw.
+
+    roots: what is in no group. homes: the innermost group of each box.
+    """
+
+    boxes: list[Box]
+    edges: list[Edge]
+    roots: list[Member]
+    homes: dict[Box, Group | None]
+
+    def groups(self) -> list[Group]:
+        """All groups, each after the group that it is in."""
+        found: list[Group] = []
+        todo = [m for m in reversed(self.roots) if isinstance(m, Group)]
+        while todo:
+            found.append(todo.pop())
+            todo += [m for m in reversed(found[-1].members) if isinstance(m, Group)]
+        return found
+
+    def members_of(self, group: Group | None) -> list[Member]:
+        """The members of a group, or what is in no group: the list itself, to be changed."""
+        return self.roots if group is None else group.members
+
+    def edges_between(self, members: Sequence[Member]) -> set[tuple[int, int]]:
+        """The edges from one of the members to another, as pairs of positions."""
+        place = {box: n for n, member in enumerate(members) for box in boxes_of(member)}
+        found: set[tuple[int, int]] = set()
+        for box, n in place.items():
+            found.update((n, m) for b in self.users.get(box, ()) if (m := place.get(b, n)) != n)
+        return found
+
+    @cached_property
+    def users(self) -> dict[Box, list[Box]]:
+        """The targets of the edges of each box."""
+        found: dict[Box, list[Box]] = {}
+        for edge in self.edges:
+            found.setdefault(edge.source, []).append(edge.target)
+        return found
+
+    def move(self, members: Sequence[Member], group: Group) -> None:
+        """Put members into a group; the caller takes them out of the list that they are in."""
+        group.members += members
+        for member in members:
+            if isinstance(member, Group):
+                member.parent = group
+            else:
+                self.homes[member] = group
+
+
+Member = Box | Group
+
+
+def boxes_of(member: Member) -> Iterator[Box]:
+    """The boxes of a member, in evaluation order."""
+    todo = [member]
+    while todo:
+        found = todo.pop()
+        if isinstance(found, Group):
+            todo += reversed(found.members)
+        else:
+            yield found

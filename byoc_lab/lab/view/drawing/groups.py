@@ -1,0 +1,318 @@
+"""The groups of a picture: regions, functions, operators on weights, repeated blocks, sections."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from itertools import groupby
+
+from byoc_lab.lab.view.drawing.elements import WEIGHTS, Arrow, Box, Picture, PictureFrame
+from byoc_lab.lab.view.drawing.grouping import Edge, Group, Grouping, Member, boxes_of
+from byoc_lab.lab.view.drawing.repeats import Unit, pieces_of, repeats
+from byoc_lab.lab.view.drawing.sections import make_sections
+from byoc_lab.relay.ir.expr import Call
+
+MIN_MEMBERS = 4  # of a group in which blocks can repeat
+MAX_LOOSE_MEMBERS = 24  # of a group or a picture; with more, blocks are single boxes
+MAX_LOOSE = 60  # boxes; of more, an operator and what follows it element by element are one box
+FOLLOWERS = frozenset(
+    ("nn.batch_norm", "nn.bias_add", "add", "multiply", "nn.relu", "nn.leaky_relu", "clip")
+)
+MAX_NAMES = 8  # of operators in the text of a group
+
+
+def grouped(picture: Picture) -> Grouping:
+    """The groups of a picture, repeated blocks included."""
+    boxes, edges = _without_annotations(picture)
+    made: dict[PictureFrame, Group] = {}
+    for frame in picture.frames:  # parents come first
+        parent = made.get(frame.parent) if frame.parent else None
+        made[frame] = Group(frame.kind, frame.label, frame.compiler, parent, frame.expr)
+    homes = {box: made.get(box.frame) if box.frame else None for box in boxes}
+    weights = _group_weights(boxes, edges, homes)
+    if len(boxes) > MAX_LOOSE:
+        _group_chains(boxes, edges, homes, weights)
+    grouping = Grouping(boxes, edges, _collect(boxes, homes), homes)
+    _group_repeats(grouping)
+    _group_blocks(grouping)
+    make_sections(grouping)
+    return grouping
+
+
+def fold(picture: Picture) -> Picture:
+    """The same picture with each outermost group, such as a repeated block, as one box."""
+    grouping = grouped(picture)
+    shown: dict[Box, Box] = {}
+    boxes: list[Box] = []
+    for member in grouping.roots:
+        if isinstance(member, Group):
+            inside = list(boxes_of(member))
+            exprs = [expr for box in inside for expr in box.exprs]
+            made = Box("frame", contents(member) or member.label, member.label, exprs)
+            shown.update(dict.fromkeys(inside, made))
+        else:
+            made = shown[member] = member
+        boxes.append(made)
+    arrows: dict[tuple[Box, Box], Arrow] = {}
+    for edge in grouping.edges:
+        ends = shown[edge.source], shown[edge.target]
+        if ends[0] is not ends[1]:
+            arrows.setdefault(ends, Arrow(*ends, crossing=edge.crossing))
+    return Picture(boxes, [], list(arrows.values()), picture.regions, collapsed=True)
+
+
+def _without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:
+    """Replace `begin` and `end` by notes on the edges, where their region has other boxes."""
+    solid: set[PictureFrame | None] = set()
+    for box in picture.boxes:
+        frame = box.frame if box.kind not in ("begin", "end") else None
+        while frame is not None and frame not in solid:
+            solid.add(frame)
+            frame = frame.parent
+    notes = {b for b in picture.boxes if b.kind in ("begin", "end") and b.frame in solid}
+    edges: list[Edge] = []
+    ways: dict[Box, list[Edge]] = {}  # the edges that come to an annotation
+    incoming: dict[Box, list[tuple[Box, bool]]] = {}
+    for arrow in picture.arrows:
+        incoming.setdefault(arrow.target, []).append((arrow.source, arrow.crossing))
+    for box in picture.boxes:  # sources come before their users
+        for source, crossing in incoming.get(box, ()):
+            for way in ways.get(source, ()) if source in notes else (Edge(source, box),):
+                edge = Edge(way.source, box, way.crossing or crossing, way.begin, way.end)
+                if box not in notes:
+                    edges.append(edge)
+                    continue
+                setattr(edge, box.kind, box)
+                ways.setdefault(box, []).append(edge)
+    return [b for b in picture.boxes if b not in notes], edges
+
+
+def _group_weights(
+    boxes: list[Box], edges: list[Edge], homes: dict[Box, Group | None]
+) -> dict[Box, Group]:
+    """Group the operators that compute with constants and parameters with names of weights alone,
+    by the box that uses their result."""
+    sources: dict[Box, list[Box]] = {}
+    users: dict[Box, list[Box]] = {}
+    for edge in edges:
+        sources.setdefault(edge.target, []).append(edge.source)
+        users.setdefault(edge.source, []).append(edge.target)
+    constant: set[Box] = set()
+    for box in boxes:
+        if box not in users:
+            continue
+        named = box.kind == "input" and _named_weight(box.title)
+        if named or (box.kind == "op" and all(s in constant for s in sources.get(box, ()))):
+            constant.add(box)
+    user_of: dict[Box, Box] = {}
+    for box in reversed(boxes):
+        if box in constant:
+            user_of[box] = user_of.get(users[box][0], users[box][0])
+    together: dict[Box, list[Box]] = {}
+    for box in boxes:
+        if box in user_of and homes[box] is homes[user_of[box]]:
+            together.setdefault(user_of[box], []).append(box)
+    groups: dict[Box, Group] = {}
+    for user, members in together.items():
+        if len(members) > 1:
+            groups[user] = Group("weights", "computed from weights", parent=homes[user])
+            homes.update(dict.fromkeys(members, groups[user]))
+    return groups
+
+
+def _named_weight(title: str) -> bool:
+    """Whether a parameter has a name of weights: "%bn1_gamma", "%conv0.weight"."""
+    return any(title.endswith((f"_{name}", f".{name}")) for name in WEIGHTS)
+
+
+def _group_chains(
+    boxes: list[Box],
+    edges: list[Edge],
+    homes: dict[Box, Group | None],
+    weights: dict[Box, Group],
+) -> None:
+    """Group a convolution or product with what follows it element by element, unless it is in a
+    composite, which is such a group already."""
+    users: dict[Box, list[Box]] = {}
+    sources: dict[Box, list[Box]] = {}
+    for edge in edges:
+        home = homes[edge.source]
+        if home is None or home.kind != "weights":
+            users.setdefault(edge.source, []).append(edge.target)
+            sources.setdefault(edge.target, []).append(edge.source)
+    for box in boxes:
+        home = homes[box]
+        if not _is_heavy(box) or (home is not None and home.kind in ("composite", "weights")):
+            continue
+        chain = [box]
+        while len(users.get(chain[-1], ())) == 1:
+            (following,) = users[chain[-1]]
+            alone = len(sources[following]) == 1 and homes[following] is home
+            if not alone or following.title not in FOLLOWERS:
+                break
+            chain.append(following)
+        if len(chain) > 1:
+            group = Group("chain", "", parent=home)
+            for member in chain:
+                homes[member] = group
+                if member in weights:
+                    weights[member].parent = group
+
+
+def _collect(boxes: list[Box], homes: dict[Box, Group | None]) -> list[Member]:
+    """Put boxes and groups into the groups that they are in; returns those that are in none."""
+    roots: list[Member] = []
+    placed: set[Group] = set()
+    for box in boxes:
+        member: Member = box
+        home = homes[box]
+        while home is not None:
+            home.members.append(member)
+            if home in placed:
+                break
+            placed.add(home)
+            member, home = home, home.parent
+        else:
+            roots.append(member)
+    return roots
+
+
+def _group_repeats(grouping: Grouping) -> None:
+    """Replace runs of equal blocks by groups, in every group and outside all groups."""
+    signs = _signs(grouping)
+    order = {box: n for n, box in enumerate(grouping.boxes)}
+    for group in [None, *grouping.groups()]:
+        members = grouping.members_of(group)
+        if len(members) < MIN_MEMBERS:
+            continue
+        # A group whose weights are computed early belongs where its last operator is.
+        members.sort(key=lambda member: max(order[box] for box in boxes_of(member)))
+        units = [Unit(signs[m], _is_attached(m), _is_heavy(m)) for m in members]
+        taken: dict[int, Group | None] = {}
+        for first, blocks in repeats(units, grouping.edges_between(members)):
+            taken.update(dict.fromkeys((n for block in blocks for n in block), None))
+            taken[first] = _repeat(
+                group, [[members[n] for n in block] for block in blocks], grouping
+            )
+        members[:] = [
+            shown for n, m in enumerate(members) if (shown := taken.get(n, m)) is not None
+        ]
+
+
+def _group_blocks(grouping: Grouping) -> None:
+    """Where there are many members, group what lies between two places that a single value crosses,
+    such as the branches of an Inception module and their concatenation, and runs of operators that
+    blocks do not begin with."""
+    for group in [None, *grouping.groups()]:
+        members = grouping.members_of(group)
+        if len(members) <= MAX_LOOSE_MEMBERS:
+            continue
+        units = [Unit(None, _is_attached(m)) for m in members]
+        pieces = pieces_of(units, grouping.edges_between(members))
+        shown: list[Member] = []
+        run: list[Member] = []
+        for piece in pieces:
+            inside = [members[n] for n in piece]
+            if len(inside) == 1 and _is_light(inside[0]):
+                run += inside
+                continue
+            shown += _block(group, run, grouping)
+            run = []
+            alone = sum(not _is_attached(member) for member in inside) < 2
+            shown += inside if alone else _block(group, inside, grouping)
+        members[:] = [*shown, *_block(group, run, grouping)]
+
+
+def _block(owner: Group | None, inside: list[Member], grouping: Grouping) -> list[Member]:
+    """Members as one block; few or many stay as they are."""
+    if not 2 <= len(inside) <= MAX_LOOSE:
+        return inside
+    block = Group("block", "block", parent=owner)
+    grouping.move(inside, block)
+    return [block]
+
+
+def _is_light(member: Member) -> bool:
+    """Whether a member is an operator that goes with its neighbours in a large picture."""
+    return member.kind in ("op", "chain") and not _is_heavy(member)
+
+
+def _repeat(owner: Group | None, blocks: list[list[Member]], grouping: Grouping) -> Group:
+    repeat = Group("repeat", f"{len(blocks)} times", parent=owner)
+    for n, block in enumerate(blocks, 1):
+        home = repeat
+        if len(block) > 1:
+            home = Group("copy", f"block {n} of {len(blocks)}", parent=repeat)
+            repeat.members.append(home)
+        grouping.move(block, home)
+    return repeat
+
+
+def _is_attached(member: Member) -> bool:
+    return member.kind in ("input", "weights", "constant")
+
+
+def _is_heavy(member: Member) -> bool:
+    """Whether a member begins with an operator that blocks of networks begin with."""
+    first = next(boxes_of(member))
+    return first.kind == "op" and any(word in first.title for word in ("conv", "dense", "matmul"))
+
+
+def _signs(grouping: Grouping) -> dict[Member, Hashable]:
+    """For each box and group, what all of its kind have in common: names of operators, windows,
+    nesting and back ends, but not shapes and names of functions."""
+    numbers: dict[Hashable, int] = {}
+    signs: dict[Member, Hashable] = {}
+    for box in grouping.boxes:
+        signs[box] = (box.kind, box.title if box.kind == "op" else "", window_of(box))
+    for group in reversed(grouping.groups()):  # inner ones first
+        name = group.label if group.kind == "composite" else ""
+        inside = tuple(signs[m] for m in group.members)
+        sign = (group.kind, name, group.compiler, inside)
+        signs[group] = numbers.setdefault(sign, len(numbers))
+    return signs
+
+
+def window_of(box: Box) -> str:
+    """The window of an operator in a few characters: "3x3", "3x3 depthwise"; "" if it has none."""
+    call = box.exprs[0] if box.exprs else None
+    attrs = call.attrs if isinstance(call, Call) else None
+    if attrs is None:
+        return ""
+    size = getattr(attrs, "kernel_size", None) or getattr(attrs, "pool_size", None)
+    groups = getattr(attrs, "groups", 1) or 1
+    words = "\N{MULTIPLICATION SIGN}".join(map(str, size)) if size else ""
+    if groups == 1:
+        return words
+    depthwise = groups == getattr(attrs, "channels", None)
+    return f"{words} depthwise" if depthwise else f"{words} in {groups} groups"
+
+
+def contents(group: Group) -> str:
+    """The operators of a group in a few words: "conv2d + add + relu"."""
+    if group.kind == "repeat":
+        return (
+            contents(group.members[0])
+            if isinstance(group.members[0], Group)
+            else short(group.members[0])
+        )
+    names = []
+    for member in group.members:
+        if isinstance(member, Group):
+            times = (
+                f" \N{MULTIPLICATION SIGN}{len(member.members)}" if member.kind == "repeat" else ""
+            )
+            if member.kind != "weights":
+                names.append(contents(member) + times)
+        elif member.kind not in ("input", "output"):
+            names.append(short(member))
+    more = len(names) - MAX_NAMES
+    if more > 0:
+        names = [*names[:MAX_NAMES], f"{more:,} more"]
+    runs = [(name, sum(1 for _ in same)) for name, same in groupby(names)]
+    return " + ".join(f"{n} \N{MULTIPLICATION SIGN} ({w})" if n > 1 else w for w, n in runs)
+
+
+def short(box: Box) -> str:
+    """The name of an operator without its namespace, with "depthwise" where it is."""
+    name = box.title.rsplit(".", 1)[-1]
+    return f"depthwise {name}" if window_of(box).endswith("depthwise") else name

@@ -1,0 +1,162 @@
+"""`scene_of`: a picture as plain data for the browser, which folds it, lays it out and draws it.
+
+A scene is:
+
+    boxes   what can be drawn, in evaluation order: [{id, kind, lines, group, ids, weights,
+            flops, bytes}]
+            lines: the text, the name first; ids: of the nodes it stands for; group: a position in
+            `groups`, or -1; weights: how many constants and weights are not drawn; flops, bytes:
+            floating-point operations, and bytes read and written, or null
+    groups  each after the group it is in:
+            [{id, kind, lines, label, compiler, partly, colour, group, node}]
+            kind: "region", "external", "composite", "function", "weights" (operators that compute
+            with weights alone), "chain" (a convolution and what follows it element by element),
+            "repeat" (one block several times), "copy" (one of these), "block" (what lies between
+            two places that one value crosses) or "section" (a stretch of what would be too many)
+            lines: its text when it is one box; label: its text when it is open
+            compiler: the back end that runs it, or null; partly: others and the host run some of it
+            colour: the number of its back end's colour, or null; node: the id of its function
+    arrows  [[from, to, crossing, begin, end]]: positions in `boxes`; begin and end are the ids of
+            the annotations on it, or null; they are drawn where it meets the border of a region
+
+Ids of boxes and groups come from ids of nodes, so they stay from stage to stage as nodes do.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+from byoc_lab.lab.view.drawing.elements import Box, Picture
+from byoc_lab.lab.view.drawing.grouping import Group, boxes_of
+from byoc_lab.lab.view.drawing.groups import contents, grouped, window_of
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.costs import call_flops, type_bytes
+from byoc_lab.relay.ir.expr import Call, Expr, Op
+
+WIDTH = 30  # characters of a line in a box
+LABEL = 48  # characters of the name of an open group
+MAX_TEXT_LINES = 3  # of what a folded group contains
+COLOURS = {"dnnl": 0, "ccompiler": 1}  # other back ends share the remaining colours
+OTHER_COLOURS = 4
+
+Scene = dict[str, Any]
+
+# Marks that turn the direction of writing would show a name in another order; they are spelled out.
+_TURNING = re.compile("[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
+
+
+def colour_of(compiler: str | None) -> int | None:
+    """The number of a back end's colour, the same in all pictures; None for the host."""
+    if compiler is None or compiler == "default":
+        return None
+    if compiler in COLOURS:
+        return COLOURS[compiler]
+    return len(COLOURS) + zlib.crc32(compiler.encode("utf-8", "surrogatepass")) % OTHER_COLOURS
+
+
+def scene_of(picture: Picture, id_of: Callable[[Expr], str | None]) -> Scene:
+    """The scene of a picture. `id_of` returns the id of a node, or None to leave it out."""
+    grouping = grouped(picture)
+    groups = grouping.groups()
+    place = {group: n for n, group in enumerate(groups)}
+    number = {box: n for n, box in enumerate(grouping.boxes)}
+    used: set[str] = set()
+    boxes = []
+    for box in grouping.boxes:
+        home = grouping.homes[box]
+        boxes.append(_box(box, place[home] if home is not None else -1, id_of, used))
+    drawn: list[Scene] = []
+    for group in groups:
+        *_, last = boxes_of(group)
+        home_place = place[group.parent] if group.parent is not None else -1
+        name = f"{group.kind}:{boxes[number[last]]['id']}"
+        if group.kind == "section":  # the third stays the third, whatever is in it
+            name = f"{drawn[home_place]['id'] if home_place >= 0 else ''}/{group.label}"
+        drawn.append(_group(group, name, home_place, id_of))
+
+    def note(annotation: Box | None) -> str | None:
+        return id_of(annotation.exprs[0]) if annotation is not None else None
+
+    arrows = [
+        [number[e.source], number[e.target], e.crossing, note(e.begin), note(e.end)]
+        for e in grouping.edges
+    ]
+    return {"boxes": boxes, "groups": drawn, "arrows": arrows}
+
+
+def _box(box: Box, home: int, id_of: Callable[[Expr], str | None], used: set[str]) -> Scene:
+    ids = [i for i in dict.fromkeys(map(id_of, box.exprs)) if i]
+    name = ids[0] if ids and ids[0] not in used else f"{box.kind}{len(used)}"
+    used.add(name)
+    detail = ", ".join(filter(None, (window_of(box), box.detail)))
+    flops, size = _cost(box)
+    return {
+        "id": name,
+        "kind": box.kind,
+        "lines": [_cut(text) for text in (box.title, detail) if text],
+        "group": home,
+        "ids": ids,
+        "weights": box.weights,
+        "flops": flops,
+        "bytes": size,
+    }
+
+
+def _cost(box: Box) -> tuple[int | None, int | None]:
+    """Floating-point operations of an operator, and the bytes of its operands and its result; None
+    where they are not known."""
+    call = box.exprs[0] if box.exprs else None
+    if not isinstance(call, Call) or not isinstance(call.op, Op) or is_annotation(call):
+        return None, None
+    nodes = (*call.args, call)
+    if not all(node.is_typed for node in nodes):
+        return None, None
+    sizes = [type_bytes(node.checked_type) for node in nodes]
+    return call_flops(call), None if None in sizes else sum(s for s in sizes if s is not None)
+
+
+def _group(group: Group, name: str, home: int, id_of: Callable[[Expr], str | None]) -> Scene:
+    back_ends = group.back_ends()
+    compiled = sorted(name for name in back_ends if name is not None)
+    compiler = compiled[0] if compiled else None
+    return {
+        "id": name,
+        "kind": group.kind,
+        "lines": _text_of(group),
+        "label": _cut(group.label, LABEL),
+        "compiler": compiler,
+        "partly": len(back_ends) > 1,
+        "colour": colour_of(compiler),
+        "group": home,
+        "node": id_of(group.expr) if group.expr is not None else None,
+    }
+
+
+def _text_of(group: Group) -> list[str]:
+    """The text of a group that is drawn as one box: what is in it, and its name."""
+    if group.kind == "weights":
+        count = sum(box.kind == "op" for box in boxes_of(group))
+        return [f"{count} operator{'s' if count != 1 else ''}", "on weights alone"]
+    lines = textwrap.wrap(contents(group), WIDTH) or [_cut(group.label)]
+    if len(lines) > MAX_TEXT_LINES:
+        lines = [*lines[: MAX_TEXT_LINES - 1], _cut(" ".join(lines[MAX_TEXT_LINES - 1 :]))]
+    last = group.label
+    if group.kind == "section":
+        count = sum(box.kind == "op" for box in boxes_of(group))
+        last = f"{count:,} operators, {group.label}"
+    if group.kind in ("chain", "block"):  # the shape of its result
+        last = [box.detail for box in boxes_of(group)][-1]
+    return [*lines, _cut(last)] if last else lines
+
+
+def _cut(text: str, width: int = WIDTH) -> str:
+    """A text shortened in the middle, the least informative part of a name."""
+    text = _TURNING.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text)
+    if len(text) <= width:
+        return text
+    head = width // 2
+    return f"{text[:head]}…{text[head + 1 - width :]}"

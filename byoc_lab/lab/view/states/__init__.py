@@ -1,0 +1,1 @@
+"""What the browser draws, as plain data, and how it is built."""

@@ -1,0 +1,53 @@
+"""The state (see `state.py`) of each kind of object: traces, diffs, findings and modules."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from byoc_lab.errors import PassError
+from byoc_lab.lab.diffing import Diff
+from byoc_lab.lab.linting.linter import Findings
+from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.view.states.collection import without_collection
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.rewrites import step_of
+from byoc_lab.lab.view.states.state import Builder, State, diff_state, module_state
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.module import IRModule
+
+# A trace never changes and is often shown and then saved, so its state is computed once.
+_states: WeakKeyDictionary[Trace, tuple[State, Ids]] = WeakKeyDictionary()
+
+
+def state_of(obj: Any) -> State:
+    """The state (see `state.py`) of an object that the view can show.
+
+    Raises PassError for any other object.
+    """
+    if isinstance(obj, Trace):
+        return state_and_ids(obj)[0]
+    if isinstance(obj, Diff):
+        return diff_state(obj)
+    if isinstance(obj, Findings):
+        return module_state(obj.mod, obj, "Findings", tab="findings")
+    if isinstance(obj, (IRModule, Expr)):
+        return module_state(obj)
+    raise PassError(
+        f"byoc_lab.lab.view shows traces, diffs, findings, modules and expressions; "
+        f"found {type(obj).__name__}"
+    )
+
+
+@without_collection()
+def state_and_ids(trace: Trace) -> tuple[State, Ids]:
+    """The state of a trace, and the ids of nodes in it."""
+    if trace not in _states:
+        builder = Builder()
+        _states[trace] = builder.trace(trace), builder.ids
+    return _states[trace]
+
+
+def step_state(trace: Trace, stage: int, rewrite: int) -> State:
+    """The module before and after one rewrite inside a stage (see `rewrites.py`)."""
+    return step_of(trace, state_and_ids(trace)[1], stage, rewrite)

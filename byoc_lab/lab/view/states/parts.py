@@ -1,0 +1,148 @@
+"""The state of a large trace in parts: an outline first, then what is shown.
+
+A small trace is sent at once (`states.py`). Of a large one the browser gets the outline, in which
+every stage is pending. A page asks for the parts of a stage, the graph before the text:
+
+    stage     the position of the stage
+    what      "picture" or "text"
+    page      a name that the page gave itself: a page that was loaded again has another one
+
+A part is, as plain data:
+
+    index     the position of the stage
+    page      the page that asked; "" for the part that comes with the outline
+    stage     as in `state.py`; with `pending` "text", it has no differences and findings yet
+    modules   [[position in the modules of the state, module], ...]: those that the page does not
+              have. A module of a picture has no lines. In one of a text, `drawn` is the position of
+              the module that has its scene.
+    about     as in `state.py`, of the rules in the findings
+"""
+
+from __future__ import annotations
+
+from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.lab.view.states.about import about
+from byoc_lab.lab.view.states.captions import caption, opening
+from byoc_lab.lab.view.states.collection import without_collection
+from byoc_lab.lab.view.states.state import Builder, State, new_stage
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.unparsed import UnparsedModule
+from byoc_lab.relay.ir.visit import post_order
+
+MAX_NODES = 20_000  # of all modules of a trace that is sent at once
+
+
+def is_large(trace: Trace) -> bool:
+    """Whether a trace is sent in parts. It stops counting at the limit."""
+    seen: set[int] = set()
+    left = MAX_NODES
+    for stage in trace.stages:
+        for mod in (stage.before, stage.after):
+            if mod is None or isinstance(mod, UnparsedModule) or id(mod) in seen:
+                continue
+            seen.add(id(mod))
+            for _ in post_order(*mod.functions.values()):
+                left -= 1
+                if left < 0:
+                    return True
+    return False
+
+
+class Parts:
+    """Builds the parts of a trace's state, each when it is asked for."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.builder = Builder()
+        self._pictures: dict[int, int] = {}  # identity of a module: the position of its picture
+        self._stages: dict[tuple[int, str], State] = {}  # stages that were built
+        self._page = ""
+        self._held: set[int] = set()  # positions of the modules that the page has
+        self._followed = 0  # stages whose nodes have their ids
+
+    def outline(self) -> State:
+        """The state with all stages pending; they refer to one module without content."""
+        self.builder.modules.append(
+            {
+                "lines": [],
+                "names": {},
+                "findings": [],
+                "stats": {},
+                "scene": None,
+                "graph_note": "The graph of this stage is being computed.",
+            }
+        )
+        self.builder.opens = opening(self.trace)
+        stages = []
+        for stage in self.trace.stages:
+            made = self._stage(stage, 0, None if stage.after is None else 0)
+            stages.append({**made, "pending": "all"})
+        state = self.builder.state("trace", str(self.trace.title), stages)
+        return {**state, "modules": list(self.builder.modules)}
+
+    @without_collection()
+    def part(self, index: int, what: str = "picture", page: str = "") -> State:
+        """A part of a stage; `page` is the page that asks for it."""
+        if page != self._page and self._page:
+            self._held.clear()
+        self._page = page or self._page
+        self.follow(index)
+        if (index, what) not in self._stages:
+            stage = self.trace[index]
+            built = self._picture(stage) if what == "picture" else self.builder.stage(stage)
+            self._stages[index, what] = built
+        built = self._stages[index, what]
+        sides = [n for n in (built["before"], built["after"]) if n is not None]
+        modules = [(n, self._module(n, what)) for n in dict.fromkeys(sides) if n not in self._held]
+        self._held.update(sides)
+        codes = [f["code"] for _, module in modules for f in module["findings"]]
+        about_rules = about(codes)
+        return {
+            "index": index, "page": page, "stage": built, "modules": modules, "about": about_rules
+        }  # fmt: skip
+
+    def _module(self, n: int, what: str) -> State:
+        """A module as it is sent."""
+        module = self.builder.modules[n]
+        if what == "picture":
+            return module
+        same = (p for p in self._pictures.values() if p in self._held)
+        drawn = next((p for p in same if self._scene(p) is module["scene"]), None)
+        return module if drawn is None else {**module, "scene": None, "drawn": drawn}
+
+    def _scene(self, n: int) -> State:
+        scene: State = self.builder.modules[n]["scene"]
+        return scene
+
+    def _picture(self, stage: Stage) -> State:
+        """The first part of a stage: its modules with their graphs."""
+        b = self._drawn(stage.before)
+        a = self._drawn(stage.after) if stage.after is not None else None
+        made = self._stage(stage, b, a)
+        made.update(pending="text", caption=caption(stage, opens=stage.index == self.builder.opens))
+        made["replaced"] = self.builder.replaced.get(stage.index, [])
+        return made
+
+    def _stage(self, stage: Stage, b: int, a: int | None) -> State:
+        """A stage without differences and findings."""
+        made = new_stage(stage.name, bool(stage.changed), stage.seconds, b, a, [])
+        made.update(group=stage.group, skipped=stage.skipped, events_total=len(stage.events))
+        made["error"] = self.builder.error(stage.error) if stage.error is not None else None
+        return made
+
+    def _drawn(self, mod: IRModule) -> int:
+        """The position of a module that has no text."""
+        if id(mod) not in self._pictures:  # the trace keeps the module
+            drawing = self.builder.drawing(mod)
+            self.builder.modules.append({"lines": [], "names": {}, "findings": [], **drawing})
+            self._pictures[id(mod)] = len(self.builder.modules) - 1
+        return self._pictures[id(mod)]
+
+    def follow(self, index: int) -> None:
+        """Give ids to the nodes of the stages up to this one, in order."""
+        for stage in self.trace.stages[self._followed : index + 1]:
+            if not self._followed:
+                self.builder.drawing(stage.before)
+            if stage.after is not None:
+                self.builder.follow(stage)
+            self._followed += 1

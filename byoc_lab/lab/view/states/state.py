@@ -1,0 +1,404 @@
+"""The state that the browser draws, as plain data.
+
+The state is a JSON object (schema 1):
+
+    schema        1
+    kind          "trace", "diff" or "module"
+    title         of the whole
+    opens         the stage that is shown first
+    tab           the panel that is open first: "graph" or "findings"
+    stat_labels   {key: [singular, plural]} for the numbers in `stats`, in display order
+    modules       each distinct module once; stages refer to them by position:
+        lines     [[text, node id or null], ...]
+        names     {"%3": node id, "@main": node id}: the nodes that the names in the text denote
+        findings  [{code, name, severity, message, what_to_do, node, line, function, operand}]
+                  operand: the name of the argument at fault on that line ("%10"), or null
+        stats     {key: number}
+        scene     the graph to draw (see `scene.py`), or null; graph_note: why it is null
+    about         {code of a rule in the findings, or name of a pass: {page, source}}
+    stages        in order; a "module" has one, with `before` null:
+        name, group (of the sequence it is in), changed, seconds (or null), summary
+        caption   what happened, in one sentence
+        skipped   why the pass did not run, or ""
+        before, after     positions in `modules`, or null (after: the pass failed)
+        hunks     [[sign, line before, line after, count], ...] with sign "=", "+", "-" or "~"
+        changes   [{kind, text, before, after}] and changes_total
+        events    [{rule, reason, before, after, before_text, after_text}] and events_total
+        replaced  the ids that a node of the result has from another node, which it replaced
+        origins   {id: [ids]}: the nodes of `before` that a node of `after` comes from; left out
+                  where that is the node with its own id. rules: {id: the rule that created it}
+        steps     the steps of the first events (see `rewrites.py`); only in a saved page
+        error     null or {type, message, cause (its first line), node, finding (the position in
+                  the findings of `before` of the one that explains it, or null)}
+        pending   what is still to come, of a trace that is sent in parts (see `parts.py`): "all",
+                  "text" or ""
+
+Node ids ("n12") follow a node through the stages of a trace by the provenance of its passes: a node
+keeps its id while it keeps its place, and what replaces it inherits the id. Two modules without a
+trace are paired by their diff. So one id selects a node everywhere. Lines count from 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+from byoc_lab.lab.diffing import Diff, Row, TextDiff
+from byoc_lab.lab.linting import Finding
+from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.lab.tracing.provenance import Provenance, has_origin
+from byoc_lab.lab.view.drawing.picture import picture_of
+from byoc_lab.lab.view.drawing.scene import scene_of
+from byoc_lab.lab.view.states.about import about
+from byoc_lab.lab.view.states.captions import caption, cause_of, explained_by, opening
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.passes import Event
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, describe
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.unparsed import UnparsedModule
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.text.printer import print_lines
+from byoc_lab.relay.text.printer_lines import Line
+
+SCHEMA = 1
+MAX_EVENTS = 1000  # of one stage; the rest is only counted
+STAT_LABELS = {  # singular, plural
+    "offloaded": ["operator in a region", "operators in regions"],
+    "host": ["operator on the host", "operators on the host"],
+    "regions": ["region", "regions"],
+    "functions": ["function", "functions"],
+}
+_DEFINED = re.compile(r"def @[^(\[]*")  # the first line of a function, up to its parameters
+_SIGNS = {"same": "=", "added": "+", "removed": "-", "changed": "~"}
+
+State = dict[str, Any]
+
+
+def text_lines(obj: IRModule | Expr) -> list[Line]:
+    """The lines that the view shows: no version, no metadata, no empty lines."""
+    lines = print_lines(obj, show_meta_data=False, header=False)
+    return [line for line in lines if line.text.strip()]
+
+
+def nested_text(stage: Stage) -> str:
+    """The names of the passes that ran inside a stage, each with how often; "" for none."""
+    counts = Counter(inner.name for inner in stage.nested)
+    named = [name if n == 1 else f"{name} ({n} times)" for name, n in counts.items()]
+    return f"inside it ran {', '.join(named)}" if named else ""
+
+
+def trace_state(trace: Trace) -> State:
+    """The state of a `Trace`."""
+    return Builder().trace(trace)
+
+
+def module_state(
+    mod: IRModule | Expr, findings: Iterable[Finding] = (), title: str = "", tab: str = "graph"
+) -> State:
+    """The state of a module, function or expression, with the findings to show in it."""
+    return {**Builder().module_only(mod, list(findings), title), "tab": tab}
+
+
+def diff_state(diff: Diff, title: str = "") -> State:
+    """The state of a `Diff`."""
+    return Builder().diff_only(diff, title)
+
+
+class Builder:
+    """Builds one state. `ids`: those of an earlier state, so that nodes keep their ids."""
+
+    def __init__(self, ids: Ids | None = None):
+        self.ids = ids or Ids()
+        self.modules: list[State] = []
+        self.known: dict[Hashable, int] = {}
+        self._drawn: dict[int, tuple[Any, State]] = {}  # by identity of the module, which is kept
+        self.replaced: dict[int, list[str]] = {}  # by stage
+        self.lineage: dict[int, State] = {}  # origins and rules of a stage's nodes
+        self.opens = 0
+
+    # ---- complete states ----------------------------------------------------------------------
+
+    def trace(self, trace: Trace) -> State:
+        self.opens = opening(trace)
+        stages = [self.stage(stage) for stage in trace.stages]
+        return self.state("trace", str(trace.title), stages)
+
+    def module_only(self, mod: IRModule | Expr, findings: list[Finding], title: str) -> State:
+        n = self.module(mod, text_lines(mod), findings)
+        hunks = [["=", 0, 0, len(self.modules[n]["lines"])]]
+        stage = new_stage(title or _title(mod), False, None, None, n, hunks)
+        return self.state("module", title or _title(mod), [stage])
+
+    def diff_only(self, diff: Diff, title: str) -> State:
+        self.pair(diff)
+        b, a, hunks = self.compare(diff)
+        changed = any(sign != "=" for sign, *_ in hunks)
+        stage = new_stage(title or "Difference", changed, None, b, a, hunks)
+        self.add_changes(stage, diff)
+        stage["caption"] = stage["summary"]
+        return self.state("diff", stage["name"], [stage])
+
+    def state(self, kind: str, title: str, stages: list[State]) -> State:
+        codes = [f["code"] for module in self.modules for f in module["findings"]]
+        return {
+            "schema": SCHEMA,
+            "kind": kind,
+            "title": title,
+            "tab": "graph",
+            "opens": self.opens,
+            "stat_labels": STAT_LABELS,
+            "modules": self.modules,
+            "stages": stages,
+            "about": about([*codes, *(stage["name"] for stage in stages)]),
+        }
+
+    # ---- one stage ----------------------------------------------------------------------------
+
+    def stage(self, stage: Stage) -> State:
+        if stage.after is None:
+            b = self.module(stage.before, text_lines(stage.before), stage.findings_before)
+            a, hunks = None, [["=", 0, 0, len(self.modules[b]["lines"])]]
+            replaced: list[str] = []
+        else:
+            delta = stage.diff()
+            replaced = self.follow(stage)
+            b, a, hunks = self.compare(delta, stage.findings_before, stage.findings_after)
+        made = new_stage(stage.name, bool(stage.changed), stage.seconds, b, a, hunks)
+        made["group"], made["skipped"] = stage.group, stage.skipped
+        made["replaced"] = replaced
+        if stage.changed:
+            self.add_changes(made, delta)
+        made.update(self.lineage.get(stage.index, {}))
+        made["summary"] = "; ".join(filter(None, (made["summary"], nested_text(stage))))
+        made["caption"] = caption(stage, made["summary"], stage.index == self.opens)
+        made["events_total"] = len(stage.events)
+        made["events"] = [self.event(e) for e in stage.events[:MAX_EVENTS]]
+        if stage.error is not None:
+            made["error"] = self.error(stage.error, stage.findings_before)
+        return made
+
+    def compare(
+        self, delta: Diff, found_before: Iterable[Finding] = (), found_after: Iterable[Finding] = ()
+    ) -> tuple[int, int, list[list[Any]]]:
+        """The positions of the two modules of a diff, and its rows as hunks."""
+        rows = delta.rows()
+        before = [r.before for r in rows if r.before is not None]
+        after = [r.after for r in rows if r.after is not None]
+        if not isinstance(delta, TextDiff):
+            before, after = _typed(delta.before, before), _typed(delta.after, after)
+        b = self.module(delta.before, before, found_before)
+        return b, self.module(delta.after, after, found_after), _hunks(rows)
+
+    def follow(self, stage: Stage) -> list[str]:
+        """Give the nodes of a stage's result their ids; returns the ids of replacements."""
+        if stage.index not in self.replaced:
+            if stage.is_reported:
+                provenance = stage.provenance
+                self.replaced[stage.index] = sorted(self.ids.follow(provenance))
+                self.lineage[stage.index] = lineage_of(provenance, self.ids)
+            else:
+                self.pair(stage.diff())
+                self.replaced[stage.index] = []
+        return self.replaced[stage.index]
+
+    def pair(self, delta: Diff) -> None:
+        """Give the nodes of a module the ids of the nodes that a diff pairs them with."""
+        rows = delta.rows()
+        taken = {self.ids.get(r.after.node) for r in rows if r.after and r.after.node}
+        pairs = [(r.before.node, r.after.node) for r in rows if r.before and r.after]
+        for old, new in pairs + [(c.before, c.after) for c in delta.changes]:
+            if old is not None and new is not None and self.ids.get(old) not in taken - {None}:
+                self.ids.inherit(new, old)
+                taken.add(self.ids.get(old))
+
+    def add_changes(self, stage: State, delta: Diff) -> None:
+        stage["summary"] = str(delta.summary)
+        stage["changes_total"] = len(delta.changes)
+        stage["changes"] = [
+            {
+                "kind": c.kind,
+                "text": c.text,
+                "before": self.ids.get(c.before),
+                "after": self.ids.get(c.after),
+            }
+            for c in delta.changes[:MAX_EVENTS]
+        ]
+
+    def event(self, event: Event) -> State:
+        return {
+            "rule": event.rule,
+            "reason": event.reason,
+            "before": self.ids.get(event.before),
+            "after": self.ids.get(event.after),
+            "before_text": describe(event.before) if event.before is not None else "",
+            "after_text": describe(event.after) if event.after is not None else "",
+        }
+
+    def error(self, error: Exception, findings: Sequence[Finding] = ()) -> State:
+        node = getattr(error, "node", None)
+        return {
+            "type": type(error).__name__,
+            "message": str(error),
+            "cause": cause_of(error),
+            "finding": explained_by(error, findings),
+            "node": self.ids.get(node) if isinstance(node, Expr) else None,
+        }
+
+    # ---- one module ---------------------------------------------------------------------------
+
+    def module(self, mod: IRModule | Expr, lines: list[Line], findings: Iterable[Finding]) -> int:
+        """The position of a module in `modules`, where it is added if it is new."""
+        key = tuple((line.text, id(line.node)) for line in lines)
+        if key in self.known:
+            return self.known[key]
+        shown: list[list[str | None]] = []
+        names: dict[str, str] = {}
+        at: dict[str | None, int] = {}
+        readable = isinstance(mod, IRModule) and not isinstance(mod, UnparsedModule)
+        functions = mod.functions if readable else {}  # type: ignore[union-attr]
+        for gv, func in functions.items():
+            names[f"@{gv.name_hint}"] = self.ids.of(func)
+        for n, line in enumerate(lines):
+            ident = self.ids.of(line.node) if line.node is not None else None
+            shown.append([line.text, ident])
+            at.setdefault(ident, n)
+            for name, node in line.refs.items():
+                if not isinstance(node, GlobalVar):
+                    names[name] = self.ids.of(node)
+            if line.defines and ident:
+                names[line.defines] = ident
+            for p in line.node.params if isinstance(line.node, Function) else ():
+                at.setdefault(self.ids.of(p), n)
+        made: State = {"lines": shown, "names": names, **self.drawing(mod)}
+        made["findings"] = [self.finding(f, at, lines) for f in findings]
+        self.modules.append(made)
+        self.known[key] = len(self.modules) - 1
+        return self.known[key]
+
+    def drawing(self, mod: IRModule | Expr) -> State:
+        """The fields of a module that come from its graph; nodes without an id get one."""
+        if id(mod) not in self._drawn:
+            self._drawn[id(mod)] = mod, self._draw(mod)
+        return self._drawn[id(mod)][1]
+
+    def _draw(self, mod: IRModule | Expr) -> State:
+        if isinstance(mod, UnparsedModule):
+            return {"stats": {}, "graph_note": f"No graph: {mod.reason}", "scene": None}
+        roots = mod.functions.values() if isinstance(mod, IRModule) else (mod,)
+        for node in filter(has_origin, post_order(*roots)):
+            self.ids.of(node)
+        picture = picture_of(mod)
+        functions = len(mod) if isinstance(mod, IRModule) else 1
+        return {
+            "stats": {**picture.stats(), "functions": functions},
+            "graph_note": "",
+            "scene": scene_of(picture, self._drawn_id),
+        }
+
+    def _drawn_id(self, node: Expr) -> str | None:
+        """The id of a node in the graph; None for a constant, which the text has inside lines."""
+        return None if isinstance(node, Constant) else self.ids.get(node)
+
+    def finding(self, finding: Finding, at: dict[str | None, int], lines: list[Line]) -> State:
+        node = self.ids.get(finding.node)
+        place = at.get(node) if node else None
+        return {
+            "code": finding.code,
+            "name": finding.name,
+            "severity": str(finding.severity),
+            "message": finding.message,
+            "what_to_do": finding.what_to_do,
+            "node": node,
+            "line": place,
+            "function": finding.function,
+            "operand": _operand(finding, lines[place]) if place is not None else None,
+        }
+
+
+def lineage_of(provenance: Provenance, ids: Ids) -> State:
+    """The origins of the nodes of a pass's result, where they are not the node with the same id,
+    and the rules that created nodes."""
+    origins: dict[str, list[str]] = {}
+    rules: dict[str, str] = {}
+    for node, sources in provenance.results.items():
+        ident = ids.of(node)
+        found = list(dict.fromkeys(i for s in sources if (i := ids.get(s)) is not None))
+        if found != [ident]:
+            origins[ident] = found
+        if rule := provenance.rule(node):
+            rules[ident] = rule
+    return {"origins": origins, "rules": rules}
+
+
+def new_stage(
+    name: str, changed: bool, seconds: float | None, b: int | None, a: int | None, hunks: list[Any]
+) -> State:
+    return {
+        "name": name,
+        "group": "",
+        "skipped": "",
+        "changed": changed,
+        "seconds": seconds,
+        "summary": "",
+        "caption": "",
+        "before": b,
+        "after": a,
+        "hunks": hunks,
+        "changes": [],
+        "changes_total": 0,
+        "events": [],
+        "events_total": 0,
+        "replaced": [],
+        "origins": {},
+        "rules": {},
+        "error": None,
+        "pending": "",
+    }
+
+
+def _operand(finding: Finding, line: Line) -> str | None:
+    """The name on a line of the argument that a finding is about."""
+    if finding.argument is None or not isinstance(finding.node, Call):
+        return None
+    wanted = finding.node.args[finding.argument]
+    return next((name for name, node in line.refs.items() if node is wanted), None)
+
+
+def _typed(mod: IRModule, untyped: list[Line]) -> list[Line]:
+    """The lines of a diff, which have no type comments, replaced by the same lines with types."""
+    typed: dict[str | None, list[Line]] = {}
+    for line in text_lines(mod):
+        typed.setdefault(line.function, []).append(line)
+    functions = dict.fromkeys(line.function for line in untyped)
+    lines = [line for function in functions for line in typed.get(function, ())]
+    return lines if len(lines) == len(untyped) else untyped
+
+
+def _hunks(rows: Iterable[Row]) -> list[list[Any]]:
+    """Rows as runs of one kind: [sign, first line before, first line after, count]."""
+    hunks: list[list[Any]] = []
+    b = a = 0
+    for row in rows:
+        sign = "~" if _is_renamed(row) else _SIGNS[row.kind]
+        if hunks and hunks[-1][0] == sign:
+            hunks[-1][3] += 1
+        else:
+            hunks.append([sign, b, a, 1])
+        b += row.before is not None
+        a += row.after is not None
+    return hunks
+
+
+def _is_renamed(row: Row) -> bool:
+    """Whether a row is the first line of a function that has another name now; the lines that call
+    it count as unchanged."""
+    if row.kind != "same" or row.before is None or row.after is None:
+        return False
+    names = [_DEFINED.match(line.text) for line in (row.before, row.after)]
+    return None not in names and names[0][0] != names[1][0]  # type: ignore[index]
+
+
+def _title(obj: IRModule | Expr) -> str:
+    return "IRModule" if isinstance(obj, IRModule) else describe(obj)

@@ -1,0 +1,33 @@
+// The graph of what is shown: which of the two modules, and the node that is selected.
+import { buttons } from "../header.js";
+import { make } from "../text/relay_text.js";
+import { SceneView } from "./scene_view.js";
+
+export class GraphPane {
+  /** @param {any} store @param {AbortSignal} signal */
+  constructor(store, signal) {
+    this.store = store;
+    this.button = buttons(signal);
+    this.element = make("div", { class: "byl-scene", role: "region", "aria-label": "Graph" });
+    this.view = new SceneView(this.element, (id) => store.choose(id, true), signal);
+    this.view.know(store.known);
+    store.on("known", () => this.view.know(store.known));
+    store.on("stage", () => this.draw());
+    store.on("rewrite", () => (!store.at || store.step) && this.draw());
+    store.on("selection", (reveal) => this.view.mark(store.selected, reveal, store.related));
+    store.on("options", (names) => names.includes("side") && this.draw());
+  }
+
+  draw() {
+    const { store } = this;
+    const { before, after } = store.pair;
+    const both = before !== null && after !== null && before !== after;
+    const which = after === null ? "before" : both ? store.options.side : "after";
+    const shown = which === "after" ? after : before;
+    const { stage } = store.shown;
+    this.view.show(shown, { before: which === "after" && both ? before.scene : null, replaced: stage.replaced ?? [], findings: shown?.findings ?? [] });
+    const one = store.step ? "this rewrite" : store.base !== null ? "these stages" : "this pass";
+    this.view.sides.replaceChildren(...(both ? ["before", "after"] : []).map((name) =>
+      this.button("byl-segment", name === "before" ? "Before" : "After", `Graph ${name} ${one}`, () => store.show({ side: name }), { "aria-pressed": String(name === which) })));
+  }
+}

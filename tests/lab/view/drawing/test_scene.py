@@ -1,0 +1,116 @@
+"""Scenes: pictures that fold."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.lab.view.drawing.picture import picture_of
+from byoc_lab.lab.view.drawing.scene import colour_of, scene_of
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.relay import nn
+from tests.lab.view.samples import chain, mobilenet
+
+
+def scene(mod: Any) -> dict[str, Any]:
+    ids = Ids()
+    return scene_of(picture_of(mod), ids.of)
+
+
+def top(made: dict[str, Any]) -> list[list[str]]:
+    """The texts of what is drawn when all groups are closed."""
+    boxes = [b["lines"] for b in made["boxes"] if b["group"] < 0]
+    return boxes + [g["lines"] for g in made["groups"] if g["group"] < 0]
+
+
+def test_a_scene_is_plain_data_with_unique_ids() -> None:
+    for stage in mobilenet():
+        made = scene(stage.after)
+        assert json.loads(json.dumps(made)) == made
+        for kind in ("boxes", "groups"):
+            names = [x["id"] for x in made[kind]]
+            assert len(names) == len(set(names)), stage.name
+        for n, group in enumerate(made["groups"]):
+            assert group["group"] < n, "a group comes after the group that it is in"
+
+
+def test_mobilenet_is_a_dozen_boxes() -> None:
+    for stage in mobilenet():
+        made = scene(stage.after)
+        assert len(top(made)) <= 14, stage.name
+        (repeat,) = [g for g in made["groups"] if g["group"] < 0 and g["kind"] == "repeat"]
+        assert repeat["lines"][-1] == "13 times"
+
+
+def test_a_block_begins_with_its_convolution() -> None:
+    made = scene(mobilenet()["MergeComposite"].before)
+    repeat = next(g for g in made["groups"] if g["kind"] == "repeat")
+    assert repeat["lines"][0].startswith("depthwise conv2d + add + relu")
+
+
+def test_annotations_are_notes_on_the_arrows() -> None:
+    made = scene(chain(fixed=True)["Annotate"].after)
+    assert not {"begin", "end"} & {b["kind"] for b in made["boxes"]}
+    begins = [begin for *_, begin, _ in made["arrows"] if begin]
+    ends = [end for *_, end in made["arrows"] if end]
+    assert len(begins) == 2 and len(set(ends)) == 2
+
+
+def test_an_empty_region_keeps_its_annotations() -> None:
+    from byoc_lab.relay.analysis.annotations import begin, end
+
+    x = relay.var("x", shape=(2, 2))
+    body = nn.relu(end(begin(x, "dnnl"), "dnnl"))
+    made = scene(relay.IRModule.from_expr(relay.Function([x], body)))
+    assert {"begin", "end"} <= {b["kind"] for b in made["boxes"]}
+
+
+def test_operators_on_weights_are_one_box() -> None:
+    made = scene(mobilenet()["SimplifyInference"].after)
+    weights = [g for g in made["groups"] if g["kind"] == "weights"]
+    assert len(weights) == 2 * 27
+    assert weights[0]["lines"][1] == "on weights alone"
+
+
+def test_every_arrow_of_the_picture_is_there() -> None:
+    picture = picture_of(mobilenet()["FoldConstant"].after)
+    made = scene_of(picture, Ids().of)
+    assert len(made["arrows"]) == len(picture.arrows)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "colour"), [(None, None), ("default", None), ("dnnl", 0), ("ccompiler", 1)]
+)
+def test_colours(compiler: str | None, colour: int | None) -> None:
+    assert colour_of(compiler) == colour
+
+
+def test_other_back_ends_have_other_colours() -> None:
+    assert colour_of("mychip") not in (None, 0, 1)
+    assert colour_of("mychip") == colour_of("mychip")
+
+
+def test_a_region_for_another_back_end_looks_different() -> None:
+    made = [g["colour"] for g in scene(chain(fixed=True)["PartitionGraph"].after)["groups"]]
+    assert set(made) == {0}
+
+
+def test_marks_of_direction_are_spelled_out() -> None:
+    """They would show "a<RLO>evil" as "alive"."""
+    x = relay.var("a\u202eevil\u202c", shape=(2,))
+    scene = scene_of(picture_of(relay.IRModule.from_expr(relay.exp(x))), lambda node: None)
+    shown = " ".join(line for box in scene["boxes"] for line in box["lines"])
+    assert "\\u202eevil" in shown
+    assert "\u202e" not in shown
+
+
+def test_the_blocks_of_a_large_network_are_single_boxes() -> None:
+    mod, _ = relay.testing.inception_v3.get_workload()
+    made = scene(InferType()(mod))
+    assert len(top(made)) < 24
+    blocks = [g for g in made["groups"] if g["kind"] == "block"]
+    assert len(blocks) >= 5

@@ -1,0 +1,55 @@
+"""Sections: a graph of any size has few boxes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.lab.view.drawing.elements import Box
+from byoc_lab.lab.view.drawing.grouping import Edge, Grouping, boxes_of
+from byoc_lab.lab.view.drawing.groups import grouped
+from byoc_lab.lab.view.drawing.picture import picture_of
+from byoc_lab.lab.view.drawing.sections import MAX_MEMBERS, make_sections
+from byoc_lab.relay import nn
+
+
+def chain(operators: int) -> relay.Expr:
+    """A chain that does not repeat: operators in the order of the digits of primes."""
+    x: relay.Expr = relay.var("data", shape=(8, 8))
+    for n in range(operators):
+        step = n * n * n % 7
+        x = relay.add(x, x) if step == 1 else relay.erf(x) if step % 2 else nn.relu(x)
+        x = relay.exp(x) if pow(3, n, 1009) % 2 else x
+    return x
+
+
+@pytest.mark.parametrize("operators", [1000, 4000])
+def test_a_long_graph_is_drawn_as_few_boxes(operators: int) -> None:
+    grouping = grouped(picture_of(chain(operators)))
+    assert 5 < len(grouping.roots) <= MAX_MEMBERS
+    labels = [g.label for g in grouping.groups() if g.kind == "section" and g.parent is None]
+    assert labels[1] == f"section 2 of {len(grouping.roots)}"
+    assert all(len(group.members) <= MAX_MEMBERS for group in grouping.groups())
+    shown = [box for root in grouping.roots for box in boxes_of(root)]
+    assert sorted(map(id, shown)) == sorted(map(id, grouping.boxes)), "each box once"
+    for box, home in grouping.homes.items():
+        assert home is None or box in home.members
+
+
+def test_a_short_graph_has_no_sections() -> None:
+    grouping = grouped(picture_of(chain(60)))
+    assert not [g for g in grouping.groups() if g.kind == "section"]
+
+
+def test_sections_are_cut_where_little_crosses() -> None:
+    """Runs of eleven boxes that all use the first one of their run: one edge leads to the next."""
+    boxes = [Box("op", f"{n // 11}.{n % 11}") for n in range(330)]
+    edges = [Edge(a, b) for a, b in pairwise(boxes)]
+    edges += [Edge(boxes[n - n % 11], boxes[n]) for n in range(330) if n % 11 > 1]
+    grouping = Grouping(boxes, edges, list(boxes), dict.fromkeys(boxes))
+    make_sections(grouping)
+    starts = [next(boxes_of(section)).title for section in grouping.roots]
+    assert len(starts) > 20
+    assert {start.split(".")[1] for start in starts} == {"0"}

@@ -1,0 +1,127 @@
+"""The state of a large trace in parts."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+from typing import Any
+
+import pytest
+
+from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.view.displays import mimebundle
+from byoc_lab.lab.view.states import parts
+from byoc_lab.lab.view.states.parts import Parts, is_large
+from byoc_lab.lab.view.states.state import trace_state
+from byoc_lab.lab.view.stepper import Stepper
+from tests.lab.view.samples import chain, mobilenet
+
+
+def as_one(trace: Trace, indices: list[int]) -> dict[str, Any]:
+    """The state that a browser has after it was sent the outline and both parts of stages."""
+    made = Parts(trace)
+    state = json.loads(json.dumps(made.outline()))
+    held: dict[int, dict[str, Any]] = dict(enumerate(state["modules"]))
+    for index in indices:
+        for what in ("picture", "text"):
+            part = json.loads(json.dumps(made.part(index, what)))
+            for n, module in part["modules"]:
+                assert n not in held, "each module is sent once"
+                if "drawn" in module:
+                    module["scene"] = held[module.pop("drawn")]["scene"]
+                held[n] = module
+            state["stages"][index] = part["stage"]
+    return {**state, "modules": [held[n] for n in range(len(held))]}
+
+
+def shown(state: dict[str, Any], index: int) -> list[Any]:
+    """A stage with its modules, without positions in the list of modules."""
+    stage = dict(state["stages"][index])
+    sides = [stage.pop(side) for side in ("before", "after")]
+    return [stage, *(None if n is None else state["modules"][n] for n in sides)]
+
+
+@pytest.mark.parametrize("trace", [chain(), mobilenet()], ids=["chain", "mobilenet"])
+def test_the_parts_are_the_whole(trace: Trace) -> None:
+    whole = json.loads(json.dumps(trace_state(trace)))
+    parted = as_one(trace, list(range(len(trace))))
+    renamed: dict[str, str] = {}
+    for n in range(len(trace)):
+        a, b = shown(whole, n), shown(parted, n)
+        assert _same(a, b, renamed), trace[n].name
+
+
+def _same(a: Any, b: Any, renamed: dict[str, str]) -> bool:
+    """Whether two states differ in the names of ids alone, one for one."""
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[k], b[k], renamed) for k in a)
+    if isinstance(a, list):
+        if a and all(isinstance(x, str) and x[:1] == "n" and x[1:].isdigit() for x in a):
+            return len(a) == len(b)  # a set of ids, sorted by name
+        return len(a) == len(b) and all(_same(x, y, renamed) for x, y in zip(a, b, strict=True))
+    if isinstance(a, str) and isinstance(b, str) and a != b:
+        return renamed.setdefault(a, b) == b
+    return bool(a == b)
+
+
+def test_any_stage_can_come_first() -> None:
+    trace = mobilenet()
+    last = len(trace) - 1
+    state = as_one(trace, [last, 1])
+    assert state["stages"][last]["pending"] == state["stages"][1]["pending"] == ""
+    assert state["stages"][0]["pending"] == "all"
+    before = state["modules"][state["stages"][1]["before"]]
+    after = state["modules"][state["stages"][last]["after"]]
+    convs = [{i for t, i in m["lines"] if "nn.conv2d(" in t} for m in (before, after)]
+    assert convs[0] == convs[1], "nodes keep their ids"
+
+
+def test_the_limit_is_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_large(mobilenet())
+    monkeypatch.setattr(parts, "MAX_NODES", 1000)
+    assert is_large(mobilenet())
+    bundle = mimebundle(mobilenet())
+    assert "<iframe" not in bundle["text/html"], "the page of a large trace takes seconds"
+    assert "PartitionGraph" in bundle["text/plain"]
+
+
+TICKETS = itertools.count()  # two equal requests are two
+
+
+def ask(stepper: Stepper, stage: int, what: str, page: str = "first") -> dict[str, Any]:
+    stepper.asked = {"stage": stage, "what": what, "page": page, "at": next(TICKETS)}
+    return stepper.part
+
+
+def test_the_stepper_of_a_large_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "MAX_NODES", 10)
+    stepper = Stepper(chain(), index=0)
+    assert (stepper.part["index"], stepper.part["stage"]["pending"]) == (0, "text")
+    picture = ask(stepper, 1, "picture")
+    assert (picture["index"], picture["stage"]["pending"]) == (1, "text")
+    text = ask(stepper, 1, "text")
+    assert text["stage"]["pending"] == ""
+    assert text["stage"]["hunks"]
+
+
+def test_a_module_is_sent_again_only_to_a_page_that_was_loaded_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parts, "MAX_NODES", 10)
+    stepper = Stepper(chain(), index=0)
+    first = ask(stepper, 1, "picture")
+    assert len(first["modules"]) == 1, "the module before it came with the first part"
+    assert ask(stepper, 1, "picture")["modules"] == []
+    again = ask(stepper, 1, "picture", "second")
+    stage = again["stage"]
+    assert {stage["before"], stage["after"]} == {n for n, _ in again["modules"]}
+    assert again["page"] == "second"
+    text = ask(stepper, 1, "text", "second")
+    scenes = {n: module["scene"] for n, module in again["modules"]}
+    assert all(scenes[module["drawn"]] for _, module in text["modules"]), "a scene is sent once"
+
+
+def test_garbage_is_collected_again_after_a_part() -> None:
+    Parts(chain()).part(0)
+    assert gc.isenabled()

@@ -1,0 +1,91 @@
+"""Stepping through the rewrites inside a pass."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import traitlets
+
+from byoc_lab.lab.view import export
+from byoc_lab.lab.view.export import export_html
+from byoc_lab.lab.view.states import rewrites
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.objects import state_of, step_state
+from byoc_lab.lab.view.stepper import Stepper
+from tests.lab.view.samples import mobilenet
+
+
+@pytest.fixture(scope="module")
+def trace() -> Any:
+    return mobilenet()
+
+
+def texts(module: dict[str, Any]) -> list[str]:
+    """Lines without types, which new nodes get after the pass, and without numbers of constants,
+    which depend on the text."""
+    lines = (
+        re.sub(r"\[\d+\]| /\*.*?\*/|(:| ->) Tensor\[.*?\]", "", text) for text, _ in module["lines"]
+    )
+    return sorted(lines)
+
+
+def test_each_step_begins_where_the_one_before_it_ended(trace: Any) -> None:
+    n = next(n for n, s in enumerate(trace.stages) if s.name == "MergeComposite")
+    steps = [step_state(trace, n, k + 1) for k in range(len(trace.stages[n].events))]
+    state = state_of(trace)
+    shown = state["stages"][n]
+    assert texts(steps[0]["modules"][0]) == texts(state["modules"][shown["before"]])
+    for one, next_one in pairwise(steps):
+        assert texts(one["modules"][1]) == texts(next_one["modules"][0])
+        assert any(sign != "=" for sign, *_ in one["hunks"])
+    assert texts(steps[-1]["modules"][1]) == texts(state["modules"][shown["after"]])
+
+
+def test_a_node_keeps_its_name_in_the_steps(trace: Any) -> None:
+    """A node that a rewrite leaves alone is the same node as in the stage, with its id."""
+    n = next(n for n, s in enumerate(trace.stages) if s.name == "SimplifyInference")
+    step = step_state(trace, n, 1)
+    state = state_of(trace)
+    convolutions = [
+        {ident for text, ident in module["lines"] if "nn.conv2d(" in text}
+        for module in (state["modules"][state["stages"][n]["before"]], *step["modules"])
+    ]
+    assert len(convolutions[0]) == 27
+    assert convolutions[0] == convolutions[1]
+    assert convolutions[0] & convolutions[2]
+    assert step["event"]["rule"] == "batch_norm"
+    assert step["event"]["after"] in {ident for _, ident in step["modules"][1]["lines"]}
+
+
+def test_the_widget_is_sent_the_step_that_is_asked_for(trace: Any) -> None:
+    stepper = Stepper(trace, index=1)
+    assert stepper.step == {}
+    stepper.rewrite = 3
+    assert (stepper.step["stage"], stepper.step["rewrite"]) == (1, 3)
+    stepper.index = 2
+    assert (stepper.rewrite, stepper.step) == (0, {})
+    with pytest.raises(traitlets.TraitError, match=r"rewrite must be in \[0, \d+\]"):
+        stepper.rewrite = 10_000
+    with pytest.raises(IndexError, match="rewrite must be in"):
+        step_state(trace, 0, 1)
+
+
+@pytest.mark.slow
+def test_a_saved_page_holds_steps_up_to_a_limit(
+    trace: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = export_html(trace, tmp_path / "whole.html").stat().st_size
+    monkeypatch.setattr(export, "MAX_STEP_LINES", 0)
+    assert export_html(trace, tmp_path / "none.html").stat().st_size < whole
+    saved = rewrites.with_steps(trace, Ids(), state_of(trace), limit=1000)
+    steps = [len(stage["steps"]) for stage in saved["stages"]]
+    wanted = [stage["events_total"] for stage in saved["stages"]]
+    lines = len(state_of(trace)["modules"][0]["lines"])
+    assert wanted[0] == 0  # InferType reports no rewrites
+    assert 0 < sum(steps) <= 1 + 1000 // (2 * lines)
+    # Every pass has its first rewrites in it, as many as the others.
+    most = max(steps)
+    assert all(min(w, most - 1) <= s <= min(w, most) for s, w in zip(steps, wanted, strict=True))
