@@ -106,7 +106,12 @@ def test_a_text_is_made_smaller():
 # Every kind of attack ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ATTACKS)
+QUICK = ("displays", "grammar", "mutation")  # of the others the slow tests run ten minutes
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(k, marks=[] if k in QUICK else [pytest.mark.slow]) for k in ATTACKS]
+)
 def test_each_kind_gets_through(kind: str):
     """No input is a fault; and a kind whose inputs are all refused at once tests nothing."""
     steps = [ATTACKS[kind].examine(ATTACKS[kind].make(random.Random(seed))) for seed in range(40)]
