@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
 import byoc_lab
-from byoc_lab.lab.view.state import trace_state
+from byoc_lab.lab.view.states.state import trace_state
 from tests.relax.tracing.networks import SMALL, dnnl_passes, transform
 
 from .widget_page import NewPage, lines, mount

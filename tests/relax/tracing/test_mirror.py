@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import byoc_lab
-from byoc_lab.lab.view.picture import picture_of
+from byoc_lab.lab.view.drawing.picture import picture_of
 from byoc_lab.relax.tracing import RelaxModule, read
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Call, Function, If, Let, Tuple

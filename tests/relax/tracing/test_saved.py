@@ -10,8 +10,8 @@ import pytest
 import byoc_lab
 from byoc_lab.errors import ForeignModuleError
 from byoc_lab.lab.tracing import Trace
-from byoc_lab.lab.view import parts
-from byoc_lab.lab.view.state import trace_state
+from byoc_lab.lab.view.states import parts
+from byoc_lab.lab.view.states.state import trace_state
 from byoc_lab.relay.ir.foreign import ForeignModule
 
 from .networks import BRANCHES, dnnl_passes, resnet, transform
