@@ -72,3 +72,9 @@ def chain_state() -> dict[str, Any]:
 def mobilenet_state() -> dict[str, Any]:
     """What a widget of MobileNet's trace holds; not to be changed in place."""
     return trace_state(mobilenet())
+
+
+@pytest.fixture(scope="session")
+def mobilenet_page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of MobileNet's trace as a page, which takes seconds to write."""
+    return mobilenet().save_html(tmp_path_factory.mktemp("page") / "trace.html").as_uri()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.view.samples import chain, mobilenet
+from tests.lab.view.samples import chain
 
 from .chromium import missing
 from .widget_page import NewPage, drawn, mount
@@ -45,9 +45,11 @@ def test_axe_finds_nothing_in_the_widget(
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_in_a_saved_page(new_page: NewPage, tmp_path: Path, scheme: str) -> None:
+def test_axe_finds_nothing_in_a_saved_page(
+    new_page: NewPage, mobilenet_page: str, scheme: str
+) -> None:
     page = new_page(color_scheme=scheme, reduced_motion="reduce")
-    page.goto(mobilenet().save_html(tmp_path / "trace.html").as_uri())
+    page.goto(mobilenet_page)
     root = page.locator(".byl[data-ready]")
     root.wait_for()
     drawn(root)

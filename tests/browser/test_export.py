@@ -16,11 +16,11 @@ from tests.lab.view.samples import chain, mobilenet
 pytestmark = pytest.mark.browser
 
 
-def test_the_file_works_from_disk(new_page: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_file_works_from_disk(new_page: Callable[..., Any], mobilenet_page: str) -> None:
     page = new_page()
     asked = []
     page.on("request", lambda request: asked.append(request.url))
-    page.goto(mobilenet().save_html(tmp_path / "trace.html").as_uri())
+    page.goto(mobilenet_page)
     root = page.locator(".byl[data-ready]")
     root.wait_for()
     page.keyboard.press("End")
@@ -67,9 +67,9 @@ def test_it_works_in_the_frame_that_notebooks_keep(new_page: Callable[..., Any])
 
 
 def test_a_link_opens_the_page_at_a_stage_a_rewrite_and_a_node(
-    new_page: Callable[..., Any], tmp_path: Path
+    new_page: Callable[..., Any], mobilenet_page: str
 ) -> None:
-    address = mobilenet().save_html(tmp_path / "trace.html").as_uri()
+    address = mobilenet_page
     page = new_page()
     page.goto(address)
     root = page.locator(".byl[data-ready]")
