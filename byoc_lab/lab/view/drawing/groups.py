@@ -301,9 +301,9 @@ def contents(group: Group) -> str:
             times = (
                 f" \N{MULTIPLICATION SIGN}{len(member.members)}" if member.kind == "repeat" else ""
             )
-            if member.kind != "weights":
-                names.append(contents(member) + times)
-        elif member.kind not in ("input", "output"):
+            if member.kind != "weights" and (inside := contents(member)):
+                names.append(inside + times)
+        elif member.kind not in ("input", "output", "begin", "end"):
             names.append(short(member))
     more = len(names) - MAX_NAMES
     if more > 0:
