@@ -10,7 +10,7 @@ EXPLORE = $(if $(SEED),--hypothesis-seed=$(SEED),$(if $(CI),,--hypothesis-profil
 # Threads of kernels that wait leave their core to the other processes.
 PYTEST = OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
 SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing/test_diff.py \
-         tests/lab/linting/rules tests/lab/explaining/test_decode.py tests/lab/view/test_state.py \
+         tests/lab/linting/rules tests/lab/explaining/test_decode.py tests/lab/view/states/test_state.py \
          tests/lessons/test_structure.py tests/lessons/test_verdict.py \
          tests/lessons/cases/test_nested_partition.py \
          tests/lessons/exercises/test_other_right_answers.py tests/passes/byoc tests/run/test_build.py

@@ -53,10 +53,10 @@ def test_the_stepper_works_in(app: str, new_page: NewPage, jupyterlab: JupyterLa
     root.locator(".byl-box.byl-op", has_text="relu").first.click()  # a node, in Python too
     page.wait_for_selector('.byl:not([data-selected=""])')
     assert jupyterlab.ask(page, "print(stepper.selected.op.name)").strip() == "nn.relu"
-    seen = "heard = []; stepper.observe(lambda c: heard.append(c['new']), 'selected')"
+    seen = "events = []; stepper.observe(lambda c: events.append(c['new']), 'selected')"
     jupyterlab.ask(page, f"{seen}; stepper.selected = None")
     page.wait_for_selector('.byl[data-selected=""]')
-    assert jupyterlab.ask(page, "print(heard)").strip() == "[None]"
+    assert jupyterlab.ask(page, "print(events)").strip() == "[None]"
 
     jupyterlab.ask(page, REASONS)  # why an operator is on the host
     jupyterlab.ask(page, "stepper.index = 0")

@@ -2,7 +2,7 @@
 import { ICON } from "./text/diff_view.js";
 import { make, spelled } from "./text/relay_text.js";
 
-const MOST_CARDS = 300; // findings; a list of more is not read
+const MAX_CARDS = 300; // findings; a list of more is not read
 
 /** A card that selects a node when clicked; without a node it is not a button. */
 function card(kind, node, ...content) {
@@ -19,7 +19,7 @@ export function drawFindings(pane, state, stage) {
   const known = new Set(before.map(sign));
   const shown = after ?? before;
   pane.replaceChildren();
-  shown.slice(0, MOST_CARDS).forEach((finding, n) => {
+  shown.slice(0, MAX_CARDS).forEach((finding, n) => {
     const isNew = after && stage.before !== null && !known.has(sign(finding));
     pane.append(findingCard(finding, n, isNew && "new in this stage"));
     if (finding.code !== shown[n + 1]?.code) pane.append(...aboutOf(state, finding.code));
@@ -28,9 +28,9 @@ export function drawFindings(pane, state, stage) {
   const gone = after ? before.filter((f) => !left.has(sign(f))) : [];
   if (gone.length) {
     pane.append(make("h4", {}, `No longer found after this stage (${gone.length})`));
-    pane.append(...gone.slice(0, MOST_CARDS).map((f) => findingCard(f, null, false, "gone")));
+    pane.append(...gone.slice(0, MAX_CARDS).map((f) => findingCard(f, null, false, "gone")));
   }
-  const more = shown.length - MOST_CARDS;
+  const more = shown.length - MAX_CARDS;
   if (more > 0) pane.append(empty(`… and ${more.toLocaleString("en")} more; \`trace[${state.stages.indexOf(stage)}].findings_after\` has all of them.`));
   if (stage.pending) pane.append(empty("The findings of this stage are being computed."));
   else if (!pane.children.length) pane.append(empty("✓ Nothing to complain about in this stage."));
