@@ -127,7 +127,7 @@ def __getattr__(name: str) -> _Any:
         from byoc_lab.errors import UnknownAttributeError, nearest
 
         raise UnknownAttributeError(
-            f"module 'byoc_lab' has no attribute {name!r}; {nearest(name, __all__)}"
+            f"module 'byoc_lab' has no attribute {name!r}", lambda: nearest(name, __all__)
         )
     return getattr(_import_module(_LAZY[name]), name)
 

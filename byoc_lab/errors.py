@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -164,7 +164,22 @@ class UnknownNodeError(ByocLabError, LookupError):
 
 
 class UnknownAttributeError(UnknownNameError, AttributeError):
-    """An attribute that the attributes of an operator, or a module of Python, do not have."""
+    """An attribute that the attributes of an operator, or a module of Python, do not have.
+
+    hint: gives the end of the message. It is called when the message is read, since `hasattr` asks
+    for many names that nobody misspelt.
+    """
+
+    def __init__(self, message: str, hint: Callable[[], str] | None = None):
+        super().__init__(message)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        said = super().__str__()
+        return f"{said}; {self.hint()}" if self.hint else said
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self),)
 
 
 class UnknownFunctionError(UnknownNameError, ValueError):

@@ -40,7 +40,7 @@ def __getattr__(name: str) -> Any:
             f"{name} is a pass that only scripts written for TVM use: "
             f"from byoc_lab.compat.passes import {name}"
         )
-    raise UnknownAttributeError(f"{__name__} has no {name!r}; {nearest(name, __all__)}")
+    raise UnknownAttributeError(f"{__name__} has no {name!r}", lambda: nearest(name, __all__))
 
 
 __all__ = [

@@ -92,15 +92,17 @@ def later(module: str, prefix: str = "") -> Callable[[str], Callable[..., Any]]:
         if name not in found and not name.startswith("_"):
             found.update({n: f for n, f in namespace(prefix).items() if n not in found})
         if name not in found:
-            names = {n.lower(): n for n in Op.elsewhere}
-            home = Op.elsewhere.get(names.get(f"{prefix}{name}".lower(), ""))
-            if home:
-                hint = f"{home} defines it, import {home} first"
-            else:
-                same = [op for op in Op.list_op_names() if op.rpartition(".")[2] == name]
-                here = {n for n in vars(sys.modules[module]) if not n.startswith("_")} | {*found}
-                hint = nearest(same[0], same) if same else nearest(name, here)
-            raise UnknownAttributeError(f"module {module!r} has no attribute {name!r}; {hint}")
+            said = f"module {module!r} has no attribute {name!r}"
+            raise UnknownAttributeError(said, lambda: hint(name))
         return found[name]
+
+    def hint(name: str) -> str:
+        names = {n.lower(): n for n in Op.elsewhere}
+        home = Op.elsewhere.get(names.get(f"{prefix}{name}".lower(), ""))
+        if home:
+            return f"{home} defines it, import {home} first"
+        same = [op for op in Op.list_op_names() if op.rpartition(".")[2] == name]
+        here = {n for n in vars(sys.modules[module]) if not n.startswith("_")} | {*found}
+        return nearest(same[0], same) if same else nearest(name, here)
 
     return get
