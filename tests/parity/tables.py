@@ -30,10 +30,12 @@ TARGET_OPS: dict[str, tuple[str, ...]] = {
 
 def register_targets(tvm: Any) -> None:
     """Let each target of TARGET_OPS take its operators, whatever the arguments, and no others."""
+    Op = tvm.ir.Op
+    ops = [Op.get(name) for name in Op.list_op_names()]
     for target, taken in TARGET_OPS.items():
         key = f"target.{target}"
-        for name in tvm.ir.Op.list_op_names():
-            tvm.ir.Op.get(name).reset_attr(key)
+        for op in ops:
+            op.reset_attr(key)
         for name in taken:
             tvm.ir.register_op_attr(name, key, lambda expr: True)
 

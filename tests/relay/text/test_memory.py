@@ -7,6 +7,8 @@ import itertools
 import string
 import sys
 import tracemalloc
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -76,6 +78,13 @@ DENSE = {
 }
 
 
+def _each(texts: Iterable[str]) -> list[Any]:
+    """Every fourth of them in `make test`, the others in the slow tests."""
+    return [
+        pytest.param(t, marks=[] if n % 4 == 0 else [pytest.mark.slow]) for n, t in enumerate(texts)
+    ]
+
+
 def _peak(text: str, paste: bool = False) -> int:
     """The most bytes that reading a text takes at a time, its types included."""
     gc.collect()
@@ -95,13 +104,13 @@ def _imported() -> None:
     relay.parse("def @main(%x: float32) { exp(%x) + 1f - 1f }")
 
 
-@pytest.mark.parametrize("name", WITHOUT_NODES)
+@pytest.mark.parametrize("name", _each(WITHOUT_NODES))
 def test_reading_takes_20_times_the_text(name: str) -> None:
     text = WITHOUT_NODES[name]
     assert _peak(text, "paste" in name) <= 20 * len(text.encode()) + CONSTANT
 
 
-@pytest.mark.parametrize("name", DENSE)
+@pytest.mark.parametrize("name", _each(DENSE))
 def test_the_nodes_of_dense_texts_take_a_bounded_memory_for_each_token(name: str) -> None:
     text = DENSE[name]
     tokens = len(tokenize(Source(text)).texts)
@@ -109,7 +118,7 @@ def test_the_nodes_of_dense_texts_take_a_bounded_memory_for_each_token(name: str
     assert _peak(text) < 20 * len(text) + NODES * tokens + CONSTANT
 
 
-@pytest.mark.parametrize("name", DIFFERENT)
+@pytest.mark.parametrize("name", _each(DIFFERENT))
 def test_reading_takes_20_times_a_text_of_different_tokens(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,7 +144,7 @@ def test_printed_networks_take_less_than_20_times_their_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["[[[[[]]]]]", '{"a":{}}', '{"":{"":{}}}', '"abc"', "1000", "1.5"]
+    "value", _each(["[[[[[]]]]]", '{"a":{}}', '{"":{"":{}}}', '"abc"', "1000", "1.5"])
 )
 def test_json_takes_a_bounded_memory_for_each_value(value: str) -> None:
     graph = '{"root":1,"nodes":[' + f"{value}," * 20_000 + "{}]}"
