@@ -7,7 +7,7 @@ from typing import Any
 
 from byoc_lab.errors import DuplicateNameError
 from byoc_lab.relay.ir.expr import Constant, Expr, Function, Var, bind
-from byoc_lab.relay.ir.ndarray import array
+from byoc_lab.relay.ir.ndarray import NDArray, array
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
@@ -28,6 +28,7 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
                 f"{len(found)} parameters are named %{name}; rename them before binding by name"
             )
         if found:
-            data = value.numpy() if hasattr(value, "numpy") else value
-            binds[found[0]] = Constant(array(data))
+            if not isinstance(value, NDArray):
+                value = array(value.numpy() if hasattr(value, "numpy") else value)
+            binds[found[0]] = Constant(value)
     return bind(func, binds)  # type: ignore[return-value]

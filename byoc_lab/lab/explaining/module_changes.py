@@ -12,6 +12,7 @@ from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.attrs import REQUIRED, Attrs
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Var, const
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order, rebuild
 
@@ -164,7 +165,8 @@ def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:
                 number = const(value, ty.dtype).data.view()
             except InputError:
                 return None
-            values[p.name_hint] = np.broadcast_to(number, ty.concrete_shape)  # takes no memory
+            # A view, which takes no memory.
+            values[p.name_hint] = NDArray(np.broadcast_to(number, ty.concrete_shape))
     if set(values) != set(names) or not names:
         return None
     out = mod.copy()
