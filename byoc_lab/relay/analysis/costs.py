@@ -8,11 +8,13 @@ from math import prod
 
 import numpy as np
 
+from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
 from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_above
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,29 @@ class Cost:
 def call_flops(call: Call) -> int | None:
     """Floating-point operations of one typed call of an operator; None where they are not known.
 
-    The formula is the operator's (`OpDef.flops`). An operator that only moves numbers has none.
+    The formula is the operator's (`OpDef.flops`). An operator that only moves numbers has none. The
+    types and attributes of a saved trace are not inferred again: where they contradict each other,
+    nothing is known.
     """
     assert isinstance(call.op, Op)
     formula = call.op.definition.flops
     types = [a.checked_type for a in call.args]
     if formula is None or not all(map(_is_static, [*types, call.checked_type])):
         return None
-    return int(formula(call.attrs, types, call.checked_type))
+    try:
+        return int(formula(call.attrs, types, call.checked_type))
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        if _is_well_typed(call):
+            raise
+        return None
+
+
+def _is_well_typed(call: Call) -> bool:
+    try:
+        again = infer_above(Call(call.op, call.args, call.attrs))
+    except TypeInferenceError:
+        return False
+    return again.checked_type == call.checked_type
 
 
 def operator_calls(expr: Expr) -> Iterator[Call]:

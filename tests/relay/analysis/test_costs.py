@@ -6,7 +6,14 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.relay import nn
-from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, main_dtype, type_bytes
+from byoc_lab.relay.analysis.costs import (
+    Cost,
+    boundary_bytes,
+    call_flops,
+    cost,
+    main_dtype,
+    type_bytes,
+)
 from byoc_lab.relay.ir.dims.unknown import Any as AnyDim
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
@@ -51,3 +58,15 @@ def test_the_dtype_of_the_costliest_call() -> None:
     mod = infer_module(IRModule.from_expr(relay.cast(nn.dense(x, w, out_dtype="int32"), "float32")))
     assert main_dtype(mod["main"]) == "int8"
     assert main_dtype(infer_module(IRModule.from_expr(relay.copy(x)))["main"]) is None
+
+
+def test_the_cost_of_a_call_whose_types_contradict_its_attributes_is_unknown() -> None:
+    """As in a saved trace that was changed by hand."""
+    mod = relay.parse(
+        "def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32]) {"
+        "  nn.conv2d(%x, %w, channels=4, kernel_size=[3, 3]) }"
+    )
+    call = mod["main"].body
+    wrong = call.with_type(call.checked_type, attrs=call.attrs.replace(data_layout="NHW"))
+    assert call_flops(call) == 2 * 4 * 36 * 27
+    assert call_flops(wrong) is None
