@@ -17,7 +17,7 @@ import numpy as np
 
 from byoc_lab.errors import InputError
 from byoc_lab.lab.checking.bounds.error import Error, outlier_factor
-from byoc_lab.lab.checking.bounds.samples import mean_squares
+from byoc_lab.lab.checking.bounds.samples import mean_squares, variance_ratios
 from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.bounds.uncertain import (
     FOLDING_ROUNDINGS,
@@ -81,10 +81,9 @@ def tolerance(quantity: Quantity) -> Array:
     value, error = quantity.value, quantity.error
     sigma = np.broadcast_to(np.asarray(error.sigma, np.float64), value.shape)
     if quantity.samples and value.dtype.kind == "f" and np.any(sigma):
-        squares = mean_squares(value, error, quantity.samples)
-        known = sigma > 0
-        worst = float(np.max(squares[known] / np.square(sigma[known]), initial=0))
-        expected = largest_mean_square(len(quantity.samples), int(np.count_nonzero(known)))
+        ratios = variance_ratios(mean_squares(value, error, quantity.samples), sigma)
+        worst = float(np.max(ratios, initial=0))
+        expected = largest_mean_square(len(quantity.samples), ratios.size)
         sigma = sigma * sqrt(max(1.0, worst / expected))
     reach: Array = np.broadcast_to(np.asarray(Error(sigma, error.jump).reach), value.shape)
     return reach

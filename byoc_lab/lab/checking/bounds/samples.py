@@ -44,14 +44,20 @@ def calibrated(value: Array, error: Error, samples: Sequence[Array]) -> Error:
         return error
     sigma = full(error.sigma, value)
     squares = mean_squares(value, error, samples)
-    known = sigma > 0
-    if np.all(known):
-        ratio = squares / np.square(sigma)
-    else:  # a deviation where none was derived
-        ratio = squares[known] / np.square(sigma[known])
-        sigma = np.where(known, sigma, np.sqrt(squares))
-    scale = sqrt(float(np.mean(ratio))) if ratio.size else 1.0
+    ratios = variance_ratios(squares, sigma)
+    if not np.all(sigma > 0):  # a deviation where none was derived
+        sigma = np.where(sigma > 0, sigma, np.sqrt(squares))
+    scale = sqrt(float(np.mean(ratios))) if ratios.size else 1.0
     return Error(sigma * scale if scale > 1 else sigma, error.jump)
+
+
+def variance_ratios(squares: Array, sigma: Array) -> Array:
+    """Mean squares of samples divided by the derived variance, where that is finite and not 0."""
+    with np.errstate(all="ignore"):
+        variance = np.square(sigma)
+        known = (variance > 0) & np.isfinite(variance)
+        ratios: Array = squares / variance if np.all(known) else squares[known] / variance[known]
+    return ratios
 
 
 def mean_squares(value: Array, error: Error, samples: Sequence[Array]) -> Array:

@@ -71,9 +71,10 @@ def rounding_deviation(dtype: str) -> float:
 
 
 def hypot(a: Any, b: Any) -> Array:
-    """The square root of a ** 2 + b ** 2. NumPy's own is slow, and right where squares overflow, as
-    those of numbers of float32 never do in float64."""
-    return np.asarray(np.sqrt(a * a + b * b))
+    """The square root of a ** 2 + b ** 2. NumPy's own is slow, and right where squares overflow:
+    those of numbers of float32 never do in float64, and here the result is infinite."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.sqrt(a * a + b * b))
 
 
 def flat(value: Any) -> tuple[Any, ...]:
