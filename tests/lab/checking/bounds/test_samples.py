@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from byoc_lab.lab.checking.bounds.samples import calibrated
 from byoc_lab.lab.checking.bounds.error import Error
+from byoc_lab.lab.checking.bounds.samples import calibrated
 from byoc_lab.lab.checking.bounds.uncertain import Quantity
 from byoc_lab.lab.checking.tolerances import tolerance
 
