@@ -21,6 +21,7 @@ from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import make_pass, pass_names
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem, Var
@@ -175,7 +176,9 @@ class Workbench:
             )  # fmt: skip
 
     def passes(self, found: Diagnosis) -> Iterator[Trial]:
-        """With a pass that simplifies what stands in the way, before patterns are matched."""
+        """With AnnotateTarget and PartitionGraph, or with a pass that simplifies what stands in the
+        way, before patterns are matched."""
+        yield from self._partitioning()
         if found.cause in ("name", "merge", "pruned", "let"):
             return
         there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
@@ -190,6 +193,22 @@ class Workbench:
         if any(map(is_computed_constant, suspects)):
             yield self._with_passes("FoldConstant")
             yield self._with_passes(*FOLDING)
+
+    def _partitioning(self) -> Iterator[Trial]:
+        """With the passes that no partitioning can do without, if they are not there."""
+        setup, names = self.inquiry.setup, []
+        if setup.first(AnnotateTarget) is None:
+            names.append("AnnotateTarget")
+            merged = setup.first(MergeComposite)
+            position = merged[0] + 1 if merged else len(setup.passes)
+            setup = setup.with_pass(position, AnnotateTarget(self.inquiry.target))
+        if setup.first(PartitionGraph) is None:
+            names.append("PartitionGraph")
+            setup = setup.with_pass(len(setup.passes), PartitionGraph())
+        if names:
+            listed = " and ".join(names)
+            missing = f"the pipeline does not run {listed}"
+            yield Trial(f"run {listed}", setup, ("partitioning",), missing=missing)
 
     @cached_property
     def _preparing(self) -> tuple[str, ...]:
