@@ -69,6 +69,9 @@ def build(
     """
     checked_module(mod, "build")
     _check_options(params, target, backends)
+    for name, flag in (("offload", offload), ("fallback", fallback)):
+        if not isinstance(flag, bool):
+            raise ArgumentError(f"build: {name} must be True or False, found {flag!r:.80}")
     if params:
         mod = mod.copy()
         mod["main"] = bind_params_by_name(mod["main"], params)
