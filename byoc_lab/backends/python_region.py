@@ -48,9 +48,9 @@ class PythonRegion:
             codegen=lambda function, symbol: PythonRegion(lambda x: np.maximum(x, 0)),
         )
 
-    fn: takes the region's inputs as NumPy arrays, which it must not change, and returns its result:
-        an array, or a tuple or list of arrays for a region with a tuple as result. Shapes and
-        dtypes are verified against the region's type.
+    fn: takes the region's inputs as read-only NumPy arrays, and returns its result: an array, or a
+        tuple or list of arrays for a region with a tuple as result. Shapes and dtypes are verified
+        against the region's type.
     isolated: run each call in a process of its own (a fork of this one, so that `fn` may be any
         function, with kernels that it loads through ctypes): a crash, or a call of more than
         `time_limit` seconds, is a RegionError, and this process goes on. Needs an operating system
