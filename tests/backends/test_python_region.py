@@ -61,7 +61,7 @@ def test_an_exception_is_an_error_with_its_line(run: Run, isolated: bool) -> Non
     [
         (lambda x: x[0], r"has shape \(3,\)"),
         (lambda x: x.astype(np.float64), "dtype float64, expected"),
-        (lambda x: (x, x), "returned 2 arrays, and the region has 1"),
+        (lambda x: (x, x), "returned 2 arrays, expected 1: the results"),
     ],
 )
 def test_a_result_of_another_type(run: Run, fn: Callable[..., Any], message: str) -> None:
