@@ -279,6 +279,8 @@ def window_of(box: Box) -> str:
     if attrs is None:
         return ""
     size = getattr(attrs, "kernel_size", None) or getattr(attrs, "pool_size", None)
+    if isinstance(size, int):  # of nn.correlation: a square
+        size = (size, size)
     groups = getattr(attrs, "groups", 1) or 1
     words = "\N{MULTIPLICATION SIGN}".join(map(str, size)) if size else ""
     if groups == 1:
