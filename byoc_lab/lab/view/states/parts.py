@@ -25,7 +25,8 @@ the steps of a small trace are, its graph first.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Hashable
+from collections.abc import Hashable, MutableMapping
+from typing import Any
 
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.states.about import about
@@ -38,7 +39,7 @@ from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 
 MAX_NODES = 20_000  # of all modules of a trace that is sent at once
-MAX_DRAWN = 4  # graphs between rewrites that are kept
+MAX_KEPT = 4  # steps, and graphs between rewrites
 
 
 def is_large(trace: Trace) -> bool:
@@ -68,6 +69,7 @@ class Parts:
         self._page = ""
         self._held: set[int] = set()  # positions of the modules that the page has
         self._followed = 0  # stages whose nodes have their ids
+        self._steps: dict[tuple[int, int, str], State] = {}
         self._between = ChainMap[Hashable, State]({}, self.builder.drawn)  # those between rewrites
 
     def outline(self) -> State:
@@ -121,13 +123,15 @@ class Parts:
         return {"index": index, "page": page, "rewrite": rewrite}
 
     def step(self, index: int, rewrite: int, what: str) -> State:
-        """The step to a rewrite of a stage, "picture" or "text"."""
+        """The step to a rewrite of a stage, "picture" or "text". The last few are kept."""
         self.follow(index)
-        made = step_of(self.trace, self.builder.ids, index, rewrite, self._between, what)
-        own = self._between.maps[0]
-        while len(own) > MAX_DRAWN:
-            del own[next(iter(own))]
-        return made
+        key = index, rewrite, what
+        if key not in self._steps:
+            ids = self.builder.ids
+            self._steps[key] = step_of(self.trace, ids, index, rewrite, self._between, what)
+            _forget(self._steps)
+            _forget(self._between.maps[0])
+        return self._steps[key]
 
     def _module(self, n: int, what: str) -> State:
         """A module as it is sent."""
@@ -174,3 +178,9 @@ class Parts:
             if stage.after is not None:
                 self.builder.follow(stage)
             self._followed += 1
+
+
+def _forget(kept: MutableMapping[Any, State]) -> None:
+    """Keep the newest alone."""
+    while len(kept) > MAX_KEPT:
+        del kept[next(iter(kept))]

@@ -220,9 +220,11 @@ export class Store {
     const undrawn = near.find((n) => stages[n].pending === "all");
     if (undrawn !== undefined) return { stage: undrawn, what: "picture" };
     if (at && !this.step) return null; // it is on its way
-    if (at && at < this.stage.events_total && !this.ahead.has(`${stage} ${at + 1}`)) return { stage, what: "ahead", rewrite: at + 1 };
+    const next = at < this.stage.events_total && !this.ahead.has(`${stage} ${at + 1}`) ? { stage, what: "ahead", rewrite: at + 1 } : null;
+    if (at && next) return next;
     if (this.step?.pending) return { stage, what: "text", rewrite: at };
     if (near.length) return { stage: near[0], what: "text" };
+    if (next) return next;
     const far = stages.map((_, n) => n).filter((n) => stages[n].pending && !this.ahead.has(`${n} 0`));
     far.sort((a, b) => Math.abs(a - stage) - Math.abs(b - stage));
     return far.length ? { stage: far[0], what: "ahead", rewrite: 0 } : null;
