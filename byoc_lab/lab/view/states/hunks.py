@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from byoc_lab.lab.diffing import Row
-from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.expr import Constant, Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.text.printer import print_lines
 from byoc_lab.relay.text.printer_lines import Line
 
 _DEFINED = re.compile(r"def @[^(\[]*")  # the first line of a function, up to its parameters
+_META = re.compile(r"meta\[relay\.Constant\]\[\d+\]")
 _SIGNS = {"same": "=", "added": "+", "removed": "-", "changed": "~"}
 
 
@@ -20,6 +21,16 @@ def text_lines(obj: IRModule | Expr) -> list[Line]:
     """The lines that the view shows: no version, no metadata, no empty lines."""
     lines = print_lines(obj, show_meta_data=False, header=False)
     return [line for line in lines if line.text.strip()]
+
+
+def constants_on(line: Line) -> list[tuple[str, Constant]]:
+    """The constants on a line that have a name there; scalars may be written as numbers."""
+    names = _META.findall(line.text)
+    if not names or line.node is None:
+        return []
+    parts = [part for part in line.node.parts() if isinstance(part, Constant)]
+    named = [part for part in parts if part.numpy().shape] if len(parts) != len(names) else parts
+    return list(zip(names, named, strict=True)) if len(names) == len(named) else []
 
 
 def with_types(mod: IRModule, untyped: list[Line]) -> list[Line]:

@@ -10,7 +10,8 @@ The state is a JSON object (schema 1):
     stat_labels   {key: [singular, plural]} for the numbers in `stats`, in display order
     modules       each distinct module once; stages refer to them by position:
         lines     [[text, node id or null], ...]
-        names     {"%3": node id, "@main": node id}: the nodes that the names in the text denote
+        names     {"%3": node id, "@main": node id, "meta[relay.Constant][0]": node id}: the nodes
+                  that the names in the text denote
         findings  [{code, name, severity, message, what_to_do, node, line, function, operand}]
                   operand: the name of the argument at fault on that line ("%10"), or null
         stats     {key: number}
@@ -27,6 +28,7 @@ The state is a JSON object (schema 1):
         replaced  the ids that a node of the result has from another node, which it replaced
         origins   {id: [ids]}: the nodes of `before` that a node of `after` comes from; left out
                   where that is the node with its own id. rules: {id: the rule that created it}
+        computed  {id of a constant that the pass computed: from what, in words}
         steps     the steps of the first events (see `rewrites.py`); only in a saved page
         error     null or {type, message, cause (its first line), node, finding (the position in
                   the findings of `before` of the one that explains it, or null)}
@@ -52,7 +54,8 @@ from byoc_lab.lab.view.drawing.picture import picture_of
 from byoc_lab.lab.view.drawing.scene import scene_of
 from byoc_lab.lab.view.states.about import about
 from byoc_lab.lab.view.states.captions import caption, cause_of, explained_by, opening
-from byoc_lab.lab.view.states.hunks import hunks_of, text_lines, with_types
+from byoc_lab.lab.view.states.computed import Computed
+from byoc_lab.lab.view.states.hunks import constants_on, hunks_of, text_lines, with_types
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.passes import Event
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, describe
@@ -109,6 +112,7 @@ class Builder:
         self.drawn: Drawn = {} if drawn is None else drawn
         self.replaced: dict[int, list[str]] = {}  # by stage
         self.lineage: dict[int, State] = {}  # origins and rules of a stage's nodes
+        self.computed: Computed | None = None  # of the trace, from its first stage on
         self.opens = 0
 
     # ---- complete states ----------------------------------------------------------------------
@@ -190,7 +194,12 @@ class Builder:
             if stage.is_reported:
                 provenance = stage.provenance
                 self.replaced[stage.index] = sorted(self.ids.follow(provenance))
-                self.lineage[stage.index] = lineage_of(provenance, self.ids)
+                self.computed = self.computed or Computed(stage.before, self.ids)
+                computed = self.computed.of(provenance)
+                self.lineage[stage.index] = {
+                    **lineage_of(provenance, self.ids),
+                    "computed": computed,
+                }
             else:
                 self.pair(stage.diff())
                 self.replaced[stage.index] = []
@@ -260,6 +269,8 @@ class Builder:
             for name, node in line.refs.items():
                 if not isinstance(node, GlobalVar):
                     names[name] = self.ids.of(node)
+            for name, constant in constants_on(line):
+                names[name] = self.ids.of(constant)
             if line.defines and ident:
                 names[line.defines] = ident
             for p in line.node.params if isinstance(line.node, Function) else ():
@@ -352,6 +363,7 @@ def new_stage(
         "replaced": [],
         "origins": {},
         "rules": {},
+        "computed": {},
         "error": None,
         "pending": "",
     }
