@@ -202,3 +202,26 @@ def test_a_large_trace_comes_in_parts(new_page: NewPage) -> None:
     page.evaluate("(part) => model.set('part', part)", parts.part(1, "text"))
     assert root.locator('.byl-row[data-kind="added"]').count() > 10
     assert "is being computed" not in root.locator(".byl-diff").text_content()
+
+
+def test_the_rewrites_of_a_large_trace_come_graph_first(new_page: NewPage) -> None:
+    """The next rewrite is asked for ahead, then the text of the one that is shown."""
+    parts = Parts(mobilenet())
+    page = new_page()
+    root = mount(page, json.loads(json.dumps(parts.outline())), index=1)
+    for n in (1, 2, 0):
+        page.evaluate("(part) => model.set('part', part)", parts.part(n))
+    drawn(root)
+    root.press(".")
+    page.evaluate("(step) => model.set('step', step)", parts.step(1, 1, "picture"))
+    drawn(root)
+    assert root.locator(".byl-fresh").count() > 0
+    assert "is being computed" in root.locator(".byl-diff").text_content()
+    asked = "model.get('asked')"
+    page.wait_for_function(f"() => {asked}?.what === 'ahead' && {asked}.rewrite === 2")
+    page.evaluate("(part) => model.set('part', part)", parts.ahead(1, rewrite=2))
+    page.wait_for_function(f"() => {asked}.what === 'text' && {asked}.rewrite === 1")
+    page.evaluate("(step) => model.set('step', step)", parts.step(1, 1, "text"))
+    root.locator('.byl-row[data-kind="added"]').first.wait_for()
+    assert "is being computed" not in root.locator(".byl-diff").text_content()
+    page.wait_for_function(f"() => {asked}.what === 'text' && !{asked}.rewrite")

@@ -20,7 +20,6 @@ from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.objects import state_and_ids, state_of, step_state
 from byoc_lab.lab.view.states.overlays import overlays_of
 from byoc_lab.lab.view.states.parts import Parts, is_large
-from byoc_lab.lab.view.states.rewrites import step_of
 from byoc_lab.lab.view.states.state import State
 from byoc_lab.lab.view.text import stage_text, trace_text
 from byoc_lab.relay.ir.expr import Expr, describe
@@ -204,15 +203,23 @@ class Stepper(View):
     def _send_part(self, change: Any) -> None:
         """Send what the browser asks for, of a trace that is sent in parts."""
         wanted = change["new"]
-        if self._parts and wanted and 0 <= wanted["stage"] < len(self.trace.stages):
-            self.part = self._parts.part(wanted["stage"], wanted["what"], wanted["page"])
+        if not self._parts or not wanted or not 0 <= wanted["stage"] < len(self.trace.stages):
+            return
+        stage, what, page = wanted["stage"], wanted["what"], wanted["page"]
+        rewrite = wanted.get("rewrite", 0)
+        if what == "ahead":
+            self.part = self._parts.ahead(stage, page, rewrite)
+        elif not rewrite:
+            self.part = self._parts.part(stage, what, page)
+        elif (stage, rewrite) == (self.index, self.rewrite):
+            self.step = self._parts.step(stage, rewrite, what)
 
     @traitlets.observe("rewrite")
     def _send_step(self, change: Any) -> None:
         if not self.rewrite:
             self.step = {}
         elif self._parts:
-            self.step = step_of(self.trace, self._parts.builder.ids, self.index, self.rewrite)
+            self.step = self._parts.step(self.index, self.rewrite, "picture")
         else:
             self.step = step_state(self.trace, self.index, self.rewrite)
 
