@@ -65,7 +65,7 @@ KEYS = """async (keys) => {
 }"""
 # A model whose values are in Python, as in a notebook.
 MODEL = """async ({ esm, css, values }) => {
-  const heard = {};
+  const listeners = {};
   window.model = {
     values,
     quiet: performance.now(),
@@ -73,10 +73,10 @@ MODEL = """async ({ esm, css, values }) => {
     set(name, value) {
       if (values[name] === value) return;
       values[name] = value;
-      for (const act of [...(heard["change:" + name] ?? [])]) act();
+      for (const act of [...(listeners["change:" + name] ?? [])]) act();
     },
-    on: (name, act) => (heard[name] ??= new Set()).add(act),
-    off: (name, act) => heard[name]?.delete(act),
+    on: (name, act) => (listeners[name] ??= new Set()).add(act),
+    off: (name, act) => listeners[name]?.delete(act),
     asks: () => values.state.stages[values.index].pending === "all"
       || (values.rewrite && values.step?.rewrite !== values.rewrite),
     async save_changes() {
