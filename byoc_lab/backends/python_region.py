@@ -48,7 +48,7 @@ class PythonRegion:
             codegen=lambda function, symbol: PythonRegion(lambda x: np.maximum(x, 0)),
         )
 
-    fn: takes the region's inputs as NumPy arrays, which it must not change, and returns its result:
+    fn: takes the region's inputs as NumPy arrays, which cannot be written, and returns its result:
         an array, or a tuple or list of arrays for a region with a tuple as result. Shapes and
         dtypes are verified against the region's type.
     isolated: run each call in a process of its own (a fork of this one, so that `fn` may be any
@@ -96,6 +96,8 @@ class BoundPythonRegion(ModuleRegion):
         """Called by TVM with the inputs and then the outputs, as tensors."""
         arrays = [np.from_dlpack(tensor) for tensor in tensors]
         inputs, outputs = arrays[: len(self._inputs)], arrays[len(self._inputs) :]
+        for array in inputs:  # they are the caller's, or those of other regions
+            array.flags.writeable = False
         call = partial(self._computed, inputs)
         if self.kernel.isolated:
             computed = in_child(self.symbol, call, self.kernel.time_limit)
