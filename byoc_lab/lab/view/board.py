@@ -228,7 +228,7 @@ class Board(View):
         board = {"back_ends": backends.names(), "calls": sorted(calls), "inside": inside}
         return {**state, "board": board, "opens": 0}
 
-    @traitlets.validate("request")
+    @traitlets.validate("request")  # type: ignore[untyped-decorator]
     def _is_a_request(self, proposal: Any) -> dict[str, Any]:
         wanted: dict[str, Any] = proposal["value"]
         asked = {key: value for key, value in wanted.items() if key not in ("ticket", "at")}
