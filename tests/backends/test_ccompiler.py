@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -226,3 +228,17 @@ def test_regions_in_one_exported_library_keep_their_data_apart(tmp_path) -> None
     assert program.cards()[2].ran_on == "ccompiler"
     np.testing.assert_array_equal(load_library(tmp_path / "net.so")(x)[0], wanted)
     np.testing.assert_allclose(wanted, evaluate(mod, [x]).value, rtol=1e-4, atol=1e-5)
+
+
+@needs_cc
+@pytest.mark.slow
+def test_a_folder_mounted_with_noexec(monkeypatch, tmp_path: Path) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", "noexec,size=16m", "tmpfs", str(tmp_path)]
+    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("this account may not mount a file system")
+    try:
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        with pytest.raises(BuildError, match=r"failed to map segment.*noexec.*variable TMPDIR"):
+            CRegion(function(relay.exp(relay.var("x", shape=(2,)))), "r")
+    finally:
+        subprocess.run(["umount", "--lazy", str(tmp_path)], check=True)

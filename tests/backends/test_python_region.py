@@ -135,3 +135,11 @@ def test_ctrl_c_in_a_region_is_no_error_of_the_region(run: Run) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run(interrupted)
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_inputs_cannot_be_written(run: Run, isolated: bool) -> None:
+    before = VALUES.copy()
+    with pytest.raises(RegionError, match="read-only"):
+        run(lambda x: np.exp(x, out=x), isolated=isolated)
+    assert (before == VALUES).all()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anywidget
 import traitlets
 
-from byoc_lab.errors import UnknownNodeError
+from byoc_lab.errors import ArgumentError, UnknownNodeError
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.provenance import nodes_of
 from byoc_lab.lab.view.assets import css, esm
@@ -51,10 +51,31 @@ class View(anywidget.AnyWidget):
     part = traitlets.Dict().tag(sync=True)
     asked = traitlets.Dict().tag(sync=True)
     overlays = traitlets.Dict().tag(sync=True)
+    to_browser: ClassVar = frozenset({"state", "step", "part", "overlays", "_esm", "_css"})
 
     def __init__(self, state: State, text: str = "", **more: Any):
         self._text = text
         super().__init__(state=state, **more)
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take what a page sends. Raises ArgumentError for what only Python may set."""
+        refused = sorted(sync_data.keys() & self.to_browser)
+        if refused:
+            raise ArgumentError(
+                f"a page sent {', '.join(refused)}, which it may only show: nothing was changed"
+            )
+        super().set_state(sync_data)
+
+    @traitlets.validate("asked")
+    def _asks_for_a_part(self, proposal: Any) -> dict[str, Any]:
+        asked: dict[str, Any] = proposal["value"]
+        kinds = type(asked.get("stage")), asked.get("what"), type(asked.get("page"))
+        if asked and kinds not in [(int, what, str) for what in ("picture", "text")]:
+            raise traitlets.TraitError(
+                f"a page asks for {{stage: a number, what: 'picture' or 'text', page: its name}}; "
+                f"one asked for {asked!r:.200}"
+            )
+        return asked
 
     @traitlets.validate("index")
     def _in_range(self, proposal: Any) -> int:
