@@ -208,10 +208,11 @@ def _group_blocks(grouping: Grouping) -> None:
             continue
         units = [Unit(None, _is_attached(m)) for m in members]
         pieces = pieces_of(units, grouping.edges_between(members))
-        shown: list[Member] = []
+        first = next((n for n, m in enumerate(members) if m.kind != "input"), 0)
+        shown: list[Member] = members[:first]  # the input of the network is not hidden in a block
         run: list[Member] = []
         for piece in pieces:
-            inside = [members[n] for n in piece]
+            inside = [members[n] for n in piece if n >= first]
             computing = [member for member in inside if not _is_attached(member)]
             if len(computing) == 1 and _is_light(computing[0]):
                 run += inside

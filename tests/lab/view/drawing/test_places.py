@@ -44,7 +44,10 @@ def test_boxes_that_stay_move_little(name: str, most: int, tmp_path: Path) -> No
             pytest.fail("node is not installed; CI must have it")
         pytest.skip("node is not installed; it runs the layout")
     path = tmp_path / "scenes.json"
-    path.write_text(json.dumps(scenes(name)))
+    drawn = scenes(name)
+    for scene in drawn:
+        assert [box["group"] for box in scene["boxes"] if box["kind"] == "input"] == [-1]
+    path.write_text(json.dumps(drawn))
     done = subprocess.run([node, PLACES, path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     moved = json.loads(done.stdout)

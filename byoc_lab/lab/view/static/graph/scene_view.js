@@ -154,7 +154,7 @@ export class SceneView {
   /** Where a part is looked at: keep the group that was opened or closed, or else the node nearest to
    * the middle, where it is in the window. */
   hold(before, toggled) {
-    const now = new Map(this.placed.nodes.map((node) => [tailOf(node.key), node]));
+    const now = new Map([...this.placed.nodes].reverse().map((node) => [tailOf(node.key), node])); // the outer of one name
     const [x, y] = [(this.canvas.clientWidth / 2 - this.x) / this.scale, (this.canvas.clientHeight / 2 - this.y) / this.scale];
     let held = null;
     for (const was of before.nodes) {
