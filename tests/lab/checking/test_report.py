@@ -62,7 +62,7 @@ def test_the_worst_element_has_a_place_ulps_and_quantiles() -> None:
     assert np.isnan(beyond.ulps)
     report = Report((), (found,))
     page, facts = report._repr_html_(), json.loads(report.to_json())["outputs"][0]
-    assert "<th>share at 50, 90, 99 %</th>" in page and "<td>[1, 0]</td>" in page
+    assert ">share at 50, 90, 99 %</th>" in page and ">[1, 0]</td>" in page
     assert facts["place"] == [1, 0] and len(facts["quantiles"]) == 4
 
 
