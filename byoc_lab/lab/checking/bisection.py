@@ -199,6 +199,7 @@ class _Search:
         self.rounding = 0.0
         self._plain: dict[int, Run] = {}
         self._checked: dict[int, Checked] = {}
+        self._typed: dict[int, IRModule] = {}
 
     def run(self) -> tuple[Stage, Parting] | None:
         last = len(self.stages)
@@ -236,7 +237,7 @@ class _Search:
         """The site of the operator after a stage, or before it where it was dropped."""
         n = self.stages.index(stage) + (1 if where.after else 0)
         name = region_of(where.step)
-        function = function_named(infer_module(self.modules[n]), name)
+        function = function_named(self.typed(n), name)
         return site_of(name, function, where.step.call) if function is not None else None
 
     def plain(self, n: int) -> Run:
@@ -244,10 +245,16 @@ class _Search:
             self._plain[n] = self.observed(n, EXACT_RUN)
         return self._plain[n]
 
+    def typed(self, n: int) -> IRModule:
+        """The module after n stages; always the same one, so that its calls can be found in it."""
+        if n not in self._typed:
+            self._typed[n] = infer_module(self.modules[n])
+        return self._typed[n]
+
     def observed(self, n: int, arithmetic: Arithmetic, exact: Collection[Constant] = ()) -> Run:
         self.runs += 1
         self.progress.step(f"the module after {n} changes" if n else "the module")
-        mod = infer_module(self.modules[n])
+        mod = self.typed(n)
         main = mod["main"]
         return observe(main, bind_inputs(main, self.inputs), mod, arithmetic, exact=exact)
 

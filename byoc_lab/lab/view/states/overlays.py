@@ -43,7 +43,7 @@ def overlays_of(trace: Trace, ids: Ids, found: Iterable[Any]) -> State:
     flat = [each for obj in found for each in (obj if isinstance(obj, Coverages) else [obj])]
     for obj in flat:
         tables = tables_of(places, obj)
-        if not any(row["node"] or row["stage"] is not None for t in tables for row in t["rows"]):
+        if not _is_placed(places, obj, tables):
             raise ArgumentError(
                 f"nothing of this {type(obj).__name__} is in the trace: explain the module "
                 f"that was traced, or bisect it; build or validate trace.result"
@@ -56,6 +56,14 @@ def overlays_of(trace: Trace, ids: Ids, found: Iterable[Any]) -> State:
         elif isinstance(obj, Cards):
             _add_cards(made, places, obj)
     return made
+
+
+def _is_placed(places: Places, obj: Any, tables: list[State]) -> bool:
+    """Whether the trace has something that a result speaks of, if it speaks of anything."""
+    if isinstance(obj, Explanations):  # also where all of it is offloaded
+        return any(places.ids.get(e.call) is not None for e in obj)
+    rows = [row for table in tables for row in table["rows"]]
+    return not rows or any(row["node"] or row["stage"] is not None for row in rows)
 
 
 # ---- reasons ------------------------------------------------------------------------------------

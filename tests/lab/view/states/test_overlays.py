@@ -117,6 +117,16 @@ def test_results_of_another_module_are_refused(traced: Any) -> None:
         overlays_of(trace, ids, ["slow"])
 
 
+def test_a_module_without_host_operators_can_be_explained() -> None:
+    x = relay.var("x", shape=(2, 4))
+    mod = InferType()(
+        relay.IRModule.from_expr(nn.dense(x, relay.const(np.ones((3, 4), "float32"))))
+    )
+    trace = byoc_lab.trace(mod, "dnnl")
+    found = overlays_of(trace, ids_of(trace)[1], [byoc_lab.explain(mod, "dnnl")])
+    assert not found["reasons"] and not found["tables"][0]["rows"]
+
+
 def test_a_stepper_sends_them_and_saves_them(traced: Any, tmp_path: Path) -> None:
     mod, trace = traced
     stepper = Stepper(trace, overlays=[byoc_lab.explain(mod, "dnnl")])
