@@ -45,6 +45,6 @@ def export_html(obj: Any, path: Path) -> Path:
     return _view().export_html(obj, path)
 
 
-def figure(obj: Any) -> Any:
-    """The matplotlib figure of an object that has one."""
-    return _view().figure(obj)
+def figure(obj: Any, theme: str = "light") -> Any:
+    """The matplotlib figure of an object that has one. theme: "light" or "dark"."""
+    return _view().figure(obj, theme)

@@ -26,6 +26,7 @@ ROOT = Path(byoc_lab.__file__).parent
 LAYERS = {
     "errors": "",
     "display": "",
+    "markup": "",
     "files": "errors",
     "terminal": "",
     "relay.ir": "errors display",
@@ -50,19 +51,19 @@ LAYERS = {
     "passes.normal_form": "errors relay passes.framework passes.simplify",
     "passes.quantize": "errors relay passes.framework passes.fold passes.layout",
     "passes": "errors relay passes",
-    "run": "errors files relay passes",
+    "run": "errors display files markup relay passes",
     "backends": "errors relay passes run",
-    "backends.dnnl": "errors display relay passes run backends",
+    "backends.dnnl": "errors display markup relay passes run backends",
     "lab.diffing": "errors display relay",
     "lab.linting": "errors display relay passes run backends lab.diffing",
     "lab.tracing": "errors display files relay passes lab.diffing lab.linting",
-    "lab.explaining": "errors relay passes backends lab.tracing lab.linting",
+    "lab.explaining": "errors markup relay passes backends lab.tracing lab.linting",
     "lab.checking": (
-        "errors display files terminal relay passes run backends lab.tracing lab.explaining"
+        "errors display files markup terminal relay passes run backends lab.tracing lab.explaining"
     ),
     "lab.view": "errors display files relay passes run backends lab",
     "lab": "",
-    "relax": "errors display relay passes run backends lab",
+    "relax": "errors display markup relay passes run backends lab",
     "importers": "errors files relay passes run backends lab",
     "lessons.tools": "relay passes backends",
     "lessons.solutions": "errors relay passes run backends lab lessons.tools byoc_lab transform",

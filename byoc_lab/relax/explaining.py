@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from byoc_lab.markup import escaped, table
 from byoc_lab.relax.batch import NOMINAL, is_number
 from byoc_lab.relax.calls import (
     OperatorCall,
@@ -131,13 +131,8 @@ class RelaxExplanations(Sequence[RelaxExplanation]):
         inside = Counter(e.name for e in self.offloaded)
         rows = [(g[0].name, len(g), g[0].cause, g[0].reason, g[0].change) for g in self.groups]
         rows += [(name, count, "offloaded", "", "") for name, count in inside.items()]
-        cells = (f"<td>{'</td><td>'.join(html.escape(str(c)) for c in row)}</td>" for row in rows)
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
-        titles = "".join(f"<th>{t}</th>" for t in ("operator", "calls", "why", "reason", "change"))
-        return (
-            f"<p>{html.escape(self.summary)}</p><table><thead><tr>{titles}</tr></thead>"
-            f"<tbody>{body}</tbody></table>"
-        )
+        titles = ("operator", "calls", "why", "reason", "change")
+        return f"<p>{escaped(self.summary)}</p>{table(titles, rows, numbers=(1,))}"
 
 
 def _fields(e: RelaxExplanation) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import Any
+
+from byoc_lab.markup import Markup, escaped, table
 
 HEAD = ("operation", "kernel", "layouts", "post-ops", "time", "share")
 UNTIMED = "No times: region.set_profiling(True), run it, look again."
@@ -80,32 +81,24 @@ class CompiledKernels(tuple[CompiledKernel, ...]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = "".join(f'<th style="text-align:left">{name}</th>' for name in HEAD)
         rows = []
         for kernel, row in zip(self, self._rows(), strict=True):
-            cells = [html.escape(cell) for cell in row]
-            cells[1:3] = [f"<code>{cell}</code>" for cell in cells[1:3]]
-            cells[-1] = _bar(kernel.time_us, self.time_us, cells[-1])
-            styles = ["left"] * 4 + ["right", "left"]
-            rows.append(
-                "<tr>"
-                + "".join(
-                    f'<td style="text-align:{side};white-space:nowrap">{cell}</td>'
-                    for cell, side in zip(cells, styles, strict=True)
-                )
-                + "</tr>"
-            )
-        return (
-            f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-            f"<p>{html.escape(self._foot())}</p>"
-        )
+            cells: list[str] = [Markup(f"{NO_WRAP}{escaped(cell)}</span>") for cell in row]
+            cells[1:3] = [Markup(f"<code>{cell}</code>") for cell in cells[1:3]]
+            cells[-1] = _bar(kernel.time_us, self.time_us, row[-1])
+            rows.append(cells)
+        return f"{table(HEAD, rows, numbers=(len(HEAD) - 2,))}<p>{escaped(self._foot())}</p>"
+
+
+NO_WRAP = '<span style="white-space:nowrap">'
 
 
 def _bar(time_us: float | None, total_us: float | None, label: str) -> str:
     """A share of the time as a bar with the number behind it."""
     if time_us is None or not total_us:
         return label
-    return (
-        f'<span style="display:inline-block;height:0.7em;margin-right:0.5em;background:#0072b2;'
-        f'width:{120 * time_us / total_us:.0f}px"></span>{label}'
+    return Markup(
+        f'{NO_WRAP}<span style="display:inline-block;height:0.7em;margin-right:0.5em;'
+        f"background:#0072b2;"
+        f'width:{120 * time_us / total_us:.0f}px"></span>{escaped(label)}</span>'
     )

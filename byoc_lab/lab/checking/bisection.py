@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil, isfinite, log2
+from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, ByocLabError, PassError
+from byoc_lab.lab.checking.bisected import Bisection, Checked
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, Arithmetic, Executed, Run, observe
+from byoc_lab.lab.checking.call_sites import CallSite, function_named, site_of
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.kernels import Kernel
 from byoc_lab.lab.checking.pairing import Parting, largest_share, parting
 from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
+from byoc_lab.lab.checking.report import worst_of
 from byoc_lab.lab.checking.repro import write_kernel_repro, write_repro
 from byoc_lab.lab.tracing import Stage, trace
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes import Event, Pass
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, describe
+from byoc_lab.relay.ir.expr import Call, Constant, Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
@@ -33,112 +35,6 @@ from byoc_lab.run.inputs import bind_inputs, checked_module
 Backends = Mapping[str, "Codegen | None"]
 # Passes may compute new constants in float32, and every run is one of float64.
 FOLDED = Arithmetic(roundings=False, samples=2)
-
-
-@dataclass(frozen=True)
-class Bisection:
-    """The answer of `bisect`.
-
-    stage: the name of the first pass that changed the numbers, or None. region: the global function
-        with the operator. call: the operator, as it is after the pass, or before it where the pass
-        dropped it. rewrite: the event of the pass that made it, if the pass reports events.
-    parting: the smallest sub-graph on both sides, and the values that differ.
-    runs: how many modules were evaluated, of `stages` stages that changed the module.
-    kernel: where the generated code of a back end is wrong (`stage` says so), the step of the
-        region, with its error. kernel_runs: how many programs were run for the steps of a region.
-    rounding: where no difference was found, the largest one of an output as a share of its
-        tolerance: 0.0 if all outputs are the same.
-    exercised: what was checked. folder: where the repro is.
-    """
-
-    stage: str | None
-    region: str | None
-    call: Call | None
-    runs: int
-    stages: int
-    parting: Parting | None = field(default=None, repr=False)
-    rewrite: Event | None = field(default=None, repr=False)
-    index: int | None = None
-    exercised: tuple[str, ...] = ()
-    folder: Path | None = None
-    kernel: Kernel | None = field(default=None, repr=False)
-    kernel_runs: int = 0
-    rounding: float = 0.0
-
-    @property
-    def found(self) -> bool:
-        return self.stage is not None
-
-    @property
-    def within_rounding(self) -> bool:
-        """Whether outputs differ, but by no more than roundings may."""
-        return not self.found and self.rounding > 0
-
-    def __str__(self) -> str:
-        return "\n".join([*self._lines(), *(f"  {line}" for line in self.exercised)])
-
-    def _lines(self) -> Iterator[str]:
-        if self.call is None:
-            yield "no difference found"
-            if self.within_rounding:
-                share = f"{self.rounding:.0%}" if self.rounding > 0.005 else "less than 1%"
-                yield f"  outputs differ within rounding: by {share} of the tolerance"
-            return
-        yield (
-            f"{self.stage} (stage {self.index}) changed the numbers"
-            if self.kernel is None
-            else (f"{self.stage} changed the numbers")
-        )
-        yield f"  region: @{self.region}"
-        yield f"  operator: {describe(self.call)}"
-        if self.kernel is not None:
-            yield f"  {self.kernel.own}"
-        if self.rewrite is not None:
-            yield f"  rewrite: {self.rewrite}"
-        if self.parting is not None:
-            found = self.parting
-            yield f"  before: {_listed(found.before)}"
-            yield f"  after: {_listed(found.after)}"
-            yield (
-                f"  largest difference {found.error:.3g}, tolerance {found.tolerance:.3g}, "
-                f"largest value {found.scale:.3g}"
-            )
-            if found.hidden:
-                yield "  the outputs are the same within rounding: later operators hide it"
-        if self.folder is not None:
-            yield f"  repro: {self.folder / 'repro.py'}"
-
-    def to_json(self) -> str:
-        """The answer as JSON, with the operator and the rewrite as text."""
-        operator = describe(self.call) if self.call is not None else None
-        facts = {
-            "found": self.found,
-            "stage": self.stage,
-            "index": self.index,
-            "region": self.region,
-            "operator": operator,
-            "rewrite": str(self.rewrite) if self.rewrite is not None else None,
-            "before": [describe(s.call) for s in self.parting.before] if self.parting else [],
-            "after": [describe(s.call) for s in self.parting.after] if self.parting else [],
-            "error": _finite(self.parting.error) if self.parting else None,
-            "tolerance": _finite(self.parting.tolerance) if self.parting else None,
-            "kernel": self.kernel.own.to_json() if self.kernel is not None else None,
-            "within_rounding": self.within_rounding,
-            "runs": self.runs,
-            "stages": self.stages,
-            "kernel_runs": self.kernel_runs,
-            "repro": str(self.folder) if self.folder is not None else None,
-            "exercised": list(self.exercised),
-        }
-        return json.dumps(facts, indent=1)
-
-
-def _finite(number: float) -> float | str:
-    return number if isfinite(number) else str(number)
-
-
-def _listed(steps: Sequence[Executed]) -> str:
-    return ", ".join(describe(s.call) for s in steps) or "nothing"
 
 
 def bisect(
@@ -196,6 +92,7 @@ def bisect(
             exercised=tuple(exercised),
             rounding=search.rounding,
             kernel_runs=made.runs if kernels else 0,
+            checked=(*search.checked(), *(made.checked if kernels else ())),
         )
     stage, where = found
     step = where.step
@@ -210,6 +107,8 @@ def bisect(
         stage.index,
         tuple(exercised),
         write_repro(Path(folder), where, stage.name) if folder is not None else None,
+        call_site=search.site_of(stage, where),
+        checked=search.checked(),
     )
 
 
@@ -221,6 +120,7 @@ class _Kernels:
     region: LinkedRegion | None = None
     notes: list[str] = field(default_factory=list)
     runs: int = 0
+    checked: tuple[Checked, ...] = ()
 
 
 def _in_kernels(
@@ -240,12 +140,14 @@ def _in_kernels(
     notes += [f"@{r.symbol} was not checked: {r.why}" for r in linked if r.compiled is None]
     notes += checks.notes
     runs = max(checks.runs.values(), default=0)
+    own = worst_of([kernel.own for kernel in checks.kernels])
+    checked = tuple(Checked(c.name, c.share, c.ok, call_site=c.call_site) for c in own)
     if not wrong:
-        return _Kernels(notes=notes, runs=runs)
+        return _Kernels(notes=notes, runs=runs, checked=checked)
     # The operator inside a composite rather than the composite, and the first of several.
     first = wrong[0].region
     kernel = next((k for k in wrong if k.alone and k.region == first), wrong[0])
-    return _Kernels(kernel, checks.linked[kernel.region], notes, runs)
+    return _Kernels(kernel, checks.linked[kernel.region], notes, runs, checked)
 
 
 def _of_kernel(
@@ -263,6 +165,8 @@ def _of_kernel(
         folder=write_kernel_repro(Path(folder), kernel, region) if folder is not None else None,
         kernel=kernel,
         kernel_runs=made.runs,
+        call_site=kernel.own.call_site,
+        checked=(*search.checked(), *made.checked),
     )
 
 
@@ -294,19 +198,21 @@ class _Search:
         self.runs = 0
         self.rounding = 0.0
         self._plain: dict[int, Run] = {}
+        self._checked: dict[int, Checked] = {}
+        self._typed: dict[int, IRModule] = {}
 
     def run(self) -> tuple[Stage, Parting] | None:
         last = len(self.stages)
         if not last:
             return None
         first = self.observed(0, FOLDED)
-        if parting(first, self.plain(last)) is None:
-            self.rounding = largest_share(first, self.plain(last))
+        if self.same(first, last):
+            self.rounding = self._checked[last].share
             return None
         right, wrong = 0, last
         while wrong - right > 1:
             middle = (right + wrong) // 2
-            if parting(first, self.plain(middle)) is None:
+            if self.same(first, middle):
                 right = middle
             else:
                 wrong = middle
@@ -316,15 +222,39 @@ class _Search:
         assert where is not None  # the second: every pass is within rounding, all together are not
         return self.stages[wrong - 1], where
 
+    def same(self, first: Run, n: int) -> bool:
+        """Whether the module after n stages computes what the first one does."""
+        run, stage = self.plain(n), self.stages[n - 1]
+        ok = parting(first, run) is None
+        self._checked[n] = Checked(stage.name, largest_share(first, run), ok, stage.index)
+        return ok
+
+    def checked(self) -> tuple[Checked, ...]:
+        """The stages that were compared, in order."""
+        return tuple(self._checked[n] for n in sorted(self._checked))
+
+    def site_of(self, stage: Stage, where: Parting) -> CallSite | None:
+        """The site of the operator after a stage, or before it where it was dropped."""
+        n = self.stages.index(stage) + (1 if where.after else 0)
+        name = region_of(where.step)
+        function = function_named(self.typed(n), name)
+        return site_of(name, function, where.step.call) if function is not None else None
+
     def plain(self, n: int) -> Run:
         if n not in self._plain:
             self._plain[n] = self.observed(n, EXACT_RUN)
         return self._plain[n]
 
+    def typed(self, n: int) -> IRModule:
+        """The module after n stages; always the same one, so that its calls can be found in it."""
+        if n not in self._typed:
+            self._typed[n] = infer_module(self.modules[n])
+        return self._typed[n]
+
     def observed(self, n: int, arithmetic: Arithmetic, exact: Collection[Constant] = ()) -> Run:
         self.runs += 1
         self.progress.step(f"the module after {n} changes" if n else "the module")
-        mod = infer_module(self.modules[n])
+        mod = self.typed(n)
         main = mod["main"]
         return observe(main, bind_inputs(main, self.inputs), mod, arithmetic, exact=exact)
 
@@ -364,4 +294,4 @@ def most_runs(stages: int) -> int:
     return ceil(log2(max(stages, 1))) + 3
 
 
-__all__ = ["Bisection", "bisect", "most_runs"]
+__all__ = ["Bisection", "Checked", "bisect", "most_runs"]

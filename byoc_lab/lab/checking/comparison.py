@@ -10,6 +10,7 @@ import numpy as np
 
 from byoc_lab.errors import ValidationError
 from byoc_lab.lab.checking.bounds.step import Array
+from byoc_lab.lab.checking.call_sites import CallSite
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
@@ -25,6 +26,7 @@ class Comparison:
     infinities: how many of them are nan, or infinite, in only one of the two. undecided: elements
     that two correct machines need not agree on (overflow, the order of nan). lost_nans: how many of
     these are numbers where the reference is nan. quantiles: of error / tolerance, at QUANTILES.
+    call_site: of a step of a region, the call in the module.
     inherited: of a step of a region, how far the arguments that it got move its result; not part of
     `error`. shares: error / tolerance of every element.
     """
@@ -44,6 +46,7 @@ class Comparison:
     largest_error: float = 0.0
     lost_nans: int = 0
     inherited: float = nan
+    call_site: CallSite | None = None
     shares: Array | None = field(default=None, repr=False, compare=False)
 
     @property

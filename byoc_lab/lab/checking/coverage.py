@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from byoc_lab.errors import ArgumentError, OffloadError
 from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, changes, setup_of, totals
 from byoc_lab.lab.explaining import Explanation, explain
 from byoc_lab.lab.explaining.outcome import Member, Setup
+from byoc_lab.markup import escaped, table
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.costs import boundary_bytes, call_flops, cost
 from byoc_lab.relay.ir.expr import Call, Function, Op
@@ -143,10 +143,10 @@ class Coverage:
         """`as_dict` as JSON."""
         return json.dumps({"schema": 1, "kind": "coverage", **self.as_dict()}, indent=1)
 
-    def plot(self) -> Figure:
+    def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: what is offloaded and what is not, for each cause, and the sizes of
-        the regions."""
-        return display.figure(self)  # type: ignore[no-any-return]
+        the regions. theme: "light" or "dark"."""
+        return display.figure(self, theme)  # type: ignore[no-any-return]
 
     def _repr_html_(self) -> str:
         regions = [
@@ -155,10 +155,10 @@ class Coverage:
         ]
         host = [(g.cause, g.calls, f"{g.flops:,}", _named(g.names), g.reason) for g in self.host]
         return (
-            f"<p>{html.escape(f'{self.backend}: {self.totals}')}</p>"
-            + _table(("region", "operators", "FLOP", "bytes in and out"), regions)
-            + _table(("on the host because", "calls", "FLOP", "operators", "reason"), host)
-            + _table(("with", "then"), [(c.what, c.totals or c.error) for c in self.tried or ()])
+            f"<p>{escaped(f'{self.backend}: {self.totals}')}</p>"
+            + table(("region", "operators", "FLOP", "bytes in and out"), regions, numbers=(1, 2, 3))
+            + table(("on the host because", "calls", "FLOP", "operators", "reason"), host, (1, 2))
+            + table(("with", "then"), [(c.what, c.totals or c.error) for c in self.tried or ()])
         )
 
 
@@ -207,13 +207,14 @@ class Coverages(Sequence[Coverage]):
         found = [c.as_dict() for c in self._found]
         return json.dumps({"schema": 1, "kind": "coverages", "backends": found}, indent=1)
 
-    def plot(self) -> Figure:
-        """A matplotlib figure: the same bars for each back end."""
-        return display.figure(self)  # type: ignore[no-any-return]
+    def plot(self, theme: str = "light") -> Figure:
+        """A matplotlib figure: the same bars for each back end. theme: "light" or
+        "dark"."""
+        return display.figure(self, theme)  # type: ignore[no-any-return]
 
     def _repr_html_(self) -> str:
         head, *rows = self.rows()
-        return _table(head, rows)
+        return table(head, rows, range(1, len(head)))
 
 
 def coverage(
@@ -306,13 +307,3 @@ def _count(number: int | None) -> str:
 
 def _rest(count: int, what: str) -> list[str]:
     return [f"  ... {count - SHOWN} more {what}"] if count > SHOWN else []
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    if not rows:
-        return ""
-    titles = "".join(f"<th>{html.escape(t)}</th>" for t in head)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows
-    )
-    return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"

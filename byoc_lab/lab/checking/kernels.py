@@ -19,6 +19,7 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.lab.checking.bounds.step import Array, flat
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
+from byoc_lab.lab.checking.call_sites import CallSite, called, calls_of
 from byoc_lab.lab.checking.comparison import Comparison, compare
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relay.ir.expr import (
@@ -94,6 +95,10 @@ class RegionChecker:
         self.numbers: dict[Call, int] = {}  # steps in order
         self.notes: list[str] = []
         self.exact_values: dict[Expr, Any] = {}  # of the region on its arguments
+        self.sites: dict[Expr, CallSite] = {
+            call: CallSite(region.symbol, n, called(call))
+            for n, call in enumerate(calls_of(self.function))
+        }
 
     def kernels(self, arguments: Sequence[Any], whole_fails: bool = False) -> list[Kernel]:
         """Every step on the arguments of the region; those inside a composite that fails too.
@@ -164,7 +169,7 @@ class RegionChecker:
         if alone:
             name += ", compiled alone"
         value, tolerance = wanted.outputs[0], wanted.tolerances[0]
-        own = compare(name, got, value, tolerance)
+        own = replace(compare(name, got, value, tolerance), call_site=self.sites.get(call))
         if node in self.exact_values:
             own = replace(own, inherited=_largest_difference(value, self.exact_values[node]))
         symbol = self.region.symbol
@@ -178,6 +183,8 @@ class RegionChecker:
         if not isinstance(step.body.op, Function):
             return []
         opened = _typed(Function(step.params, applied(step.body)))
+        for copy, node in zip(calls_of(opened), calls_of(kernel.call.op), strict=True):
+            self.sites[copy] = self.sites[node]
         return self.steps(opened, kernel.given, alone=True)
 
     def first_wrong(self, arguments: Sequence[Any]) -> list[Kernel]:
@@ -203,7 +210,7 @@ class RegionChecker:
         assert isinstance(call, Call)
         name = f"@{self.region.symbol} up to {step_name(call)}"
         value, tolerance = wanted.outputs[0], wanted.tolerances[0]
-        own = compare(name, got, value, tolerance)
+        own = replace(compare(name, got, value, tolerance), call_site=self.sites.get(call))
         symbol, given = self.region.symbol, tuple(arguments)
         return Kernel(call, node, own, symbol, False, cut, given, got, value, tolerance)
 

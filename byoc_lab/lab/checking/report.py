@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from byoc_lab import display
 from byoc_lab.errors import ValidationError
 from byoc_lab.lab.checking.comparison import Comparison
+from byoc_lab.markup import escaped, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,6 +20,8 @@ HEAD = (
     "compared", "verdict", "largest error", "largest value", "worst element", "error there",
     "tolerance there", "share of it", "ULP there", "share at 50, 90, 99 %", "inherited",
 )  # fmt: skip
+
+NUMBERS = (2, 3, 5, 6, 7, 8, 10)  # columns
 
 
 @dataclass(frozen=True)
@@ -88,28 +90,24 @@ class Report:
         texts = {name: list(getattr(self, name)) for name in ("inputs", "missed", "fallbacks")}
         return json.dumps({"ok": self.ok, **parts, **texts}, indent=1)
 
-    def plot(self) -> Figure:
+    def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: error against tolerance for each comparison, how the elements of the
-        worst one are distributed, and where in its tensor the errors are."""
-        return display.figure(self)  # type: ignore[no-any-return]
+        worst one are distributed, and where in its tensor the errors are.
+
+        theme: "light" or "dark".
+        """
+        return display.figure(self, theme)  # type: ignore[no-any-return]
 
     def _repr_html_(self) -> str:
         rows = [
-            (c.name, ("&#10003; " if c.ok else "&#10007; ") + html.escape(c.verdict),
-             f"{c.largest_error:.2e}", f"{c.scale:.3g}", str(list(c.place)), f"{c.error:.2e}",
-             f"{c.tolerance:.2e}", f"{c.share:.0%}", f"{c.ulps:.3g}",
-             ", ".join(f"{q:.0%}" for q in c.quantiles[:-1]),
+            (c.name, f"{'✓' if c.ok else '✗'} {c.verdict}", f"{c.largest_error:.2e}",
+             f"{c.scale:.3g}", str(list(c.place)), f"{c.error:.2e}", f"{c.tolerance:.2e}",
+             f"{c.share:.0%}", f"{c.ulps:.3g}", ", ".join(f"{q:.0%}" for q in c.quantiles[:-1]),
              "" if isnan(c.inherited) else f"{c.inherited:.1e}")
             for c in self.comparisons
         ]  # fmt: skip
-        head = "".join(f"<th>{c}</th>" for c in HEAD)
-        body = "".join(
-            f"<tr><td>{html.escape(name)}</td>{''.join(f'<td>{c}</td>' for c in rest)}</tr>"
-            for name, *rest in rows
-        )
-        notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes())
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return table + (f"<ul>{notes}</ul>" if notes else "")
+        notes = "".join(f"<li>{escaped(note)}</li>" for note in self.notes())
+        return table(HEAD, rows, NUMBERS) + (f"<ul>{notes}</ul>" if notes else "")
 
 
 LARGEST = ("largest_error", "scale", "inherited")

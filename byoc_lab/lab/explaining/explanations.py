@@ -11,6 +11,7 @@ from typing import Any, overload
 
 from byoc_lab.errors import UnknownNodeError
 from byoc_lab.lab.explaining.explanation import Explanation
+from byoc_lab.markup import table
 from byoc_lab.relay.ir.expr import Call, Expr, describe
 
 SHOWN = 30
@@ -141,15 +142,8 @@ class Explanations(Sequence[Explanation]):
         for e in self.offloaded:
             inside.setdefault((e.name, e.pattern), []).append(e)
         rows = [_row(g) for g in (*self.groups, *inside.values())]
-        head = "".join(f"<th>{t}</th>" for t in titles)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in r)}</tr>" for r in rows[:SHOWN]
-        )
         more = f"<p>{len(rows) - SHOWN} more rows</p>" if len(rows) > SHOWN else ""
-        return (
-            f"<p>{escape(self.summary)}</p><table><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table>{more}"
-        )
+        return f"<p>{escape(self.summary)}</p>{table(titles, rows[:SHOWN])}{more}"
 
 
 def _numbers(group: Sequence[Explanation]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any, overload
 
 from byoc_lab.errors import ArgumentError, UnknownNameError, nearest
@@ -12,6 +11,7 @@ from byoc_lab.lab.explaining.explanation import Nearest
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.near_miss import Fit
 from byoc_lab.lab.explaining.outcome import Setup, typed_calls
+from byoc_lab.markup import table
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.predicates import Checked, ask_check, checked_entry, refusal
 from byoc_lab.relay.ir.expr import Call, Expr
@@ -99,13 +99,8 @@ class PatternReport(Sequence[EntryReport]):
         return f"<PatternReport: {len(self)} entries, {len(self.by_status('matches'))} match>"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(e.name)}</td><td>{escape(e.status)}</td><td>{e.matches}</td>"
-            f"<td>{escape(e.reason)}</td></tr>"
-            for e in self._entries
-        )
-        head = "<tr><th>entry</th><th>status</th><th>matches</th><th>why</th></tr>"
-        return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+        rows = [(e.name, e.status, e.matches, e.reason) for e in self._entries]
+        return table(("entry", "status", "matches", "why"), rows, numbers=(2,))
 
 
 def explain_patterns(

@@ -39,6 +39,7 @@ MODULES = (
     "graph/graph_pane",
     "board_bar",
     "node_panel",
+    "result_tables",
     "rewrites",
     "player",
     "presenter",
@@ -67,7 +68,7 @@ def esm() -> str:
 @cache
 def css() -> str:
     """The style sheet of the stepper, graph included."""
-    names = ("graph/graph.css", "stepper.css", "graph/scene.css")
+    names = ("graph/graph.css", "stepper.css", "graph/scene.css", "result_tables.css")
     return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
 
 

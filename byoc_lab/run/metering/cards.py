@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from byoc_lab import display
 from byoc_lab.errors import ArgumentError, OffloadError
+from byoc_lab.markup import Markup, escaped, table
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, main_dtype
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.metering.peak import machine_peak
 from byoc_lab.run.symbols import shown
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 HEAD = (
     "region", "ran on", "calls", "operators", "kernels", "time", "FLOP", "GFLOP/s", "of peak",
     "bytes in and out", "error", "tolerance",
 )  # fmt: skip
+NUMBERS = tuple(range(2, len(HEAD)))  # columns
 HOST = "llvm"
 
 
@@ -299,19 +304,24 @@ class Cards(Sequence[RegionCard]):
             wrong.append(f"expected at least {min_share:.1%} of the FLOP to be offloaded, {what}")
         return wrong
 
+    def plot(self, theme: str = "light") -> Figure:
+        """A matplotlib figure: the measured rate of each region beside this machine's peak for its
+        dtype, and its time. theme: "light" or "dark"."""
+        return display.figure(self, theme)  # type: ignore[no-any-return]
+
     def __str__(self) -> str:
         return "\n".join(map(str, self._cards)) or "no regions"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in HEAD)
         rows = []
         for card in self._cards:
-            name, *rest = (html.escape(cell) for cell in card.cells())
+            name, *rest = card.cells()
             lines = [*map(str, card.ops), *(f"contradiction: {c}" for c in card.contradictions)]
             if lines:
-                items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-                name = f"<details><summary>{name}</summary><ol>{items}</ol></details>"
-            rows.append(f"<tr><td>{name}</td>{''.join(f'<td>{cell}</td>' for cell in rest)}</tr>")
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+                items = "".join(f"<li>{escaped(line)}</li>" for line in lines)
+                summary = f"<summary>{escaped(name)}</summary>"
+                name = Markup(f"<details>{summary}<ol>{items}</ol></details>")
+            rows.append((name, *rest))
+        return table(HEAD, rows, NUMBERS)

@@ -17,6 +17,7 @@ from byoc_lab.lab.checking.report import Report, worst_of
 from byoc_lab.relay import Function, IRModule, nn
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import build
+from tests.plain_cells import plain
 
 
 def clipped() -> IRModule:
@@ -61,7 +62,7 @@ def test_the_worst_element_has_a_place_ulps_and_quantiles() -> None:
         beyond = compare("output", np.float32([np.inf]), np.float64([1e39]), 1e33)
     assert np.isnan(beyond.ulps)
     report = Report((), (found,))
-    page, facts = report._repr_html_(), json.loads(report.to_json())["outputs"][0]
+    page, facts = plain(report._repr_html_()), json.loads(report.to_json())["outputs"][0]
     assert "<th>share at 50, 90, 99 %</th>" in page and "<td>[1, 0]</td>" in page
     assert facts["place"] == [1, 0] and len(facts["quantiles"]) == 4
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import byoc_lab
 from byoc_lab import coverage, explain, fix, lint, validate
+from byoc_lab.lab.explaining.pattern_report import explain_patterns
 from byoc_lab.lab.view.bundles import publish
 from byoc_lab.lab.view.html import MAX_TEXT, as_text, saved
 from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.lessons.cases import all_cases
 from byoc_lab.lessons.exercises import all_exercises
+from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard, RegionFacts
 
 from .samples import annotated, chain
 
@@ -29,6 +34,11 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "explanation": lambda: explain(chain()[0].before, "dnnl"),
     "report": lambda: validate(chain()[0].before, chain()[0].after),
     "coverage": lambda: coverage(chain()[0].before, "dnnl"),
+    "coverages": lambda: coverage(chain()[0].before, ["dnnl", "ccompiler"]),
+    "patterns": lambda: explain_patterns("dnnl", chain()[0].before),
+    "cards": lambda: Cards(
+        [RegionCard(RegionFacts("f", "dnnl", None, 1), 2, ops=(OpCard("nn.dense_0", "gemm"),))]
+    ),
     "case": lambda: next(iter(all_cases())),
     "exercise": lambda: next(iter(all_exercises())),
     "stepper": lambda: Stepper(chain()),
@@ -75,3 +85,37 @@ def test_long_texts_are_cut_and_quoted() -> None:
     assert "<img" not in shown and "…" in shown
     assert len(shown) < MAX_TEXT + 2000
     assert saved(as_text("a"), "a").count("<pre>") == 1
+
+
+class _Cells(HTMLParser):
+    """The cells of tables, and those that state no alignment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells = 0
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("td", "th"):
+            self.cells += 1
+            if "text-align:" not in (dict(attrs).get("style") or ""):
+                self.open.append(tag)
+
+
+@pytest.mark.parametrize("name", ["explanation", "coverage", "coverages", "patterns", "cards"])
+def test_each_cell_states_its_alignment(name: str) -> None:
+    """Jupyter's style sheet aligns cells to the right."""
+    parser = _Cells()
+    parser.feed(OBJECTS[name]()._repr_html_())
+    assert parser.cells and not parser.open
+
+
+def test_tables_in_notebooks_come_from_one_function() -> None:
+    """What is a page of its own has a style sheet of its own."""
+    root = Path(byoc_lab.__file__).parent
+    found = {
+        str(path.relative_to(root))
+        for path in root.rglob("*.py")
+        if "<table>" in path.read_text(encoding="utf-8")
+    }
+    assert found == {"markup.py", "lessons/table.py", "lessons/grading/feedback.py"}

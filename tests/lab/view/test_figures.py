@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from byoc_lab.errors import ArgumentError, UnknownNameError
+from byoc_lab.lab.checking.bisected import Bisection, Checked
 from byoc_lab.lab.checking.comparison import compare
 from byoc_lab.lab.checking.report import Report
+from byoc_lab.lab.view.figures import figure as figure_of
+from byoc_lab.lab.view.figures.themes import THEMES
+from byoc_lab.run.metering.cards import Cards, RegionCard, RegionFacts
+from byoc_lab.run.metering.peak import machine_peak
 
 pytest.importorskip("matplotlib")
 
@@ -31,9 +37,9 @@ def test_a_bar_for_each_comparison_and_the_wrong_one_is_hatched() -> None:
     widths = [bar.get_width() for bar in shares.patches]
     assert widths[1:] == pytest.approx([0.5, 4.0]) and widths[0] < 1e-5
     assert [bool(bar.get_hatch()) for bar in shares.patches] == [False, False, True]
-    assert distribution.get_title() == "@region_2"
+    assert distribution.get_title(loc="left") == "@region_2"
     assert sum(bar.get_height() for bar in distribution.patches) == 24
-    assert plane.get_title() == "[1], worst element [1, 2, 3]"
+    assert plane.get_title(loc="left") == "[1], worst element [1, 2, 3]"
     drawn = plane.images[0].get_array()
     assert drawn.shape == (3, 4) and drawn[2, 3] == 1 and drawn.sum() == 1
 
@@ -42,3 +48,58 @@ def test_a_bar_for_each_comparison_and_the_wrong_one_is_hatched() -> None:
 def test_any_shape_can_be_drawn(shape: tuple[int, ...], tmp_path) -> None:
     _report(2.0, shape=shape).plot().savefig(tmp_path / "report.png")
     assert (tmp_path / "report.png").stat().st_size > 10_000
+
+
+def _texts(axes) -> list[str]:
+    return [text.get_text().strip() for text in axes.texts]
+
+
+def test_a_bisection_is_drawn_in_the_order_of_the_pipeline() -> None:
+    checked = (
+        Checked("FoldConstant", 0.25, True, 2),
+        Checked("PartitionGraph", 30.0, False, 9),
+        Checked("@region nn.dense 0", 0.0, True),
+    )
+    found = Bisection(None, None, None, 3, 3, checked=checked)
+    (axes,) = found.plot().axes
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == [
+        "after stage 3, FoldConstant",
+        "after stage 10, PartitionGraph",
+        checked[2].name,
+    ]
+    assert [bool(bar.get_hatch()) for bar in axes.patches] == [False, True, False]
+    assert _texts(axes) == ["25.0%", "30", "0"]
+
+
+def test_cards_are_drawn_against_the_peak() -> None:
+    facts = [RegionFacts(f"r{n}", "dnnl", "no" if n else None, 1, flops=10**9) for n in range(3)]
+    cards = [RegionCard(f, 1, call_us=us) for f, us in zip(facts, (1e4, 2e4, None), strict=True)]
+    rates, times = Cards(cards).plot().axes
+    assert [label.get_text() for label in rates.get_yticklabels()] == [
+        "@r1, llvm", "@r0, dnnl", "@r2, llvm"
+    ]  # fmt: skip
+    widths = [bar.get_width() for bar in rates.patches]
+    peak = machine_peak().flops_per_second / 1e9
+    assert widths == pytest.approx([peak, 50, peak, 100])
+    assert _texts(rates)[2] == "not measured" and _texts(times) == ["20", "10"]
+    assert [bool(bar.get_hatch()) for bar in times.patches] == [True, False], "r1 fell back"
+
+
+@pytest.mark.parametrize("theme", list(THEMES))
+def test_a_figure_has_the_colours_of_its_theme(theme: str) -> None:
+    from matplotlib.colors import to_hex
+
+    drawn = _report(0.25, 2.0).plot(theme=theme)
+    shares = drawn.axes[0]
+    colours = THEMES[theme]
+    assert to_hex(drawn.get_facecolor()) == colours.paper
+    assert [to_hex(bar.get_facecolor()) for bar in shares.patches] == [colours.good, colours.wrong]
+    assert shares.get_yticklabels()[0].get_color() == shares.texts[0].get_color() == colours.ink
+
+
+def test_other_themes_and_objects_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="'light' or 'dark'"):
+        _report(0.0).plot(theme="sepia")
+    with pytest.raises(ArgumentError, match="a bisection, a coverage or cards, found int"):
+        figure_of(3)

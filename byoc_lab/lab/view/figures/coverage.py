@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from byoc_lab.lab.checking.coverage import Coverage
+from byoc_lab.lab.view.figures.themes import Theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-OFFLOADED, REST = "#2f6f9f", "#9a9a9a"
-CAUSES = ("#b3261e", "#c77700", "#6a4c93", "#3f7d58", "#8c564b")
 HATCHES = ("//", "\\\\", "..", "xx", "--")
 REGIONS = 30
 """The largest regions that are drawn."""
@@ -20,21 +19,21 @@ ROWS = 8
 """The rows for which there is room at least, so that a single region is no block."""
 
 
-def figure(found: Sequence[Coverage]) -> Figure:
+def figure(found: Sequence[Coverage], theme: Theme) -> Figure:
     """See `Coverage.plot` and `Coverages.plot`."""
     from matplotlib.figure import Figure
 
     rows = min(REGIONS, max(ROWS, *(len(c.regions) for c in found)))
     height = 0.9 * len(found) + 1.6
-    drawn = Figure(figsize=(11, height + 0.24 * rows + 1.2), layout="constrained")
-    grid = drawn.add_gridspec(2, len(found), height_ratios=[height, 0.24 * rows + 1.2])
-    _draw_shares(drawn.add_subplot(grid[0, :]), found)
+    drawn = Figure(figsize=(13, height + 0.32 * rows + 1.2), layout="constrained")
+    grid = drawn.add_gridspec(2, len(found), height_ratios=[height, 0.32 * rows + 1.2])
+    _draw_shares(drawn.add_subplot(grid[0, :]), found, theme)
     for n, coverage in enumerate(found):
-        _draw_regions(drawn.add_subplot(grid[1, n]), coverage)
+        _draw_regions(drawn.add_subplot(grid[1, n]), coverage, theme)
     return drawn
 
 
-def _draw_shares(axes: Axes, found: Sequence[Coverage]) -> None:
+def _draw_shares(axes: Axes, found: Sequence[Coverage], theme: Theme) -> None:
     """For each back end a bar of its floating-point operations and one of its operators."""
     causes = list(dict.fromkeys(g.cause for c in found for g in c.host))
     labelled: set[str] = set()
@@ -47,20 +46,20 @@ def _draw_shares(axes: Axes, found: Sequence[Coverage]) -> None:
         for what, inside, total, explained in bars:
             name = f"{c.backend}: {what}"
             share = inside / total if total else 0.0
-            _bar(axes, name, 0.0, share, OFFLOADED, "", "offloaded", labelled)
+            _bar(axes, name, 0.0, share, theme.good, "", "offloaded", labelled)
             start, outside = share, 1.0 - share if total else 0.0
             for group in c.host:
-                n = causes.index(group.cause) % len(CAUSES)
+                n = causes.index(group.cause) % len(theme.causes)
                 size = group.flops if what == "FLOP" else group.calls
                 width = outside * size / explained if explained else 0.0
-                _bar(axes, name, start, width, CAUSES[n], HATCHES[n], group.cause, labelled)
+                _bar(axes, name, start, width, theme.causes[n], HATCHES[n], group.cause, labelled)
                 start += width
-            _bar(axes, name, start, 1.0 - start, REST, "", "not known", labelled)
+            _bar(axes, name, start, 1.0 - start, theme.rest, "", "not known", labelled)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.invert_yaxis()
-    axes.set_title("offloaded, and on the host by cause", fontsize="medium")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), fontsize="small")
+    axes.set_title("offloaded, and on the host by cause")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
 
 
 def _bar(
@@ -69,22 +68,19 @@ def _bar(
 ) -> None:  # fmt: skip
     shown = "" if width < 1e-9 or label in labelled else label
     labelled.update({shown} - {""})
-    axes.barh(
-        name, width, left=start, color=color, hatch=hatch, edgecolor="white", label=shown or None
-    )
+    axes.barh(name, width, left=start, color=color, hatch=hatch, label=shown or None)
 
 
-def _draw_regions(axes: Axes, coverage: Coverage) -> None:
+def _draw_regions(axes: Axes, coverage: Coverage, theme: Theme) -> None:
     """The largest regions by floating-point operations; those that are not known are 0 long."""
     largest = sorted(coverage.regions, key=lambda r: -(r.flops or 0))[:REGIONS]
     labels = [f"@{r.symbol[-28:]} ({r.operators})" for r in largest]
-    axes.barh(labels, [(r.flops or 0) / 1e6 for r in largest], color=OFFLOADED)
+    axes.barh(labels, [(r.flops or 0) / 1e6 for r in largest], color=theme.good)
     axes.set_ylim(max(ROWS, len(largest)) - 0.4, -0.6)
-    axes.tick_params(axis="y", labelsize="small")
     axes.set_xlabel("million FLOP in a call")
     left_out = len(coverage.regions) - len(largest)
     more = f", {left_out} smaller ones are left out" if left_out else ""
     axes.set_title(
         f"regions of {coverage.backend} (operators){more}" if largest else
-        f"{coverage.backend} has no regions", fontsize="medium",
+        f"{coverage.backend} has no regions",
     )  # fmt: skip

@@ -2,66 +2,74 @@
 
     reasons   {id of a call: {cause, lines}}: why it is on the host, from `explain`; lines: [name,
               text], such as ["expected", "a constant"]
-    numbers   {name of an overlay: {unit, most, values: {id of an external function: number}}}:
+    numbers   {name of an overlay: {most, values: {id of a function or an operator: number}}}:
               "time" from cards (microseconds), "error" from a report (share of the tolerance);
               most: whether a group has the largest of its values, not their sum
     kernels   {id of a node in an external function: what computes it}, from cards; that of the
               function has all of its kernels
+    tables    the results as tables, see `tables.py`
 
 Operations and bytes are in the scene (see `scene.py`), since they follow from the types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from byoc_lab.errors import ArgumentError
+from byoc_lab.lab.checking.coverage import Coverages
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.explaining import Explanation, Explanations
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.relay.analysis.costs import operator_calls
-from byoc_lab.relay.ir.expr import Call, Expr, Function
-from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.lab.view.states.places import Places, kernel_calls
+from byoc_lab.lab.view.states.tables import tables_of
 from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard
 
 State = dict[str, Any]
+LARGEST = 1e30  # of a share; JSON has no infinity
 
 
 def overlays_of(trace: Trace, ids: Ids, found: Iterable[Any]) -> State:
     """The overlays of a trace, whose nodes have their ids.
 
-    found: results of `explain` for the input of the trace, of `validate` for its result, and cards
-    of its build. Raises ArgumentError for anything else, or if nothing of it is in the trace.
+    found: results of `explain`, `coverage` and `bisect` for the input of the trace, of `validate`
+    for its result, and cards of its build. Raises ArgumentError for anything else, or if nothing of
+    it is in the trace.
     """
-    made: State = {"reasons": {}, "numbers": {}, "kernels": {}}
-    for obj in found:
+    made: State = {"reasons": {}, "numbers": {}, "kernels": {}, "tables": []}
+    places = Places(trace, ids)
+    flat = [each for obj in found for each in (obj if isinstance(obj, Coverages) else [obj])]
+    for obj in flat:
+        tables = tables_of(places, obj)
+        if not _is_placed(places, obj, tables):
+            raise ArgumentError(
+                f"nothing of this {type(obj).__name__} is in the trace: explain the module "
+                f"that was traced, or bisect it; build or validate trace.result"
+            )
+        made["tables"] += tables
         if isinstance(obj, Explanations):
-            placed = _add_reasons(made["reasons"], ids, obj)
+            _add_reasons(made["reasons"], ids, obj)
         elif isinstance(obj, Report):
-            values = {c.name.lstrip("@"): c.share for c in obj.regions}
-            placed = _add_numbers(made, "error", "of the tolerance", True, trace, ids, values)
+            _add_numbers(made, "error", True, _errors(places, obj))
         elif isinstance(obj, Cards):
-            placed = _add_cards(made, trace, ids, obj)
-        else:
-            raise ArgumentError(
-                f"overlays are results of explain and validate, and cards of an executable "
-                f"(byoc_lab.build(trace.result).cards()); found {type(obj).__name__}"
-            )
-        if not placed:
-            raise ArgumentError(
-                f"nothing of this {type(obj).__name__} is in the trace: explain the module that "
-                f"was traced, and build or validate trace.result"
-            )
+            _add_cards(made, places, obj)
     return made
+
+
+def _is_placed(places: Places, obj: Any, tables: list[State]) -> bool:
+    """Whether the trace has something that a result speaks of, if it speaks of anything."""
+    if isinstance(obj, Explanations):  # also where all of it is offloaded
+        return any(places.ids.get(e.call) is not None for e in obj)
+    rows = [row for table in tables for row in table["rows"]]
+    return not rows or any(row["node"] or row["stage"] is not None for row in rows)
 
 
 # ---- reasons ------------------------------------------------------------------------------------
 
 
-def _add_reasons(reasons: State, ids: Ids, found: Explanations) -> bool:
+def _add_reasons(reasons: State, ids: Ids, found: Explanations) -> None:
     """Add why calls are on the host; calls with one reason share the change of the first."""
     for group in found.groups:
         change = str(group[0].change or group[0].without_change)
@@ -69,7 +77,6 @@ def _add_reasons(reasons: State, ids: Ids, found: Explanations) -> bool:
             ident = ids.get(explanation.call)
             if ident is not None:
                 reasons[ident] = _reason(explanation, change)
-    return any(ids.get(e.call) is not None for e in found)
 
 
 def _reason(found: Explanation, change: str) -> State:
@@ -87,36 +94,41 @@ def _reason(found: Explanation, change: str) -> State:
 # ---- numbers and kernels ------------------------------------------------------------------------
 
 
-def _add_numbers(
-    made: State, name: str, unit: str, most: bool, trace: Trace, ids: Ids, values: dict[str, float]
-) -> bool:
-    """Add an overlay with a number for each region."""
-    known = {
-        i: float(values[symbol])
-        for symbol, func in _regions(trace)
-        if symbol in values and (i := ids.get(func)) is not None
-    }
-    if known:
-        made["numbers"][name] = {"unit": unit, "most": most, "values": known}
-    return bool(known)
+def _add_numbers(made: State, name: str, most: bool, values: dict[str, float]) -> None:
+    """Add an overlay with these numbers."""
+    if values:
+        made["numbers"][name] = {"most": most, "values": values}
 
 
-def _add_cards(made: State, trace: Trace, ids: Ids, cards: Cards) -> bool:
-    by_symbol = {card.symbol: card for card in cards}
-    times = {s: c.time_us for s, c in by_symbol.items() if c.time_us is not None}
-    _add_numbers(made, "time", "µs", False, trace, ids, times)
-    placed = False
-    for symbol, func in _regions(trace):
-        if symbol not in by_symbol:
+def _errors(places: Places, report: Report) -> dict[str, float]:
+    """The error of each region and each operator that was checked; the largest, of several."""
+    found: dict[str, float] = {}
+    for comparison in (*report.regions, *report.operators):
+        ident = places.compared(comparison)
+        if ident is not None:
+            share = min(comparison.share, LARGEST)
+            found[ident] = max(share, found.get(ident, 0.0))
+    return found
+
+
+def _add_cards(made: State, places: Places, cards: Cards) -> None:
+    times: dict[str, float] = {}
+    for card in cards:
+        func = places.function(card.symbol)
+        if func is None:
             continue
-        placed = True
-        card = by_symbol[symbol]
-        if (ident := ids.get(func)) is not None:
+        if (ident := places.ids.get(func)) is not None:
             made["kernels"][ident] = _of_region(card)
-        for node, number in _kernels(func, card).items():
-            if (ident := ids.get(node)) is not None:
-                made["kernels"][ident] = _of_kernel(symbol, number, card.ops[number - 1])
-    return placed
+            if card.time_us is not None:
+                times[ident] = card.time_us
+        heads = kernel_calls(func, card)
+        for call, number in heads.inside.items():
+            if (ident := places.ids.get(call)) is not None:
+                made["kernels"][ident] = _of_kernel(card.symbol, number, card.ops[number - 1])
+        for call, op in zip(heads.first, card.ops, strict=False):
+            if op.time_us is not None and (ident := places.ids.get(call)) is not None:
+                times[ident] = op.time_us
+    _add_numbers(made, "time", False, times)
 
 
 def _of_region(card: RegionCard) -> str:
@@ -129,39 +141,3 @@ def _of_kernel(symbol: str, number: int, op: OpCard) -> str:
     fused = f", post-op{'s' if len(op.fused) > 1 else ''} {', '.join(op.fused)}" if op.fused else ""
     apart = f", then by themselves {', '.join(op.separate)}" if op.separate else ""
     return f"now in @{symbol}, kernel {number}: {op.impl or op.name}{fused}{apart}"
-
-
-def _regions(trace: Trace) -> Iterator[tuple[str, Function]]:
-    """The external functions of a trace's result, by symbol."""
-    result = trace.result if trace.error is None else None
-    for gv, func in result.functions.items() if isinstance(result, IRModule) else ():
-        if "Compiler" in func.attrs:
-            yield str(func.attrs.get("global_symbol", gv.name_hint)), func
-
-
-def _kernels(func: Function, card: RegionCard) -> dict[Expr, int]:
-    """The kernel, from 1, of each operator and composite of a region.
-
-    Kernels have the names of the operators that they begin with, in the order of the region. A step
-    without a kernel of its own is fused into the one before it. Where the two do not agree, nothing
-    is said of any operator.
-    """
-    steps = [
-        node
-        for node in post_order(func.body, enter=lambda n: not isinstance(n, Function))
-        if isinstance(node, Call)
-    ]
-    inside = [
-        list(operator_calls(step.op.body)) if isinstance(step.op, Function) else [step]
-        for step in steps
-    ]
-    found: dict[Expr, int] = {}
-    at = 0
-    for step, calls in zip(steps, inside, strict=True):
-        names = [call.op_name for call in calls]
-        while at < len(card.ops) and card.ops[at].name.rpartition("_")[0] in names:
-            names.remove(card.ops[at].name.rpartition("_")[0])
-            at += 1
-        if at:
-            found.update(dict.fromkeys([step, *calls], at))
-    return found if at == len(card.ops) else {}

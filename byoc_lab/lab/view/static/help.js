@@ -11,7 +11,7 @@ const KEYS = [
   ["s", "side by side / one below the other"],
   ["t", "show / hide types"],
   ["w", "wrap long lines"],
-  ["1 2 3 4 5", "text, findings, rewrites, changes, the selected node"],
+  ["1 2 3 4 5 6", "text, findings, rewrites, changes, the selected node, attached results"],
   ["g", "wide graph / wide text"],
   ["space", "play / pause the rewrites"],
   ["f  F", "next / previous finding, in other stages too"],

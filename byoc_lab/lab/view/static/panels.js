@@ -126,7 +126,7 @@ export class Tabs {
 
   /** Arrow keys move between the tabs. */
   key(event) {
-    const names = Object.keys(this.tabs);
+    const names = Object.keys(this.tabs).filter((name) => !this.buttons[name].hidden);
     const at = names.indexOf(this.current);
     const wanted = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: names.length - 1 }[event.key];
     if (wanted === undefined) return;
@@ -137,7 +137,14 @@ export class Tabs {
     event.stopPropagation();
   }
 
+  /** Show or hide a tab. */
+  offer(name, yes) {
+    this.buttons[name].hidden = !yes;
+    if (!yes && this.current === name) this.show(Object.keys(this.tabs)[0]);
+  }
+
   show(name) {
+    if (this.buttons[name].hidden) return;
     this.current = name;
     for (const [other, panel] of Object.entries(this.tabs)) {
       panel.hidden = other !== name;

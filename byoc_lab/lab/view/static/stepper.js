@@ -13,6 +13,7 @@ import { drawChanges, drawEvents, drawFindings, markCards, Tabs } from "./panels
 import { Player } from "./player.js";
 import { present } from "./presenter.js";
 import { make } from "./text/relay_text.js";
+import { ResultTables } from "./result_tables.js";
 import { Rewrites } from "./rewrites.js";
 import { outcome, StageList, tally } from "./stage_list.js";
 import { Store } from "./store.js";
@@ -53,8 +54,10 @@ function view(model, el) {
   const heading = new Heading(store, [rewrites.bar, ...(board ? [board.element] : [])], showFinding, signal);
   const graph = new GraphPane(store, signal);
   const text = new TextPane(store, root, showFinding, signal);
-  const panels = Object.fromEntries(["Text", "Findings", "Rewrites", "Changes", "Node"].map((n) => [n, make("div", { class: `byl-panel byl-panel-${n.toLowerCase()}` })]));
+  const panels = Object.fromEntries(["Text", "Findings", "Rewrites", "Changes", "Node", "Results"].map((n) => [n, make("div", { class: `byl-panel byl-panel-${n.toLowerCase()}` })]));
   if (!store.isTrace) delete panels.Node;
+  if (!store.isTrace) delete panels.Results;
+  const results = panels.Results ? new ResultTables(store, panels.Results, signal) : null;
   if (!store.isTrace) delete panels.Rewrites;
   if (state.kind === "module") delete panels.Changes;
   panels.Text.append(...text.elements);
@@ -105,7 +108,14 @@ function view(model, el) {
     for (const c of side.querySelectorAll("[data-node]")) c.classList.toggle("byl-chosen", id !== "" && c.dataset.node === id);
   });
 
-  store.on("known", () => store.tell("selection", false));
+  const attached = () => {
+    if (!results) return;
+    tabs.offer("Results", results.tables.length > 0);
+    stale.add("Results");
+    shownNow(tabs.current);
+  };
+  store.on("known", () => (attached(), store.tell("selection", false)));
+  store.on("selection", (reveal) => tabs.current === "Results" && results?.mark(reveal));
   store.on("kernel", () => {
     if (root.querySelector(".byl-restarted")) return;
     header.element.after(make("p", { class: "byl-restarted", role: "status" },
@@ -118,12 +128,14 @@ function view(model, el) {
     Rewrites: () => (drawEvents(panels.Rewrites, state, store.stage), markCards(panels.Rewrites, store.at)),
     Changes: () => drawChanges(panels.Changes, store.stage),
     Node: () => drawNode(panels.Node, store),
+    Results: () => results?.draw(),
   };
   const stale = new Set();
 
   function shownNow(name) {
     if (name === "Text") text.mark(true);
     if (stale.delete(name)) drawing[name]();
+    else if (name === "Results") results?.mark(true);
   }
 
   function drawPanels() {
@@ -132,7 +144,7 @@ function view(model, el) {
     tabs.count("Findings", shown.findings.length, tally(shown)[0]?.[0]);
     if (panels.Rewrites) tabs.count("Rewrites", stage.events_total);
     if (panels.Changes) tabs.count("Changes", stage.changes_total);
-    for (const name of Object.keys(panels)) if (drawing[name]) stale.add(name);
+    for (const name of Object.keys(panels)) if (drawing[name] && name !== "Results") stale.add(name);
     shownNow(tabs.current);
   }
 
@@ -188,10 +200,12 @@ function view(model, el) {
     if (clicked?.dataset.stage) store.go(Number(clicked.dataset.stage));
     if (clicked) store.choose(clicked.dataset.node, true);
   }, { signal });
+  root.addEventListener("click", (event) => event.target.closest(".byl-reason-badge") && tabs.show("Node"), { signal });
   listenToKeys(root, { store, stages, text, graph, tabs, player, help, board, widen, nextFinding, present: () => present(root, header.presenting) }, signal);
   for (const control of [stages.filter, stages.changedOnly]) control.addEventListener("input", () => header.drawEnds(), { signal });
   followTheme(root, signal);
   el.append(root);
+  attached();
   store.takePart();
   if (!root.dataset.ready) store.tell("stage");
 

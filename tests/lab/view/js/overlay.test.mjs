@@ -24,9 +24,15 @@ test("coverage is the share of operators in regions", () => {
 });
 
 test("times add up, of errors the largest counts", () => {
-  const numbers = (most) => ({ numbers: { x: { unit: "", most, values: { f: 3, g: 4 } } } });
+  const numbers = (most) => ({ numbers: { x: { most, values: { f: 3, g: 4 } } } });
   assert.deepEqual(of("x", numbers(false)), { outer: 7, r: 3, s: 4 });
   assert.deepEqual(of("x", numbers(true)), { outer: 4, r: 3, s: 4 });
+});
+
+test("the time of a region has the times of its operators in it, its error does not hide theirs", () => {
+  const numbers = (most) => ({ numbers: { x: { most, values: { f: 3, n0: 1, n1: 9, g: 4 } } } });
+  assert.deepEqual(of("x", numbers(false)), { outer: 7, r: 3, s: 4, b0: 1, b1: 9 });
+  assert.deepEqual(of("x", numbers(true)), { outer: 9, r: 9, s: 4, b0: 1, b1: 9 });
 });
 
 test("nothing known is nothing shown", () => {

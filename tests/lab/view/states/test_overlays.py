@@ -15,7 +15,8 @@ from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.overlays import _kernels, overlays_of
+from byoc_lab.lab.view.states.overlays import overlays_of
+from byoc_lab.lab.view.states.places import kernel_calls
 from byoc_lab.lab.view.states.state import Builder
 from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.passes.framework.infer_type import InferType
@@ -75,7 +76,9 @@ def test_cards_give_times_and_kernels(traced: Any) -> None:
     symbols = [gv.name_hint for gv, f in trace.result.functions.items() if "Compiler" in f.attrs]
     cards = Cards([card(symbols[0], (conv,)), card(symbols[1], (dense,))])
     found = overlays_of(trace, ids, [cards])
-    assert sorted(found["numbers"]["time"]["values"].values()) == [3.0, 12.0]
+    assert sorted(found["numbers"]["time"]["values"].values()) == [3.0, 3.0, 12.0, 12.0], (
+        "of both regions, and of the operators with which their kernels begin"
+    )
     shown = texts(state)
     named = {i: k for i, k in found["kernels"].items() if "nn.conv2d(" in shown.get(i, "")}
     assert list(named.values()) == [f"now in @{symbols[0]}, kernel 1: jit_1x1:avx2, post-op relu"]
@@ -87,10 +90,11 @@ def test_kernels_that_do_not_fit_the_region_are_not_guessed() -> None:
     x = relay.var("x", shape=(2, 4))
     body = nn.relu(nn.dense(x, relay.var("w", shape=(4, 4))))
     func = relay.Function(relay.analysis.free_vars(body), body)
-    assert set(_kernels(func, card("f", (OpCard("nn.dense_0", "gemm"),))).values()) == {1}
+    one = card("f", (OpCard("nn.dense_0", "gemm"),))
+    assert set(kernel_calls(func, one).inside.values()) == {1}
     two = (OpCard("nn.dense_0", "gemm"), OpCard("nn.relu_1", "jit"))
-    assert sorted(_kernels(func, card("f", two)).values()) == [1, 2]
-    assert _kernels(func, card("f", (OpCard("nn.conv2d_0", "jit"),))) == {}
+    assert sorted(kernel_calls(func, card("f", two)).inside.values()) == [1, 2]
+    assert kernel_calls(func, card("f", (OpCard("nn.conv2d_0", "jit"),))) == ({}, [])
 
 
 def test_a_report_gives_the_share_of_the_tolerance(traced: Any) -> None:
@@ -100,17 +104,27 @@ def test_a_report_gives_the_share_of_the_tolerance(traced: Any) -> None:
     region = Comparison(f"@{symbol}", error=3e-6, tolerance=1e-6, scale=1.0, place=(0,), wrong=1)
     found = overlays_of(trace, ids, [Report((region,), ())])
     error = found["numbers"]["error"]
-    assert list(error["values"].values()) == [pytest.approx(3.0)]
+    assert list(error["values"].values()) == [pytest.approx(3.0)], "of the region"
     assert error["most"], "a group has the largest error inside, not their sum"
 
 
 def test_results_of_another_module_are_refused(traced: Any) -> None:
     _, trace = traced
     _, ids = ids_of(trace)
-    with pytest.raises(ArgumentError, match="explain the module that was traced"):
+    with pytest.raises(ArgumentError, match="explain the module that was traced, or bisect it"):
         overlays_of(trace, ids, [byoc_lab.explain(network(), "dnnl")])
     with pytest.raises(ArgumentError, match="found str"):
         overlays_of(trace, ids, ["slow"])
+
+
+def test_a_module_without_host_operators_can_be_explained() -> None:
+    x = relay.var("x", shape=(2, 4))
+    mod = InferType()(
+        relay.IRModule.from_expr(nn.dense(x, relay.const(np.ones((3, 4), "float32"))))
+    )
+    trace = byoc_lab.trace(mod, "dnnl")
+    found = overlays_of(trace, ids_of(trace)[1], [byoc_lab.explain(mod, "dnnl")])
+    assert not found["reasons"] and not found["tables"][0]["rows"]
 
 
 def test_a_stepper_sends_them_and_saves_them(traced: Any, tmp_path: Path) -> None:

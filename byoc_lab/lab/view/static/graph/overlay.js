@@ -3,11 +3,16 @@ import { make } from "../text/relay_text.js";
 import { draw } from "./scene_drawing.js";
 
 /**
- * @typedef {{unit: string, most: boolean, values: Record<string, number>}} Numbers
- * @typedef {{reasons: Record<string, {cause: string, lines: string[][]}>, numbers: Record<string, Numbers>, kernels: Record<string, string>}} Known
+ * @typedef {{most: boolean, values: Record<string, number>}} Numbers
+ * @typedef {{reasons: Record<string, {cause: string, lines: string[][]}>, numbers: Record<string, Numbers>, kernels: Record<string, string>, tables: any[]}} Known
  */
 
 const WORDS = /** @type {Record<string, string>} */ ({ flops: "FLOP", bytes: "bytes moved", coverage: "coverage", time: "time", error: "error / tolerance" });
+
+const MEANING = /** @type {Record<string, string>} */ ({
+  flops: "floating-point operations of a call", bytes: "bytes read and written", coverage: "share of the operators", time: "seconds of the last profiled call; of a fused kernel, at its first operator",
+  error: "largest error as a share of its tolerance; ✖ where it is above",
+});
 
 /** The overlays that a view can show, by name. @param {Known} known @returns {[string, string][]} */
 export function choices(known) {
@@ -18,17 +23,26 @@ export function choices(known) {
  * @param {string} name @param {any} scene @param {any[]} nodes @param {Known} known */
 export function valuesOf(name, scene, nodes, known) {
   const numbers = known.numbers?.[name];
+  const given = (/** @type {string[]} */ ids) => ids.map((id) => numbers?.values[id]).find((v) => v !== undefined) ?? null;
   /** @type {(number | null)[]} of each box */
-  const own = scene.boxes.map((/** @type {any} */ box) => (numbers ? null : name === "coverage" ? (box.kind === "op" ? Number(isOffloaded(scene, box.group)) : null) : box[name]));
+  const own = scene.boxes.map((/** @type {any} */ box) => (numbers ? given(box.ids) : name === "coverage" ? (box.kind === "op" ? Number(isOffloaded(scene, box.group)) : null) : box[name]));
+  /** @type {(number | null)[]} of each group */
+  const ofGroup = scene.groups.map((/** @type {any} */ group) => given([group.node]));
   /** @type {number[][]} the values in each group */
   const inside = scene.groups.map(() => []);
-  scene.boxes.forEach((/** @type {any} */ box, /** @type {number} */ n) => {
-    const value = own[n];
-    if (value !== null && value !== undefined) for (let g = box.group; g >= 0; g = scene.groups[g].group) inside[g].push(value);
-  });
-  if (numbers) scene.groups.forEach((/** @type {any} */ group, /** @type {number} */ n) => {
-    const value = numbers.values[group.node];
-    if (value !== undefined) for (let g = n; g >= 0; g = scene.groups[g].group) inside[g].push(value);
+  const add = (/** @type {number | null} */ value, /** @type {number} */ first) => {
+    if (value === null || value === undefined) return;
+    for (let g = first; g >= 0; g = scene.groups[g].group) {
+      if (ofGroup[g] !== null && !numbers?.most) return; // it is in the number of the group itself
+      inside[g].push(value);
+    }
+  };
+  scene.boxes.forEach((/** @type {any} */ box, /** @type {number} */ n) => add(own[n], box.group));
+  scene.groups.forEach((/** @type {any} */ group, /** @type {number} */ n) => {
+    const value = ofGroup[n];
+    if (value === null) return;
+    inside[n].push(value);
+    add(value, group.group);
   });
   const found = new Map();
   for (const node of nodes) {
@@ -46,7 +60,7 @@ function isOffloaded(scene, group) {
 /** A number with its unit. @param {string} name @param {number} value */
 export function shownValue(name, value) {
   if (name === "coverage") return `${Math.round(value * 100)} % in regions`;
-  if (name === "error") return value > 1 ? `✖ ${value.toPrecision(2)} × tolerance` : `✓ ${(value * 100).toPrecision(2)} % of tolerance`;
+  if (name === "error") return value > 1 ? `✖ ${value.toPrecision(2)} × tolerance` : `✓ ${value >= 0.1 ? Math.round(value * 100) : (value * 100).toPrecision(2)} % of tolerance`;
   const [unit, scale] = /** @type {[string, number]} */ ({ flops: ["FLOP", 1], bytes: ["B", 1], time: ["s", 1e-6] }[name] ?? ["", 1]);
   if (!value) return `0 ${unit}`;
   const size = value * scale;
@@ -72,13 +86,16 @@ export function drawOverlay(name, drawing, scene, known) {
   const most = Math.max(0, ...[...drawing.nodes.values()].filter(({ node }) => !node.open).map(({ node }) => values.get(node.key) ?? 0));
   for (const { element, node } of drawing.nodes.values()) {
     const value = values.get(node.key);
+    const given = known.numbers?.[name]?.values[scene.groups[node.group]?.node];
+    if (node.open && given !== undefined) element.append(draw("text", { class: "byl-value", x: node.w / 2, y: node.h + 16 }, `${shownValue(name, given)} `));
     if (value === undefined || node.open) continue;
     element.classList.add("byl-heat");
     element.classList.toggle("byl-over", name === "error" && value > 1);
     element.style.setProperty("--byl-strength", `${Math.round(8 + 60 * strength(name, value, most))}%`);
     element.append(draw("text", { class: "byl-value", x: node.w / 2, y: node.h + 16 }, `${shownValue(name, value)} `));
   }
-  const label = values.size ? `${WORDS[name] ?? name}: none to ${shownValue(name, name === "coverage" ? 1 : name === "error" ? Math.max(1, most) : most)}` : `${WORDS[name] ?? name}: not known here`;
+  const note = MEANING[name] ? ` (${MEANING[name]})` : "";
+  const label = values.size ? `${WORDS[name] ?? name}: none to ${shownValue(name, name === "coverage" ? 1 : name === "error" ? Math.max(1, most) : most)}${note}` : `${WORDS[name] ?? name}: not known here`;
   return make("span", { class: "byl-scale" }, make("i", { class: "byl-key byl-key-heat" }), label);
 }
 

@@ -1,0 +1,157 @@
+"""`Bisection`: what `bisect` found, as text, as a figure and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from byoc_lab import display
+from byoc_lab.lab.checking.bounds.uncertain import Executed
+from byoc_lab.lab.checking.call_sites import CallSite
+from byoc_lab.lab.checking.kernels import Kernel
+from byoc_lab.lab.checking.pairing import Parting
+from byoc_lab.passes import Event
+from byoc_lab.relay.ir.expr import Call, describe
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `bisect` compared: the module after a stage with the first one, or a kernel.
+
+    name: of the pass, or the kernel. share: the largest error as a share of its tolerance; of a
+    stage, that of the outputs. ok: whether it is right, for a stage inside the network, too.
+    index: of the stage; None for a kernel. call_site: of a kernel, its operator.
+    """
+
+    name: str
+    share: float
+    ok: bool
+    index: int | None = None
+    call_site: CallSite | None = None
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """The answer of `bisect`.
+
+    stage: the name of the first pass that changed the numbers, or None. region: the global function
+        with the operator. call: the operator, as it is after the pass, or before it where the pass
+        dropped it. rewrite: the event of the pass that made it, if the pass reports events.
+    parting: the smallest sub-graph on both sides, and the values that differ.
+    runs: how many modules were evaluated, of `stages` stages that changed the module.
+    kernel: where the generated code of a back end is wrong (`stage` says so), the step of the
+        region, with its error. kernel_runs: how many programs were run for the steps of a region.
+    call_site: where `call` is in the module after the pass, or before it where it was dropped.
+    checked: what was compared on the way, stages in order, then kernels.
+    rounding: where no difference was found, the largest one of an output as a share of its
+        tolerance: 0.0 if all outputs are the same.
+    exercised: what was checked. folder: where the repro is.
+    """
+
+    stage: str | None
+    region: str | None
+    call: Call | None
+    runs: int
+    stages: int
+    parting: Parting | None = field(default=None, repr=False)
+    rewrite: Event | None = field(default=None, repr=False)
+    index: int | None = None
+    exercised: tuple[str, ...] = ()
+    folder: Path | None = None
+    kernel: Kernel | None = field(default=None, repr=False)
+    kernel_runs: int = 0
+    rounding: float = 0.0
+    call_site: CallSite | None = None
+    checked: tuple[Checked, ...] = field(default=(), repr=False)
+
+    @property
+    def found(self) -> bool:
+        return self.stage is not None
+
+    @property
+    def within_rounding(self) -> bool:
+        """Whether outputs differ, but by no more than roundings may."""
+        return not self.found and self.rounding > 0
+
+    def __str__(self) -> str:
+        return "\n".join([*self._lines(), *(f"  {line}" for line in self.exercised)])
+
+    def _lines(self) -> Iterator[str]:
+        if self.call is None:
+            yield "no difference found"
+            if self.within_rounding:
+                share = f"{self.rounding:.0%}" if self.rounding > 0.005 else "less than 1%"
+                yield f"  outputs differ within rounding: by {share} of the tolerance"
+            return
+        yield (
+            f"{self.stage} (stage {self.index}) changed the numbers"
+            if self.kernel is None
+            else (f"{self.stage} changed the numbers")
+        )
+        yield f"  region: @{self.region}"
+        yield f"  operator: {describe(self.call)}"
+        if self.kernel is not None:
+            yield f"  {self.kernel.own}"
+        if self.rewrite is not None:
+            yield f"  rewrite: {self.rewrite}"
+        if self.parting is not None:
+            found = self.parting
+            yield f"  before: {_listed(found.before)}"
+            yield f"  after: {_listed(found.after)}"
+            yield (
+                f"  largest difference {found.error:.3g}, tolerance {found.tolerance:.3g}, "
+                f"largest value {found.scale:.3g}"
+            )
+            if found.hidden:
+                yield "  the outputs are the same within rounding: later operators hide it"
+        if self.folder is not None:
+            yield f"  repro: {self.folder / 'repro.py'}"
+
+    def plot(self, theme: str = "light") -> Figure:
+        """A matplotlib figure: error against tolerance of each stage and kernel that was compared.
+
+        theme: "light" or "dark"."""
+        return display.figure(self, theme)  # type: ignore[no-any-return]
+
+    def to_json(self) -> str:
+        """The answer as JSON, with the operator and the rewrite as text."""
+        operator = describe(self.call) if self.call is not None else None
+        facts = {
+            "found": self.found,
+            "stage": self.stage,
+            "index": self.index,
+            "region": self.region,
+            "operator": operator,
+            "rewrite": str(self.rewrite) if self.rewrite is not None else None,
+            "before": [describe(s.call) for s in self.parting.before] if self.parting else [],
+            "after": [describe(s.call) for s in self.parting.after] if self.parting else [],
+            "error": _finite(self.parting.error) if self.parting else None,
+            "tolerance": _finite(self.parting.tolerance) if self.parting else None,
+            "kernel": self.kernel.own.to_json() if self.kernel is not None else None,
+            "within_rounding": self.within_rounding,
+            "runs": self.runs,
+            "stages": self.stages,
+            "kernel_runs": self.kernel_runs,
+            "repro": str(self.folder) if self.folder is not None else None,
+            "checked": [
+                {"name": c.name, "share": _finite(c.share), "ok": c.ok, "index": c.index}
+                for c in self.checked
+            ],
+            "exercised": list(self.exercised),
+        }
+        return json.dumps(facts, indent=1)
+
+
+def _finite(number: float) -> float | str:
+    return number if isfinite(number) else str(number)
+
+
+def _listed(steps: Sequence[Executed]) -> str:
+    return ", ".join(describe(s.call) for s in steps) or "nothing"

@@ -1,0 +1,57 @@
+"""Call sites: calls of a module by their places, which equal modules of other runs have, too.
+
+`validate`, `bisect` and views run the same passes more than once, so a node of one run is no node
+of the other; the place of a call, and its name, are the same in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+
+class CallSite(NamedTuple):
+    """A call in a global function.
+
+    function: the name of that function. number: the position among its calls in post order, those
+    inside composites included. name: what is called (see `called`).
+    """
+
+    function: str
+    number: int
+    name: str
+
+
+def called(call: Call) -> str:
+    """What is called: an operator, a global function, or "" for any other function."""
+    if isinstance(call.op, Op):
+        return call.op.name
+    return f"@{call.op.name_hint}" if isinstance(call.op, GlobalVar) else ""
+
+
+def calls_of(function: Expr) -> Iterator[Call]:
+    """The calls of a function in post order."""
+    return (node for node in post_order(function) if isinstance(node, Call))
+
+
+def site_of(name: str, function: Expr, call: Expr) -> CallSite | None:
+    """The site of a call in the global function with this name; None if it is not there."""
+    for number, found in enumerate(calls_of(function)):
+        if found is call:
+            return CallSite(name, number, called(found))
+    return None
+
+
+def function_named(mod: IRModule, name: str) -> Function | None:
+    """The global function with a name, or an external one with this symbol."""
+    for gv, function in mod.functions.items():
+        if isinstance(function, Function) and name in (
+            gv.name_hint,
+            str(function.attrs.get("global_symbol", "")),
+        ):
+            return function
+    return None

@@ -1,0 +1,67 @@
+"""The figure of cards: the rate of each region beside the machine's peak, and its time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from byoc_lab.lab.view.figures.themes import Theme
+from byoc_lab.run.metering.cards import Cards, RegionCard
+from byoc_lab.run.metering.peak import machine_peak
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+REGIONS = 20
+"""The slowest regions that are drawn."""
+
+
+def figure(found: Cards, theme: Theme) -> Figure:
+    """See `Cards.plot`."""
+    from matplotlib.figure import Figure
+
+    slowest = sorted(found, key=lambda c: -(c.time_us or 0))[:REGIONS]
+    drawn = Figure(figsize=(14, max(3.4, 0.55 * len(slowest) + 2.2)), layout="constrained")
+    rates, times = drawn.subplots(1, 2, sharey=True)
+    _draw_rates(rates, slowest, theme)
+    _draw_times(times, slowest, theme)
+    left_out = len(found) - len(slowest)
+    if left_out:
+        drawn.suptitle(f"the slowest {len(slowest)} regions; {left_out} are left out")
+    return drawn
+
+
+def _draw_rates(axes: Axes, cards: list[RegionCard], theme: Theme) -> None:
+    """A bar for the rate, in an outlined one for the peak."""
+    for row, card in enumerate(cards):
+        rate = card.gflops
+        if rate is None:
+            axes.text(0.01, row, " not measured", transform=axes.get_yaxis_transform(), va="center")
+            continue
+        peak = machine_peak(card.facts.dtype).flops_per_second / 1e9
+        axes.barh(row, peak, height=0.8, color="none", edgecolor=theme.rest, linewidth=1.5)
+        _bar(axes, row, rate, card, theme, f"{rate:.3g} ({rate / peak:.0%})")
+    axes.set_yticks(range(len(cards)), [_label(card) for card in cards])
+    axes.set_ylim(max(4, len(cards)) - 0.4, -0.6)
+    axes.set_xlabel("GFLOP/s; outlined: this machine's peak for the dtype")
+    axes.set_title("measured rate (share of the peak)", loc="left")
+
+
+def _draw_times(axes: Axes, cards: list[RegionCard], theme: Theme) -> None:
+    for row, card in enumerate(cards):
+        if card.time_us is not None:
+            _bar(axes, row, card.time_us / 1e3, card, theme, f"{card.time_us / 1e3:.3g}")
+    axes.set_xmargin(0.2)
+    axes.tick_params(axis="y", left=False, labelleft=False)
+    axes.set_xlabel("milliseconds; hatched: fell back")
+    axes.set_title("time of the last profiled call", loc="left")
+
+
+def _bar(axes: Axes, row: int, value: float, card: RegionCard, theme: Theme, words: str) -> None:
+    color, hatch = (theme.good, "") if card.offloaded else (theme.wrong, "//")
+    axes.barh(row, value, height=0.5, color=color, hatch=hatch)
+    axes.text(value, row, f"  {words}", va="center")
+
+
+def _label(card: RegionCard) -> str:
+    return f"@{card.symbol[-28:]}, {card.ran_on}"

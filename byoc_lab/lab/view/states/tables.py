@@ -1,0 +1,196 @@
+"""Tables of results (explain, validate, bisect, coverage, cards), linked to the picture.
+
+A table is, as plain data:
+
+    name      the function that gave the result, such as "validate"
+    summary   the result in a sentence
+    columns   [[title, whether it has numbers], ...]
+    rows      the worst first: [{node, stage, wrong, cells}, ...]
+              node: the id of the node that the row is about, or null; stage: the position of the
+              stage to show where the node is not in the one that is shown, or null; cells: texts
+    left_out  how many rows, the best ones, are not sent
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+from byoc_lab.errors import ArgumentError
+from byoc_lab.lab.checking.bisected import Bisection, Checked
+from byoc_lab.lab.checking.call_sites import CallSite, called, calls_of
+from byoc_lab.lab.checking.coverage import Coverage
+from byoc_lab.lab.checking.report import Report
+from byoc_lab.lab.explaining import Explanations
+from byoc_lab.lab.view.states.places import Places, kernel_calls
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.costs import call_flops
+from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.run.metering.cards import Cards
+
+MAX_ROWS = 300
+State = dict[str, Any]
+Columns = Sequence[tuple[str, bool]]
+
+
+def tables_of(places: Places, found: Any) -> list[State]:
+    """The tables of a result. Raises ArgumentError for an object that is none."""
+    for kind, make in _MAKERS.items():
+        if isinstance(found, kind):
+            return [make(places, found)]
+    raise ArgumentError(
+        f"overlays are results of explain, validate, bisect and coverage, and cards of an "
+        f"executable (byoc_lab.build(trace.result).cards()); found {type(found).__name__}"
+    )
+
+
+def _table(name: str, summary: str, columns: Columns, rows: Sequence[State]) -> State:
+    return {
+        "name": name,
+        "summary": summary,
+        "columns": [list(column) for column in columns],
+        "rows": list(rows[:MAX_ROWS]),
+        "left_out": max(0, len(rows) - MAX_ROWS),
+    }
+
+
+def _row(node: str | None, stage: int | None, wrong: bool, *cells: str) -> State:
+    return {"node": node, "stage": stage, "wrong": wrong, "cells": list(cells)}
+
+
+def _explain(places: Places, found: Explanations) -> State:
+    """The calls on the host, those with the most work first; one change for calls of one reason."""
+    rows = []
+    for group in found.groups:
+        change = str(group[0].change or group[0].without_change)
+        for e in group:
+            flops = call_flops(e.typed) if isinstance(e.typed.op, Op) else None
+            node = places.ids.get(e.call)
+            row = _row(node, 0, False, e.name, e.cause or "", _count(flops), change)
+            if node is None:
+                row["stage"] = None
+            rows.append((-(flops or 0), row))
+    rows.sort(key=lambda pair: pair[0])
+    columns = (("on the host", False), ("cause", False), ("FLOP", True), ("change to try", False))
+    return _table("explain", found.summary, columns, [row for _, row in rows])
+
+
+def _validate(places: Places, found: Report) -> State:
+    """The comparisons, the largest share of its tolerance first."""
+    rows = []
+    for c in sorted(found.comparisons, key=lambda c: -c.share):
+        node = places.compared(c)
+        stage = places.last if node else None
+        error = f"{c.largest_error:.2g}"
+        rows.append(_row(node, stage, not c.ok, c.name, _share(c.share), error, c.verdict))
+    columns = (
+        ("compared", False), ("of tolerance", True), ("largest error", True), ("verdict", False)
+    )  # fmt: skip
+    verdict = "valid" if found.ok else f"NOT VALID: {len(found.wrong)} of the comparisons"
+    return _table("validate", verdict, columns, rows)
+
+
+def _bisect(places: Places, found: Bisection) -> State:
+    """What was compared: what is wrong first, by the order of stages and kernels."""
+    rows = []
+    for c in sorted(found.checked, key=lambda c: (c.ok, 0 if c.ok else c.index or 0, -c.share)):
+        node, stage = _checked_place(places, found, c)
+        what = c.name if c.index is None else f"after stage {c.index + 1}, {c.name}"
+        verdict = "same" if c.ok else "differs"
+        if not c.ok and c.index is not None and c.index == found.index:
+            verdict = "the first that differs"
+        rows.append(_row(node, stage, not c.ok, what, _share(c.share), verdict))
+    columns = (("compared", False), ("of tolerance", True), ("result", False))
+    summary = str(found).split("\n")[0]
+    return _table("bisect", summary, columns, rows)
+
+
+def _checked_place(places: Places, found: Bisection, c: Checked) -> tuple[str | None, int | None]:
+    """The node that a row is about, and the stage that shows it."""
+    if c.index is None:
+        node = places.at(c.call_site)
+        return node, places.last if node else None
+    stages = places.trace.stages
+    at = next((n for n, s in enumerate(stages) if s.index == c.index and s.name == c.name), None)
+    if at is None or c.index != found.index:
+        return None, at
+    for mod in (stages[at].after, stages[at].before):
+        node = places.at(found.call_site, mod) if isinstance(mod, IRModule) else None
+        if node is not None:
+            return node, at
+    return None, at
+
+
+def _coverage(places: Places, found: Coverage) -> State:
+    """Operators on the host, most work first, then regions, least work first."""
+    columns = (("computed by", False), ("what", False), ("FLOP", True), ("bytes in and out", True))
+    main = found.result["main"] if isinstance(found.result, IRModule) else None
+    host = [
+        (call_flops(call), call.op.name, CallSite("main", n, called(call)))
+        for n, call in enumerate(calls_of(main) if main is not None else ())
+        if isinstance(call.op, Op) and not is_annotation(call)
+    ]
+    rows = []
+    for flops, name, site in sorted(host, key=lambda each: -(each[0] or 0)):
+        node = places.at(site)
+        stage = places.last if node else None
+        rows.append(_row(node, stage, False, "host", name, _count(flops), ""))
+    for region in sorted(found.regions, key=lambda r: r.flops or 0):
+        node = places.region(region.symbol)
+        several = "s" if region.operators != 1 else ""
+        what = f"@{region.symbol}: {region.operators} operator{several}"
+        cells = (found.backend, what, _count(region.flops), _count(region.bytes))
+        rows.append(_row(node, places.last if node else None, False, *cells))
+    return _table("coverage", f"{found.backend}: {found.totals}", columns, rows)
+
+
+def _cards(places: Places, found: Cards) -> State:
+    """Regions that fell back first, then regions and their kernels, the slowest first."""
+    rows = []
+    for card in found:
+        node = places.region(card.symbol)
+        stage = places.last if node else None
+        why = "" if card.offloaded else f": {card.why}"
+        peak = card.share_of_peak
+        cells = (
+            f"@{card.symbol}", _time(card.time_us), f"{peak:.0%}" if peak is not None else "",
+            f"{card.ran_on}{why}, {card.calls} calls",
+        )  # fmt: skip
+        row = _row(node, stage, not card.offloaded, *cells)
+        rows.append(((card.offloaded, -(card.time_us or 0), ""), row))
+        func = places.function(card.symbol)
+        heads = kernel_calls(func, card).first if func is not None else []
+        for n, op in enumerate(card.ops):
+            inner = places.ids.get(heads[n]) if n < len(heads) else None
+            fused = "".join(f" + {name}" for name in op.fused)
+            words = (f"{op.name}{fused}", _time(op.time_us), "", op.impl or "no kernel")
+            kernel = _row(inner, stage if inner else None, False, *words)
+            rows.append(((True, -(op.time_us or 0), "kernel"), kernel))
+    rows.sort(key=lambda pair: pair[0])
+    columns = (("region or kernel", False), ("time", True), ("of peak", True), ("ran on", False))
+    fell = sum(not card.offloaded for card in found)
+    summary = f"{len(found)} regions, {fell} of them fell back" if fell else f"{len(found)} regions"
+    return _table("cards", summary, columns, [row for _, row in rows])
+
+
+_MAKERS: dict[type, Callable[[Places, Any], State]] = {
+    Explanations: _explain,
+    Report: _validate,
+    Bisection: _bisect,
+    Coverage: _coverage,
+    Cards: _cards,
+}
+
+
+def _share(share: float) -> str:
+    return "∞" if share == inf else f"{share:,.2g} times" if share > 10 else f"{share:.1%}"
+
+
+def _time(time_us: float | None) -> str:
+    return f"{time_us:,.0f} µs" if time_us is not None else ""
+
+
+def _count(number: int | None) -> str:
+    return "unknown" if number is None else f"{number:,}"

@@ -1,0 +1,39 @@
+"""Tables in HTML, for objects that display themselves in a notebook.
+
+Jupyter aligns every cell to the right, by a rule about cells, so each cell states its alignment.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Collection, Sequence
+from typing import Any
+
+
+class Markup(str):
+    """Text that is HTML already; any other text is escaped."""
+
+
+def table(
+    head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Collection[int] = ()
+) -> Markup:
+    """A table; "" without rows. numbers: the columns that are aligned to the right, from 0."""
+    if not rows:
+        return Markup()
+    titles = _row("th", head, numbers)
+    body = "".join(_row("td", row, numbers) for row in rows)
+    return Markup(f"<table><thead>{titles}</thead><tbody>{body}</tbody></table>")
+
+
+def escaped(content: Any) -> str:
+    """The HTML of a text, or of anything else as its text."""
+    return content if isinstance(content, Markup) else html.escape(str(content))
+
+
+def _row(tag: str, cells: Sequence[Any], numbers: Collection[int]) -> str:
+    sides = ("right" if n in numbers else "left" for n in range(len(cells)))
+    shown = (
+        f'<{tag} style="text-align:{side}">{escaped(cell)}</{tag}>'
+        for side, cell in zip(sides, cells, strict=True)
+    )
+    return f"<tr>{''.join(shown)}</tr>"

@@ -1,0 +1,17 @@
+"""Tables in HTML: text is escaped, and each cell states its alignment."""
+
+from __future__ import annotations
+
+from byoc_lab.markup import Markup, table
+
+
+def test_a_table_escapes_text_and_keeps_markup() -> None:
+    made = table(("a", "<b>"), [("<i>", 2), (Markup("<code>x</code>"), 3)], numbers=(1,))
+    assert '<td style="text-align:left">&lt;i&gt;</td>' in made
+    assert '<td style="text-align:right">2</td>' in made
+    assert '<th style="text-align:right">&lt;b&gt;</th>' in made
+    assert "<code>x</code>" in made
+
+
+def test_no_rows_are_no_table() -> None:
+    assert table(("a",), []) == ""
