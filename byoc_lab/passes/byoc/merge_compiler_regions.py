@@ -86,6 +86,7 @@ class _Merger:
         self.records: dict[Region, _Record] = {}
         self.oldest: dict[Region, int] = {}  # by region: the order of its first member
         self.active: set[Region] = set()
+        self.feeds_others: set[Region] = set()  # regions that those of another target depend on
 
     def process(self, region: Region) -> None:
         """Decide about a region's parents, its unprocessed parents first."""
@@ -121,11 +122,14 @@ class _Merger:
         for parent in mergeable:
             if parent.target != region.target:
                 record.other_target.append(parent)
+                self.feeds_others.add(parent)
                 continue
             path = self._path_through_another(region, parent)
             if not path:
                 self.oldest[region] = min(self.oldest[region], self.oldest.get(parent, -1))
                 self.regions.merge(parent, region)
+                if parent in self.feeds_others:
+                    self.feeds_others.add(region)
             elif is_heard():
                 shown = " <- ".join(map(_shown, (*path, parent)))
                 edge = next(b for b in region.inputs if self.regions.of(b.args[0]) is parent)
@@ -152,6 +156,8 @@ class _Merger:
         What `parent` itself depends on is left out: its members were merged because none of them
         depends on another one through such a region.
         """
+        if parent not in self.feeds_others:
+            return []
         reached_from: dict[Region, Region | None] = {region: None}
         todo = [region]
         while todo:
