@@ -6,8 +6,12 @@ Each module is a chain of element-wise operators, annotated and partitioned for 
 picture (the first stage, from the finished trace), ahead (the graph of a stage, the longest: the
 page asks for it while its neighbour is shown), text (differences and findings of a stage, the
 longest; the graph does not wait for them), page (seconds to write it, and MB; up to 5,000
-operators), step (in the saved page in Chromium, the longest from the key to the drawn stage; blank
-without Chromium). Wall clock.
+operators), step (in the saved page in Chromium, the longest from the key to the drawn stage).
+
+The rest is measured in Chromium with a running kernel, from the key to the drawn graph: jump (to
+the last stage, computed ahead), next (the next rewrite, computed ahead), and what was not computed
+ahead: cold (the last stage, as soon as the first is drawn), rewrite (any one of a pass, the
+longest). Without Chromium these are blank. Wall clock.
 """
 
 from __future__ import annotations
@@ -17,8 +21,10 @@ import json
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -26,29 +32,68 @@ from report import arguments, table, timed, verdict, write_json
 
 from byoc_lab import relay
 from byoc_lab.lab.tracing import Trace, trace
+from byoc_lab.lab.view.assets import css, esm
 from byoc_lab.lab.view.states.parts import Parts
+from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay import nn
 
 PAGE_UP_TO = 5000
-COLUMNS = ("picture", "ahead", "text", "page", "MB", "step")
-LIMITS = {"picture": 2, "step": 0.3, "page": 10, "MB": 8}  # up to 5,000 operators; seconds and MB
+FAR = 500  # a rewrite that is not the next one
+COLUMNS = ("picture", "ahead", "text", "page", "MB", "step", "jump", "next", "cold", "rewrite")
+# Up to 5,000 operators; seconds and MB.
+LIMITS = {"picture": 2, "step": 0.3, "page": 10, "MB": 8, "jump": 0.3, "next": 0.3}
+DRAWN = ".byl-scene:not([data-busy]) .byl-box"
+SENT = {"state", "index", "rewrite", "selected_id", "step", "part", "asked", "overlays"}
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-STEPS = """async () => {
+KEYS = """async (keys) => {
   const root = document.querySelector(".byl");
-  const shown = () => !root.querySelector(".byl-scene[data-busy]");
+  const waits = () => root.querySelector(".byl-scene[data-busy]") || window.model?.asks();
   const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
   const times = [];
-  for (const key of ["End", "Home", "ArrowRight", "ArrowRight", "ArrowLeft"]) {
-    while (!shown()) await frame();
+  for (const key of keys) {
+    while (waits()) await frame();
     const start = performance.now();
-    root.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-    do await frame(); while (!shown());
+    if (typeof key === "number") (window.model.set("rewrite", key), window.model.save_changes());
+    else root.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    do await frame(); while (waits());
     times.push((performance.now() - start) / 1000);
   }
   return times;
+}"""
+# A model whose values are in Python, as in a notebook.
+MODEL = """async ({ esm, css, values }) => {
+  const listeners = {};
+  window.model = {
+    values,
+    quiet: performance.now(),
+    get: (name) => values[name],
+    set(name, value) {
+      if (values[name] === value) return;
+      values[name] = value;
+      for (const act of [...(listeners["change:" + name] ?? [])]) act();
+    },
+    on: (name, act) => (listeners[name] ??= new Set()).add(act),
+    off: (name, act) => listeners[name]?.delete(act),
+    asks: () => values.state.stages[values.index].pending === "all"
+      || (values.rewrite && values.step?.rewrite !== values.rewrite),
+    async save_changes() {
+      this.quiet = Infinity;
+      const { index, rewrite, asked } = values;
+      const body = JSON.stringify({ index, rewrite, asked });
+      const answer = await (await fetch("/", { method: "POST", body })).json();
+      this.quiet = performance.now();
+      for (const [name, value] of Object.entries(answer)) this.set(name, value);
+    },
+  };
+  const sheet = document.createElement("style");
+  sheet.textContent = css;
+  document.head.append(sheet);
+  const url = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
+  const { default: widget } = await import(url);
+  widget.render({ model: window.model, el: document.body });
 }"""
 
 
@@ -79,12 +124,14 @@ def measured(operators: int) -> dict[str, float]:
             path = Path(folder) / "trace.html"
             found["page"] = timed(lambda: made.save_html(path))[1]
             found["MB"] = path.stat().st_size / 1e6
-            found.update(stepped(path))
+            found.update(in_browser(made, path))
+    else:
+        found.update(in_browser(made, None))
     return found
 
 
-def stepped(path: Path) -> dict[str, float]:
-    """The longest step in a saved page; nothing without a browser."""
+def in_browser(made: Trace, saved: Path | None) -> dict[str, float]:
+    """Steps in a saved page and with a running kernel; nothing without a browser."""
     executable = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if executable is None or importlib.util.find_spec("playwright") is None:
         return {}
@@ -93,11 +140,89 @@ def stepped(path: Path) -> dict[str, float]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1600, "height": 1000})
-        page.goto(path.as_uri())
-        page.locator(".byl-scene:not([data-busy]) .byl-box").first.wait_for(timeout=60_000)
-        times = page.evaluate(STEPS)
+        found = {}
+        if saved:
+            page.goto(saved.as_uri())
+            page.locator(DRAWN).first.wait_for(timeout=60_000)
+            keys = ["End", "Home", "ArrowRight", "ArrowRight", "ArrowLeft"]
+            found["step"] = max(page.evaluate(KEYS, keys))
+        found.update(with_kernel(browser, made))
         browser.close()
-    return {"step": max(times)}
+    return found
+
+
+def with_kernel(browser: Any, made: Trace) -> dict[str, float]:
+    """Steps that are computed when they are asked for, and steps that were computed ahead."""
+    last = len(made) - 1
+    page = opened(browser, made, 0)
+    (cold,) = page.evaluate(KEYS, ["End"])
+    page = opened(browser, made, 0)
+    page.wait_for_function("performance.now() - model.quiet > 1000", timeout=600_000)
+    (jump,) = page.evaluate(KEYS, ["End"])
+    found = {"cold": cold, "jump": jump, "rewrite": 0.0, "next": 0.0}
+    for stage in range(1, last + 1):
+        page = opened(browser, made, stage)
+        page.wait_for_function("performance.now() - model.quiet > 1000", timeout=600_000)
+        (following,) = page.evaluate(KEYS, ["."])
+        (rewrite,) = page.evaluate(KEYS, [FAR])
+        found["rewrite"] = max(found["rewrite"], rewrite)
+        found["next"] = max(found["next"], following)
+    return found
+
+
+def opened(browser: Any, made: Trace, index: int) -> Any:
+    """A page that shows a new stepper at a stage, as in a notebook."""
+    stepper = Stepper(Trace(made.stages, made.title), index=index)
+    page = browser.new_page(viewport={"width": 1600, "height": 1000})
+    page.goto(f"http://127.0.0.1:{Kernel(stepper).start()}/")
+    values = {name: getattr(stepper, name) for name in SENT}
+    page.evaluate(MODEL, {"esm": esm(), "css": css(), "values": values})
+    page.locator(DRAWN).first.wait_for(timeout=60_000)
+    return page
+
+
+class Kernel:
+    """Answers a page over HTTP: it sets the traits that the page sends, and returns the others."""
+
+    def __init__(self, stepper: Stepper):
+        self.stepper = stepper
+
+    def answer(self, sent: dict[str, Any]) -> dict[str, Any]:
+        changed: dict[str, Any] = {}
+
+        def hear(change: Any) -> None:
+            changed[change["name"]] = change["new"]
+
+        self.stepper.observe(hear, ["part", "step"])
+        for name, value in sent.items():
+            setattr(self.stepper, name, value)
+        self.stepper.unobserve(hear, ["part", "step"])
+        return changed
+
+    def start(self) -> int:
+        """Serve in a thread; returns the port."""
+        kernel = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.reply(b"<!doctype html><title>kernel</title>")
+
+            def do_POST(self) -> None:
+                sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                self.reply(json.dumps(kernel.answer(sent)).encode())
+
+            def reply(self, content: bytes) -> None:
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *words: Any) -> None:
+                """Nothing: the table is the output."""
+
+        server = HTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return server.server_port
 
 
 def main() -> int:

@@ -12,10 +12,14 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from byoc_lab.commands import NO, OK, USAGE, all_commands
 from byoc_lab.errors import ByocLabError
 from byoc_lab.terminal import Visible, visible_output
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 __all__ = ["BROKEN_PIPE", "INTERRUPTED", "NO", "OK", "USAGE", "main", "parser"]
 
@@ -53,6 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _stopped(f"{error.strerror or error}{where}", USAGE)
 
 
+class _Parser(argparse.ArgumentParser):
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """As argparse, which ignores that a disk is full."""
+        (file or sys.stdout).write(self.format_help())
+
+
 def _stopped(message: str, code: int) -> int:
     print(f"byoc-lab: {message}", file=Visible(sys.stderr))
     return code
@@ -60,7 +70,7 @@ def _stopped(message: str, code: int) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the command line; `run` is the function of the chosen command."""
-    root = argparse.ArgumentParser(
+    root = _Parser(
         prog="byoc-lab",
         description=WAYS_IN,
         formatter_class=argparse.RawDescriptionHelpFormatter,

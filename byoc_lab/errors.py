@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import difflib
 import re
+import traceback
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -59,6 +61,15 @@ def _ends(found: re.Match[str]) -> str:
     text = found[0]
     left_out = len(text) - 2 * _KEPT
     return f"{text[:_KEPT]}...({left_out:,} characters)...{text[-_KEPT:]}"
+
+
+def place_outside(error: BaseException) -> str:
+    """ " at file:line" of the last call outside of byoc_lab that led to an error, such as the line
+    of a notebook; "" for an error of byoc_lab's own call."""
+    own = str(Path(__file__).parent)
+    calls = traceback.extract_tb(error.__traceback__)
+    outside = [call for call in calls if not call.filename.startswith(own)]
+    return f" at {outside[-1].filename}:{outside[-1].lineno}" if outside else ""
 
 
 class DiagnosticError(ByocLabError):

@@ -61,10 +61,14 @@ def test_a_trace_is_printed_in_any_encoding(tmp_path: Path, encoding: str) -> No
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "net.relay").write_text(RELU)
+@pytest.mark.parametrize("arguments", [["trace", "net.relay"], ["--help"], ["lint", "--help"]])
+def test_a_full_disk_is_one_line(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("net.relay").write_text(RELU)
     with open("/dev/full", "wb") as full:
-        command = [sys.executable, "-m", "byoc_lab.cli", "trace", str(tmp_path / "net.relay")]
+        command = [sys.executable, "-m", "byoc_lab.cli", *arguments]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60)
     assert done.returncode == cli.USAGE
     assert done.stderr.splitlines() == [b"byoc-lab: No space left on device"]

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, RegionError, shortened
+from byoc_lab.errors import ArgumentError, RegionError, place_outside, shortened
 
 TIME_LIMIT = 60.0
 """Seconds for one call, unless told otherwise."""
@@ -39,9 +39,8 @@ def in_this_process(symbol: str, call: Call) -> Any:
     except (RegionError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
         what = "".join(traceback.format_exception_only(error)).strip()
-        place = f"region @{symbol}: its function failed at {last.filename}:{last.lineno}: "
+        place = f"region @{symbol}: its function failed{place_outside(error)}: "
         # TVM passes errors on in UTF-8, and ends the process where there is none.
         message = (place + shortened(what)).encode(errors="backslashreplace").decode()
         raise RegionError(message) from error

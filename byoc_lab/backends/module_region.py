@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import BuildError
+from byoc_lab.errors import ArgumentError, BuildError, RegionError
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.relay.typing.infer import infer_expr
@@ -20,9 +20,19 @@ class ModuleRegion:
     """
 
     def __init__(self, function: Function, symbol: str, module: Any):
-        """Raises BuildError when the module has no function `symbol`."""
+        """Raises BuildError when the module has no function `symbol`, ArgumentError for arguments
+        of another kind."""
+        if not isinstance(function, Function) or not hasattr(module, "implements_function"):
+            raise ArgumentError(
+                "ModuleRegion takes the external function, its symbol, and the module that "
+                "c_library made, found "
+                + ", ".join(type(each).__name__ for each in (function, symbol, module))
+            )
+        from tvm_ffi import register_error
+
         typed = function if function.is_typed else infer_expr(function)
         assert isinstance(typed, Function)
+        register_error("RegionError", RegionError)  # what `tensor_argument.h` sets
         self.symbol = symbol
         self.module = module
         if not module.implements_function(symbol, True):

@@ -48,9 +48,9 @@ class PythonRegion:
             codegen=lambda function, symbol: PythonRegion(lambda x: np.maximum(x, 0)),
         )
 
-    fn: takes the region's inputs as NumPy arrays, which it must not change, and returns its result:
-        an array, or a tuple or list of arrays for a region with a tuple as result. Shapes and
-        dtypes are verified against the region's type.
+    fn: takes the region's inputs as read-only NumPy arrays, and returns its result: an array, or a
+        tuple or list of arrays for a region with a tuple as result. Shapes and dtypes are verified
+        against the region's type.
     isolated: run each call in a process of its own (a fork of this one, so that `fn` may be any
         function, with kernels that it loads through ctypes): a crash, or a call of more than
         `time_limit` seconds, is a RegionError, and this process goes on. Needs an operating system
@@ -88,14 +88,15 @@ class BoundPythonRegion(ModuleRegion):
         super().__init__(
             function, symbol, c_library(symbol, [C(FORWARD.format(symbol=symbol, name=name))])
         )
-        for passed_on in (RegionError, KeyboardInterrupt):
-            tvm_ffi.register_error(passed_on.__name__, passed_on)
+        tvm_ffi.register_error("KeyboardInterrupt", KeyboardInterrupt)
         tvm_ffi.register_global_func(name, self._forwarded, override=True)
 
     def _forwarded(self, *tensors: Any) -> None:
         """Called by TVM with the inputs and then the outputs, as tensors."""
         arrays = [np.from_dlpack(tensor) for tensor in tensors]
         inputs, outputs = arrays[: len(self._inputs)], arrays[len(self._inputs) :]
+        for each in inputs:
+            each.flags.writeable = False  # the host, or another region, may read them again
         call = partial(self._computed, inputs)
         if self.kernel.isolated:
             computed = in_child(self.symbol, call, self.kernel.time_limit)
@@ -110,14 +111,19 @@ class BoundPythonRegion(ModuleRegion):
         fields = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(fields) != len(self._outputs):
             raise RegionError(
-                f"region @{self.symbol}: its function returned {len(fields)} arrays, and "
-                f"the region has {len(self._outputs)} results"
+                f"region @{self.symbol}: its function returned {len(fields)} arrays, expected "
+                f"{len(self._outputs)}: the results of the region"
             )
         typed = zip(fields, self._outputs, strict=True)
         return [self._field(n, value, ty) for n, (value, ty) in enumerate(typed)]
 
     def _field(self, n: int, value: Any, ty: TensorType) -> np.ndarray:
         refuse_masked(f"region @{self.symbol}: result {n} of its function", value)
+        if value is None:
+            raise RegionError(
+                f"region @{self.symbol}: its function returned None, expected {ty} (is a return "
+                f"missing?)"
+            )
         array = np.array(value, copy=None, subok=False)
         if array.shape != tuple(ty.concrete_shape) or str(array.dtype) != ty.dtype:
             raise RegionError(

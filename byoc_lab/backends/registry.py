@@ -147,6 +147,11 @@ def register(
             f"codegen={codegen!r:.80} of {name!r} must be a function of an external function and "
             f"its symbol, found {type(codegen).__name__}"
         )
+    if pipeline is not None and not callable(pipeline):
+        raise PassError(
+            f"the pipeline of {name!r} must be a function that makes a list of passes, found "
+            f"{type(pipeline).__name__}; write pipeline=lambda: [...]"
+        )
     if isolated and codegen is not None:
         codegen = isolated_codegen(codegen, time_limit)
     backend = Backend(name, table, dict(predicates), codegen, compiles)

@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import BuildError
+from byoc_lab.errors import ArgumentError, BuildError
 from byoc_lab.run.symbols import checked_symbol, is_symbol
 
 COMPILERS = ("cc", "gcc", "clang")
-FLAGS = ("-O2", "-shared", "-fPIC", "-Wl,--no-undefined")
+# A C function that ends without `return` returns any number, which TVM takes for an error.
+CODE_FLAGS = ("-O2", "-fPIC", "-Werror=return-type")
+FLAGS = (*CODE_FLAGS, "-shared", "-Wl,--no-undefined")
 HEADERS = Path(__file__).parent
 """The folder of `tensor_argument.h`, to name in `includes`."""
-OBJECT_FLAGS = ("-O2", "-c", "-fPIC")
+OBJECT_FLAGS = (*CODE_FLAGS, "-c")
 DATA_ALIGNMENT = 64  # bytes: a cache line, and the longest vector
 NO_DATA: Mapping[str, np.ndarray] = MappingProxyType({})
 
@@ -69,7 +71,8 @@ def c_library(
 
     Raises BuildError for a symbol or a name of data that is no identifier of C, for data without a
     plain dtype, when no compiler is found, with the compiler's message when it fails, and when the
-    temporary folder is on a file system that allows no execution.
+    temporary folder is on a file system that allows no execution. Raises ArgumentError for sources
+    that are no list of `C` and `Cpp`, and for folders of headers that are no list.
     """
     checked_symbol(symbol)
     import tvm_ffi
@@ -123,6 +126,13 @@ def _written(
     symbol: str, sources: Sequence[SourceText], data: Mapping[str, np.ndarray], folder: Path
 ) -> list[Path]:
     """The files to compile, and beside them the file of the data."""
+    if not isinstance(sources, (list, tuple)) or not all(
+        isinstance(source, SourceText) for source in sources
+    ):
+        raise ArgumentError(
+            f"region @{symbol}: its sources must be a list such as [C(text)], found "
+            f"{type(sources).__name__} {sources!r:.60}"
+        )
     if data:
         sources = [*sources, _data(symbol, data, folder)]
     paths = [folder / f"source_{n}{source.suffix}" for n, source in enumerate(sources)]
@@ -165,6 +175,8 @@ def _data(symbol: str, data: Mapping[str, np.ndarray], folder: Path) -> SourceTe
 def _included(includes: Sequence[Path]) -> list[str]:
     from tvm_ffi import libinfo
 
+    if isinstance(includes, (str, Path)):
+        raise ArgumentError(f"includes must be a list of folders, found {includes!r}; write [...]")
     folders = [*includes, libinfo.find_include_path(), libinfo.find_dlpack_include_path()]
     return [f"-I{folder}" for folder in folders]
 
@@ -181,7 +193,10 @@ def _compile(symbol: str, options: Sequence[str]) -> None:
             f"environment variable CC names the compiler, with options if needed"
         ) from error
     if done.returncode != 0:
-        raise BuildError(f"region @{symbol}: {shlex.join(command)}\nfailed:\n{done.stderr}")
+        raise BuildError(
+            f"region @{symbol}: its code does not compile:\n{done.stderr.strip()}\n"
+            f"The command was {shlex.join(command)}"
+        )
 
 
 def _compiler(symbol: str) -> list[str]:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import prod
 
 import numpy as np
 
 from byoc_lab.importers.lengths import Numbers, known_numbers
 from byoc_lab.passes.fold.fold_constant import evaluated, pick_field, state_shape
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple
-from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.span import SourceName, Span
-from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.relay.ir.visit import post_order_new, with_mapped_parts
 from byoc_lab.relay.typing.infer import infer_above
-
-FOLDED_UP_TO = 1 << 29
-"""Bytes of a result, or four times those of its operands. The largest weight of VGG has 411 MB; a
-hostile file may ask for any number, in as many nodes as it likes."""
 
 
 class Settler:
@@ -80,9 +73,8 @@ class Settler:
     def _fold(self, node: Expr) -> Expr:
         found = state_shape.apply(node, node) or pick_field.apply(node, node)
         if found is None and isinstance(node, Call) and isinstance(node.op, Op):
-            limit = max(FOLDED_UP_TO, 4 * sum(map(_bytes, node.args)))
-            constant = all(map(_is_constant, node.args)) and _bytes(node) <= limit
-            found = evaluated(node.op, node.attrs, node.args) if constant else None
+            constant = all(map(_is_constant, node.args))
+            found = evaluated(node, node.checked_type) if constant else None
         if found is None or found.is_typed:
             return node if found is None else found
         return self._typed_constant(found)
@@ -91,19 +83,6 @@ class Settler:
         if isinstance(found, Tuple):
             found = Tuple([self._typed_constant(f) for f in found.fields])
         return infer_above(found)
-
-
-def _bytes(node: Expr) -> int:
-    """The bytes of a result; 0 where its shape is known only when it is computed."""
-    types = [node.checked_type]
-    size = 0
-    while types:
-        ty = types.pop()
-        if isinstance(ty, TupleType):
-            types += ty.fields
-        elif isinstance(ty, TensorType) and ty.is_static:
-            size += prod(ty.concrete_shape) * numpy_dtype(ty.dtype).itemsize
-    return size
 
 
 def _is_constant(node: Expr) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.errors import ArgumentError
 from byoc_lab.passes.fold.fold_constant import FoldConstant
 from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
 from byoc_lab.passes.framework.infer_type import InferType
@@ -47,7 +48,14 @@ def quantize(
 
     Only constant weights in the layouts OIHW and (units, columns) are quantized; everything else
     stays float32.
+
+    Raises ArgumentError for samples that are no list of arrays.
     """
+    if not isinstance(samples, (list, tuple)) or not samples:
+        raise ArgumentError(
+            f"quantize: samples must be a list of at least one array, found "
+            f"{type(samples).__name__} {'' if isinstance(samples, np.ndarray) else repr(samples)}"
+        )
     mod = mod.copy()
     mod["main"] = bind_params_by_name(mod["main"], params or {})
     passes = [InferType(), SimplifyInference(), FoldConstant(), FoldScaleAxis(), FoldConstant()]

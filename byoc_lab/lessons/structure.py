@@ -74,13 +74,9 @@ def wrong_network(answer: IRModule, plain: IRModule) -> Mistake | None:
     """Without its annotations an answer must be the plain network. Key: "network"."""
     if structural_equal(without_annotations(answer)["main"], plain["main"]):
         return None
-    counted = [Counter(operators_of(mod["main"])) for mod in (answer, plain)]
-    added, lost = counted[0] - counted[1], counted[1] - counted[0]
-    changes = [
-        f"{what} {', '.join(sorted(ops.elements()))}"
-        for what, ops in (("added", added), ("lost", lost))
-        if ops
-    ]
+    both = [Counter(operators_of(mod["main"])) for mod in (answer, plain)]
+    added, lost = both[0] - both[1], both[1] - both[0]
+    changes = [f"{what} {counted(ops)}" for what, ops in (("added", added), ("lost", lost)) if ops]
     message = "the network itself has changed, not only its annotations" + (
         f": it has {' and '.join(changes)}" if changes else ""
     )
@@ -187,11 +183,18 @@ def operators_of(function: Function) -> list[str]:
     return [c.op.name for c in calls if isinstance(c.op, Op)]
 
 
+def counted(operators: Counter[str]) -> str:
+    """Such as "exp, tanh (3 times)"."""
+    times = sorted(operators.items())
+    return ", ".join(name if n == 1 else f"{name} ({n} times)" for name, n in times)
+
+
 def _listed(regions: list[RegionShape]) -> str:
     if not regions:
         return "no region"
-    shown = (f"{compiler} with {', '.join(operators)}" for compiler, operators in regions)
-    return f"{len(regions)} region{'s' * (len(regions) > 1)}: {'; '.join(shown)}"
+    shown = Counter(f"{name} with {', '.join(ops) or 'no operator'}" for name, ops in regions)
+    each = (text if n == 1 else f"{n} times {text}" for text, n in shown.items())
+    return f"{len(regions)} region{'s' * (len(regions) > 1)}: {'; '.join(each)}"
 
 
 def annotated_freely(
@@ -225,8 +228,7 @@ def wrong_offload(answer: IRModule, offloaded: Iterable[str], regions: int) -> M
         ("left-out", wanted - inside, "supported, but in no region"),
     ):
         if extra:
-            listed = ", ".join(sorted(extra.elements()))
-            return Mistake(key, f"{what}: {listed}; {_listed(found)}", partitioned)
+            return Mistake(key, f"{what}: {counted(extra)}; {_listed(found)}", partitioned)
     if len(found) == regions:
         return None
     key = "too-many" if len(found) > regions else "too-few"

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, BuildError, NativeExtensionError, UnknownNameError
+from byoc_lab.errors import (
+    ArgumentError,
+    BuildError,
+    ByocLabError,
+    NativeExtensionError,
+    UnknownNameError,
+    nearest,
+    place_outside,
+)
 from byoc_lab.passes.framework.passes import Sequential
 from byoc_lab.passes.quantize import qnn_transform
 from byoc_lab.relay.build_module import bind_params_by_name
@@ -61,6 +69,9 @@ def build(
     """
     checked_module(mod, "build")
     _check_options(params, target, backends)
+    for name, flag in (("offload", offload), ("fallback", fallback)):
+        if not isinstance(flag, bool):
+            raise ArgumentError(f"build: {name} must be True or False, found {flag!r:.80}")
     if params:
         mod = mod.copy()
         mod["main"] = bind_params_by_name(mod["main"], params)
@@ -94,6 +105,12 @@ def linked_regions(
         return _link(gv, mod[gv], given, offload, fallback)
 
     called = external_calls(mod)
+    known = {str(mod[gv].attrs["Compiler"]) for gv in called} | set(backend_names())
+    if unknown := sorted(set(given) - known):
+        raise UnknownNameError(
+            f"build: backends has {unknown[0]!r}, and no region and no back end has that name; "
+            f"{nearest(unknown[0], sorted(known))}"
+        )
     together = [gv for gv in called if offload and _concurrent(mod[gv], given)]
     if len(together) < 2:
         return {gv: link(gv) for gv in called}
@@ -118,6 +135,12 @@ def _check_options(params: Any, target: Any, backends: Any) -> None:
             f'build: target must be a str such as "llvm", found {type(target).__name__} '
             f"{target!r:.80}"
         )
+    for name, value in (params or {}).items():
+        if callable(value):
+            raise ArgumentError(
+                f"build: params[{name!r}] must be an array, found {type(value).__name__}; code "
+                f"generators are given as backends="
+            )
     for compiler, codegen in (backends or {}).items():
         if codegen is not None and not callable(codegen):
             raise ArgumentError(
@@ -162,9 +185,8 @@ def _link(
         return LinkedRegion(symbol, compiler, function, None, "build() was told not to offload it")
     try:
         codegen = backends.get(compiler) or get_backend(compiler)
-        compiled = checked_region(
-            codegen(function, checked_symbol(symbol)), compiler, function, symbol
-        )
+        made = _generated(codegen, compiler, function, checked_symbol(symbol))
+        compiled = checked_region(made, compiler, function, symbol)
     except (BuildError, NativeExtensionError, UnknownNameError) as error:
         if not fallback:
             raise
@@ -175,6 +197,20 @@ def _link(
         )
         return LinkedRegion(symbol, compiler, function, None, str(error))
     return LinkedRegion(symbol, compiler, function, compiled, None, codegen, compiled.module)
+
+
+def _generated(codegen: Codegen, compiler: str, function: Function, symbol: str) -> Any:
+    """What a code generator returns. Raises BuildError for an error that is not of byoc_lab."""
+    try:
+        return codegen(function, symbol)
+    except ByocLabError:
+        raise
+    except Exception as error:
+        raise BuildError(
+            f"the code generator of back end {compiler!r} failed for the function @{symbol}"
+            f"{place_outside(error)}: {type(error).__name__}: {error}. It is called as "
+            f"codegen(function, symbol)"
+        ) from error
 
 
 def checked_region(compiled: Any, compiler: str, function: Function, symbol: str) -> CompiledRegion:

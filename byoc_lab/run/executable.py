@@ -288,8 +288,10 @@ def compare_times(
 
     Each runs once before anything is measured. See `Executable.time`.
     """
-    if number < 1 or repeat < 1:
-        raise InputError(f"number and repeat must be at least 1, found {number} and {repeat}")
+    if not (isinstance(number, int) and isinstance(repeat, int)) or number < 1 or repeat < 1:
+        raise InputError(
+            f"number and repeat must be integers of at least 1, found {number!r} and {repeat!r}"
+        )
     prepared = {
         name: exe._prepare(exe.example_inputs() if inputs is None else inputs)
         for name, exe in executables.items()

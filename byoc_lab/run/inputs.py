@@ -49,8 +49,10 @@ def bind_inputs(
     else:
         given = in_order(inputs)
         if len(given) != len(names):
+            lists = len(given) == 1 and isinstance(given[0], (list, tuple))
             raise InputError(
                 f"expected {len(names)} inputs ({', '.join(names)}), found {len(given)}"
+                + (", a list; write exe(a, b) or exe.run([a, b])" if lists else "")
             )
     return {
         p: _checked(f"input %{p.name_hint}", value, _type_of(p), wide)

@@ -33,6 +33,8 @@ from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, tensor_type, tuple_t
 ENTRY = "main"
 SYMBOL = "global_symbol"
 BRANCH = "branch_{}"  # a function of a branch of an `if`, by its number
+# How TVM's messages show one of its operators; the name is enough.
+RELAX_OPERATOR = re.compile(r'ir\.Op\(.*?name="([\w.]+)".*?support_level=\d+\)', re.S)
 DEPTH = "depth"  # among the values of a function: how many functions are active
 
 
@@ -203,7 +205,8 @@ class _Translator:
             raise
         except (RuntimeError, ValueError, TypeError) as error:
             place = f"{node.span}: " if node.span else ""
-            raise BuildError(f"{place}Relax refuses {op.name}: {error}") from error
+            said = RELAX_OPERATOR.sub(r"\1", str(error))
+            raise BuildError(f"{place}Relax refuses {op.name}: {said}") from error
 
     def _external(self, node: Call, callee: GlobalVar, values: dict[Any, Any]) -> Any:
         ty = node.checked_type

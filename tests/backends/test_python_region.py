@@ -61,7 +61,7 @@ def test_an_exception_is_an_error_with_its_line(run: Run, isolated: bool) -> Non
     [
         (lambda x: x[0], r"has shape \(3,\)"),
         (lambda x: x.astype(np.float64), "dtype float64, expected"),
-        (lambda x: (x, x), "returned 2 arrays, and the region has 1"),
+        (lambda x: (x, x), "returned 2 arrays, expected 1: the results"),
     ],
 )
 def test_a_result_of_another_type(run: Run, fn: Callable[..., Any], message: str) -> None:
@@ -135,3 +135,11 @@ def test_ctrl_c_in_a_region_is_no_error_of_the_region(run: Run) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run(interrupted)
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+def test_inputs_cannot_be_written(run: Run, isolated: bool) -> None:
+    before = VALUES.copy()
+    with pytest.raises(RegionError, match="read-only"):
+        run(lambda x: np.exp(x, out=x), isolated=isolated)
+    assert (before == VALUES).all()

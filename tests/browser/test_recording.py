@@ -47,13 +47,13 @@ def test_a_recording(new_page: NewPage) -> None:
     trace = mobilenet()
     builder = Builder()
     state = with_steps(trace, builder.ids, builder.trace(trace), limit=2000)
-    root = mount(new_page(viewport=SCREEN), state)
+    root = mount(new_page(viewport=SCREEN, device_scale_factor=0.5), state)
     frames: list[Any] = []
 
     def record(count: int) -> None:
         for _ in range(count):
             shot = root.page.screenshot(type="jpeg", quality=80)
-            frames.append(image.open(io.BytesIO(shot)).convert("RGB").resize(SHOWN))
+            frames.append(image.open(io.BytesIO(shot)).convert("RGB"))
 
     record(4)
     for _ in range(len(trace) - 1):

@@ -146,3 +146,19 @@ def test_a_rule_and_a_pass_show_their_page_and_their_source(
     root.press("End")
     root.press("3")
     assert root.locator('[data-about="PartitionGraph"]').is_visible()
+
+
+def test_a_constant_says_what_it_was_computed_from(new_page: NewPage, mobilenet_state: Any) -> None:
+    n = next(n for n, s in enumerate(mobilenet_state["stages"]) if s["name"] == "FoldConstant")
+    root = mount(new_page(), mobilenet_state, index=n)
+    constant = root.locator('code[data-side="a"] .byl-t-const', has_text="[1]").first
+    constant.click()
+    assert root.get_attribute("data-selected") == constant.get_attribute("data-id")
+    root.get_by_role("tab", name="Node").click()
+    said = root.locator(".byl-computed").text_content()
+    assert said.startswith("FoldConstant computed it from moving_var and gamma of nn.batch_norm %1")
+    assert "sqrt(add(moving_var, 1e-05))" in said
+    root.get_by_role("tab", name="Text").click()
+    root.locator('code[data-side="a"] .byl-t-op', has_text="multiply").first.click()
+    root.get_by_role("tab", name="Node").click()
+    assert root.locator(".byl-computed").text_content() == said, "its user says it too"

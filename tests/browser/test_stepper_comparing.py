@@ -59,6 +59,14 @@ def test_it_plays_the_rewrites_and_then_the_stages(new_page: NewPage) -> None:
     state = with_steps(trace, builder.ids, builder.trace(trace))
     page = new_page()
     root = mount(page, state, index=1)
+    root.locator(".byl-speed").select_option("0.5")
+    root.focus()
+    root.press(" ")
+    assert root.locator(".byl-play").get_attribute("aria-pressed") == "true"
+    root.press(" ")
+    root.get_by_text("▶ Play").wait_for()
+    assert model(page, "model.get('index')") in (1, 2), "a beat is three seconds"
+    page.evaluate("() => { model.set('rewrite', 0); model.set('index', 1); }")
     root.locator(".byl-speed").select_option("16")
     root.focus()
     root.press(" ")

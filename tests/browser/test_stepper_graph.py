@@ -94,6 +94,62 @@ def test_pan_and_zoom_survive_a_step(new_page: NewPage, mobilenet_state: Any) ->
     assert not root.locator(".byl-overview").is_visible()
 
 
+def place(locator: Any) -> tuple[float, float]:
+    """The upper left corner of a box on the screen, once it stands still."""
+    locator.page.wait_for_timeout(500)
+    box = locator.bounding_box()
+    return round(box["x"]), round(box["y"])
+
+
+def test_what_is_looked_at_stays_where_it_is(new_page: NewPage, mobilenet_state: Any) -> None:
+    """A group that is opened where one has zoomed in; the box in the middle, from step to step."""
+    root = mount(new_page(reduced_motion="reduce"), mobilenet_state, index=3)
+    for _ in range(2):
+        root.get_by_label("Zoom in").click()
+    repeat = root.locator('.byl-repeat[data-key^="repeat:"]')
+    key, was = repeat.get_attribute("data-key"), place(repeat)
+    repeat.locator(".byl-opener").click()
+    drawn(root)
+    opened = root.locator(f'.byl-frame[data-key="{key}"]')
+    assert place(opened) == was
+    opened.press("o")
+    drawn(root)
+    was = place(root.locator(f'[data-key="{key}"]'))
+    root.press("ArrowLeft")
+    drawn(root)
+    now = place(root.locator(f'[data-key="{key}"]'))
+    assert abs(now[0] - was[0]) < 60 and abs(now[1] - was[1]) < 60
+
+
+def test_the_overview_map_goes_where_it_is_clicked(new_page: NewPage, mobilenet_state: Any) -> None:
+    page = new_page()
+    root = mount(page, mobilenet_state)
+    overview = root.locator(".byl-overview")
+    assert not overview.is_visible(), "the whole graph is in the window"
+    for _ in range(6):
+        root.get_by_label("Zoom in").click()
+    canvas = root.locator(".byl-canvas").bounding_box()
+
+    def middle() -> list[float]:
+        """The point of the graph in the middle of the window."""
+        found = page.evaluate(
+            """() => {
+              const { transform } = document.querySelector(".byl-zoom");
+              const { e, f, a } = transform.baseVal.consolidate().matrix;
+              return [-e / a, -f / a];
+            }"""
+        )
+        return list(found)
+
+    size = overview.bounding_box()
+    overview.click(position={"x": 5, "y": 5})
+    first = middle()
+    overview.click(position={"x": size["width"] - 5, "y": size["height"] - 5})
+    last = middle()
+    assert first[0] == 0 and first[1] == 0, "the upper left corner"
+    assert last[0] > canvas["width"] / 10 and last[1] > canvas["height"] / 10
+
+
 def test_the_wheel_pans(new_page: NewPage, mobilenet_state: Any) -> None:
     page = new_page()
     root = mount(page, mobilenet_state)
@@ -138,7 +194,7 @@ def test_search_finds_operators_attributes_and_shapes(
     page = new_page()
     root = mount(page, mobilenet_state)
     search, hits = root.locator(".byl-search"), root.locator(".byl-hits")
-    for wanted, count in (("softmax", 1), ("groups=512", 6), ("512.(7.7|14.14)", 36)):
+    for wanted, count in (("softmax", 1), ("groups=512", 6), ("512.(7.7|14.14)", 36), ("%data", 2)):
         search.fill(wanted)
         assert hits.text_content() == f"{count} found", wanted
     assert root.locator(".byl-box.byl-hit").count() > 0
@@ -202,3 +258,26 @@ def test_a_large_trace_comes_in_parts(new_page: NewPage) -> None:
     page.evaluate("(part) => model.set('part', part)", parts.part(1, "text"))
     assert root.locator('.byl-row[data-kind="added"]').count() > 10
     assert "is being computed" not in root.locator(".byl-diff").text_content()
+
+
+def test_the_rewrites_of_a_large_trace_come_graph_first(new_page: NewPage) -> None:
+    """The next rewrite is asked for ahead, then the text of the one that is shown."""
+    parts = Parts(mobilenet())
+    page = new_page()
+    root = mount(page, json.loads(json.dumps(parts.outline())), index=1)
+    for n in (1, 2, 0):
+        page.evaluate("(part) => model.set('part', part)", parts.part(n))
+    drawn(root)
+    root.press(".")
+    page.evaluate("(step) => model.set('step', step)", parts.step(1, 1, "picture"))
+    drawn(root)
+    assert root.locator(".byl-fresh").count() > 0
+    assert "is being computed" in root.locator(".byl-diff").text_content()
+    asked = "model.get('asked')"
+    page.wait_for_function(f"() => {asked}?.what === 'ahead' && {asked}.rewrite === 2")
+    page.evaluate("(part) => model.set('part', part)", parts.ahead(1, rewrite=2))
+    page.wait_for_function(f"() => {asked}.what === 'text' && {asked}.rewrite === 1")
+    page.evaluate("(step) => model.set('step', step)", parts.step(1, 1, "text"))
+    root.locator('.byl-row[data-kind="added"]').first.wait_for()
+    assert "is being computed" not in root.locator(".byl-diff").text_content()
+    page.wait_for_function(f"() => {asked}.what === 'text' && !{asked}.rewrite")

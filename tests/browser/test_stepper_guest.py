@@ -110,28 +110,29 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("tab", ["1", "2", "4"])
-def test_all_text_can_be_read(new_page: NewPage, chain_state: Any, scheme: str, tab: str) -> None:
+def test_all_text_can_be_read(new_page: NewPage, chain_state: Any, scheme: str) -> None:
     """WCAG 2.2, 1.4.3: at least 4.5 to 1 between text and what is behind it."""
     page = new_page(color_scheme=scheme)
     root = mount(page, chain_state, index=1)
     root.press("t")
     root.locator(".byl-mark").first.click()
-    root.press(tab)
-    assert page.evaluate(CONTRAST) == []
+    for tab in "124":
+        root.press(tab)
+        assert page.evaluate(CONTRAST) == [], tab
     page.add_style_tag(content=".byl-position { color: #888 !important; background: #999; }")
     assert [found.split(":")[0] for found in page.evaluate(CONTRAST)] == ["byl-position"]
 
 
-@pytest.mark.parametrize("width", [1600, 1000, 700])
-def test_nothing_sticks_out_at_any_width(new_page: NewPage, chain_state: Any, width: int) -> None:
-    page = new_page(viewport={"width": width, "height": 800})
+def test_nothing_sticks_out_at_any_width(new_page: NewPage, chain_state: Any) -> None:
+    page = new_page()
     root = mount(page, chain_state, index=1)
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
-    for part in (".byl-stages", ".byl-diff", ".byl-side", ".byl-next", ".byl-tools"):
-        box = root.locator(part).bounding_box()
-        assert box["x"] >= 0 and box["x"] + box["width"] <= width + 1, part
-        assert box["width"] > 40 and box["height"] > 20, part
+    for width in (1600, 1000, 700):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        for part in (".byl-stages", ".byl-diff", ".byl-side", ".byl-next", ".byl-tools"):
+            box = root.locator(part).bounding_box()
+            assert box["x"] >= 0 and box["x"] + box["width"] <= width + 1, part
+            assert box["width"] > 40 and box["height"] > 20, part
 
 
 def test_roles_for_readers(new_page: NewPage, chain_state: Any) -> None:

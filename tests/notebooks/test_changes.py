@@ -15,6 +15,7 @@ from byoc_lab import backends, relay, transform
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lessons import check, exercise
 from byoc_lab.lessons.cases import fused_ops
+from byoc_lab.lessons.quantize import quantize
 from byoc_lab.relay.op.annotation.regions import compiler_begin
 from byoc_lab.relay.patterns import is_op, wildcard
 
@@ -129,6 +130,9 @@ WEIGHT = relay.var("w", shape=(4, 3, 3, 3))
         (lambda: exercise("annotate_diamond"), "did you mean 'annotate-diamond'"),
         (lambda: exercise("annotate-diamond", "3"), "a seed must be an int"),
         (lambda: compiler_begin(X), "annotation.compiler_begin: missing .*'compiler'"),
+        (lambda: relay.var("x", (1, 8)), r"write relay.var\('x', shape=\(1, 8\)\)"),
+        (lambda: backends.register("q", pipeline=[]), r"found list; write pipeline=lambda: \[...\]"),
+        (lambda: quantize(NET, None, []), "a list of at least one array"),
     ],
 )  # fmt: skip
 def test_a_slip_is_named_with_what_to_write(change: Callable[[], object], answer: str) -> None:

@@ -281,7 +281,7 @@ def test_timing(exe: Any, partitioned: IRModule) -> None:
     before = exe.runs
     both = compare_times({"a": exe, "b": build(partitioned, offload=False)}, [X, BIAS], repeat=3)
     assert set(both) == {"a", "b"} and exe.runs == before + 4  # one is not counted
-    with pytest.raises(InputError, match="must be at least 1, found 0 and 10"):
+    with pytest.raises(InputError, match="must be integers of at least 1, found 0 and 10"):
         exe.time(number=0)
 
 

@@ -182,7 +182,10 @@ def _names(keep: Keep) -> dict[str, str]:
 def _check_keep(converter: GraphConverter) -> None:
     absent = sorted(set(converter.keep) - converter.found)
     if absent:
-        raise ArgumentError(f"keep names {', '.join(absent)}, of which the model has no instance")
+        raise ArgumentError(
+            f"keep names {', '.join(absent)}, of which the exported program has no call: the model "
+            f"has no instance, or its forward returns nothing"
+        )
 
 
 def _placeholders(

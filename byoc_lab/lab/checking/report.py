@@ -70,6 +70,8 @@ class Report:
                 "each region computes what its function says: a pass changed the network; "
                 "byoc_lab.bisect(module, pipeline) finds which one"
             )
+        if not self.regions and not self.fallbacks:
+            yield "no region: nothing is offloaded, the host computed all of it"
         yield from (f"fell back: {f}" for f in self.fallbacks)
         yield from (f"inputs: {i}" for i in self.inputs)
         yield from (f"not exercised: {m}" for m in self.missed)

@@ -55,8 +55,8 @@ def validate(
     """
     if isinstance(before, Executable):
         raise ArgumentError(
-            "validate takes the module before the pipeline first, found an Executable; "
-            "write validate(module, executable, inputs)"
+            "validate: the first argument must be the module before the pipeline, found an "
+            "Executable; write validate(module, executable, inputs)"
         )
     before = adopted(before)
     if isinstance(before, ForeignModule):
@@ -70,11 +70,17 @@ def validate(
         )
     before = infer_module(checked_module(before, "validate"))
     if not isinstance(after, Executable):
+        if isinstance(after, (list, tuple)):
+            raise ArgumentError(
+                "validate: the second argument must be the partitioned module or its executable, "
+                f"found {type(after).__name__}; write validate(module, partitioned, inputs)"
+            )
         checked_module(after, "validate, as the result of the pipeline,")
         if _partitioned(before) and not _partitioned(after):
             raise ArgumentError(
-                "validate takes the module before the pipeline first, found one with regions first "
-                "and one without them second; write validate(module, partitioned, inputs)"
+                "validate: the first argument must be the module before the pipeline, found one "
+                "with regions first and one without them second; write validate(module, "
+                "partitioned, inputs)"
             )
     exe = after if isinstance(after, Executable) else build(after)
     sets = {} if inputs is not None else SETS

@@ -20,7 +20,9 @@ from byoc_lab.lab.explaining.module_changes import (
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import make_pass, pass_names
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem, Var
@@ -47,7 +49,7 @@ FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
 class Trial:
     """A change that was not run yet. key: equal for trials with the same run. calls: for each call
     of the input what it is after the change; a call that is not there is itself. missing: which
-    pass does not run without the change, in words."""
+    pass does not run without the change, in words. decides: that is the whole reason."""
 
     what: str
     setup: Setup
@@ -55,6 +57,7 @@ class Trial:
     calls: dict[Call, Call] = field(default_factory=dict)
     keeps_numbers: bool = True
     missing: str = ""
+    decides: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +68,8 @@ class VerifiedChange:
     setup: the changed module, passes and level (`setup.mod`, `setup.passes`, `setup.opt_level`).
     outcome: the run. call: the call in the changed module. region: the external function that has
     it then; "" if with a further pass nothing of it is left to compute, as of a dropout.
-    missing: which pass does not run without the change, in words.
+    missing: which pass does not run without the change, in words. decides: nothing else than that
+    keeps the call on the host.
     """
 
     what: str
@@ -75,6 +79,7 @@ class VerifiedChange:
     call: Call = field(repr=False)
     region: str = ""
     missing: str = ""
+    decides: bool = False
 
     @property
     def result(self) -> IRModule:
@@ -113,8 +118,9 @@ class Workbench:
                     f"{trial.what}, which leaves nothing of it to compute" if gone else trial.what
                 )
                 return VerifiedChange(
-                    what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing
-                )
+                    what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing,
+                    trial.decides,
+                )  # fmt: skip
         return None
 
     def _run(self, trial: Trial) -> tuple[Trial, PipelineRun] | None:
@@ -175,7 +181,9 @@ class Workbench:
             )  # fmt: skip
 
     def passes(self, found: Diagnosis) -> Iterator[Trial]:
-        """With a pass that simplifies what stands in the way, before patterns are matched."""
+        """With AnnotateTarget and PartitionGraph, or with a pass that simplifies what stands in the
+        way, before patterns are matched."""
+        yield from self._partitioning()
         if found.cause in ("name", "merge", "pruned", "let"):
             return
         there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
@@ -190,6 +198,22 @@ class Workbench:
         if any(map(is_computed_constant, suspects)):
             yield self._with_passes("FoldConstant")
             yield self._with_passes(*FOLDING)
+
+    def _partitioning(self) -> Iterator[Trial]:
+        """With the passes that no partitioning can do without, if they are not there."""
+        setup, names = self.inquiry.setup, []
+        if setup.first(AnnotateTarget) is None:
+            names.append("AnnotateTarget")
+            later = [setup.first(MergeCompilerRegions), setup.first(PartitionGraph)]
+            position = min((p[0] for p in later if p), default=len(setup.passes))
+            setup = setup.with_pass(position, AnnotateTarget(self.inquiry.target))
+        if setup.first(PartitionGraph) is None:
+            names.append("PartitionGraph")
+            setup = setup.with_pass(len(setup.passes), PartitionGraph())
+        if names:
+            listed = " and ".join(names)
+            missing = f"the pipeline does not run {listed}"
+            yield Trial(f"run {listed}", setup, ("partitioning",), missing=missing, decides=True)
 
     @cached_property
     def _preparing(self) -> tuple[str, ...]:

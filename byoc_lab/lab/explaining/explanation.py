@@ -145,7 +145,8 @@ class Explanation:
         if self._diagnosis is None:
             return f"{self._removed_by()} leaves nothing of it to compute"
         if self._by_pass is not None:
-            return f"{self._by_pass[1].missing}; {self._diagnosis.reason}"
+            change = self._by_pass[1]
+            return change.missing + ("" if change.decides else f"; {self._diagnosis.reason}")
         return self._diagnosis.reason
 
     @cached_property

@@ -63,7 +63,12 @@ class Stop:
                 f"one value in all places of one pattern ({expectation(self.pattern)}; write it "
                 f"again for each value)"
             )
-        return expectation(self.pattern)
+        wanted = expectation(self.pattern)
+        if isinstance(self.pattern, CallPattern) and isinstance(self.found, Call):
+            operands, there = self.pattern.args, len(self.found.args)
+            if operands is not None and self.pattern.op_name() == self.found.op_name:
+                wanted += f" with {len(operands)} operands, not {there},"
+        return wanted
 
 
 @dataclass(frozen=True, eq=False)

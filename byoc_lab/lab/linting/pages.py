@@ -34,7 +34,7 @@ def page(rule: LintRule) -> str:
         *(f"> {line}" for line in str(found[0].message).splitlines()),
     ]
     if repair:
-        good = repair.apply().script().strip()
+        good = repair.apply().astext(show_types=False, header=False).strip()
         parts.append(f"\nFixed: {'; '.join(repair.steps)}.\n\n```text\n{good}\n```")
     else:
         good_one = rule.VALID[0]

@@ -20,26 +20,26 @@ def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
     """
     mod = before.copy()
     replaced: dict[Round, Replaced] = {}
-    current: dict[str, Round] = {}  # the last round of each function, while it is open
+    current: dict[str, Round] = {}  # the last round of each function, until it is applied
+
+    def apply(function: str) -> None:
+        if (found := current.pop(function, None)) is not None:
+            root = nodes_made(found, replaced[found])[found.root]
+            mod.put_unchecked(function, _function(root, function))
+
     for event in events:
         if event.round is not None:
             assert event.before is not None and event.after is not None
             replaced.setdefault(event.round, {})[event.before] = event.after
             current[event.function] = event.round
         else:
-            _apply_rounds(mod, current, replaced)
+            is_renamed = isinstance(event.before, GlobalVar)  # in all functions
+            for function in list(current) if is_renamed else [event.function]:
+                apply(function)
             _change_functions(mod, event)
-    _apply_rounds(mod, current, replaced)
+    for function in list(current):
+        apply(function)
     return mod
-
-
-def _apply_rounds(
-    mod: IRModule, current: dict[str, Round], replaced: dict[Round, Replaced]
-) -> None:
-    for function, found in current.items():
-        root = nodes_made(found, replaced[found])[found.root]
-        mod.put_unchecked(function, _function(root, function))
-    current.clear()
 
 
 def nodes_made(found: Round, replaced: Replaced) -> dict[Expr, Expr]:

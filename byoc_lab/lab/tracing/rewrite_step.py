@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.tracing.lineage import ComposedLineage
-from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.passes.framework.hook import Event
-from byoc_lab.relay.ir.module import IRModule
 
 if TYPE_CHECKING:
     from byoc_lab.lab.tracing.stages import Stage
@@ -25,12 +23,8 @@ class RewriteStep:
     def __init__(self, stage: Stage, number: int):
         self.is_reported: bool = stage.is_reported
         self.event: Event = stage.events[number - 1]
-        self.before: IRModule = stage.state_after(number - 1)
-        self.after: IRModule = stage.state_after(number)
-        self.provenances = tuple(
-            Provenance(stage.before, state, stage.events[:count], whole=False)
-            for count, state in ((number - 1, self.before), (number, self.after))
-        )
+        (self.before, first), (self.after, second) = map(stage.followed, (number - 1, number))
+        self.provenances = first, second
 
     @cached_property
     def diff(self) -> Diff:

@@ -33,6 +33,7 @@ from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.typing.infer import infer_module
 
 SKIPPED_PASS = "BYT001"
+MAX_FOLLOWED = 4  # states between rewrites that a stage keeps
 
 
 @dataclass(eq=False)
@@ -110,6 +111,21 @@ class Stage:
         if count == len(self.events):
             return infer_module(mod)
         return _typed_if_possible(mod) if _is_typed(self.before) else mod
+
+    def followed(self, count: int) -> tuple[IRModule, Provenance]:
+        """The module after the first `count` rewrites, and where its nodes come from. The last few
+        are kept: one step begins where its neighbour ends."""
+        if count not in self._followed:
+            mod = self.state_after(count)
+            provenance = Provenance(self.before, mod, self.events[:count], whole=False)
+            while len(self._followed) >= MAX_FOLLOWED:
+                del self._followed[next(iter(self._followed))]
+            self._followed[count] = mod, provenance
+        return self._followed[count]
+
+    @cached_property
+    def _followed(self) -> dict[int, tuple[IRModule, Provenance]]:
+        return {}
 
     @cached_property
     def provenance(self) -> Provenance:

@@ -95,6 +95,7 @@ class Board(View):
     request = traitlets.Dict().tag(sync=True)
     # To the browser: the fix to look at, {steps, proof, left, diff}; or {}.
     preview = traitlets.Dict().tag(sync=True)
+    to_browser = View.to_browser | {"preview"}
 
     def __init__(self, mod: IRModule):
         self.plain: IRModule = InferType()(mod)
@@ -227,10 +228,29 @@ class Board(View):
         board = {"back_ends": backends.names(), "calls": sorted(calls), "inside": inside}
         return {**state, "board": board, "opens": 0}
 
+    @traitlets.validate("request")  # type: ignore[untyped-decorator]
+    def _is_a_request(self, proposal: Any) -> dict[str, Any]:
+        wanted: dict[str, Any] = proposal["value"]
+        asked = {key: value for key, value in wanted.items() if key not in ("ticket", "at")}
+        texts = all(isinstance(value, str) for value in asked.values())
+        known = (
+            asked in ({}, {"undo": True})
+            or (asked.keys() == {"fix"} and asked["fix"] in ("preview", "apply", "dismiss"))
+            or (asked.keys() == {"node", "compiler"} and texts)
+        )
+        if not known:
+            raise traitlets.TraitError(
+                f"a page asks for {{node, compiler}}, {{undo: true}} or {{fix: 'preview', 'apply' "
+                f"or 'dismiss'}}; one asked for {asked!r:.200}"
+            )
+        return wanted
+
     @traitlets.observe("request")  # type: ignore[untyped-decorator]
     def _asked(self, change: Any) -> None:
         """The browser asks to put a node into a region, to take it out, or to undo."""
         wanted = change["new"]
+        if not wanted:
+            return None
         if wanted.get("undo"):
             return self.undo()
         if wanted.get("fix"):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anywidget
 import traitlets
 
-from byoc_lab.errors import UnknownNodeError
+from byoc_lab.errors import ArgumentError, UnknownNodeError
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.provenance import nodes_of
 from byoc_lab.lab.view.assets import css, esm
@@ -20,7 +20,6 @@ from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.objects import state_and_ids, state_of, step_state
 from byoc_lab.lab.view.states.overlays import overlays_of
 from byoc_lab.lab.view.states.parts import Parts, is_large
-from byoc_lab.lab.view.states.rewrites import step_of
 from byoc_lab.lab.view.states.state import State
 from byoc_lab.lab.view.text import stage_text, trace_text
 from byoc_lab.relay.ir.expr import Expr, describe
@@ -52,10 +51,31 @@ class View(anywidget.AnyWidget):
     part = traitlets.Dict().tag(sync=True)
     asked = traitlets.Dict().tag(sync=True)
     overlays = traitlets.Dict().tag(sync=True)
+    to_browser: ClassVar = frozenset({"state", "step", "part", "overlays", "_esm", "_css"})
 
     def __init__(self, state: State, text: str = "", **more: Any):
         self._text = text
         super().__init__(state=state, **more)
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take what a page sends. Raises ArgumentError for what only Python may set."""
+        refused = sorted(sync_data.keys() & self.to_browser)
+        if refused:
+            raise ArgumentError(
+                f"a page sent {', '.join(refused)}, which it may only show: nothing was changed"
+            )
+        super().set_state(sync_data)
+
+    @traitlets.validate("asked")
+    def _asks_for_a_part(self, proposal: Any) -> dict[str, Any]:
+        asked: dict[str, Any] = proposal["value"]
+        kinds = type(asked.get("stage")), asked.get("what"), type(asked.get("page"))
+        if asked and kinds not in [(int, what, str) for what in ("picture", "text")]:
+            raise traitlets.TraitError(
+                f"a page asks for {{stage: a number, what: 'picture' or 'text', page: its name}}; "
+                f"one asked for {asked!r:.200}"
+            )
+        return asked
 
     @traitlets.validate("index")
     def _in_range(self, proposal: Any) -> int:
@@ -204,15 +224,23 @@ class Stepper(View):
     def _send_part(self, change: Any) -> None:
         """Send what the browser asks for, of a trace that is sent in parts."""
         wanted = change["new"]
-        if self._parts and wanted and 0 <= wanted["stage"] < len(self.trace.stages):
-            self.part = self._parts.part(wanted["stage"], wanted["what"], wanted["page"])
+        if not self._parts or not wanted or not 0 <= wanted["stage"] < len(self.trace.stages):
+            return
+        stage, what, page = wanted["stage"], wanted["what"], wanted["page"]
+        rewrite = wanted.get("rewrite", 0)
+        if what == "ahead":
+            self.part = self._parts.ahead(stage, page, rewrite)
+        elif not rewrite:
+            self.part = self._parts.part(stage, what, page)
+        elif (stage, rewrite) == (self.index, self.rewrite):
+            self.step = self._parts.step(stage, rewrite, what)
 
     @traitlets.observe("rewrite")
     def _send_step(self, change: Any) -> None:
         if not self.rewrite:
             self.step = {}
         elif self._parts:
-            self.step = step_of(self.trace, self._parts.builder.ids, self.index, self.rewrite)
+            self.step = self._parts.step(self.index, self.rewrite, "picture")
         else:
             self.step = step_state(self.trace, self.index, self.rewrite)
 

@@ -15,7 +15,8 @@ from byoc_lab.lab.diffing.text import near_changes, skipped_text
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.drawing.picture import picture_of
-from byoc_lab.lab.view.states.state import STAT_LABELS, nested_text, text_lines
+from byoc_lab.lab.view.states.hunks import text_lines
+from byoc_lab.lab.view.states.state import STAT_LABELS, nested_text
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -88,7 +89,7 @@ void bias_relu(const float* x, const float* bias, float* out, int channels, int 
     def respond(self, answer: Any, question: Any) -> Any:
         text = answer() if self.is_function(answer) else answer
         if not isinstance(text, str):
-            return ["kind", type(text).__name__]
+            return ["kind", f"expected a text in C, a str, found {type(text).__name__}"]
         compiler = next((c for c in COMPILERS if shutil.which(c)), None)
         if compiler is None:
             return ["no-compiler", "no C compiler (cc, gcc or clang) is installed"]
@@ -106,7 +107,7 @@ void bias_relu(const float* x, const float* bias, float* out, int channels, int 
             return Mistake("kind", f"expected a text in C, found {type(reply).__name__}")
         status, found = reply
         if status != "ran":
-            return Mistake(str(status), f"{status}: {found}"[:2000])
+            return Mistake(str(status), str(found)[:2000])
         x, bias = self.question(seed)
         if not isinstance(found, np.ndarray) or found.shape != (x.size + GUARD,):
             return Mistake("kind", "the kernel gave no array")
@@ -136,9 +137,11 @@ def _run(compiler: str, folder: Path) -> list[Any]:
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return ["timed-out", f"not done after {SECONDS:g} seconds"]
+        return ["timed-out", f"the kernel did not end within {SECONDS:g} seconds"]
     if "AttributeError" in done.stderr:
-        return ["no-symbol", done.stderr.strip().splitlines()[-1]]
+        return ["no-symbol", "the text defines no function bias_relu"]
     if done.returncode != 0 or not (folder / "out.npy").is_file():
-        return ["crashed", f"the process ended with code {done.returncode}"]
+        crashed = f"crashed with {signal.Signals(-done.returncode).name}"
+        ended = f"ended its process with code {done.returncode}"
+        return ["crashed", f"the kernel {crashed if done.returncode < 0 else ended}"]
     return ["ran", np.load(folder / "out.npy", allow_pickle=False)]

@@ -90,7 +90,7 @@ def answer(mod):
             return mistake
         found, before = boundary_bytes(reply), boundary_bytes(self.start(seed))
         if found > before / 2:
-            message = f"{found} bytes cross the boundary, at most {before // 2} may"
+            message = f"{found:,} bytes cross the boundary; at most {before // 2:,} are allowed"
             return Mistake("bytes", message, reply)
         return structure.wrong_numbers(reply, plain, seed)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from byoc_lab import relay
@@ -81,11 +82,13 @@ def answer(mod):
             partitioned = PartitionGraph()(infer_module(reply))
         except ByocLabError as error:
             return Mistake("free", f"PartitionGraph refuses the module: {error}", reply)
-        if sorted(structure.operators_of(reply["main"])) != sorted(operators):
-            return Mistake("lost", "the operators have changed", reply)
+        found = Counter(structure.operators_of(reply["main"]))
+        if found != (wanted := Counter(operators)):
+            message = f"expected {structure.counted(wanted)}; found {structure.counted(found)}"
+            return Mistake("lost", message, reply)
         inside = [name for name in operators if name != "exp"]
         mistake = structure.wrong_offload(reply, inside, 2)
         if mistake is not None and mistake.key == "too-many":
             lets = sum(isinstance(n, Let) for n in post_order(reply["main"]))
-            return Mistake("too-many", f"{mistake.message}; {lets} let", mistake.picture)
+            return Mistake("too-many", f"{mistake.message}; it has {lets} let", mistake.picture)
         return mistake or structure.other_numbers(partitioned, plain, seed)

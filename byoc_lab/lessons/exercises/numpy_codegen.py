@@ -53,7 +53,7 @@ def answer(function):
         "numbers": "Your function computes something else. Which operators have an order of "
         "operands, and does each call get the values of its own operands?",
         "shape": "The result has another shape: is it the value of the function's body?",
-        "dtype": "The result has another dtype: NumPy constants of Python may widen it.",
+        "dtype": "The result has another dtype: an array or number of float64 widens it.",
         "changed-input": "Your function writes into an array that it was given (out=, +=).",
         "not-callable": "answer(function) returns a function over arrays, not their result.",
         "kind": "The answer is a function that gets the region's function.",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import EvaluationError, PassError
+from byoc_lab.errors import ByocLabError, EvaluationError, PassError
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite, rule
-from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import (
     Call,
     Constant,
@@ -25,14 +25,19 @@ from byoc_lab.relay.ir.expr import (
     describe,
 )
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.ndarray import shown_array
-from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.ndarray import numpy_dtype, shown_array
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.ir.variables import free_vars
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
+from byoc_lab.relay.op.tensor.dyn import has_static_form, static_form
+from byoc_lab.relay.typing.infer import infer_expr
 
 ANNOTATIONS = ("annotation.compiler_begin", "annotation.compiler_end")
 ON_DEVICE = "on_device"
+FOLDED_UP_TO = 1 << 29
+"""Bytes of a value, or four times those of its operands. The largest weight of VGG has 411 MB; a
+hostile module may ask for any number, in as many nodes as it likes."""
 SHAPES = ("shape_of", "ndarray_size")
 
 
@@ -44,8 +49,9 @@ class FoldConstant(FunctionPass):
     lets of a constant value. `shape_of` and `ndarray_size` become constants where the shape is
     known. An `on_device` stays around its constant, which counts as a constant all the same. Left
     alone: calls without arguments (`zeros`), calls of functions, stateful and opaque operators,
-    quantised arithmetic unless `fold_qnn`, and whatever is inside a Primitive function, which
-    belongs to somebody else; a let whose variable such a function uses stays.
+    quantised arithmetic unless `fold_qnn`, values of more than 512 MiB (FOLDED_UP_TO), and whatever
+    is inside a Primitive function, which belongs to somebody else; a let whose variable such a
+    function uses stays.
 
     fold_qnn: also fold quantised operators. era="2020-01": go into Primitive functions too, as the
     pass did before September 2020.
@@ -100,7 +106,7 @@ class FoldConstant(FunctionPass):
                 f"FoldConstant found {post.op.name} of a constant, which cannot be evaluated. Fold "
                 f"before annotating, or run PartitionGraph first"
             )
-        return evaluated(post.op, post.attrs, post.args, self.fold_qnn)
+        return evaluated(post, pre.checked_type if pre.is_typed else None, self.fold_qnn)
 
 
 def _computed(call: Call, result: Expr) -> str:
@@ -117,20 +123,61 @@ def _shown(expr: Expr) -> str:
     return shown_array(expr.numpy()) if isinstance(expr, Constant) else describe(expr)
 
 
-def evaluated(
-    op: Op, attrs: Attrs | None, args: Sequence[Expr], fold_qnn: bool = False
-) -> Expr | None:
-    """What an operator gives for constants and tuples of them; None when that is not to be known:
-    for operators that are more than their value, or have none, and without arguments.
+def evaluated(call: Call, ty: Type | None, fold_qnn: bool = False) -> Expr | None:
+    """The value of an operator's call of constants and tuples of them, whose type is `ty`; None
+    when that is not to be known: for operators that are more than their value, or have none,
+    without arguments, and for a value larger than FOLDED_UP_TO.
     """
+    op, attrs, args = call.op, call.attrs, call.args
+    assert isinstance(op, Op)
     if not args or op.name in (ON_DEVICE, *ANNOTATIONS) or op.get_attr("TOpIsStateful"):
         return None
     if (op.name.startswith("qnn.") and not fold_qnn) or op.definition.reference is None:
+        return None
+    if _is_too_large(call, ty):
         return None
     try:
         return _to_expr(evaluate_op(op, attrs, [_to_value(a) for a in args]))
     except EvaluationError:  # an index out of range, ...: it fails when it is run, if it is
         return None
+
+
+def _is_too_large(call: Call, ty: Type | None) -> bool:
+    """Whether a value takes more memory than may be used for it."""
+    if _bytes(ty) is None:  # a length depends on a value, which is known here
+        constants = [_plain(arg) for arg in call.args]
+        plain = Call(call.op, constants, call.attrs)
+        if call.is_op("arange"):
+            bounds = dict(zip(("start", "stop", "step"), constants, strict=True))
+            plain = Call(call.op, constants, call.attrs.replace(**bounds))
+        elif has_static_form(plain):
+            plain = static_form(plain) or plain
+        try:
+            ty = infer_expr(plain).checked_type
+        except ByocLabError:  # it fails when it is run, if it is
+            return True
+    size = _bytes(ty) or 0
+    if size <= FOLDED_UP_TO:
+        return False
+    return size > 4 * sum(leaf.nbytes for arg in call.args for leaf in _leaves(_to_value(arg)))
+
+
+def _bytes(ty: Type | None) -> int | None:
+    """The bytes of a value; None where a length is unknown."""
+    if isinstance(ty, TupleType):
+        sizes = [_bytes(field) for field in ty.fields]
+        return None if None in sizes else sum(filter(None, sizes))
+    if not isinstance(ty, TensorType) or not ty.is_static:
+        return None
+    return prod(ty.concrete_shape) * numpy_dtype(ty.dtype).itemsize
+
+
+def _leaves(value: Any) -> Iterator[np.ndarray]:
+    if isinstance(value, tuple):
+        for field in value:
+            yield from _leaves(field)
+    else:
+        yield value
 
 
 @rule("state shape", lambda call, found: f"the shape is known: {call.op_name} = {_shown(found)}")
@@ -185,6 +232,13 @@ def _is_constant(expr: Expr) -> bool:
         elif not _is_literal(node):
             return False
     return True
+
+
+def _plain(expr: Expr) -> Expr:
+    """A constant, or tuple of them, without the device that it is on."""
+    if isinstance(expr, Tuple):
+        return Tuple([_plain(field) for field in expr.fields])
+    return expr.args[0] if isinstance(expr, Call) else expr
 
 
 def _to_value(expr: Expr) -> object:

@@ -54,15 +54,23 @@ def _changed_attributes(expr: Expr) -> str:
 
 
 def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
-    """The answer of `predicate` about `expr`. Raises PredicateError if it raises; who: its name for
-    the message."""
+    """The answer of `predicate` about `expr`. who: its name for the message.
+
+    Raises PredicateError if it raises, and for a text, which would count as "yes".
+    """
     try:
-        return predicate(expr)
+        answer = predicate(expr)
     except Exception as error:
         raise PredicateError(
             f"{who} raised {type(error).__name__}: {error}. It was asked about {_shown(expr)}; "
             f"return False for what is not supported, and True for what is"
         ) from error
+    if isinstance(answer, str):
+        raise PredicateError(
+            f"{who} returned a text, {answer!r:.80}. It was asked about {_shown(expr)}; return "
+            f"True, or False, or Refused({answer!r:.80})"
+        )
+    return answer
 
 
 def ask_check(check: Callable[[Any], Answer], expr: Expr, pattern: str) -> Answer:

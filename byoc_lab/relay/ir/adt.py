@@ -8,6 +8,7 @@ Source: the node kinds and fields of TVM 0.16 (`tvm.relay.adt`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -79,9 +80,9 @@ class TypeData(Type):
         constructors: Sequence[Constructor],
         extern: bool = False,
     ):
-        names = [c.name_hint for c in constructors]
+        names = Counter(c.name_hint for c in constructors)
         for c in constructors:
-            if names.count(c.name_hint) > 1:
+            if names[c.name_hint] > 1:
                 raise DuplicateNameError(f"type {header} has two constructors {c.name_hint}")
             if c.belong_to != header:
                 raise WellFormedError(

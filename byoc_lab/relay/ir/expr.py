@@ -54,6 +54,11 @@ def var(
         type_annotation = TensorType(shape, dtype)
     elif isinstance(type_annotation, str):
         type_annotation = TensorType((), type_annotation)
+    elif isinstance(type_annotation, (tuple, list)):
+        raise ArgumentError(
+            f"relay.var takes the type second, found {type_annotation!r:.80}; write "
+            f"relay.var({name_hint!r}, shape={tuple(type_annotation)!r:.80})"
+        )
     return Var(name_hint, type_annotation, span)
 
 

@@ -7,6 +7,7 @@ Source: `tvm.ir.RelayExpr`, `tvm.ir.Op`, `tvm.relay.expr` of TVM 0.16.
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -162,6 +163,14 @@ def describe(expr: object) -> str:
     return expr.summary() if isinstance(expr, Expr) else type(expr).__name__
 
 
+def checked_part(what: str, part: Any) -> Any:
+    """`part` if it is an expression; the tuple of a TupleWrapper. Raises ArgumentError."""
+    part = part.tuple_value if isinstance(part, TupleWrapper) else part
+    if not isinstance(part, Expr):
+        raise ArgumentError(f"{what} must be an expression, found {part!r:.200}")
+    return part
+
+
 @cache
 def all_slots(cls: Any) -> list[str]:
     """The names of a node's fields, including inherited ones."""
@@ -302,6 +311,7 @@ class Call(Expr):
     ):
         super().__init__(span)
         args = tuple(a.tuple_value if isinstance(a, TupleWrapper) else a for a in args)
+        checked_part("what a call calls", op)
         for n, a in enumerate(args):
             if not isinstance(a, Expr):
                 raise ArgumentError(
@@ -345,8 +355,13 @@ class TupleGetItem(Expr):
 
     def __init__(self, tuple_value: Expr, index: int, span: Span | None = None):
         super().__init__(span)
-        set_field(self, "tuple_value", tuple_value)
-        set_field(self, "index", int(index))
+        set_field(self, "tuple_value", checked_part("a projection's tuple", tuple_value))
+        try:
+            set_field(self, "index", operator.index(index))
+        except TypeError:
+            raise ArgumentError(
+                f"a projection needs the number of a field, found {index!r}"
+            ) from None
 
     def summary(self) -> str:
         return f"projection .{self.index} of {_shortly(self.tuple_value)}"

@@ -12,7 +12,7 @@ from byoc_lab import display
 from byoc_lab.errors import ArgumentError
 from byoc_lab.relay.ir.attrs import Attrs, DictAttrs
 from byoc_lab.relay.ir.dataflow import Var
-from byoc_lab.relay.ir.node import Expr, TupleWrapper, set_field
+from byoc_lab.relay.ir.node import Expr, checked_part, set_field
 from byoc_lab.relay.ir.span import Span
 from byoc_lab.relay.ir.types import Type
 
@@ -42,8 +42,6 @@ class Function(Expr):
         device: Attrs | None = None,
     ):
         super().__init__(span)
-        if isinstance(body, TupleWrapper):
-            body = body.tuple_value
         if isinstance(params, Expr):
             raise ArgumentError(
                 f"Function(params, body): params must be a list of variables, found {params!r:.80}"
@@ -51,10 +49,8 @@ class Function(Expr):
         for p in params:
             if not isinstance(p, Var):
                 raise ArgumentError(f"a function parameter must be a Var, found {p!r:.80}")
-        if not isinstance(body, Expr):
-            raise ArgumentError(f"a function body must be an expression, found {body!r:.80}")
         set_field(self, "params", tuple(params))
-        set_field(self, "body", body)
+        set_field(self, "body", checked_part("a function body", body))
         set_field(self, "ret_type", ret_type)
         set_field(self, "type_params", tuple(type_params or ()))
         set_field(self, "attrs", attrs if isinstance(attrs, Attrs) else DictAttrs(attrs or {}))
@@ -112,9 +108,9 @@ class Let(Expr):
 
     def __init__(self, variable: Var, value: Expr, body: Expr, span: Span | None = None):
         super().__init__(span)
-        set_field(self, "var", variable)
-        set_field(self, "value", value.tuple_value if isinstance(value, TupleWrapper) else value)
-        set_field(self, "body", body.tuple_value if isinstance(body, TupleWrapper) else body)
+        set_field(self, "var", checked_part("the variable of a let", variable))
+        set_field(self, "value", checked_part("the value of a let", value))
+        set_field(self, "body", checked_part("the body of a let", body))
 
     def summary(self) -> str:
         return f"let %{self.var.name_hint}"
@@ -143,9 +139,9 @@ class If(Expr):
 
     def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Span | None = None):
         super().__init__(span)
-        set_field(self, "cond", cond)
-        set_field(self, "true_branch", true_branch)
-        set_field(self, "false_branch", false_branch)
+        set_field(self, "cond", checked_part("the condition of an if", cond))
+        set_field(self, "true_branch", checked_part("a branch of an if", true_branch))
+        set_field(self, "false_branch", checked_part("a branch of an if", false_branch))
 
     def parts(self) -> tuple[Expr, ...]:
         return (self.cond, self.true_branch, self.false_branch)
@@ -166,7 +162,7 @@ class RefCreate(Expr):
 
     def __init__(self, value: Expr, span: Span | None = None):
         super().__init__(span)
-        set_field(self, "value", value)
+        set_field(self, "value", checked_part("the value of a reference", value))
 
     def parts(self) -> tuple[Expr, ...]:
         return (self.value,)
@@ -183,7 +179,7 @@ class RefRead(Expr):
 
     def __init__(self, ref: Expr, span: Span | None = None):
         super().__init__(span)
-        set_field(self, "ref", ref)
+        set_field(self, "ref", checked_part("a reference", ref))
 
     def parts(self) -> tuple[Expr, ...]:
         return (self.ref,)
@@ -201,8 +197,8 @@ class RefWrite(Expr):
 
     def __init__(self, ref: Expr, value: Expr, span: Span | None = None):
         super().__init__(span)
-        set_field(self, "ref", ref)
-        set_field(self, "value", value)
+        set_field(self, "ref", checked_part("a reference", ref))
+        set_field(self, "value", checked_part("the value of a reference", value))
 
     def parts(self) -> tuple[Expr, ...]:
         return (self.ref, self.value)

@@ -11,13 +11,14 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from byoc_lab.errors import ParseError
 from byoc_lab.relay.ir.span import SourceName, Span
 
 _BEFORE_LINE = re.compile(r"\A|\n")
 _set = object.__setattr__
+_OFFSET = 30  # bits of an offset: a number of 60 bits takes no more memory than one of 31
+_LAST = (1 << _OFFSET) - 1
 
 
 @dataclass(frozen=True)
@@ -70,22 +71,27 @@ class Source:
 
 
 class TextSpan(Span):
-    """A span as two offsets. Lines are counted on first access, which most spans never have."""
+    """A span as two offsets, in one number. Lines are counted when asked for, which is rare."""
 
-    __slots__ = ("_end", "_start", "_text")
+    __slots__ = ()
 
     def __init__(self, text: Source, start: int, end: int):
-        _set(self, "_text", text)
-        _set(self, "_start", start)
-        _set(self, "_end", end)
+        _set(self, "_source", text)
+        _set(self, "_where", start << _OFFSET | end)
 
-    def __getattr__(self, name: str) -> Any:
-        """A field on its first access."""
-        if name not in Span.__slots__:
-            raise AttributeError(f"a span has no {name!r}", name=name, obj=self)
-        (line, column), (end_line, end_column) = map(self._text.place, (self._start, self._end))
-        super().__init__(SourceName(self._text.name), line, end_line, column, end_column)
-        return getattr(self, name)
+    @property
+    def source_name(self) -> SourceName:
+        return SourceName(self._source.name)
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        where = self._where
+        if isinstance(where, int):
+            places = self._source.place(where >> _OFFSET), self._source.place(where & _LAST)
+            (line, column), (end_line, end_column) = places
+            where = line, end_line, column, end_column
+            _set(self, "_where", where)
+        return where
 
 
 class SourceMap:

@@ -6,8 +6,7 @@ Source: `tvm.ir.Span`, `SourceName`, `SequentialSpan`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from byoc_lab.errors import InputError
 
@@ -22,29 +21,67 @@ class SourceName(str):
         return str(self)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+_set = object.__setattr__
+
+
 class Span:
     """Where in a text a node was read; lines and columns count from 1, the end is exclusive.
 
     Line 0: the node was not read but imported, and `source_name` names the node of the model.
     """
 
-    source_name: SourceName | None
-    line: int
-    end_line: int
-    column: int
-    end_column: int
+    # Every node has a span: two fields take a third of the memory that one for each number would.
+    __slots__ = ("_source", "_where")
+    _source: Any
+    _where: Any
 
-    def __post_init__(self) -> None:
-        if isinstance(self.source_name, str) and not isinstance(self.source_name, SourceName):
-            object.__setattr__(self, "source_name", SourceName(self.source_name))
+    def __init__(
+        self,
+        source_name: SourceName | str | None,
+        line: int,
+        end_line: int,
+        column: int,
+        end_column: int,
+    ):
+        plain = isinstance(source_name, str) and not isinstance(source_name, SourceName)
+        _set(self, "_source", SourceName(source_name) if plain else source_name)
+        _set(self, "_where", (line, end_line, column, end_column))
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a span is immutable: cannot set {name!r}")
+
+    @property
+    def source_name(self) -> SourceName | None:
+        """The name of the text, or of the model's node."""
+        return self._source  # type: ignore[no-any-return]
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """Line, last line, column, last column."""
+        return self._where  # type: ignore[no-any-return]
+
+    @property
+    def line(self) -> int:
+        return self.numbers[0]
+
+    @property
+    def end_line(self) -> int:
+        return self.numbers[1]
+
+    @property
+    def column(self) -> int:
+        return self.numbers[2]
+
+    @property
+    def end_column(self) -> int:
+        return self.numbers[3]
 
     def same_as(self, other: object) -> bool:
         """Whether `other` is this very span."""
         return self is other
 
     def _key(self) -> tuple[Any, ...]:
-        return self.source_name, self.line, self.end_line, self.column, self.end_column
+        return self.source_name, *self.numbers
 
     def __eq__(self, other: object) -> bool:
         return self._key() == other._key() if isinstance(other, Span) else NotImplemented
@@ -85,10 +122,8 @@ class SequentialSpan(Span):
         if not flat:
             raise InputError("a sequence of spans needs at least one")
         first = flat[0]
-        super().__init__(
-            first.source_name, first.line, first.end_line, first.column, first.end_column
-        )
-        object.__setattr__(self, "spans", tuple(flat))
+        super().__init__(first.source_name, *first.numbers)
+        _set(self, "spans", tuple(flat))
 
     def _key(self) -> tuple[Any, ...]:
         return self.spans

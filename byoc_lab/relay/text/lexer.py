@@ -16,9 +16,8 @@ from itertools import count, islice
 from byoc_lab.relay.ir.source_map import Source
 
 MAX_TOKENS = 3_300_000
-"""Of a text: about 150,000 operators. Reading takes at most 20 bytes for each character, and what
-its nodes and their types take beside them: less than 600 bytes for each token of the densest texts
-(`1-1-1-...`). With this limit no text needs more than 2 GB, 20 times the longest that is read."""
+"""Of a text: about 150,000 operators. What they may take in memory is in `budget`; a text of more
+is refused before that, because reading tokens takes minutes."""
 MAX_KNOWN = 40_000
 """Tokens that are looked up, so that equal ones are one string: a dictionary of a megabyte."""
 _numbers = count()

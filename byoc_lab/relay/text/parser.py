@@ -157,8 +157,10 @@ def parse_programs(
     source = _source(text, source_name)
     modules = []
     for start, end in split_programs(source):
-        reader = _reader(source, start, end, None, None, compiler, Places)
-        modules.append(_module(reader, None, infer, _CALLER + 1))
+        mod, complete = _module(
+            _reader(source, start, end, None, None, compiler, Places), None, _CALLER + 1
+        )
+        modules.append(_typed(mod, source, not complete, in_place=True) if infer else mod)
     return modules
 
 
@@ -175,8 +177,13 @@ def _parse(
     source = _source(text, name)
     with _diagnosed(source):
         end = len(source.text)
-        reader = _reader(source, 0, end, init_module, init_meta_table, compiler, places)
-        return _module(reader, init_module, infer, level + 1)
+        mod, complete = _module(  # the reader and its tokens are forgotten before inference
+            _reader(source, 0, end, init_module, init_meta_table, compiler, places),
+            init_module,
+            level + 1,
+        )
+        all_new = init_module is None and init_meta_table is None
+        return _typed(mod, source, not complete, all_new) if infer else mod
 
 
 def _diagnosed(source: Source) -> AbstractContextManager[None]:
@@ -250,7 +257,8 @@ def _header(reader: ExprParser) -> bool:
     return False
 
 
-def _module(reader: ExprParser, init_module: IRModule | None, infer: bool, level: int) -> IRModule:
+def _module(reader: ExprParser, init_module: IRModule | None, level: int) -> tuple[IRModule, bool]:
+    """The module without types, and whether the text says that it is complete."""
     complete = _header(reader)
     mod = init_module.copy() if init_module else IRModule()
     mod.source_map.add(reader.source.name, reader.source.text)
@@ -265,7 +273,7 @@ def _module(reader: ExprParser, init_module: IRModule | None, infer: bool, level
     note = _warn(reader.meta, level)
     if note:
         mod.notes.append(note)
-    return _typed(mod, reader.source, not complete) if infer else mod
+    return mod, complete
 
 
 def _definitions(reader: ExprParser, mod: IRModule) -> None:
@@ -288,7 +296,8 @@ def _definitions(reader: ExprParser, mod: IRModule) -> None:
             reader.fail(f"@{name} is defined in init_module already")
         places[name] = at
         reader.leaf()  # creates the global variable that all uses share
-        reader.numbered = {}
+        reader.numbered, reader.begin = {}, at
+        reader.count_node()  # the module's entry
         begin = reader.places.function_start(at, reader.i)
         functions[name] = _read(reader, reader.function(begin))
     if reader.tok:
@@ -306,9 +315,9 @@ def _warn(meta: MetaEntries, level: int) -> str | None:
     return note
 
 
-def _typed(mod: IRModule, source: Source, fragment: bool) -> IRModule:
+def _typed(mod: IRModule, source: Source, fragment: bool, in_place: bool) -> IRModule:
     try:
-        return infer_module(mod, declare_globals=fragment)
+        return infer_module(mod, declare_globals=fragment, in_place=in_place)
     except (TypeInferenceError, UnknownNameError) as error:
         place = re.match(rf"{re.escape(source.name)}:(\d+):(\d+): (.*)", str(error), re.DOTALL)
         if place is None:

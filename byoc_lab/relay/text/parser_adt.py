@@ -110,6 +110,7 @@ class DataTypeParser(NameParser):
         if name in self.type_names:
             self.fail(f"{name} is the name of a type; a constructor needs another", at)
         self.i += 1
+        self.count_node()
         inputs = []
         if self.take("("):
             inputs = self.sequence_of(self.type, ")", f"among the types that {name} takes")

@@ -28,6 +28,7 @@ from byoc_lab.relay.ir.types import (
     TypeVar,
     scalar_type,
 )
+from byoc_lab.relay.text.budget import NODE, TOKEN, budget, described
 from byoc_lab.relay.text.lexer import STRING_PATTERN, Tokens, tokenize
 from byoc_lab.relay.text.parser_meta import MetaEntries
 from byoc_lab.relay.text.parser_tokens import (
@@ -98,6 +99,9 @@ class Cursor:
         self.types_read: dict[tuple[str, ...], TensorType] = {}
         self.parens_are_tuples = True  # of one type: `(T)` is `(T,)`, except in 0.0.4 text
         self.places = places(tokens)
+        size = len(self.source.text)
+        self.max_nodes = (budget(size) - TOKEN * len(self.texts)) // NODE
+        self.nodes = 0
 
     @property
     def tok(self) -> str:
@@ -124,7 +128,17 @@ class Cursor:
 
     def span(self, first: int, end: int | None = None) -> Span:
         """From token number `first` to the last token read, or the one before number `end`."""
+        self.count_node()
         return self.places.span(first, max(self.i if end is None else end, first + 1))
+
+    def count_node(self) -> None:
+        """A node is made, or a type: raises ParseError where memory ends (see `budget`)."""
+        self.nodes += 1
+        if self.nodes > self.max_nodes:
+            self.fail(
+                f"the text has more than {self.max_nodes:,} nodes and types, "
+                f"{described(len(self.source.text))}; parse its functions as several texts"
+            )
 
     def mentioned(self, node: Expr | None, first: int) -> None:
         """The tokens from number `first` to the last one read stand for `node`."""
@@ -183,6 +197,7 @@ class Cursor:
         self.i += bool(token)
         if token == "Tensor":
             return self.tensor_type()
+        self.count_node()
         if token == "(":
             fields = self.sequence_of(lambda: self.type(depth + 1), ")", "in a tuple type")
             lone = len(fields) == 1 and self.texts[self.i - 2] != ","
@@ -230,6 +245,7 @@ class Cursor:
         dtype = self.tok
         self.i += 1
         self.expect("]", "after the dtype")
+        self.count_node()
         made = TensorType(dims, dtype)
         if key:
             self.types_read[key] = made
@@ -273,6 +289,8 @@ class Cursor:
         if token in _PLAIN_WORDS:
             self.i += 1
             return _PLAIN_WORDS[token]
+        if token in ("[", "{"):
+            self.count_node()
         if self.take("["):
             return tuple(self.sequence_of(lambda: self.value(depth + 1), "]", "in a list"))
         if self.take("("):

@@ -7,6 +7,7 @@ operators in one loop.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from byoc_lab.relay.ir.attrs import DictAttrs
@@ -114,9 +115,10 @@ class ExprParser(LeafParser):
         self.i += 2
         value = yield self.bound_value()
         if token in self.numbered:
-            line = self.line_of(self.numbered[token][1])
+            first = next(i for i in count(self.begin) if self.texts[i : i + 2] == [token, "="])
+            line = self.line_of(first)
             self.fail(f"{token} is defined twice in this function: first in line {line}", at)
-        self.numbered[token] = (value, at)
+        self.numbered[token] = value
         self.end_of_value(token)
         return None
 
@@ -234,7 +236,10 @@ class ExprParser(LeafParser):
                 attrs = self.meta_value()
             else:
                 simple = self.simple_argument()
-                args.append((yield self.expr()) if simple is None else simple)
+                if simple is None:
+                    self.count_node()  # the rules that wait take as much
+                    simple = yield self.expr()
+                args.append(simple)
             if not self.take(",") and self.tok != ")":
                 self.unexpected("',' or ')' among the arguments", kind="list", token=")")
         return self.call(callee, args, attrs, at)
@@ -243,6 +248,7 @@ class ExprParser(LeafParser):
         """Replace the last two operands by a call of the operator between them."""
         right, _, end = operands.pop()
         left, at, _ = operands.pop()
+        self.count_node()
         op = self.operator(OPERATORS[operator][1], at)
         span = self.places.operation(left, right, at, end)
         operands.append((Call(op, (left, right), span=span), at, end))

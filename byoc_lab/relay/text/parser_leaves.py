@@ -54,6 +54,7 @@ class LeafParser(DataTypeParser, AttributeParser):
             self.i += 1
             name = token[1:]
             if name not in self.globals:
+                self.count_node()
                 span = self.places.declared(at, max(self.i, at + 1))
                 self.globals[name] = GlobalVar(self.real_name(at) or name, span)
             return self.globals[name]

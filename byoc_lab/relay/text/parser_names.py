@@ -9,7 +9,6 @@ from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem, Var
 from byoc_lab.relay.ir.types import Type
-from byoc_lab.relay.text import lexer
 from byoc_lab.relay.text.lexer import Tokens
 from byoc_lab.relay.text.parser_cursor import Cursor, Places
 from byoc_lab.relay.text.parser_meta import MetaEntries
@@ -30,8 +29,8 @@ class NameParser(Cursor):
         self.hidden: list[tuple[str, Var | None]] = []  # restored at the end of a block
         self.free: dict[str, Var] = {}
         self.lengths: set[int] = set()  # of all names; only such parts of a token can be one
-        self.projections = 0  # in names: nodes that are no tokens of their own
-        self.numbered: dict[str, tuple[Expr, int]] = {}
+        self.numbered: dict[str, Expr] = {}
+        self.begin = 0  # the token at which the function begins whose numbers these are
 
     def bind(self, name: str, var: Var) -> None:
         self.hidden.append((name, self.variables.get(name)))
@@ -58,6 +57,7 @@ class NameParser(Cursor):
         self.lengths.add(len(name))
         if token.endswith(_MALFORMED) and name in self.variables:
             return name, self.variables[name]  # bound twice, as the comment states
+        self.count_node()
         real = self.real_name(at)
         span = self.places.declared(at, max(self.i, at + 1))
         return name, Var(name if real is None else real, ty, span, device=device)
@@ -71,9 +71,6 @@ class NameParser(Cursor):
         end = len(name)
         while (dot := name.rfind(".", 0, end)) >= 0 and _INDEX.fullmatch(name, dot + 1, end):
             if dot in self.lengths and (name[:dot] in self.variables or name[:dot] in self.free):
-                self.projections += name.count(".", dot)
-                if self.projections > lexer.MAX_TOKENS:
-                    self.fail(f"the text has more than {lexer.MAX_TOKENS:,} projections, the limit")
                 return name[:dot]
             end = dot
         return None
@@ -107,7 +104,7 @@ class NameParser(Cursor):
         token = self.texts[at]
         if token not in self.numbered:
             self.fail(f"{token} is not defined; it must be, above this line, in this function", at)
-        return self.numbered[token][0]
+        return self.numbered[token]
 
     def operator(self, name: str, at: int) -> Op:
         if len(name) > 200:

@@ -42,6 +42,7 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.foreign import refuse_foreign
 from byoc_lab.relay.ir.module import IRModule, check_closed
+from byoc_lab.relay.ir.node import set_field
 from byoc_lab.relay.ir.types import (
     FuncType,
     IncompleteType,
@@ -60,10 +61,16 @@ from byoc_lab.relay.typing.infer_errors import place as _place
 from byoc_lab.relay.typing.unify import Conflict, Unifier
 
 BOOL = TensorType((), "bool")
+_UNTYPED = (Op, GlobalVar, Constructor)  # a global's type belongs to the module
 
 
-def infer_module(mod: IRModule, *, declare_globals: bool = False) -> IRModule:
+def infer_module(
+    mod: IRModule, *, declare_globals: bool = False, in_place: bool = False
+) -> IRModule:
     """`mod` with every node typed: a copy, or `mod` itself when it is typed already.
+
+    With `in_place`, the nodes of `mod` get their types themselves: for modules that were just made
+    and that nothing else refers to, in half the memory.
 
     Raises TypeInferenceError naming the expression, what was found and what was expected, and
     FreeVariableError for a function that has free variables,
@@ -72,14 +79,14 @@ def infer_module(mod: IRModule, *, declare_globals: bool = False) -> IRModule:
     """
     refuse_foreign(mod, "type inference")
     with diagnosed(mod):
-        return _infer_module(mod, declare_globals)
+        return _infer_module(mod, declare_globals, in_place)
 
 
 # Typed functions that do not refer to their module, which need no second inference.
 _SETTLED: WeakSet[Function] = WeakSet()
 
 
-def _infer_module(mod: IRModule, declare_globals: bool) -> IRModule:
+def _infer_module(mod: IRModule, declare_globals: bool, in_place: bool) -> IRModule:
     solver = _Solver(mod, declare_globals)
     for data in mod.type_definitions.values():
         check_kind(data, mod)
@@ -95,12 +102,16 @@ def _infer_module(mod: IRModule, declare_globals: bool) -> IRModule:
             check_closed(func, gv.name_hint)  # raises an error that shows them
         if GlobalVar not in map(type, nodes):
             alone.append(gv)
+        del nodes
         solver.walk(func)
         solver.unify(func, solver.types[func], solver.globals[gv.name_hint], f"@{gv.name_hint}")
     solver.finish()
     typed = mod.copy()
-    for gv, func in todo.items():
-        typed.functions[gv] = solver.rebuilt(func)
+    if in_place:
+        solver.type_in_place()
+    else:
+        for gv, func in todo.items():
+            typed.functions[gv] = solver.rebuilt(func)
     # A length may be determined by another function; a data type belongs to the module.
     if not mod.type_definitions and not any(ty.has_symbols for ty in solver.types.values()):
         _SETTLED.update(typed.functions[gv] for gv in alone)
@@ -140,7 +151,7 @@ class _Types(dict[Expr, Type]):
         raise KeyError(node)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Midway:
     """A stop on the stack of a walk: the first parts of `node` are typed, the others are not."""
 
@@ -163,6 +174,8 @@ class _Solver(CallRules, DataTypeRules):
         self.declared = mod.declared
         self.memo: dict[Expr, Expr] = {}
         self.instances: dict[Expr, list[Type]] = {}  # calls of generic functions: their type_args
+        self.equal_types: dict[Type, Type] = {}
+        self.type_args: dict[tuple[Type, ...], tuple[Type, ...]] = {}  # equal ones are one
         self.globals: dict[str, Type] = {}
         for gv, func in mod.functions.items():
             self.globals[gv.name_hint] = self._signature(func)
@@ -242,7 +255,7 @@ class _Solver(CallRules, DataTypeRules):
             if present is not None:
                 return present
             self.fresh.add(node)
-            return TensorType(node.data.shape, node.data.dtype)
+            return self.shared(TensorType(node.data.shape, node.data.dtype))
         if present is not None and not any(p in self.fresh for p in node.parts()):
             return present
         self.fresh.add(node)
@@ -280,7 +293,11 @@ class _Solver(CallRules, DataTypeRules):
         return self.unify(node, false, true, "the else branch of if")
 
     def _tuple(self, node: Tuple) -> Type:
-        return TupleType([self.types[f] for f in node.fields])
+        return self.shared(TupleType([self.types[f] for f in node.fields]))
+
+    def shared(self, ty: Type) -> Type:
+        """One object for types that are equal."""
+        return self.equal_types.setdefault(ty, ty)
 
     def _projection(self, node: TupleGetItem) -> Type:
         result = IncompleteType()
@@ -375,24 +392,35 @@ class _Solver(CallRules, DataTypeRules):
             return root  # the users of a fresh node are fresh, too
         return rebuild(root, self._attach, memo=self.memo)
 
+    def type_in_place(self) -> None:
+        for node in self.types:
+            if not isinstance(node, _UNTYPED):
+                for name, value in self._found(node).items():
+                    set_field(node, name, value)
+
     def _attach(self, node: Any, post: Expr) -> Expr:
-        if isinstance(node, (Op, GlobalVar, Constructor)):
-            return post  # a global's type belongs to the module
+        if isinstance(node, _UNTYPED):
+            return post
         if post is node and node not in self.fresh and not self.unifier.found_lengths:
             return node
+        found = self._found(node)
+        return post.with_type(found.pop("_checked_type"), **found)
+
+    def _found(self, node: Any) -> dict[str, Any]:
+        """The fields of a node that inference completes, its type first."""
         ty = self.type_of(node)
-        if isinstance(post, Var) and (_is_open(post.type_annotation) or ty != self.types[node]):
-            return post.with_annotation(ty).with_type(ty)
-        if isinstance(post, Call) and isinstance(post.op, Op):
-            types = tuple(self.unifier.resolve(self.types[a]) for a in node.args)
-            return post.with_type(ty, type_args=types)
-        if node in self.instances:
-            types = tuple(self.unifier.resolve(t) for t in self.instances[node])
-            return post.with_type(ty, type_args=types)
-        if isinstance(post, Function) and (post.ret_type is None or post.ret_type.has_symbols):
+        found: dict[str, Any] = {"_checked_type": ty}
+        if isinstance(node, Var) and (_is_open(node.type_annotation) or ty != self.types[node]):
+            found["type_annotation"] = ty
+        elif isinstance(node, Call) and isinstance(node.op, Op):
+            types = tuple([self.unifier.resolve(self.types[a]) for a in node.args])
+            found["type_args"] = self.type_args.setdefault(types, types)
+        elif node in self.instances:
+            found["type_args"] = tuple(self.unifier.resolve(t) for t in self.instances[node])
+        elif isinstance(node, Function) and (node.ret_type is None or node.ret_type.has_symbols):
             assert isinstance(ty, FuncType)
-            return post.with_type(ty, ret_type=ty.ret_type)
-        return post.with_type(ty)
+            found["ret_type"] = ty.ret_type
+        return found
 
 
 def _is_open(annotation: Type | None) -> bool:

@@ -15,6 +15,9 @@ namespace {
 constexpr int64_t kWorthTiming = 100'000'000;  // products in convolutions: about a millisecond
 constexpr int kLeastRounds = 2, kMostRounds = 5;
 constexpr double kEnough = 0.02;  // seconds of trying
+// Where other programs want the same processors, each op waits for them: a plan that runs in 50 ms
+// then takes seconds, and its times say nothing. One run of each must do.
+constexpr double kTooLong = 1.0;
 // A way is kept unless another one gains more than timing errs: the whole, and a single op.
 constexpr double kGain = 0.99, kGainOfOp = 0.97;
 constexpr double kWorthMixing = 0.001;  // seconds that a third way could gain
@@ -81,8 +84,8 @@ class Trial {
   std::vector<double> op_seconds_;  // the last one: copies between the graph's edges
 };
 
-// Runs two in turn. What the very first run pays for is charged to `first`.
-void Compare(Trial* first, Trial* second) {
+// Runs two in turn; the seconds that took. What the very first run pays for is charged to `first`.
+double Compare(Trial* first, Trial* second) {
   const auto start = std::chrono::steady_clock::now();
   const auto spent = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -91,7 +94,9 @@ void Compare(Trial* first, Trial* second) {
   do {
     first->Run();
     second->Run();
-  } while (++rounds < kLeastRounds || (rounds < kMostRounds && spent() < kEnough));
+  } while (spent() < kTooLong &&
+           (++rounds < kLeastRounds || (rounds < kMostRounds && spent() < kEnough)));
+  return spent();
 }
 
 bool SameLayouts(const Plan& a, const Plan& b) {
@@ -135,7 +140,7 @@ std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph, const std::vector<Shared
 
   memory->Blank();
   Trial blocked(graph, best.get()), any(graph, other.get());
-  Compare(&any, &blocked);
+  const double took = Compare(&any, &blocked);
   std::map<std::string, double> tried = {{"blocked", blocked.seconds()}, {"any", any.seconds()}};
   // What each op is quicker in, and what the whole would take if moving between them cost nothing.
   std::vector<Layouts> mixed = all(Layouts::kBlocked);
@@ -150,7 +155,7 @@ std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph, const std::vector<Shared
     std::swap(best, other);
     leader = &any;
   }
-  if (leader->seconds() - hoped > kWorthMixing) {
+  if (took < kTooLong && leader->seconds() - hoped > kWorthMixing) {
     other = build("mixed", mixed);
     memory->Blank();
     Trial trial(graph, other.get());

@@ -230,6 +230,15 @@ DNNL = [
         passes=lambda: steps(target="dnlll")(),
     ),
     Planted(
+        "a pipeline without AnnotateTarget", "needs-pass", "nn.relu", lambda: nn.relu(x()),
+        "AnnotateTarget", passes=lambda: [InferType(), PartitionGraph()],
+    ),
+    Planted(
+        "a pipeline without PartitionGraph", "needs-pass", "nn.conv2d", lambda: nn.relu(conv()),
+        "PartitionGraph",
+        passes=lambda: steps(target="dnnl", table=pattern_table())()[:-1],
+    ),
+    Planted(
         "a batch norm that was decomposed without folding", "needs-pass", "nn.batch_norm",
         lambda: nn.relu(batch_norm(conv())), "FoldConstant",
         passes=lambda: steps(SimplifyInference(), target="dnnl", table=pattern_table())(),
@@ -317,6 +326,11 @@ TABLES = [
         "a weight that is computed", "needs-pass", "nn.dense",
         lambda: nn.dense(x(2, 4), relay.transpose(weight(4, 4))), "FoldConstant",
         [entry("dense", is_op("nn.dense")(Any_(), is_constant()))],
+    ),
+    Planted(
+        "a convolution with one operand", "sub-pattern", "nn.conv2d", lambda: nn.relu(conv()),
+        None, [entry("conv_relu", is_op("nn.relu")(is_op("nn.conv2d")(Any_())))],
+        expected="nn.conv2d with 1 operands, not 2",
     ),
     Planted(
         "a batch norm in the place of a bias", "needs-pass", "nn.conv2d",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ import byoc_lab.compat  # noqa: F401 (defines on_device)
 from byoc_lab import relay
 from byoc_lab.compat.ir.relay_names import FoldConstantExpr
 from byoc_lab.passes import FoldConstant
-from byoc_lab.relay import Constant, Expr, Function, IRModule
+from byoc_lab.relay import Call, Constant, Expr, Function, IRModule
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
@@ -86,3 +88,43 @@ def @main(%x: Tensor[(2), float32]) {
     inputs = [np.float32([1, 2])]
     np.testing.assert_array_equal(evaluate(folded, inputs).value, evaluate(mod, inputs).value)
     assert "let %k: float32 = 5f" in folded.astext(show_types=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "full(1.0, shape=[100000, 100000], dtype=float32)",
+        "tile(1.0, reps=[100000, 100000])",
+        "repeat(broadcast_to(1.0, shape=[10]), repeats=1000000000, axis=0)",
+        "broadcast_to(1.0, shape=[100000, 100000])",
+        "dyn.tile(1.0, cast(broadcast_to(100000, shape=[2]), dtype=int64), reps=[])",
+        "dyn.full(1.0, cast(broadcast_to(100000, shape=[2]), dtype=int64), dtype=float32)",
+        "dyn.zeros(cast(broadcast_to(100000, shape=[2]), dtype=int64), dtype=float32)",
+        "dyn.broadcast_to(1.0, cast(broadcast_to(100000, shape=[2]), dtype=int64))",
+        "dyn.one_hot(broadcast_to(1, shape=[9]), 1.0, 0.0, 1000000000, dtype=float32, axis=-1)",
+    ],
+)
+def test_large_values_are_left_alone(text: str) -> None:
+    mod = relay.parse(f"def @main() {{ {text} }}")
+    tracemalloc.start()
+    try:
+        body = FoldConstant()(mod)["main"].body
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 50_000_000
+    assert isinstance(body, Call) and all(isinstance(arg, Constant) for arg in body.args)
+
+
+def test_bounds_that_become_known_are_limited_too() -> None:
+    end = relay.var("end", "int32")
+
+    def upto(number: int) -> Expr:
+        bound = relay.const(number)
+        whole = relay.arange(relay.const(0), end, relay.const(1), dtype="int32")
+        assert isinstance(folded(relay.arange(bound, dtype="int32")), Call) == (number > 3)
+        return folded(relay.Let(end, bound, whole))
+
+    large, small = upto(10**9), upto(3)
+    assert isinstance(large, Call) and large.is_op("arange")
+    assert isinstance(small, Constant) and small.numpy().tolist() == [0, 1, 2]

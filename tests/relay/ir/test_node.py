@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -97,3 +98,35 @@ def test_descriptions_are_short():
     }
     assert {text: relay.describe(node) for text, node in words.items()} == {t: t for t in words}
     assert relay.describe(5) == "int"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda part: relay.Let(x, part, x),
+        lambda part: relay.Let(x, x, part),
+        lambda part: relay.Let(part, x, x),
+        lambda part: relay.If(part, x, x),
+        lambda part: relay.If(x, part, x),
+        lambda part: relay.If(x, x, part),
+        lambda part: relay.TupleGetItem(part, 0),
+        lambda part: relay.RefCreate(part),
+        lambda part: relay.RefRead(part),
+        lambda part: relay.RefWrite(part, x),
+        lambda part: relay.RefWrite(x, part),
+        lambda part: relay.Function([x], part),
+        lambda part: relay.Tuple([part]),
+        lambda part: relay.Call(relay.Op.get("exp"), [part]),
+        lambda part: relay.Call(part, [x]),
+    ],
+)
+@pytest.mark.parametrize("part", [None, 1, "x", [x], object()])
+def test_parts_are_nodes(made: Callable[[Any], Any], part: Any) -> None:
+    with pytest.raises(ArgumentError, match="must be an expression, found"):
+        made(part)
+
+
+@pytest.mark.parametrize("index", [None, "0", 1.5, x])
+def test_a_projection_has_a_number(index: Any) -> None:
+    with pytest.raises(ArgumentError, match="needs the number of a field, found"):
+        relay.TupleGetItem(x, index)

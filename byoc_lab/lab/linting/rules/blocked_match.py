@@ -36,8 +36,8 @@ def _passes() -> Sequence[Pass]:
 class BlockedMatch(LintRule):
     """Part of a pattern matches, and what blocks the rest can be changed in the module.
 
-    It is reported for the pipeline that is known, before annotation: `lint(mod, pipeline=...)`. The
-    passes up to MergeComposite are run, on the module and without what blocks them.
+    It is reported before annotation, where the pipeline is known: `lint(mod, pipeline=...)`. The
+    passes up to MergeComposite run twice: on the module, and on it without what blocks matches.
     `byoc_lab.explain` answers for one call.
 
     ## Why is this bad?

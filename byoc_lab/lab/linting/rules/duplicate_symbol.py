@@ -27,8 +27,8 @@ class DuplicateSymbol(LintRule):
     """Two external functions have the same `global_symbol`.
 
     ## Why is this bad?
-    The symbol is the name under which the generated code is linked. Of two functions with one
-    symbol one replaces the other, or the linker fails.
+    The symbol is the name under which the generated code is linked. Of two functions with
+    the same symbol, one replaces the other, or the linker fails.
 
     ## What to do instead
     Give each function a symbol of its own. Partitioning two modules that are joined later needs a

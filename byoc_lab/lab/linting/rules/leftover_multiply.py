@@ -36,8 +36,8 @@ class LeftoverMultiply(LintRule):
     did not run, because it came too late or because the level of the context was below 3.
 
     A scale that the network computes, such as the gate of squeeze-and-excitation, is moved into the
-    weight as well. That multiply is part of the network; where a region gets such a value from
-    outside, the finding is for information.
+    weight as well. That multiply is part of the network: where a region gets such a value from
+    outside, the severity of the finding is info.
 
     ## What to do instead
     Bind the parameters before the pipeline runs (`relay.build_module.bind_params_by_name`, or the

@@ -32,7 +32,7 @@ class MissingBegin(LintRule):
     regions are inconsistent"; on the end of another region it puts the call of that region into
     this one, which leaves free variables. The partitioner of January 2020 nested the first region
     inside the second. An end says where a value leaves one region, not where it enters the next.
-    On "default" only MergeCompilerRegions insists, so there it is a warning.
+    Only MergeCompilerRegions needs the begins of "default": a missing one is a warning there.
 
     ## What to do instead
     Wrap the argument in `compiler_begin` with the region's compiler. Constants need one too.

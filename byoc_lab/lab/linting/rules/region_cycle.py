@@ -32,10 +32,10 @@ class RegionCycle(LintRule):
     """MergeCompilerRegions joins two regions although a value passes from one to the other outside.
 
     ## Why is this bad?
-    The joined region needs its own result. MergeCompilerRegions refuses to join where the way goes
-    through a region of another compiler, but it does not see one that goes through a `let`, an
-    `if`, a reference or a tuple that belongs to no region. TVM's PartitionGraph then recurses until
-    the process crashes; byoc_lab's raises an error.
+    The joined region needs its own result. MergeCompilerRegions does not join two regions when the
+    path between them goes through a region of another compiler. It does not see a path through a
+    `let`, an `if`, a reference or a tuple that belongs to no region. TVM's PartitionGraph then
+    recurses until the process crashes; byoc_lab's raises an error.
 
     ## What to do instead
     Leave out MergeCompilerRegions, or one of the two regions; or bring the value back through a

@@ -23,12 +23,12 @@ def _annotate() -> Sequence[Pass]:
 
 
 class SwappedOperands(LintRule):
-    """AnnotateTarget will run on a call of which some arguments have a begin, and the first not.
+    """AnnotateTarget will run on a call whose first argument has no begin, and a later one has.
 
     ## Why is this bad?
-    TVM's AnnotateTarget puts the arguments that already have a begin first: `subtract(%x, begin(%y)
-    )` becomes `subtract(begin(%y), begin(%x))`. The module computes something else, without a
-    message. byoc_lab's AnnotateTarget keeps the order unless it is told era="0.16".
+    TVM's AnnotateTarget puts the arguments that already have a begin first: it makes
+    `subtract(begin(%y), begin(%x))` of `subtract(%x, begin(%y))`. The module computes something
+    else, without a message. byoc_lab's AnnotateTarget keeps the order, except with era="0.16".
 
     ## What to do instead
     Put a begin on the other arguments too, or remove the one that is there.

@@ -21,7 +21,7 @@ _END = '  annotation.compiler_end(%3, compiler="A")\n}'
 
 
 class UnfoldedConstants(LintRule):
-    """A region computes with constants alone what could be computed once, before the run.
+    """A region computes a value of constants alone, in every run.
 
     ## Why is this bad?
     The back end computes the same values in every run, and patterns that ask for a constant (a

@@ -26,7 +26,7 @@ def _misspelt() -> Sequence[Pass]:
 
 
 class UnknownTarget(LintRule):
-    """AnnotateTarget is told a target of which no operator, pattern or back end knows.
+    """AnnotateTarget gets a target that no operator, pattern or back end knows.
 
     ## Why is this bad?
     AnnotateTarget asks each operator for its predicate "target.<name>". For a name that does not
@@ -56,7 +56,7 @@ class UnknownTarget(LintRule):
             if target in known or any(op.has_attr(key) for op in operators for key in keys):
                 continue
             yield self.finding(
-                f"AnnotateTarget is told the target {target!r}, of which no operator, pattern or "
+                f"AnnotateTarget gets the target {target!r}, which no operator, pattern or "
                 f"back end knows: it will offload nothing to it",
                 f"correct the name or register the back end; {nearest(target, backend_names())}",
                 None,

@@ -208,23 +208,24 @@ def _group_blocks(grouping: Grouping) -> None:
             continue
         units = [Unit(None, _is_attached(m)) for m in members]
         pieces = pieces_of(units, grouping.edges_between(members))
-        shown: list[Member] = []
+        first = next((n for n, m in enumerate(members) if m.kind != "input"), 0)
+        shown: list[Member] = members[:first]  # the input of the network is not hidden in a block
         run: list[Member] = []
         for piece in pieces:
-            inside = [members[n] for n in piece]
-            if len(inside) == 1 and _is_light(inside[0]):
+            inside = [members[n] for n in piece if n >= first]
+            computing = [member for member in inside if not _is_attached(member)]
+            if len(computing) == 1 and _is_light(computing[0]):
                 run += inside
                 continue
             shown += _block(group, run, grouping)
             run = []
-            alone = sum(not _is_attached(member) for member in inside) < 2
-            shown += inside if alone else _block(group, inside, grouping)
+            shown += _block(group, inside, grouping)
         members[:] = [*shown, *_block(group, run, grouping)]
 
 
 def _block(owner: Group | None, inside: list[Member], grouping: Grouping) -> list[Member]:
     """Members as one block; few or many stay as they are."""
-    if not 2 <= len(inside) <= MAX_LOOSE:
+    if sum(not _is_attached(member) for member in inside) < 2 or len(inside) > MAX_LOOSE:
         return inside
     block = Group("block", "block", parent=owner)
     grouping.move(inside, block)
@@ -232,8 +233,12 @@ def _block(owner: Group | None, inside: list[Member], grouping: Grouping) -> lis
 
 
 def _is_light(member: Member) -> bool:
-    """Whether a member is an operator that goes with its neighbours in a large picture."""
-    return member.kind in ("op", "chain") and not _is_heavy(member)
+    """Whether a member is an operator, or the region of one, that goes with its neighbours in a
+    large picture."""
+    is_small = member.kind in ("op", "chain")
+    if isinstance(member, Group) and member.kind == "region":
+        is_small = len(member.members) == 1
+    return is_small and not _is_heavy(member)
 
 
 def _repeat(owner: Group | None, blocks: list[list[Member]], grouping: Grouping) -> Group:
@@ -252,8 +257,12 @@ def _is_attached(member: Member) -> bool:
 
 
 def _is_heavy(member: Member) -> bool:
-    """Whether a member begins with an operator that blocks of networks begin with."""
-    first = next(boxes_of(member))
+    """Whether a member begins with an operator that blocks of networks begin with, what is computed
+    from weights aside."""
+    first = member
+    while isinstance(first, Group):
+        inside = first.members
+        first = next((m for m in inside if not _is_attached(m)), inside[0])
     return first.kind == "op" and any(word in first.title for word in ("conv", "dense", "matmul"))
 
 
@@ -279,6 +288,8 @@ def window_of(box: Box) -> str:
     if attrs is None:
         return ""
     size = getattr(attrs, "kernel_size", None) or getattr(attrs, "pool_size", None)
+    if isinstance(size, int):  # of nn.correlation: a square
+        size = (size, size)
     groups = getattr(attrs, "groups", 1) or 1
     words = "\N{MULTIPLICATION SIGN}".join(map(str, size)) if size else ""
     if groups == 1:

@@ -4,7 +4,8 @@ A small trace is sent at once (`states.py`). Of a large one the browser gets the
 every stage is pending. A page asks for the parts of a stage, the graph before the text:
 
     stage     the position of the stage
-    what      "picture" or "text"
+    what      "picture", "text", or "ahead": it is computed, so that it can be sent at once
+    rewrite   with "text" and "ahead": the step to that rewrite instead (see `rewrites.py`)
     page      a name that the page gave itself: a page that was loaded again has another one
 
 A part is, as plain data:
@@ -16,20 +17,29 @@ A part is, as plain data:
               have. A module of a picture has no lines. In one of a text, `drawn` is the position of
               the module that has its scene.
     about     as in `state.py`, of the rules in the findings
+
+The answer to "ahead" has `index`, `page` and the `rewrite` alone. A step is no part: it is sent as
+the steps of a small trace are, its graph first.
 """
 
 from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Hashable, MutableMapping
+from typing import Any
 
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.states.about import about
 from byoc_lab.lab.view.states.captions import caption, opening
 from byoc_lab.lab.view.states.collection import without_collection
+from byoc_lab.lab.view.states.rewrites import step_of
 from byoc_lab.lab.view.states.state import Builder, State, new_stage
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 
 MAX_NODES = 20_000  # of all modules of a trace that is sent at once
+MAX_KEPT = 4  # steps, and graphs between rewrites
 
 
 def is_large(trace: Trace) -> bool:
@@ -54,11 +64,13 @@ class Parts:
     def __init__(self, trace: Trace):
         self.trace = trace
         self.builder = Builder()
-        self._pictures: dict[int, int] = {}  # identity of a module: the position of its picture
+        self._pictures: dict[int, int] = {}  # identity of a drawing: the position of its picture
         self._stages: dict[tuple[int, str], State] = {}  # stages that were built
         self._page = ""
         self._held: set[int] = set()  # positions of the modules that the page has
         self._followed = 0  # stages whose nodes have their ids
+        self._steps: dict[tuple[int, int, str], State] = {}
+        self._between = ChainMap[Hashable, State]({}, self.builder.drawn)  # those between rewrites
 
     def outline(self) -> State:
         """The state with all stages pending; they refer to one module without content."""
@@ -101,6 +113,26 @@ class Parts:
             "index": index, "page": page, "stage": built, "modules": modules, "about": about_rules
         }  # fmt: skip
 
+    def ahead(self, index: int, page: str = "", rewrite: int = 0) -> State:
+        """Compute the graphs of a stage, or of one of its steps."""
+        if rewrite:
+            self.step(index, rewrite, "picture")
+        elif (index, "picture") not in self._stages:
+            self.follow(index)
+            self._stages[index, "picture"] = self._picture(self.trace[index])
+        return {"index": index, "page": page, "rewrite": rewrite}
+
+    def step(self, index: int, rewrite: int, what: str) -> State:
+        """The step to a rewrite of a stage, "picture" or "text". The last few are kept."""
+        self.follow(index)
+        key = index, rewrite, what
+        if key not in self._steps:
+            ids = self.builder.ids
+            self._steps[key] = step_of(self.trace, ids, index, rewrite, self._between, what)
+            _forget(self._steps)
+            _forget(self._between.maps[0])
+        return self._steps[key]
+
     def _module(self, n: int, what: str) -> State:
         """A module as it is sent."""
         module = self.builder.modules[n]
@@ -132,11 +164,11 @@ class Parts:
 
     def _drawn(self, mod: IRModule) -> int:
         """The position of a module that has no text."""
-        if id(mod) not in self._pictures:  # the trace keeps the module
-            drawing = self.builder.drawing(mod)
-            self.builder.modules.append({"lines": [], "names": {}, "findings": [], **drawing})
-            self._pictures[id(mod)] = len(self.builder.modules) - 1
-        return self._pictures[id(mod)]
+        drawing = id(self.builder.drawing(mod))  # the builder keeps it
+        if drawing not in self._pictures:
+            self.builder.modules.append(self.builder.picture(mod))
+            self._pictures[drawing] = len(self.builder.modules) - 1
+        return self._pictures[drawing]
 
     def follow(self, index: int) -> None:
         """Give ids to the nodes of the stages up to this one, in order."""
@@ -146,3 +178,9 @@ class Parts:
             if stage.after is not None:
                 self.builder.follow(stage)
             self._followed += 1
+
+
+def _forget(kept: MutableMapping[Any, State]) -> None:
+    """Keep the newest alone."""
+    while len(kept) > MAX_KEPT:
+        del kept[next(iter(kept))]

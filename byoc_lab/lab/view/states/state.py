@@ -10,7 +10,8 @@ The state is a JSON object (schema 1):
     stat_labels   {key: [singular, plural]} for the numbers in `stats`, in display order
     modules       each distinct module once; stages refer to them by position:
         lines     [[text, node id or null], ...]
-        names     {"%3": node id, "@main": node id}: the nodes that the names in the text denote
+        names     {"%3": node id, "@main": node id, "meta[relay.Constant][0]": node id}: the nodes
+                  that the names in the text denote
         findings  [{code, name, severity, message, what_to_do, node, line, function, operand}]
                   operand: the name of the argument at fault on that line ("%10"), or null
         stats     {key: number}
@@ -27,6 +28,7 @@ The state is a JSON object (schema 1):
         replaced  the ids that a node of the result has from another node, which it replaced
         origins   {id: [ids]}: the nodes of `before` that a node of `after` comes from; left out
                   where that is the node with its own id. rules: {id: the rule that created it}
+        computed  {id of a constant that the pass computed: from what, in words}
         steps     the steps of the first events (see `rewrites.py`); only in a saved page
         error     null or {type, message, cause (its first line), node, finding (the position in
                   the findings of `before` of the one that explains it, or null)}
@@ -40,12 +42,11 @@ trace are paired by their diff. So one id selects a node everywhere. Lines count
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, MutableMapping, Sequence
 from typing import Any
 
-from byoc_lab.lab.diffing import Diff, Row, TextDiff
+from byoc_lab.lab.diffing import Diff, TextDiff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.provenance import Provenance, has_origin
@@ -53,13 +54,14 @@ from byoc_lab.lab.view.drawing.picture import picture_of
 from byoc_lab.lab.view.drawing.scene import scene_of
 from byoc_lab.lab.view.states.about import about
 from byoc_lab.lab.view.states.captions import caption, cause_of, explained_by, opening
+from byoc_lab.lab.view.states.computed import Computed
+from byoc_lab.lab.view.states.hunks import constants_on, hunks_of, text_lines, with_types
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.passes import Event
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.relay.text.printer import print_lines
 from byoc_lab.relay.text.printer_lines import Line
 
 SCHEMA = 1
@@ -70,16 +72,9 @@ STAT_LABELS = {  # singular, plural
     "regions": ["region", "regions"],
     "functions": ["function", "functions"],
 }
-_DEFINED = re.compile(r"def @[^(\[]*")  # the first line of a function, up to its parameters
-_SIGNS = {"same": "=", "added": "+", "removed": "-", "changed": "~"}
 
 State = dict[str, Any]
-
-
-def text_lines(obj: IRModule | Expr) -> list[Line]:
-    """The lines that the view shows: no version, no metadata, no empty lines."""
-    lines = print_lines(obj, show_meta_data=False, header=False)
-    return [line for line in lines if line.text.strip()]
+Drawn = MutableMapping[Hashable, State]  # the graphs of modules, by what they have
 
 
 def nested_text(stage: Stage) -> str:
@@ -107,15 +102,17 @@ def diff_state(diff: Diff, title: str = "") -> State:
 
 
 class Builder:
-    """Builds one state. `ids`: those of an earlier state, so that nodes keep their ids."""
+    """Builds one state. `ids`: those of an earlier state, so that nodes keep their ids; `drawn`:
+    what was drawn of it."""
 
-    def __init__(self, ids: Ids | None = None):
+    def __init__(self, ids: Ids | None = None, drawn: Drawn | None = None):
         self.ids = ids or Ids()
         self.modules: list[State] = []
         self.known: dict[Hashable, int] = {}
-        self._drawn: dict[int, tuple[Any, State]] = {}  # by identity of the module, which is kept
+        self.drawn: Drawn = {} if drawn is None else drawn
         self.replaced: dict[int, list[str]] = {}  # by stage
         self.lineage: dict[int, State] = {}  # origins and rules of a stage's nodes
+        self.computed: Computed | None = None  # of the trace, from its first stage on
         self.opens = 0
 
     # ---- complete states ----------------------------------------------------------------------
@@ -187,9 +184,9 @@ class Builder:
         before = [r.before for r in rows if r.before is not None]
         after = [r.after for r in rows if r.after is not None]
         if not isinstance(delta, TextDiff):
-            before, after = _typed(delta.before, before), _typed(delta.after, after)
+            before, after = with_types(delta.before, before), with_types(delta.after, after)
         b = self.module(delta.before, before, found_before)
-        return b, self.module(delta.after, after, found_after), _hunks(rows)
+        return b, self.module(delta.after, after, found_after), hunks_of(rows)
 
     def follow(self, stage: Stage) -> list[str]:
         """Give the nodes of a stage's result their ids; returns the ids of replacements."""
@@ -197,7 +194,12 @@ class Builder:
             if stage.is_reported:
                 provenance = stage.provenance
                 self.replaced[stage.index] = sorted(self.ids.follow(provenance))
-                self.lineage[stage.index] = lineage_of(provenance, self.ids)
+                self.computed = self.computed or Computed(stage.before, self.ids)
+                computed = self.computed.of(provenance)
+                self.lineage[stage.index] = {
+                    **lineage_of(provenance, self.ids),
+                    "computed": computed,
+                }
             else:
                 self.pair(stage.diff())
                 self.replaced[stage.index] = []
@@ -267,6 +269,8 @@ class Builder:
             for name, node in line.refs.items():
                 if not isinstance(node, GlobalVar):
                     names[name] = self.ids.of(node)
+            for name, constant in constants_on(line):
+                names[name] = self.ids.of(constant)
             if line.defines and ident:
                 names[line.defines] = ident
             for p in line.node.params if isinstance(line.node, Function) else ():
@@ -277,11 +281,17 @@ class Builder:
         self.known[key] = len(self.modules) - 1
         return self.known[key]
 
+    def picture(self, mod: IRModule) -> State:
+        """A module without text."""
+        return {"lines": [], "names": {}, "findings": [], **self.drawing(mod)}
+
     def drawing(self, mod: IRModule | Expr) -> State:
-        """The fields of a module that come from its graph; nodes without an id get one."""
-        if id(mod) not in self._drawn:
-            self._drawn[id(mod)] = mod, self._draw(mod)
-        return self._drawn[id(mod)][1]
+        """The fields of a module that come from its graph; nodes without an id get one. Modules of
+        the same functions share them."""
+        key = _content(mod)
+        if key not in self.drawn:
+            self.drawn[key] = self._draw(mod)
+        return self.drawn[key]
 
     def _draw(self, mod: IRModule | Expr) -> State:
         if isinstance(mod, UnparsedModule):
@@ -353,6 +363,7 @@ def new_stage(
         "replaced": [],
         "origins": {},
         "rules": {},
+        "computed": {},
         "error": None,
         "pending": "",
     }
@@ -366,38 +377,11 @@ def _operand(finding: Finding, line: Line) -> str | None:
     return next((name for name, node in line.refs.items() if node is wanted), None)
 
 
-def _typed(mod: IRModule, untyped: list[Line]) -> list[Line]:
-    """The lines of a diff, which have no type comments, replaced by the same lines with types."""
-    typed: dict[str | None, list[Line]] = {}
-    for line in text_lines(mod):
-        typed.setdefault(line.function, []).append(line)
-    functions = dict.fromkeys(line.function for line in untyped)
-    lines = [line for function in functions for line in typed.get(function, ())]
-    return lines if len(lines) == len(untyped) else untyped
-
-
-def _hunks(rows: Iterable[Row]) -> list[list[Any]]:
-    """Rows as runs of one kind: [sign, first line before, first line after, count]."""
-    hunks: list[list[Any]] = []
-    b = a = 0
-    for row in rows:
-        sign = "~" if _is_renamed(row) else _SIGNS[row.kind]
-        if hunks and hunks[-1][0] == sign:
-            hunks[-1][3] += 1
-        else:
-            hunks.append([sign, b, a, 1])
-        b += row.before is not None
-        a += row.after is not None
-    return hunks
-
-
-def _is_renamed(row: Row) -> bool:
-    """Whether a row is the first line of a function that has another name now; the lines that call
-    it count as unchanged."""
-    if row.kind != "same" or row.before is None or row.after is None:
-        return False
-    names = [_DEFINED.match(line.text) for line in (row.before, row.after)]
-    return None not in names and names[0][0] != names[1][0]  # type: ignore[index]
+def _content(obj: IRModule | Expr) -> Hashable:
+    """What is drawn of an object: equal for modules of the same functions."""
+    if not isinstance(obj, IRModule) or isinstance(obj, UnparsedModule):
+        return obj
+    return type(obj), tuple((gv.name_hint, func) for gv, func in obj.functions.items())
 
 
 def _title(obj: IRModule | Expr) -> str:

@@ -65,3 +65,9 @@ export function placeOf(module, id) {
   while (n > 0 && !module.lines[n][0].startsWith("def ")) n--;
   return { line: at, text: module.lines[at][0].trim(), in: /^def (@[\w.:-]+)/.exec(module.lines[n][0])?.[1] ?? "" };
 }
+
+/** What constants among nodes were computed from, in words: those with these ids.
+ * @param {any} state @param {string[]} ids @returns {string[]} */
+export function computedFrom(state, ids) {
+  return [...new Set(ids)].flatMap((id) => state.stages.flatMap((/** @type {any} */ stage) => (stage.computed?.[id] ? [`${stage.name} computed it from ${stage.computed[id]}`] : [])));
+}

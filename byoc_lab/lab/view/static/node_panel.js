@@ -1,7 +1,7 @@
 // The panel about the selected node: where it comes from and what became of it, stage by stage.
-import { historyOf, placeOf } from "./lineage.js";
+import { computedFrom, historyOf, placeOf } from "./lineage.js";
 import { reasonOf } from "./graph/overlay.js";
-import { make, withoutTypes } from "./text/relay_text.js";
+import { make, tokens, withoutTypes } from "./text/relay_text.js";
 
 const FEW = 6; // nodes of one stage that are listed
 
@@ -13,14 +13,17 @@ export function drawNode(pane, store) {
     return;
   }
   const history = historyOf(state, index, selected);
-  const here = placeOf(store.pair.after, selected) ?? placeOf(store.pair.before, selected);
+  const shown = [store.pair.after, store.pair.before].find((module) => placeOf(module, selected));
+  const here = placeOf(shown, selected);
+  const constants = here ? tokens(here.text).filter((t) => t.kind === "const").map((t) => shown.names[t.text]) : [];
   const items = history.map((ids, n) => step(state, n, ids, history)).filter(Boolean);
   const last = [...new Set([...(history[history.length - 1] ?? []), selected])];
   for (const text of new Set(last.map((id) => store.known.kernels?.[id]).filter(Boolean))) items.push(make("li", { class: "byl-kernel" }, make("b", {}, "Kernel"), make("p", {}, text)));
   pane.replaceChildren(
-    make("p", { class: "byl-words" }, here ? withoutTypes(here.text) : "a part of a line"),
+    make("p", { class: "byl-words" }, here ? withoutTypes(here.text) : "A constant, or another part of a line"),
     here?.in ? make("p", { class: "byl-where" }, `line ${here.line + 1}, in ${here.in}`) : "",
     reasonOf(store.known, selected),
+    ...computedFrom(state, [selected, ...constants]).map((words) => make("p", { class: "byl-computed" }, `${words}.`)),
     make("h4", {}, "History"),
     items.length ? make("ol", { class: "byl-history" }, ...items) : make("p", { class: "byl-empty" }, "This node is not in the modules of this stage."),
   );

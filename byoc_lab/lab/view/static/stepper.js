@@ -90,8 +90,9 @@ function view(model, el) {
     say();
     root.dataset.ready = "true";
   });
-  store.on("rewrite", () => {
+  store.on("rewrite", (again) => {
     if (store.at && !store.step) return; // it is on its way
+    if (again) return store.tell("selection", true); // its text has come
     if (tabs.current === "Rewrites") for (const card of markCards(panels.Rewrites, store.at)) scrollInto(panels.Rewrites, card);
     else stale.add("Rewrites");
     const event = store.step?.event;

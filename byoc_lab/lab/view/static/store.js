@@ -9,6 +9,9 @@ import { compared } from "./text/compare.js";
  */
 
 const PENDING = ["all", "text", ""];
+const PAUSE = 300; // ms that a stage or a rewrite is shown before the kernel computes what is not the next step
+
+/** @typedef {{ stage: number, what: string, rewrite?: number }} Wanted */
 
 export class Store {
   /**
@@ -27,10 +30,16 @@ export class Store {
     this.base = /** @type {number | null} */ (null);
     /** @type {Map<string, any>} */
     this.comparisons = new Map();
+    /** What the kernel has computed ahead, and the timer of the next question to it. */
+    this.ahead = new Set();
+    this.timer = 0;
+    signal.addEventListener("abort", () => clearTimeout(this.timer));
+    /** @type {any} */
+    this.lastStep = model.get("step");
     this.hear("change:index", () => ((this.base = null), this.tell("stage"), this.askForMore()), signal);
     this.hear("change:selected_id", () => this.tell("selection", true), signal);
-    this.hear("change:rewrite", () => this.tell("rewrite"), signal);
-    this.hear("change:step", () => this.tell("rewrite"), signal);
+    this.hear("change:rewrite", () => (clearTimeout(this.timer), this.tell("rewrite")), signal);
+    this.hear("change:step", () => this.takeStep(), signal);
     this.hear("comm_live_update", () => this.tell("kernel"), signal); // the kernel restarted or ended
     this.hear("change:part", () => this.takePart(), signal);
     this.hear("change:overlays", () => this.tell("known"), signal);
@@ -100,7 +109,7 @@ export class Store {
   /** The modules and rows of what is shown: one rewrite, two stages compared, or the pass. */
   get shown() {
     const { step, state, stage, base } = this;
-    if (step) return { key: `${this.index} ${this.at}`, modules: step.modules, stage: { before: 0, after: 1, hunks: step.hunks, replaced: step.replaced } };
+    if (step) return { key: `${this.index} ${this.at}`, modules: step.modules, stage: { before: 0, after: 1, hunks: step.hunks, replaced: step.replaced, pending: step.pending } };
     if (base !== null) {
       const key = `${base} to ${this.index}`;
       if (!this.comparisons.has(key)) this.comparisons.set(key, compared(state, base, this.index));
@@ -148,7 +157,7 @@ export class Store {
   compareWith(base) {
     this.base = base;
     const missing = base === null ? -1 : Math.max(base - 1, 0);
-    if (this.state.stages[missing]?.pending) this.ask(missing);
+    if (this.state.stages[missing]?.pending) this.askForMore();
     else this.tell("stage");
   }
 
@@ -158,20 +167,32 @@ export class Store {
     this.tell("options", Object.keys(changed));
   }
 
+  /** A step has come; its text comes after its graph, in a large trace. */
+  takeStep() {
+    const [last, step] = [this.lastStep, this.model.get("step")];
+    const again = Boolean(step.modules && last?.pending) && last.stage === step.stage && last.rewrite === step.rewrite;
+    if (again) step.modules.forEach((/** @type {any} */ module, /** @type {number} */ n) => (module.scene = last.modules[n].scene)); // they are drawn
+    this.lastStep = step;
+    this.tell("rewrite", again);
+    this.askForMore();
+  }
+
   /** A part of the state of a large trace has come (see byoc_lab/lab/view/states/parts.py). */
   takePart() {
     const { state } = this;
     const part = this.model.get("part");
-    if (!part?.stage || (part.page && part.page !== this.page)) return;
-    Object.assign(state.about, part.about);
-    for (const [n, module] of part.modules) {
-      state.modules[n] = module;
-      if (module.drawn !== undefined) module.scene = state.modules[module.drawn].scene;
-    }
-    const better = PENDING.indexOf(part.stage.pending) > PENDING.indexOf(state.stages[part.index].pending);
-    if (better) state.stages[part.index] = part.stage;
-    this.comparisons.clear();
-    if (better && (part.index === this.index || this.base !== null)) this.tell("stage");
+    const own = part?.page === undefined || !part.page || part.page === this.page;
+    if (own && part?.stage) {
+      Object.assign(state.about, part.about);
+      for (const [n, module] of part.modules) {
+        state.modules[n] = module;
+        if (module.drawn !== undefined) module.scene = state.modules[module.drawn].scene;
+      }
+      const better = PENDING.indexOf(part.stage.pending) > PENDING.indexOf(state.stages[part.index].pending);
+      if (better) state.stages[part.index] = part.stage;
+      this.comparisons.clear();
+      if (better && (part.index === this.index || this.base !== null)) this.tell("stage");
+    } else if (own && part?.rewrite !== undefined) this.ahead.add(`${part.index} ${part.rewrite}`);
     this.askForMore();
   }
 
@@ -180,19 +201,37 @@ export class Store {
     return (this.state.page ??= Math.random().toString(36).slice(2));
   }
 
-  /** Ask the kernel for what is missing: the graphs of this stage and its neighbours, so that a step
-   * need not wait, then their texts. */
+  /** Ask the kernel for what is missing, the next steps before what can wait. */
   askForMore() {
-    const { stages } = this.state;
-    const base = this.base === null ? [] : [Math.max(this.base - 1, 0)];
-    const near = [this.index, ...base, this.index + 1, this.index - 1].filter((n) => stages[n]?.pending);
-    const stage = near.find((n) => stages[n].pending === "all") ?? near[0];
-    if (stage !== undefined) requestAnimationFrame(() => this.ask(stage));
+    clearTimeout(this.timer);
+    const wanted = this.missing();
+    if (wanted) this.timer = setTimeout(() => this.ask(wanted), wanted.what === "picture" ? 0 : PAUSE);
   }
 
-  /** @param {number} stage */
-  ask(stage) {
-    const { pending } = this.state.stages[stage];
-    if (pending) this.set({ asked: { stage, what: pending === "all" ? "picture" : "text", page: this.page, at: performance.now() } });
+  /** Of a large trace: the graphs of this stage and its neighbours, so that a step need not wait;
+   * their texts; then the graphs of all stages are computed. Between rewrites, the next one first.
+   * @returns {Wanted | null} */
+  missing() {
+    const { stages } = this.state;
+    if (!stages.some((/** @type {any} */ s) => s.pending)) return null;
+    const [stage, at] = [this.index, this.at];
+    const base = this.base === null ? [] : [Math.max(this.base - 1, 0)];
+    const near = [stage, ...base, stage + 1, stage - 1].filter((n) => stages[n]?.pending);
+    const undrawn = near.find((n) => stages[n].pending === "all");
+    if (undrawn !== undefined) return { stage: undrawn, what: "picture" };
+    if (at && !this.step) return null; // it is on its way
+    const next = at < this.stage.events_total && !this.ahead.has(`${stage} ${at + 1}`) ? { stage, what: "ahead", rewrite: at + 1 } : null;
+    if (at && next) return next;
+    if (this.step?.pending) return { stage, what: "text", rewrite: at };
+    if (near.length) return { stage: near[0], what: "text" };
+    if (next) return next;
+    const far = stages.map((_, n) => n).filter((n) => stages[n].pending && !this.ahead.has(`${n} 0`));
+    far.sort((a, b) => Math.abs(a - stage) - Math.abs(b - stage));
+    return far.length ? { stage: far[0], what: "ahead", rewrite: 0 } : null;
+  }
+
+  /** @param {Wanted} wanted */
+  ask(wanted) {
+    this.set({ asked: { ...wanted, page: this.page, at: performance.now() } });
   }
 }

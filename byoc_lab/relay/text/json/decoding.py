@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from typing import Any
 
-MAX_VALUES = 10_000_000
-"""Of a JSON text. Python's objects take up to 230 bytes for each; a trace of 50,000 operators has
-two million."""
+from byoc_lab.relay.text.budget import budget, described
+
+BYTES = {"{": 232, "[": 88, ",": 64}
+"""What the object takes that a character begins: a dictionary, a list, an entry of either."""
 _DECODER = json.JSONDecoder(strict=False)
 
 
 def decode_json(text: str, begin: int = 0) -> tuple[Any, int]:
     """The value that begins at `begin`, and the offset where it ends.
 
-    Raises JSONDecodeError for other texts, ValueError for one of more than MAX_VALUES values.
+    Raises JSONDecodeError for other texts, ValueError for one whose values take more than `budget`.
     """
-    if sum(text.count(mark, begin) for mark in "[{,") > MAX_VALUES:
-        raise ValueError(f"it has more than {MAX_VALUES:,} values, the limit")
+    size = len(text) - begin
+    needed = sum(text.count(mark, begin) * each for mark, each in BYTES.items())
+    if needed > budget(size):
+        raise ValueError(
+            f"its values take more than {budget(size) >> 20:,} MiB of memory, {described(size)}"
+        )
     return _DECODER.raw_decode(text, begin)
 
 

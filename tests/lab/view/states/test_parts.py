@@ -13,7 +13,8 @@ from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.displays import mimebundle
 from byoc_lab.lab.view.states import parts
 from byoc_lab.lab.view.states.parts import Parts, is_large
-from byoc_lab.lab.view.states.state import trace_state
+from byoc_lab.lab.view.states.rewrites import step_of
+from byoc_lab.lab.view.states.state import Builder, trace_state
 from byoc_lab.lab.view.stepper import Stepper
 from tests.lab.view.samples import chain, mobilenet
 
@@ -120,6 +121,46 @@ def test_a_module_is_sent_again_only_to_a_page_that_was_loaded_again(
     text = ask(stepper, 1, "text", "second")
     scenes = {n: module["scene"] for n, module in again["modules"]}
     assert all(scenes[module["drawn"]] for _, module in text["modules"]), "a scene is sent once"
+
+
+def test_the_graph_of_a_step_comes_before_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "MAX_NODES", 10)
+    trace = mobilenet()
+    stepper = Stepper(trace, index=1)
+    stepper.rewrite = 3
+    picture = stepper.step
+    assert picture["pending"] == "text"
+    assert [m["lines"] for m in picture["modules"]] == [[], []]
+    stepper.asked = {"stage": 1, "rewrite": 3, "what": "text", "page": "first", "at": next(TICKETS)}
+    text = stepper.step
+    assert text["pending"] == ""
+    assert text["hunks"]
+    assert [m["scene"] for m in text["modules"]] == [m["scene"] for m in picture["modules"]]
+    assert text == {**step_of(trace, stepper._ids, 1, 3), "pending": ""}
+
+
+def test_the_next_step_is_computed_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "MAX_NODES", 10)
+    stepper = Stepper(mobilenet(), index=1)
+    for rewrite, stage in ((1, 1), (0, 4)):
+        wanted = {"stage": stage, "rewrite": rewrite, "what": "ahead", "page": "first"}
+        stepper.asked = {**wanted, "at": next(TICKETS)}
+        assert stepper.part == {"index": stage, "page": "first", "rewrite": rewrite}
+    drawings: list[Any] = []
+    monkeypatch.setattr(Builder, "_draw", lambda *_: drawings.append(1))
+    stepper.rewrite = 1
+    ask(stepper, 4, "picture")
+    assert stepper.step["modules"][1]["scene"]
+    assert not drawings
+
+
+def test_stages_of_the_same_functions_share_their_graph() -> None:
+    made = Parts(mobilenet())
+    trace = made.trace
+    n = next(n for n, s in enumerate(trace.stages) if n and not s.changed and s.after)
+    part = made.part(n)
+    assert part["stage"]["before"] == part["stage"]["after"]
+    assert len(part["modules"]) == 1
 
 
 def test_garbage_is_collected_again_after_a_part() -> None:

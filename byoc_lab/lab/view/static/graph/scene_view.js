@@ -1,4 +1,5 @@
 // The graph: folds and opens groups in place, pans, zooms, searches, follows the data.
+import { tailOf } from "./layout_placing.js";
 import { LayoutClient } from "./layout_worker.js";
 import { choices, drawOverlay, drawReasons } from "./overlay.js";
 import { Overview } from "./overview.js";
@@ -124,7 +125,7 @@ export class SceneView {
     return scene.groups.filter((g) => this.decided.get(g.id) ?? (all || g.kind === "function")).map((g) => g.id);
   }
 
-  async lay() {
+  async lay(toggled = "") {
     const { scene, module, findings } = this.wanted;
     const turn = ++this.turn;
     this.pane.dataset.busy = "true";
@@ -134,16 +135,36 @@ export class SceneView {
     this.scene = scene;
     this.module = module;
     this.findings = findings;
+    const before = this.placed;
     this.placed = placed;
     const first = !this.drawing.scene;
     this.drawing.show(scene, placed, { fresh: this.fresh, still: this.still.matches || first });
     this.flag();
-    if (this.moved) this.apply();
-    else this.fit();
+    if (!this.moved) this.fit();
+    else {
+      if (before) this.hold(before, toggled);
+      this.apply();
+    }
     this.overlayAgain();
     this.find();
     this.mark(this.marked, false);
     delete this.pane.dataset.busy;
+  }
+
+  /** Where a part is looked at: keep the group that was opened or closed, or else the node nearest to
+   * the middle, where it is in the window. */
+  hold(before, toggled) {
+    const now = new Map([...this.placed.nodes].reverse().map((node) => [tailOf(node.key), node])); // the outer of one name
+    const [x, y] = [(this.canvas.clientWidth / 2 - this.x) / this.scale, (this.canvas.clientHeight / 2 - this.y) / this.scale];
+    let held = null;
+    for (const was of before.nodes) {
+      const node = now.get(tailOf(was.key));
+      const far = was.key === toggled ? -1 : Math.hypot(was.x + was.w / 2 - x, was.y + was.h / 2 - y);
+      if (node && !(held?.far <= far)) held = { far, was, node };
+    }
+    if (!held) return;
+    this.x += (held.was.x - held.node.x) * this.scale;
+    this.y += (held.was.y - held.node.y) * this.scale;
   }
 
   /** Signs of findings at the boxes, or the folded groups, that they are in. */
@@ -186,7 +207,7 @@ export class SceneView {
     const n = this.scene?.groups.findIndex((g) => g.id === key) ?? -1;
     if (n < 0) return;
     this.decided.set(key, !this.opened().includes(key));
-    this.lay();
+    this.lay(key);
   }
 
   openAll(open) {

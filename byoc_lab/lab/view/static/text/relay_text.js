@@ -6,6 +6,7 @@ const TOKEN = new RegExp(
     String.raw`(?<type>\s?\/\*\s*ty=[\s\S]*?\*\/)`,
     String.raw`(?<comment>\/\/.*|\/\*[\s\S]*?\*\/)`,
     String.raw`(?<string>"(?:[^"\\]|\\.)*")`,
+    String.raw`(?<const>meta\[relay\.Constant\]\[\d+\])`,
     String.raw`(?<var>%[\w.:\-]*\w)`,
     String.raw`(?<global>@[\w.:\-]*\w)`,
     String.raw`\b(?<keyword>def|fn|let|if|else|free_var|meta|ref|True|False|None)\b`,
@@ -101,6 +102,7 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+const NAMES = new Set(["var", "global", "const"]);
 const CALLS = new Set(["op", "mark", "var", "global"]);
 
 const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
@@ -116,7 +118,7 @@ export const spelled = (text) => text.replace(TURNING, (mark) => `\\u${mark.char
 export function writeLine(code, parts, names, marked = new Set(), wrong = new Set(), from = 0) {
   parts.forEach((token, at) => {
     const n = at + from;
-    const id = token.kind === "var" || token.kind === "global" ? names[token.text] : undefined;
+    const id = NAMES.has(token.kind) ? names[token.text] : undefined;
     if (token.kind === "plain" && !marked.has(n)) {
       code.append(spelled(token.text));
       // A long call may break after its bracket.

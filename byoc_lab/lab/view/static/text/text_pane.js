@@ -51,7 +51,7 @@ export class TextPane {
     pane.dataset.rewrite = store.step ? String(store.at) : "";
     const names = (text) => make("div", { class: "byl-side-name" }, text);
     const head = split ? [make("div", { class: "byl-columns" }, names("Before"), names("After"))] : [];
-    if (stage.pending) head.push(make("p", { class: "byl-empty" }, "The text of this stage is being computed."));
+    if (stage.pending) head.push(make("p", { class: "byl-empty" }, "The text is being computed."));
     pane.scrollTop = 0;
     this.list.show(itemsOf(stage, before, after), head);
     for (const [name, b] of Object.entries(toggles)) b.setAttribute("aria-pressed", String(name === "split" ? this.isSplit() : options[name]));

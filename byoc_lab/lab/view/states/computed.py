@@ -1,0 +1,112 @@
+"""What constants were computed from: "gamma and moving_var of nn.batch_norm %1: multiply(...)"."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from byoc_lab.lab.tracing.provenance import Provenance
+from byoc_lab.lab.view.states.hunks import text_lines
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+    describe,
+)
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.ndarray import shown_array
+from byoc_lab.relay.ir.visit import post_order_new
+
+MAX_DEPTH = 12  # of an expression that is shown
+MAX_LENGTH = 400  # characters of it
+Sources = dict[str, list[str]]  # an operator: its operands
+
+
+class Computed:
+    """The constants of a trace's stages that passes computed.
+
+    first: the module before the first stage, whose operators give constants their names.
+    """
+
+    def __init__(self, first: IRModule, ids: Ids):
+        self.first = first
+        self.ids = ids
+        self._expressions: dict[str | None, tuple[str, Sources]] = {}
+        self._constants: dict[Expr, bool] = {}
+
+    @cached_property
+    def _roles(self) -> dict[str | None, tuple[str, str]]:
+        """For each constant the first operand that it is: its name, and the operator."""
+        found: dict[str | None, tuple[str, str]] = {}
+        for line in text_lines(self.first):
+            call = line.node
+            if isinstance(call, Call) and isinstance(call.op, Op):
+                names = getattr(call.op.definition, "inputs", ())
+                for name, operand in zip(names, call.args, strict=False):
+                    if isinstance(operand, Constant):
+                        user = f"{call.op.name} {line.defines or ''}".rstrip()
+                        found.setdefault(self.ids.get(operand), (name, user))
+        return found
+
+    def of(self, provenance: Provenance) -> dict[str, str]:
+        """What each constant that a pass computed was computed from, by its id."""
+        found: dict[str, str] = {}
+        for node, origins in provenance.results.items():
+            ident = self.ids.get(node)
+            is_made = isinstance(node, Constant) and provenance.rule(node)
+            if not is_made or ident is None or not origins or isinstance(origins[0], Constant):
+                continue
+            if not self._is_constant(origins[0]):  # a number that a rule put in, as an epsilon
+                continue
+            sources: Sources = {}
+            text = self._expression(origins[0], sources, 0)
+            self._expressions[ident] = text, sources
+            said = [f"{_listed(names)} of {user}" for user, names in sources.items()]
+            found[ident] = f"{'; '.join(said)}: {text}" if said else text
+        return found
+
+    def _is_constant(self, root: Expr) -> bool:
+        """Whether a node is computed from constants alone."""
+        for node in post_order_new(root, self._constants, None):
+            parts = (self._constants[part] for part in node.parts())
+            self._constants[node] = not isinstance(node, Var) and all(parts)
+        return self._constants[root]
+
+    def _expression(self, node: Expr, sources: Sources, depth: int) -> str:
+        """A node that is computed from constants as text; what it needs is added to `sources`."""
+        if isinstance(node, Constant):
+            return self._constant(node, sources)
+        parts = node.args if isinstance(node, Call) else node.parts()
+        if depth == MAX_DEPTH:
+            return "…"
+        given = [self._expression(part, sources, depth + 1) for part in parts]
+        if isinstance(node, TupleGetItem):
+            return f"{given[0]}.{node.index}"
+        name = "" if isinstance(node, Tuple) else describe(node)
+        if isinstance(node, Call):
+            name = node.op.name if isinstance(node.op, Op) else describe(node.op)
+        text = f"{name}({', '.join(given)})"
+        return text if len(text) <= MAX_LENGTH else f"{name}(…)"
+
+    def _constant(self, node: Constant, sources: Sources) -> str:
+        ident = self.ids.get(node)
+        if ident in self._expressions:
+            text, inner = self._expressions[ident]
+            for user, names in inner.items():
+                known = sources.setdefault(user, [])
+                known += [name for name in names if name not in known]
+            return text
+        if ident in self._roles:
+            name, user = self._roles[ident]
+            if name not in sources.setdefault(user, []):
+                sources[user].append(name)
+            return name
+        return shown_array(node.numpy())
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
