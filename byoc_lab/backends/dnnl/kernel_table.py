@@ -83,8 +83,9 @@ class CompiledKernels(tuple[CompiledKernel, ...]):
     def _repr_html_(self) -> str:
         rows = []
         for kernel, row in zip(self, self._rows(), strict=True):
-            cells: list[str] = [Markup(f"{NO_WRAP}{escaped(cell)}</span>") for cell in row]
-            cells[1:3] = [Markup(f"<code>{cell}</code>") for cell in cells[1:3]]
+            cells = [escaped(cell) for cell in row]
+            cells[1:3] = [f"<code>{cell}</code>" for cell in cells[1:3]]
+            cells = [Markup(f"{NO_WRAP}{cell}</span>") for cell in cells]
             cells[-1] = _bar(kernel.time_us, self.time_us, row[-1])
             rows.append(cells)
         return f"{table(HEAD, rows, numbers=(len(HEAD) - 2,))}<p>{escaped(self._foot())}</p>"
