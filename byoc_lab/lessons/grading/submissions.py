@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import suppress
@@ -130,8 +131,15 @@ def grade(
     `concurrent.futures`, such as a Dask client's; None for a pool of `workers` processes. keep: a
     folder in which results are kept, so that a run that was stopped goes on where it was.
 
-    Raises ArgumentError on an operating system that does not fork processes.
+    Raises ArgumentError on an operating system that does not fork processes, and for several
+    submissions of one student.
     """
+    twice = [s for s, n in Counter(each.student for each in submissions).items() if n > 1]
+    if twice:
+        raise ArgumentError(
+            f"several submissions are of one student: {', '.join(twice)}; a folder NAME and a "
+            f"notebook NAME.ipynb are both of NAME: put the notebook into the folder, or rename it"
+        )
     if not hasattr(os, "fork"):
         raise ArgumentError(
             "grading runs each notebook in a forked process, which this operating system does not "

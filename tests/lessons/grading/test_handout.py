@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
-from byoc_lab.lessons.exercises import all_exercises
+from byoc_lab.lessons.exercises import Exercise, all_exercises
 from byoc_lab.lessons.grading.handout import write_notebooks
-from byoc_lab.lessons.grading.notebooks import dumps, with_solution
+from byoc_lab.lessons.grading.notebooks import code_of, dumps, with_solution
 
 ROOT = Path(__file__).parents[3]
 
@@ -25,18 +26,17 @@ def test_the_notebooks_are_up_to_date(tmp_path: Path) -> None:
         nbformat.validate(nbformat.read(path, as_version=4))
 
 
-@pytest.mark.notebook
-@pytest.mark.slow
 @pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)
-def test_a_notebook_shows_the_verdict(exercise, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """The stub is told what is wrong; the instructor's copy passes."""
-    for text, head in (
-        ((ROOT / f"notebooks/exercises/{exercise.name}.ipynb").read_text(), "not yet"),
-        (dumps(with_solution(exercise.name)), "passed"),
-    ):
-        notebook = nbformat.reads(text, as_version=4)
-        resources = {"metadata": {"path": str(tmp_path)}}
-        NotebookClient(notebook, timeout=120, resources=resources).execute()
-        shown = [o for c in notebook.cells if c.cell_type == "code" for o in c.outputs]
-        assert shown[-1]["data"]["text/plain"].startswith(head)
-        assert f"<b>{head}</b>" in shown[-1]["data"]["text/html"]
+def test_a_notebook_shows_the_verdict(exercise: Exercise) -> None:
+    """The stub is told what is wrong; the instructor's copy passes. In a kernel and a browser, the
+    student's walk runs them."""
+    if exercise.name == "port-to-relax":
+        pytest.importorskip("tvm")
+    given = (ROOT / f"notebooks/exercises/{exercise.name}.ipynb").read_text(encoding="utf-8")
+    for text, head in ((given, "not yet"), (dumps(with_solution(exercise.name)), "passed")):
+        names: dict[str, Any] = {}
+        for number, cell in enumerate(code_of(json.loads(text))):
+            exec(compile(cell, f"<cell {number} of {exercise.name}>", "exec"), names)
+        shown = names["verdict"]._repr_mimebundle_()
+        assert shown["text/plain"].startswith(head)
+        assert f"<b>{head}</b>" in shown["text/html"]

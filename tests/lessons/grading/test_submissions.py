@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from byoc_lab import relay
+from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course
@@ -54,6 +55,16 @@ def test_answers_get_their_grades_in_a_stable_order(tmp_path: Path) -> None:
     assert [row[0] for row in rows[1:]] == ["ann", "bob", "zoe"] and rows[1][4] == "30"
     grading.write_feedback(tmp_path / "out", grades, COURSE)
     assert "30 of 30 points" in (tmp_path / "out" / "ann.html").read_text(encoding="utf-8")
+
+
+def test_two_submissions_of_one_student_are_refused_before_any_is_graded(tmp_path: Path) -> None:
+    write(tmp_path / "ann", NAMES[0], right(NAMES[0]))
+    write(tmp_path, "ann", right(NAMES[1]))
+    write(tmp_path / "bob", NAMES[0], right(NAMES[0]))
+    with pytest.raises(ArgumentError, match=r"of one student: ann; .* put the notebook into the"):
+        _grades(tmp_path)
+    (tmp_path / "ann.ipynb").rename(tmp_path / "ann" / f"{NAMES[1]}.ipynb")
+    assert [g.points for g in _grades(tmp_path)["ann"]] == [10, 10, 0]
 
 
 def test_right_answers_in_a_clone_are_hidden(tmp_path: Path) -> None:
