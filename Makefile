@@ -55,13 +55,13 @@ check: setup  ## ruff and the type checker; of the JavaScript too, where node is
 	@tools/frontend.sh
 
 browser: setup  ## the tests in a browser (needs Chromium); screenshots and a recording in build/browser
-	$(PYTEST) -m "browser and not slow"
+	$(PYTEST) -m "browser and not slow" tests/browser
 
 pictures: setup  ## draw the pictures of the README again (needs Chromium)
 	$(BIN)/python tools/pictures.py
 
 notebooks: setup  ## run the notebooks
-	$(PYTEST) -m "notebook and not slow"
+	$(PYTEST) --dist=load -m "notebook and not slow" tests/notebooks tests/docs
 
 slow: setup  ## the sweeps that are too slow for every run; SEED=n to draw them again
 	$(PYTEST) -m slow $(EXPLORE)
@@ -82,7 +82,7 @@ sanitize: setup  ## the tests of native/ under address and undefined-behaviour s
 docs: setup  ## run the notebooks and write the documentation, build/site/index.html (3 minutes)
 	$(BIN)/python -m tools.docs.build
 
-elsewhere: setup  ## the tests that need neither DNNL nor apache-tvm, with both hidden (3 minutes)
+elsewhere: setup  ## the tests that need neither DNNL nor apache-tvm, with both hidden (1 minute)
 	$(PYTEST) -p tests.elsewhere -m "not slow and not browser and not notebook and not native" $(PURE)
 
 bench: setup  ## measure the claims about speed, kept in benchmarks/results (10 minutes, alone on the machine)
