@@ -69,11 +69,12 @@ class View(anywidget.AnyWidget):
     @traitlets.validate("asked")
     def _asks_for_a_part(self, proposal: Any) -> dict[str, Any]:
         asked: dict[str, Any] = proposal["value"]
-        kinds = type(asked.get("stage")), asked.get("what"), type(asked.get("page"))
-        if asked and kinds not in [(int, what, str) for what in ("picture", "text")]:
+        numbers = asked.get("stage"), asked.get("rewrite", 0)
+        good = all(type(n) is int for n in numbers) and type(asked.get("page")) is str
+        if asked and not (good and asked.get("what") in ("picture", "text", "ahead")):
             raise traitlets.TraitError(
-                f"a page asks for {{stage: a number, what: 'picture' or 'text', page: its name}}; "
-                f"one asked for {asked!r:.200}"
+                f"a page asks for {{stage: a number, rewrite: another or none, what: 'picture', "
+                f"'text' or 'ahead', page: its name}}; one asked for {asked!r:.200}"
             )
         return asked
 
@@ -228,6 +229,8 @@ class Stepper(View):
             return
         stage, what, page = wanted["stage"], wanted["what"], wanted["page"]
         rewrite = wanted.get("rewrite", 0)
+        if not 0 <= rewrite <= self.state["stages"][stage]["events_total"]:
+            return
         if what == "ahead":
             self.part = self._parts.ahead(stage, page, rewrite)
         elif not rewrite:

@@ -25,8 +25,25 @@ TRAITS = ["index", "selected_id", "rewrite", "asked", "request", "state", "step"
 TRAITS += ["overlays", "_esm", "_css", "selected", "layout", "_view_count", "none", ""]
 ODD: list[Any] = [None, True, 0, 1, 3, -1, 2**70, 1.5, "", "n1", "n3", [], {}, [1], {"stage": 0}]
 ODD += ["dnnl", "preview", "apply", {"undo": True}, {"state": {}}, *FIXED[:6]]
-ASKED = ["stage", "what", "page", "node", "compiler", "undo", "fix", "ticket", "at"]
-VALUES = [0, 1, -1, 7, "picture", "text", "page", "n1", "n2", "n3", "n4", "dnnl", "npu", "", True]
+ASKED = ["stage", "rewrite", "what", "page", "node", "compiler", "undo", "fix", "ticket", "at"]
+VALUES = [
+    0,
+    1,
+    -1,
+    7,
+    "picture",
+    "text",
+    "ahead",
+    "page",
+    "n1",
+    "n2",
+    "n3",
+    "n4",
+    "dnnl",
+    "npu",
+    "",
+    True,
+]
 VALUES += [None, [], {}, ["dnnl"], "preview", "apply", "dismiss", 1.5, "\x00", "x" * 3_000]
 
 

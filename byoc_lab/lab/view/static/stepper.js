@@ -112,7 +112,7 @@ function view(model, el) {
     if (!results) return;
     tabs.offer("Results", results.tables.length > 0);
     stale.add("Results");
-    shownNow(tabs.current);
+    if (tabs.current === "Results") shownNow("Results");
   };
   store.on("known", () => (attached(), store.tell("selection", false)));
   store.on("selection", (reveal) => tabs.current === "Results" && results?.mark(reveal));

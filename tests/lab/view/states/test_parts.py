@@ -166,3 +166,14 @@ def test_stages_of_the_same_functions_share_their_graph() -> None:
 def test_garbage_is_collected_again_after_a_part() -> None:
     Parts(chain()).part(0)
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize("wanted", [{"stage": 99}, {"stage": -1}, {"rewrite": 9_999}])
+def test_what_does_not_exist_is_not_sent(
+    wanted: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "MAX_NODES", 10)
+    stepper = Stepper(mobilenet())
+    before = stepper.part, stepper.step
+    stepper.asked = {"stage": 1, "what": "ahead", "page": "first", **wanted}
+    assert (stepper.part, stepper.step) == before
