@@ -36,7 +36,7 @@ lab: setup  ## open JupyterLab at the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_start_here.ipynb
 
 test: setup  ## run the tests, without those in a browser and the notebooks
-	$(PYTEST) -m "not slow and not browser and not notebook"
+	$(PYTEST) --ignore=tests/browser -m "not slow and not browser and not notebook"
 
 smoke: setup  ## the quickest tests of each part
 	$(PYTEST) -m "not slow and not browser and not notebook" $(SMOKE)

@@ -74,6 +74,7 @@ def test_inference_leaves_no_cycles(no_collection: None) -> None:
     assert kept() is None
 
 
+@pytest.mark.slow
 def test_merging_composites_leaves_no_cycles(no_collection: None) -> None:
     """The parameters of composite functions have no types at first."""
     value: relay.Expr = relay.var("data", shape=(1, 4, 4, 4))

@@ -248,6 +248,7 @@ def test_an_operator_without_counterpart_in_a_region_is_named() -> None:
         to_relay(mod["main"])
 
 
+@pytest.mark.slow
 def test_exported_and_loaded_in_a_new_process(tmp_path) -> None:
     mod = residual_network()
     compiled = relax.transform.RunCodegen()(partition_for_dnnl(mod))

@@ -334,6 +334,7 @@ else:
 
 
 # Endless recursion is an error, not a crash, here and there.
+@pytest.mark.slow
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_a_region_in_a_loop_exported_and_loaded(

@@ -55,6 +55,7 @@ for n, (a, b) in enumerate(zip(library(image, other), library.run(other=other, i
 """
 
 
+@pytest.mark.slow
 def test_exported_and_loaded_in_a_new_process(tmp_path) -> None:
     bias = random(2)
     program = build(dnnl.partition_for_dnnl(network()), params={"bias": bias})
@@ -181,6 +182,7 @@ print(len(damaged), "refused")
 """
 
 
+@pytest.mark.slow
 def test_damaged_libraries_are_refused(tmp_path) -> None:
     """In a process of its own: a damaged library that is loaded crashes it."""
     program = build(dnnl.partition_for_dnnl(network()), params={"bias": random(2)})

@@ -135,6 +135,7 @@ def test_let_bound_function_may_call_itself() -> None:
     assert evaluate(program).value == 2000 * 2001 // 2
 
 
+@pytest.mark.slow
 def test_endless_recursion_ends_with_an_error() -> None:
     f, a = relay.var("f"), relay.var("a")
     program = relay.Let(f, Function([a], relay.Call(f, [a])), relay.Call(f, [relay.const(1)]))

@@ -25,6 +25,7 @@ def test_no_limit_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert thread_limit() is None
 
 
+@pytest.mark.slow
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_regions_use_no_more_threads_than_the_limit() -> None:

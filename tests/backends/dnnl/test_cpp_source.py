@@ -153,6 +153,7 @@ def run(library: ctypes.CDLL, graph: dict, inputs: list, constants: list) -> lis
     return outputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_source_computes_what_the_region_does(library: ctypes.CDLL, case: str) -> None:
     func = function(CASES[case][0])

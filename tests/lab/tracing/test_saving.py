@@ -276,6 +276,7 @@ def test_a_loaded_trace_is_displayed(saved: Path, tmp_path: Path) -> None:
     assert "FoldConstant" in page.read_text()
 
 
+@pytest.mark.slow
 def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path) -> None:
     path = tmp_path / "bomb"
     start = {"format": "byoc_lab.trace", "version": 1, "arrays": []}

@@ -70,6 +70,7 @@ def test_a_case_prints_its_card(case: Case) -> None:
         assert part in card
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", dumps(), ids=lambda case: case.name)
 def test_a_dump_has_a_symptom_that_is_gone_today(case: DumpCase) -> None:
     assert case.recorded.strip() and str(case.shown())

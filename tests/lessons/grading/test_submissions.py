@@ -146,6 +146,7 @@ def test_a_reply_that_asks_for_gigabytes_gets_no_points() -> None:
     assert grade.points == 0 and "Unable to allocate" in str(grade.messages), grade
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
     folder, keep = tmp_path / "in", tmp_path / "kept"
     for student in ("ann", "bob"):

@@ -85,6 +85,7 @@ def assert_same_types(mod: IRModule, wanted: IRModule) -> None:
                 assert a.ret_type == b.ret_type
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 @settings(max_examples=20)
 @given(mod=strategies.modules())

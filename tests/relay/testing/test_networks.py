@@ -46,6 +46,7 @@ def test_mobilenet_nhwc_prints_as_in_tvm() -> None:
     assert digest_of_text(mod) == tvm
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", network_digests.NETWORKS)
 def test_network_prints_and_weighs_as_in_tvm(label: str) -> None:
     """Digests of the text that TVM 0.16 prints, and of the parameters that it draws."""

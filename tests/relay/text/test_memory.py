@@ -124,7 +124,8 @@ def _is_read(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", _each(DENSE))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DENSE)
 def test_a_dense_text_takes_no_more_than_the_limit_that_lets_it_through(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,7 +141,8 @@ def test_a_dense_text_takes_no_more_than_the_limit_that_lets_it_through(
     assert _peak(text) <= enough + CONSTANT
 
 
-@pytest.mark.parametrize("name", _each(DENSE))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DENSE)
 def test_a_dense_text_beyond_the_limit_is_refused_before_it_takes_more(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

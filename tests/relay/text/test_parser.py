@@ -317,6 +317,7 @@ def test_what_tvm_prints_is_read(path):
 DEPTH = 5_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

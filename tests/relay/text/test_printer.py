@@ -436,6 +436,7 @@ def test_printing_and_reading_gives_the_same(func, typed: bool):
 DEPTH = 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize(
     "text",

@@ -182,6 +182,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("threads", "exit_code"), [(2, 3), (1, 4)])
 def test_a_forked_process_gets_an_error_and_never_hangs(threads, exit_code) -> None:
     done = subprocess.run([sys.executable, "-c", FORKED, str(threads)], timeout=60)

@@ -255,6 +255,7 @@ def test_a_sum_of_many_lengths_is_exact_or_not_known(count: int, exact: bool) ->
     survives(mod)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [10, 300])
 @pytest.mark.parametrize(
     "step",
