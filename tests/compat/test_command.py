@@ -94,6 +94,7 @@ TRACEBACKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", TRACEBACKS)
 def test_tracebacks_have_the_frames_of_the_script_alone(tmp_path: Path, text: str) -> None:
     (tmp_path / "script.py").write_text(text)

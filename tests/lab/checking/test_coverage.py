@@ -138,6 +138,7 @@ def test_json_has_all() -> None:
     assert len(found.changes) == len(json.loads(found.to_json())["changes"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", ["dnnl", ["dnnl", "ccompiler"]])
 def test_figures(names: object) -> None:
     drawn = coverage(mobilenet.get_workload()[0], names).plot()  # type: ignore[arg-type]

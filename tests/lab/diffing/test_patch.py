@@ -34,6 +34,7 @@ def test_random_modules(mod: IRModule, other: IRModule) -> None:
     check(mod, mod)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(mod=strategies.modules())
 def test_every_pass_of_a_pipeline_on_random_modules(mod: IRModule) -> None:

@@ -26,6 +26,7 @@ def test_mutants_of_the_corpus_are_found(name: str) -> None:
     assert result.tally["mutants"] and not result.reports, "\n".join(result.reports)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_mutants_of_random_modules_are_found(seed: int) -> None:
     result = examine(seed)

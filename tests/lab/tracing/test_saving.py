@@ -78,6 +78,7 @@ def _check_provenance(made: Trace, trace: Trace) -> None:
             assert stage.rule_of(a) == old.rule_of(b)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["all", "Inline", "undone", "normal forms", "extern"])
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mod=strategies.modules())

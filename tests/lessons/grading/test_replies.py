@@ -68,6 +68,7 @@ def _graded(name: str, answer: Any, seeds: list[int]) -> dict[str, Any]:
     return judged(name, seeds, json.loads(json.dumps(found)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [e.name for e in all_exercises() if e.name not in SLOW])
 def test_a_graded_run_sees_what_the_notebook_sees(name: str) -> None:
     assert _graded(name, solution(name).answer, [5, 1001])["passed"]
