@@ -125,6 +125,13 @@ def shown_by(stream: io.StringIO) -> list[str]:
     return [text.strip() for text in stream.getvalue().split("\r") if text.strip()]
 
 
+def wait_for(text: str, stream: io.StringIO) -> None:
+    """Until the line shows a text; at most ten seconds."""
+    until = time.monotonic() + 10
+    while text not in stream.getvalue() and time.monotonic() < until:
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize("filtered", [False, True])
 def test_work_of_more_than_the_delay_shows_a_line(
     filtered: bool, monkeypatch: pytest.MonkeyPatch
@@ -135,9 +142,9 @@ def test_work_of_more_than_the_delay_shows_a_line(
     monkeypatch.setattr("byoc_lab.terminal.INTERVAL", 0.01)
     with ProgressLine() as progress:
         progress("reading a\x1b[2Jfile")
-        time.sleep(0.1)
+        wait_for("reading", stream)
         progress("FoldConstant", 3, 4)
-        time.sleep(0.1)
+        wait_for("FoldConstant", stream)
     shown = shown_by(stream)
     assert shown[0] == "reading a\\x1b[2Jfile, 0 s"
     assert shown[-1] == "[##########..........] 3 of 4: FoldConstant, 0 s"
