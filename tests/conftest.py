@@ -8,6 +8,10 @@ that is given. A failure prints how to see it again.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -23,3 +27,21 @@ def pytest_configure(config: pytest.Config) -> None:
     asked = config.getoption("--hypothesis-profile")
     if config.getoption("--hypothesis-seed") is not None and asked is None:
         settings.load_profile("explore")  # a seed means nothing to derandomised tests
+
+
+@pytest.fixture
+def dask_client() -> Iterator[Any]:
+    """A client of two Dask workers in processes of their own.
+
+    Dask writes OMP_NUM_THREADS=1 and the like into this process's environment and leaves them
+    there; the tests that follow in this process get their environment back.
+    """
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    before = dict(os.environ)
+    two = {"n_workers": 2, "threads_per_worker": 2, "dashboard_address": None}
+    try:
+        with distributed.LocalCluster(**two) as cluster, distributed.Client(cluster) as client:
+            yield client
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -50,13 +50,10 @@ def test_a_pool_of_spawned_processes() -> None:
 
 
 @pytest.mark.slow
-def test_a_dask_cluster() -> None:
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-    two = {"n_workers": 2, "threads_per_worker": 2, "dashboard_address": None}
-    with distributed.LocalCluster(**two) as cluster, distributed.Client(cluster) as client:
-        executor = client.get_executor()
-        check(list(many("bisect", models(), executor=executor, time_limit=4, kernels=False)))
-        assert len(client.nthreads()) == 2  # no worker was lost
+def test_a_dask_cluster(dask_client: Any) -> None:
+    executor = dask_client.get_executor()
+    check(list(many("bisect", models(), executor=executor, time_limit=4, kernels=False)))
+    assert len(dask_client.nthreads()) == 2  # no worker was lost
 
 
 @pytest.mark.slow

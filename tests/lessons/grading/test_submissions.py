@@ -7,6 +7,7 @@ import json
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,14 +176,13 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_process_pool_and_a_dask_cluster_give_the_same_grades(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed")
+def test_a_process_pool_and_a_dask_cluster_give_the_same_grades(
+    tmp_path: Path, dask_client: Any
+) -> None:
     write_class(tmp_path, NAMES, 5)
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         of_pool = _grades(tmp_path, pool)
-    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    with cluster, distributed.Client(cluster) as client:
-        of_dask = _grades(tmp_path, client.get_executor())
+    of_dask = _grades(tmp_path, dask_client.get_executor())
     assert of_pool == of_dask and list(of_dask) == sorted(of_dask)
 
 
