@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from byoc_lab.backends.dnnl import native
+from byoc_lab.errors import counted
 from byoc_lab.lab.checking.validation import Report, validate
 from byoc_lab.lab.linting import lint
 from byoc_lab.lab.tracing import Trace, trace
@@ -63,7 +64,8 @@ def _stage_words(recorded: Trace) -> list[str]:
 
 def _card_line(symbol: str, operators: int, impls: Sequence[str | None]) -> str:
     kernels = ", ".join(sorted({impl or "none" for impl in impls}))
-    return f"@{symbol}: {operators} operators in {len(impls)} kernels ({kernels})"
+    kinds = f"{counted(len(impls), 'kernel')} ({kernels})"
+    return f"@{symbol}: {counted(operators, 'operator')} in {kinds}"
 
 
 def _table(exe: Executable, report: Report, times: dict[str, Timing]) -> str:

@@ -52,6 +52,12 @@ def kind_of(value: object) -> str:
     return kind.__name__
 
 
+def counted(count: int, noun: str) -> str:
+    """ "1 call", "2 calls", "2 annotations for dnnl", "2,000 function literals"."""
+    head, space, tail = noun.partition(" for ")
+    return f"1 {noun}" if count == 1 else f"{count:,} {head}s{space}{tail}"
+
+
 def shortened(message: str) -> str:
     """A message with the ends of its long words and lines only."""
     return _LONG_LINE.sub(_ends, _LONG_WORD.sub(_ends, message))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ByocLabError
+from byoc_lab.errors import ByocLabError, counted
 from byoc_lab.lab.linting import Severity, lint
 from byoc_lab.lessons.verdict import Mistake
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
@@ -76,7 +76,9 @@ def wrong_network(answer: IRModule, plain: IRModule) -> Mistake | None:
         return None
     both = [Counter(operators_of(mod["main"])) for mod in (answer, plain)]
     added, lost = both[0] - both[1], both[1] - both[0]
-    changes = [f"{what} {counted(ops)}" for what, ops in (("added", added), ("lost", lost)) if ops]
+    changes = [
+        f"{what} {with_times(ops)}" for what, ops in (("added", added), ("lost", lost)) if ops
+    ]
     message = "the network itself has changed, not only its annotations" + (
         f": it has {' and '.join(changes)}" if changes else ""
     )
@@ -183,7 +185,7 @@ def operators_of(function: Function) -> list[str]:
     return [c.op.name for c in calls if isinstance(c.op, Op)]
 
 
-def counted(operators: Counter[str]) -> str:
+def with_times(operators: Counter[str]) -> str:
     """Such as "exp, tanh (3 times)"."""
     times = sorted(operators.items())
     return ", ".join(name if n == 1 else f"{name} ({n} times)" for name, n in times)
@@ -194,7 +196,7 @@ def _listed(regions: list[RegionShape]) -> str:
         return "no region"
     shown = Counter(f"{name} with {', '.join(ops) or 'no operator'}" for name, ops in regions)
     each = (text if n == 1 else f"{n} times {text}" for text, n in shown.items())
-    return f"{len(regions)} region{'s' * (len(regions) > 1)}: {'; '.join(each)}"
+    return f"{counted(len(regions), 'region')}: {'; '.join(each)}"
 
 
 def annotated_freely(
@@ -228,7 +230,7 @@ def wrong_offload(answer: IRModule, offloaded: Iterable[str], regions: int) -> M
         ("left-out", wanted - inside, "supported, but in no region"),
     ):
         if extra:
-            return Mistake(key, f"{what}: {counted(extra)}; {_listed(found)}", partitioned)
+            return Mistake(key, f"{what}: {with_times(extra)}; {_listed(found)}", partitioned)
     if len(found) == regions:
         return None
     key = "too-many" if len(found) > regions else "too-few"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.lab.checking.coverage import Coverage, HostGroup, RegionSize
 from byoc_lab.lab.checking.coverage_changes import (
     SMALLEST_REGIONS,
@@ -105,7 +105,7 @@ class _Source:
 
     def _attempts(self) -> Iterator[CoverageChange]:
         for least in SMALLEST_REGIONS:
-            what = f"regions of at least {least} operators"
+            what = f"regions of at least {counted(least, 'operator')}"
             yield CoverageChange(what, totals(without_small_regions(self.cut, least)))
         for what, passes in _pipelines():
             yield _run(what, self.mod, passes)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from byoc_lab.errors import counted
 from byoc_lab.markup import escaped, table
 from byoc_lab.relax.batch import NOMINAL, is_number
 from byoc_lab.relax.calls import (
@@ -106,7 +107,7 @@ class RelaxExplanations(Sequence[RelaxExplanation]):
     @property
     def summary(self) -> str:
         """Such as "5 of 6 operators offloaded to dnnl, 1 on the host (1 no-pattern)"."""
-        text = f"{len(self.offloaded)} of {len(self)} operators offloaded to {TARGET}"
+        text = f"{len(self.offloaded)} of {counted(len(self), 'operator')} offloaded to {TARGET}"
         causes = ", ".join(f"{len(es)} {cause}" for cause, es in self.by_cause.items())
         return text + (f", {len(self.host)} on the host ({causes})" if causes else "")
 

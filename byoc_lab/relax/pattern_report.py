@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.lab.explaining import EntryReport, PatternReport
 from byoc_lab.relax.calls import host_functions
 from byoc_lab.relax.near_miss import CONSTANT, Miss, matching_calls, nearest_miss
@@ -87,7 +87,7 @@ def _report(
 ) -> RelaxEntryReport:
     count = made[entry.name]
     if count:
-        times = f"{count} composite{'s' if count > 1 else ''}"
+        times = f"{counted(count, 'composite')}"
         return RelaxEntryReport(position, entry.name, "matches", times, count)
     alone = composites([entry.given], mod)[entry.name]
     if alone:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ArgumentError, InputError
+from byoc_lab.errors import ArgumentError, InputError, counted
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.expr import Function, Var
 from byoc_lab.relay.ir.module import IRModule, module_expected
@@ -51,7 +51,7 @@ def bind_inputs(
         if len(given) != len(names):
             lists = len(given) == 1 and isinstance(given[0], (list, tuple))
             raise InputError(
-                f"expected {len(names)} inputs ({', '.join(names)}), found {len(given)}"
+                f"expected {counted(len(names), 'input')} ({', '.join(names)}), found {len(given)}"
                 + (", a list; write exe(a, b) or exe.run([a, b])" if lists else "")
             )
     return {
@@ -92,7 +92,9 @@ def by_position(inputs: Any, names: Sequence[str]) -> list[Any]:
         return [inputs[name] for name in names]
     given = in_order(inputs)
     if len(given) != len(names):
-        raise InputError(f"expected {len(names)} inputs ({', '.join(names)}), found {len(given)}")
+        raise InputError(
+            f"expected {counted(len(names), 'input')} ({', '.join(names)}), found {len(given)}"
+        )
     return given
 
 

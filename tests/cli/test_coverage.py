@@ -22,7 +22,7 @@ def test_text_and_figure(file: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     figure = tmp_path / "coverage.png"
     assert cli.main(["coverage", str(file), "--figure", str(figure), "--changes"]) == cli.OK
     out = capsys.readouterr().out
-    assert "2 of 3 operators" in out and "sub-pattern: 1 calls (1 erf)" in out and "  with " in out
+    assert "2 of 3 operators" in out and "sub-pattern: 1 call (1 erf)" in out and "  with " in out
     assert figure.stat().st_size > 10_000
 
 

@@ -32,9 +32,9 @@ def test_one_call(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(HALF)
     for name in ("%0", "sin"):
         assert cli.main(["explain", str(file), "--call", name]) == cli.NO
-        assert "0 of 1 calls offloaded" in capsys.readouterr().out
+        assert "0 of 1 call offloaded" in capsys.readouterr().out
     assert cli.main(["explain", str(file), "--call", "nn.relu"]) == cli.OK
-    assert "1 of 1 calls offloaded" in capsys.readouterr().out
+    assert "1 of 1 call offloaded" in capsys.readouterr().out
 
 
 def test_json(

@@ -53,7 +53,7 @@ def test_lint_diff_and_what_is_for_relay_alone(
 
 def test_explain(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["explain", model]) == cli.OK
-    assert "1 of 1 operators offloaded" in capsys.readouterr().out
+    assert "1 of 1 operator offloaded" in capsys.readouterr().out
 
 
 def test_the_help_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,7 +73,7 @@ def test_causes_are_those_of_explain() -> None:
     explained = explain(mod).by_cause
     found = coverage(mod)
     assert {g.cause: g.calls for g in found.host} == {c: len(es) for c, es in explained.items()}
-    assert "no-pattern: 1 calls (1 cumsum)" in str(found)
+    assert "no-pattern: 1 call (1 cumsum)" in str(found)
     assert json.loads(found.to_json())["host"][0]["names"] == {"cumsum": 1}
     assert "cumsum" in found._repr_html_() and len(found.plot().axes) == 2
 

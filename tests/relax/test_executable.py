@@ -103,7 +103,7 @@ def test_wrong_arguments() -> None:
         exe.assert_offloaded()
     with pytest.raises(InputError, match="expected the inputs x, found y"):
         exe.run(y=1)
-    with pytest.raises(InputError, match=r"expected 1 inputs \(x\), found 2"):
+    with pytest.raises(InputError, match=r"expected 1 input \(x\), found 2"):
         exe(1, 2)
 
 

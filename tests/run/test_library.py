@@ -80,7 +80,7 @@ def test_inputs_of_a_library_are_named(tmp_path) -> None:
     np.testing.assert_array_equal(library(random(2, 3)), program(random(2, 3)))
     with pytest.raises(InputError, match="expected the inputs data, found image"):
         library.run(image=random(2, 3))
-    with pytest.raises(InputError, match=r"expected 1 inputs \(data\), found 2"):
+    with pytest.raises(InputError, match=r"expected 1 input \(data\), found 2"):
         library(random(2, 3), random(2, 3))
     with pytest.raises(InputError, match=r"write run\(\[a, b\]\)"):
         library.run(random(2, 3), random(2, 3))

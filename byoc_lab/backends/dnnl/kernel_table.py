@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from byoc_lab.errors import counted
 from byoc_lab.markup import Markup, escaped, table
 
 HEAD = ("operation", "kernel", "layouts", "post-ops", "time", "share")
@@ -64,7 +65,7 @@ class CompiledKernels(tuple[CompiledKernel, ...]):
     def _foot(self) -> str:
         if self.time_us is None:
             return UNTIMED
-        return f"{len(self)} kernels, {self.time_us:.0f} us"
+        return f"{counted(len(self), 'kernel')}, {self.time_us:.0f} us"
 
     def __str__(self) -> str:
         table = [HEAD, *self._rows()]

@@ -19,7 +19,7 @@ import numpy as np
 
 from byoc_lab.backends.dnnl.graph import DnnlGraph
 from byoc_lab.backends.dnnl.kernel_table import CompiledKernel, CompiledKernels
-from byoc_lab.errors import ArgumentError, InputError, NativeExtensionError
+from byoc_lab.errors import ArgumentError, InputError, NativeExtensionError, counted
 from byoc_lab.relay.ir.ndarray import numpy_dtype as numpy_dtype
 from byoc_lab.relay.ir.ndarray import refuse_masked
 from byoc_lab.run.threads import limit_threads
@@ -317,7 +317,7 @@ class DnnlRegion:
         """Run on an array or DLPack tensor of its dtype for each input; returns new arrays."""
         if len(inputs) != len(self._inputs):
             raise ArgumentError(
-                f"{self._where}: expected {len(self._inputs)} inputs "
+                f"{self._where}: expected {counted(len(self._inputs), 'input')} "
                 f"({', '.join(self._inputs)}), found {len(inputs)}"
             )
         given = [

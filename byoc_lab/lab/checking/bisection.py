@@ -9,7 +9,7 @@ from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, ByocLabError, PassError
+from byoc_lab.errors import ArgumentError, ByocLabError, PassError, counted
 from byoc_lab.lab.checking.bisected import Bisection, Checked
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, Arithmetic, Executed, Run, observe
 from byoc_lab.lab.checking.call_sites import CallSite, function_named, site_of
@@ -71,7 +71,7 @@ def bisect(
     stages = _changed(mod, pipeline, era)
     given = inputs if inputs is not None else example_inputs(mod["main"], seed=seed)
     exercised = [
-        f"{len(stages)} stages changed the module, evaluated in float64",
+        f"{counted(len(stages), 'stage')} changed the module, evaluated in float64",
         "inputs: " + ("given" if inputs is not None else f"{SETS['normal']}, seed {seed}"),
     ]
     with Progress("bisect", most_runs(len(stages)), progress) as steps:
@@ -136,7 +136,7 @@ def _in_kernels(
     checks = RegionChecks(typed, linked, True, seed=seed)
     checks.check(inputs, progress)
     wrong = [kernel for kernel in checks.kernels if not kernel.own.ok]
-    notes = [f"the code of {len(checks.reached)} regions was checked, kernel by kernel"]
+    notes = [f"the code of {counted(len(checks.reached), 'region')} was checked, kernel by kernel"]
     notes += [f"@{r.symbol} was not checked: {r.why}" for r in linked if r.compiled is None]
     notes += checks.notes
     runs = max(checks.runs.values(), default=0)
@@ -253,7 +253,7 @@ class _Search:
 
     def observed(self, n: int, arithmetic: Arithmetic, exact: Collection[Constant] = ()) -> Run:
         self.runs += 1
-        self.progress.step(f"the module after {n} changes" if n else "the module")
+        self.progress.step(f"the module after {counted(n, 'change')}" if n else "the module")
         mod = self.typed(n)
         main = mod["main"]
         return observe(main, bind_inputs(main, self.inputs), mod, arithmetic, exact=exact)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ValidationError
+from byoc_lab.errors import ValidationError, counted
 from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.call_sites import CallSite
 
@@ -76,7 +76,7 @@ class Comparison:
             parts = [
                 f"WRONG at {list(self.place)}, where the error is {self.error:.2g} and the "
                 f"tolerance {self.tolerance:.2g}",
-                f"{self.wrong} of {self.size} elements",
+                f"{self.wrong} of {counted(self.size, 'element')}",
             ]
         for count, what in ((self.nans, "nan"), (self.infinities, "infinity")):
             if count:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from byoc_lab import display
-from byoc_lab.errors import ArgumentError, OffloadError
+from byoc_lab.errors import ArgumentError, OffloadError, counted
 from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, changes, setup_of, totals
 from byoc_lab.lab.explaining import Explanation, explain
 from byoc_lab.lab.explaining.outcome import Member, Setup
@@ -56,8 +56,8 @@ class HostGroup:
 
     def __str__(self) -> str:
         return (
-            f"{self.cause}: {self.calls} calls ({_named(self.names)}), {self.flops:,} FLOP; "
-            f"{self.reason}"
+            f"{self.cause}: {counted(self.calls, 'call')} ({_named(self.names)}), "
+            f"{self.flops:,} FLOP; {self.reason}"
         )
 
 
@@ -112,7 +112,7 @@ class Coverage:
     def __str__(self) -> str:
         lines = [f"{self.backend}: {self.totals}"]
         lines += [
-            f"  @{shown(r.symbol)}: {r.operators} operators, {_count(r.flops)} FLOP, "
+            f"  @{shown(r.symbol)}: {counted(r.operators, 'operator')}, {_count(r.flops)} FLOP, "
             f"{_count(r.bytes)} bytes in and out"
             for r in sorted(self.regions, key=lambda r: -(r.flops or 0))[:SHOWN]
         ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from byoc_lab.backends import registry
-from byoc_lab.errors import ArgumentError, ByocLabError, kind_of
+from byoc_lab.errors import ArgumentError, ByocLabError, counted, kind_of
 from byoc_lab.lab.explaining.outcome import Setup
 from byoc_lab.lab.tracing.recorder import as_pass
 from byoc_lab.passes.byoc.inline_regions import InlineRegions
@@ -61,12 +61,12 @@ class Totals:
     def __str__(self) -> str:
         size = "unknown" if self.bytes is None else f"{self.bytes:,}"
         found = (
-            f"{self.offloaded} of {self.operators} operators and {self.share:.1%} of "
-            f"{self.flops:,} FLOP offloaded in {self.regions} regions, "
+            f"{self.offloaded} of {counted(self.operators, 'operator')} and {self.share:.1%} of "
+            f"{self.flops:,} FLOP offloaded in {counted(self.regions, 'region')}, "
             f"{size} bytes across boundaries"
         )
         return found + (
-            f"; the FLOP of {self.unknown} operators are not known" * (self.unknown > 0)
+            f"; the FLOP of {counted(self.unknown, 'operator')} are not known" * (self.unknown > 0)
         )
 
 
@@ -167,14 +167,17 @@ def _run(what: str, setup: Setup, backend: str) -> CoverageChange:
 def _attempts(setup: Setup, backend: str) -> Iterator[tuple[str, Setup]]:
     for least in SMALLEST_REGIONS:
         prune = InlineRegions(backend, lambda f, least=least: _why_small(f, least))  # type: ignore[misc]
-        yield f"regions of at least {least} operators", setup.with_pass(len(setup.passes), prune)
+        yield (
+            f"regions of at least {counted(least, 'operator')}",
+            setup.with_pass(len(setup.passes), prune),
+        )
     yield from _pattern_orders(setup)
     yield from _pass_orders(setup)
 
 
 def _why_small(function: Function, least: int) -> str | None:
     calls = cost(function).calls
-    return f"has {calls} operators, fewer than {least}" if calls < least else None
+    return f"has {counted(calls, 'operator')}, fewer than {least}" if calls < least else None
 
 
 def _pattern_orders(setup: Setup) -> Iterator[tuple[str, Setup]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.errors import counted
 from byoc_lab.relay.ir.expr import Call, Op
 
 Array = np.ndarray
@@ -108,6 +109,6 @@ class Exercised:
                     key = (call.op.name, branch)
                     counts[key] = counts.get(key, 0) + 1
         return [
-            f"{name}: no input gave {branch} ({count} of {totals[name]} calls)"
+            f"{name}: no input gave {branch} ({count} of {counted(totals[name], 'call')})"
             for (name, branch), count in counts.items()
         ]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from byoc_lab.errors import counted
 from byoc_lab.relay.ir.expr import Expr
 
 KINDS = {  # in the order of the summary; for each what the summary says of "3 calls"
@@ -86,12 +87,6 @@ def _by_place(template: str, group: Sequence[Change]) -> list[str]:
 def _counts(changes: Sequence[Change]) -> str:
     nouns = Counter(change.noun for change in changes)
     return " and ".join(counted(n, noun) for noun, n in nouns.items())
-
-
-def counted(count: int, noun: str) -> str:
-    """ "1 call", "2 calls", "2 annotations for dnnl", "2 function literals"."""
-    head, space, tail = noun.partition(" for ")
-    return f"{count} {noun}" if count == 1 else f"{count} {head}s{space}{tail}"
 
 
 def attributes_text(old: Any, new: Any) -> str:

@@ -8,10 +8,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, NoReturn
 
-from byoc_lab.errors import DiffError
+from byoc_lab.errors import DiffError, counted
 from byoc_lab.lab.diffing.matching import Lineage
 from byoc_lab.lab.diffing.ordering import longest_increasing
-from byoc_lab.lab.diffing.records import Change, counted
+from byoc_lab.lab.diffing.records import Change
 from byoc_lab.lab.diffing.result import Diff, as_module, no_lineage
 from byoc_lab.lab.diffing.rows import Row
 from byoc_lab.relay.ir.expr import Function

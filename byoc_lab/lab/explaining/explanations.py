@@ -9,7 +9,7 @@ from functools import cached_property
 from html import escape
 from typing import Any, overload
 
-from byoc_lab.errors import UnknownNodeError
+from byoc_lab.errors import UnknownNodeError, counted
 from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.markup import table
 from byoc_lab.relay.ir.expr import Call, Expr, describe
@@ -80,7 +80,7 @@ class Explanations(Sequence[Explanation]):
     def summary(self) -> str:
         """Such as "58 of 86 calls offloaded to dnnl, 2 on the host (1 no-pattern, 1 check)"."""
         counts = Counter(e.status for e in self._all)
-        text = f"{counts['offloaded']} of {len(self)} calls offloaded to {self.target}"
+        text = f"{counts['offloaded']} of {counted(len(self), 'call')} offloaded to {self.target}"
         if counts["host"]:
             causes = ", ".join(f"{len(es)} {cause}" for cause, es in self.by_cause.items())
             text += f", {counts['host']} on the host ({causes})"

@@ -8,6 +8,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from byoc_lab.errors import counted
 from byoc_lab.lab.linting.edits import Proposal
 from byoc_lab.relay.ir.expr import Expr, Span
 
@@ -94,4 +95,4 @@ class Finding:
             return ""
         codes = ", ".join(sorted({f"{f.code} {f.name}" for f in self.consequences}))
         count = len(self.consequences)
-        return f"\n    causes {count} finding{'s' if count > 1 else ''} of {codes}"
+        return f"\n    causes {counted(count, 'finding')} of {codes}"

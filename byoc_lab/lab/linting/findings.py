@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
 from byoc_lab import display
+from byoc_lab.errors import counted
 from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.lab.linting.reporters import report
 from byoc_lab.relay.ir.module import IRModule
@@ -60,7 +61,7 @@ class Findings(Sequence[Finding]):
         return self.report()
 
     def __repr__(self) -> str:
-        return f"<{len(self)} findings: {', '.join(f.code for f in self) or 'clean'}>"
+        return f"<{counted(len(self), 'finding')}: {', '.join(f.code for f in self) or 'clean'}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import display
-from byoc_lab.errors import ArgumentError, ByocLabError, nearest
+from byoc_lab.errors import ArgumentError, ByocLabError, counted, nearest
 from byoc_lab.lab.diffing import Diff, diff
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.discovery import all_rules
@@ -69,7 +69,8 @@ class Fix:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<fix of {len(self.steps)} steps, {len(self.left)} findings left>"
+        left = counted(len(self.left), "finding")
+        return f"<fix of {counted(len(self.steps), 'step')}, {left} left>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return {"text/plain": str(self), **_without_text(display.mimebundle(self.diff()))}

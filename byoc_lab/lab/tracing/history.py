@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from byoc_lab.errors import UnknownNodeError
+from byoc_lab.errors import UnknownNodeError, counted
 from byoc_lab.lab.tracing.provenance import Nodes, has_origin
 from byoc_lab.relay.ir.expr import Expr, describe
 from byoc_lab.relay.ir.module import IRModule
@@ -99,7 +99,7 @@ class History:
         return "\n".join(map(str, self.steps))
 
     def __repr__(self) -> str:
-        return f"<history of {describe(self.node)}: {len(self.steps)} steps>"
+        return f"<history of {describe(self.node)}: {counted(len(self.steps), 'step')}>"
 
 
 def _modules_with(stages: Sequence[Stage], node: Expr) -> tuple[int, int]:

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab import display
-from byoc_lab.errors import ArgumentError, ByocLabError, StageIndexError, UnknownNameError, nearest
+from byoc_lab.errors import (
+    ArgumentError,
+    ByocLabError,
+    StageIndexError,
+    UnknownNameError,
+    counted,
+    nearest,
+)
 from byoc_lab.lab.diffing import Diff, diff_of
 from byoc_lab.lab.linting import Finding, Severity, lint
 from byoc_lab.lab.linting.foreign import OF_TABLES
@@ -311,7 +318,8 @@ class Trace:
         if isinstance(which, int):
             if not -len(self.stages) <= which < len(self.stages):
                 raise StageIndexError(
-                    f"the trace has {len(self.stages)} stages, numbered from 0; found {which}"
+                    f"the trace has {counted(len(self.stages), 'stage')}, numbered from 0; "
+                    f"found {which}"
                 )
             return self.stages[which]
         for stage in self.stages:
@@ -377,7 +385,7 @@ class Trace:
     def __repr__(self) -> str:
         changed = sum(s.changed for s in self.stages)
         failed = f", ended by {type(self.error).__name__}" if self.error else ""
-        return f"<Trace of {len(self)} stages, {changed} changed the module{failed}>"
+        return f"<Trace of {counted(len(self), 'stage')}, {changed} changed the module{failed}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)

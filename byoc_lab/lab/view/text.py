@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
+from byoc_lab.errors import counted
 from byoc_lab.lab.diffing import Diff, Row
 from byoc_lab.lab.diffing.text import near_changes, skipped_text
 from byoc_lab.lab.linting import Finding
@@ -72,7 +73,7 @@ def trace_text(trace: Trace, colour: bool = False) -> str:
         )
     changed = sum(bool(s.changed) for s in trace.stages)
     total = sum(s.seconds or 0.0 for s in trace.stages)
-    count = f"{len(trace.stages)} stage{'s' if len(trace.stages) != 1 else ''}"
+    count = f"{counted(len(trace.stages), 'stage')}"
     head = f"{trace.title}: {count}, {changed} changed the module"
     lines = [paint(f"{head}, {seconds_text(total)}", "bold", colour)]
     lines += _table(rows, paints, colour)
@@ -99,7 +100,7 @@ def outline_text(trace: Trace) -> str:
         (str(n), stage.name, _outcome(stage), seconds_text(stage.seconds))
         for n, stage in enumerate(trace.stages)
     ]
-    head = f"{trace.title}: {len(trace.stages)} stages of a large module"
+    head = f"{trace.title}: {counted(len(trace.stages), 'stage')} of a large module"
     note = "(print(trace) also counts operators and looks for findings, which takes longer)"
     return "\n".join([head, *_table(rows, [{} for _ in rows], False), note])
 

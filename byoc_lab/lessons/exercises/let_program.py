@@ -84,7 +84,9 @@ def answer(mod):
             return Mistake("free", f"PartitionGraph refuses the module: {error}", reply)
         found = Counter(structure.operators_of(reply["main"]))
         if found != (wanted := Counter(operators)):
-            message = f"expected {structure.counted(wanted)}; found {structure.counted(found)}"
+            message = (
+                f"expected {structure.with_times(wanted)}; found {structure.with_times(found)}"
+            )
             return Mistake("lost", message, reply)
         inside = [name for name in operators if name != "exp"]
         mistake = structure.wrong_offload(reply, inside, 2)

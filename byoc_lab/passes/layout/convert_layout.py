@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from byoc_lab.errors import PassError
+from byoc_lab.errors import PassError, counted
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.layout.alter_op_layout import flat_types
 from byoc_lab.passes.layout.legalize import replacement
@@ -111,7 +111,7 @@ class _Converter:
         count = 1 if self.kernel is None else 2
         if len(wanted) != count or wanted[0] == DEFAULT:
             raise PassError(
-                f"ConvertLayout needs {count} layout{'s' * (count > 1)} for {op.name}, of which "
+                f"ConvertLayout needs {counted(count, 'layout')} for {op.name}, of which "
                 f"only that of a weight may be 'default', found {list(wanted)}"
             )
         changes = dict.fromkeys(self.data, str(wanted[0]))

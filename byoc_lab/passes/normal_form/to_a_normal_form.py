@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from byoc_lab.errors import counted
 from byoc_lab.passes.framework.hook import report, rewriting
 from byoc_lab.passes.framework.passes import ModulePass, PassContext, is_optimizable
 from byoc_lab.relay.ir.adt import Constructor, Match
@@ -116,7 +117,7 @@ class Normaliser:
         self._place(root)
         self._fill(self.func.body)
         new = self.func.replace(body=root.close(self.memo[self.func.body]))
-        report("bind", f"{self.count} values get names", self.func, new)
+        report("bind", f"{counted(self.count, 'value')} named", self.func, new)
         return new
 
     # Where each value belongs ------------------------------------------------------------------

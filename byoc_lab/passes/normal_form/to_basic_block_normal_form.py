@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from byoc_lab.errors import counted
 from byoc_lab.passes.framework.hook import report, rewriting
 from byoc_lab.passes.framework.passes import ModulePass, PassContext, is_optimizable
 from byoc_lab.passes.normal_form.to_a_normal_form import Normaliser, Scope, is_open
@@ -61,7 +62,7 @@ class _BlockNormaliser(Normaliser):
         if body is self.func.body:
             return self.func
         new = self.func.replace(body=body)
-        report("bind", f"{self.count} values are shared between scopes", self.func, new)
+        report("bind", f"{counted(self.count, 'value')} shared between scopes", self.func, new)
         return new
 
     def _find_lifted(self) -> Iterator[Expr]:

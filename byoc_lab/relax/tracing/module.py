@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.lab.linting import Finding
 from byoc_lab.relax.partition import TARGET
 from byoc_lab.relax.pattern_report import explain_patterns
@@ -83,7 +83,7 @@ class RelaxModule(ForeignModule):
         return explain_patterns(table, self.source)
 
     def __repr__(self) -> str:
-        return f"<RelaxModule of {len(self)} functions>"
+        return f"<RelaxModule of {counted(len(self), 'function')}>"
 
 
 def _check_target(who: str, target: Any, pipeline: Any) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from byoc_lab.errors import PartitionError
+from byoc_lab.errors import PartitionError, counted
 from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import (
     Call,
@@ -63,7 +63,7 @@ class Region:
         return [*(self._outputs or ())]
 
     def __repr__(self) -> str:
-        return f"<region {self.id} of {self.target}: {len(self._members)} nodes>"
+        return f"<region {self.id} of {self.target}: {counted(len(self._members), 'node')}>"
 
 
 class _Rope:

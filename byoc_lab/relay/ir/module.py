@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from byoc_lab import display
-from byoc_lab.errors import ArgumentError, FreeVariableError, UnknownNameError, kind_of
+from byoc_lab.errors import ArgumentError, FreeVariableError, UnknownNameError, counted, kind_of
 from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.adt import Constructor, TypeData
 from byoc_lab.relay.ir.attrs import Attrs, DictAttrs
@@ -320,7 +320,8 @@ class IRModule:
             if isinstance(getattr(n, "op", None), Op)
         )
         names = ", ".join(f"@{gv.name_hint}" for gv in self.functions)
-        return f"<IRModule of {len(self)} functions ({names}), {calls} operator calls>"
+        functions = f"{counted(len(self), 'function')} ({names})"
+        return f"<IRModule of {functions}, {counted(calls, 'operator call')}>"
 
 
 def check_closed(func: Function, name: str) -> None:

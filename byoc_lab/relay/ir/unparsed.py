@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.errors import UnparsedModuleError
+from byoc_lab.errors import UnparsedModuleError, counted
 from byoc_lab.relay.ir.module import IRModule
 
 _UNKNOWN = frozenset(
@@ -35,4 +35,4 @@ class UnparsedModule(IRModule):
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def __repr__(self) -> str:
-        return f"<UnparsedModule of {len(self.text.splitlines())} lines: {self.reason}>"
+        return f"<UnparsedModule of {counted(len(self.text.splitlines()), 'line')}: {self.reason}>"

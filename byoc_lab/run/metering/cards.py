@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab import display
-from byoc_lab.errors import ArgumentError, OffloadError
+from byoc_lab.errors import ArgumentError, OffloadError, counted
 from byoc_lab.markup import Markup, escaped, table
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, main_dtype
 from byoc_lab.relay.ir.expr import Function
@@ -207,8 +207,13 @@ class RegionCard:
         )
 
     def __str__(self) -> str:
-        name, where, calls, operators, _, took, flops, rate, share, size, *_ = self.cells()
-        parts = [f"{name}: ran on {where}", f"{calls} calls", f"{operators} operators", took]
+        name, where, _, _, _, took, flops, rate, share, size, *_ = self.cells()
+        parts = [
+            f"{name}: ran on {where}",
+            counted(self.calls, "call"),
+            counted(self.operators, "operator"),
+            took,
+        ]
         parts.append(f"{flops} FLOP" if flops else "")
         parts.append(f"{rate} GFLOP/s ({share} of peak)" if rate else "")
         parts.append(f"{size} bytes in and out" if size else "")

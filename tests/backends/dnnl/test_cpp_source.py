@@ -293,7 +293,7 @@ def test_kernels_tell_how_each_operation_runs() -> None:
     head, row, foot = str(region.kernels).splitlines()
     assert head.split() == ["operation", "kernel", "layouts", "post-ops", "time", "share"]
     assert row.startswith("nn.conv2d_0 ") and kernel.impl in row and "relu" in row
-    assert row.endswith("100 %") and foot.startswith("1 kernels, ")
+    assert row.endswith("100 %") and foot.startswith("1 kernel, ")
     page = region.kernels._repr_html_()
     assert f"<code>{kernel.impl}</code>" in page and page.count("<tr>") == 2 and "120px" in page
 

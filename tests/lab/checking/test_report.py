@@ -44,8 +44,8 @@ def test_a_fallback_is_labelled() -> None:
 def test_what_was_not_exercised_is_said() -> None:
     exe = build(clipped())
     few = byoc_lab.validate(clipped(), exe, [np.float32([[1, 2, 3], [4, 5, 5.5]])])
-    assert "not exercised: nn.relu: no input gave a negative element (1 of 1 calls)" in str(few)
-    assert "not exercised: clip: no input gave an element above 6 (1 of 1 calls)" in str(few)
+    assert "not exercised: nn.relu: no input gave a negative element (1 of 1 call)" in str(few)
+    assert "not exercised: clip: no input gave an element above 6 (1 of 1 call)" in str(few)
     sets = byoc_lab.validate(clipped(), exe)
     assert not sets.missed and len(sets.inputs) == 3  # both ends of the clip, both sides of relu
 

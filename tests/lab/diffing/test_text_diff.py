@@ -54,5 +54,5 @@ def test_the_cost_is_linear() -> None:
     a = [f"%{n} = add(%{n - 1}, 1f);" for n in range(20_000)]
     assert (
         diff(text(a), text(["new", *a[::2]])).summary
-        == "10000 lines of the text removed, 1 line of the text added"
+        == "10,000 lines of the text removed, 1 line of the text added"
     )

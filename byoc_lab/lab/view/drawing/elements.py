@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from byoc_lab.errors import counted
 from byoc_lab.relay.ir.expr import Call, Expr
 
 # Operands of these names are trained, not computed. Drawing them would hide the network.
@@ -160,7 +161,7 @@ def collapse(picture: Picture) -> Picture:
         moved[box] = stand_in[frame]
     for frame, box in stand_in.items():
         box.frame, frame.parent = frame, None
-        box.detail = f"{sum(isinstance(e, Call) for e in box.exprs)} calls"
+        box.detail = f"{counted(sum(isinstance(e, Call) for e in box.exprs), 'call')}"
     arrows: dict[tuple[Box, Box], Arrow] = {}
     for a in picture.arrows:
         ends = moved[a.source], moved[a.target]

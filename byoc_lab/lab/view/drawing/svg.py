@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from xml.sax.saxutils import escape
 
+from byoc_lab.errors import counted
 from byoc_lab.lab.view.drawing.elements import Box, Picture, PictureFrame
 from byoc_lab.lab.view.drawing.layout import PictureLayout, Rectangle
 from byoc_lab.relay.ir.expr import Expr
@@ -122,7 +123,7 @@ def _box(box: Box, at: Rectangle, ids_of: Callable[[Expr], str | None]) -> str:
         detail = f'<text class="byl-detail" {where}>{_text(box.detail)}</text>'
     tip = f"{box.title} {box.detail}".strip()
     if box.weights:
-        tip += f", {box.weights} weight{'s' if box.weights > 1 else ''} not drawn"
+        tip += f", {counted(box.weights, 'weight')} not drawn"
     return (
         f'<g class="byl-box byl-{box.kind}{tint}"{_ids(ids)}><title>{_text(tip)}</title>'
         f'<rect x="{at.x:.1f}" y="{at.y:.1f}" width="{at.w:.1f}" height="{at.h:.1f}" '
@@ -145,7 +146,7 @@ def _fit(label: str, room: int) -> str:
 
 def _summary(picture: Picture) -> str:
     ops = sum(b.kind == "op" for b in picture.boxes)
-    return f"Dataflow graph: {ops} operators, {picture.regions} regions"
+    return f"Dataflow graph: {counted(ops, 'operator')}, {counted(picture.regions, 'region')}"
 
 
 def _text(value: str) -> str:

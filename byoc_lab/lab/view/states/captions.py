@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from byoc_lab.errors import counted
 from byoc_lab.lab.explaining import decode
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
@@ -35,7 +36,7 @@ def caption(stage: Stage, summary: str = "", opens: bool = False) -> str:
         return f"{stage.name} ran and left the module unchanged."
     first = "The first change: " if opens else ""
     many = len(stage.events)
-    rewrites = f", in {many:,} rewrite{'s' if many > 1 else ''}" if many else ""
+    rewrites = f", in {counted(many, 'rewrite')}" if many else ""
     return f"{first}{stage.name}: {summary or 'the module changed'}{rewrites}."
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.lab.checking.coverage import Coverages
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.explaining import Explanation, Explanations
@@ -134,7 +134,7 @@ def _add_cards(made: State, places: Places, cards: Cards) -> None:
 def _of_region(card: RegionCard) -> str:
     if not card.offloaded:
         return f"ran on {card.ran_on}, not on {card.compiler}: {card.why}"
-    return "; ".join([f"ran on {card.ran_on}, {card.calls} calls", *map(str, card.ops)])
+    return "; ".join([f"ran on {card.ran_on}, {counted(card.calls, 'call')}", *map(str, card.ops)])
 
 
 def _of_kernel(symbol: str, number: int, op: OpCard) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import Any
 
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.lab.checking.bisected import Bisection, Checked
 from byoc_lab.lab.checking.call_sites import CallSite, called, calls_of
 from byoc_lab.lab.checking.coverage import Coverage
@@ -139,8 +139,7 @@ def _coverage(places: Places, found: Coverage) -> State:
         rows.append(_row(node, stage, False, "host", name, _count(flops), ""))
     for region in sorted(found.regions, key=lambda r: r.flops or 0):
         node = places.region(region.symbol)
-        several = "s" if region.operators != 1 else ""
-        what = f"@{region.symbol}: {region.operators} operator{several}"
+        what = f"@{region.symbol}: {counted(region.operators, 'operator')}"
         cells = (found.backend, what, _count(region.flops), _count(region.bytes))
         rows.append(_row(node, places.last if node else None, False, *cells))
     return _table("coverage", f"{found.backend}: {found.totals}", columns, rows)
@@ -156,7 +155,7 @@ def _cards(places: Places, found: Cards) -> State:
         peak = card.share_of_peak
         cells = (
             f"@{card.symbol}", _time(card.time_us), f"{peak:.0%}" if peak is not None else "",
-            f"{card.ran_on}{why}, {card.calls} calls",
+            f"{card.ran_on}{why}, {counted(card.calls, 'call')}",
         )  # fmt: skip
         row = _row(node, stage, not card.offloaded, *cells)
         rows.append(((card.offloaded, -(card.time_us or 0), ""), row))
@@ -171,7 +170,7 @@ def _cards(places: Places, found: Cards) -> State:
     rows.sort(key=lambda pair: pair[0])
     columns = (("region or kernel", False), ("time", True), ("of peak", True), ("ran on", False))
     fell = sum(not card.offloaded for card in found)
-    summary = f"{len(found)} regions, {fell} of them fell back" if fell else f"{len(found)} regions"
+    summary = counted(len(found), "region") + (f", {fell} of them fell back" if fell else "")
     return _table("cards", summary, columns, [row for _, row in rows])
 
 
