@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from byoc_lab.lab.view.states import rewrites
 from byoc_lab.lab.view.states.parts import Parts
 from tests.lab.view.samples import mobilenet
 
@@ -260,8 +261,11 @@ def test_a_large_trace_comes_in_parts(new_page: NewPage) -> None:
     assert "is being computed" not in root.locator(".byl-diff").text_content()
 
 
-def test_the_rewrites_of_a_large_trace_come_graph_first(new_page: NewPage) -> None:
+def test_the_rewrites_of_a_large_trace_come_graph_first(
+    new_page: NewPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next rewrite is asked for ahead, then the text of the one that is shown."""
+    monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 0)
     parts = Parts(mobilenet())
     page = new_page()
     root = mount(page, json.loads(json.dumps(parts.outline())), index=1)
@@ -275,7 +279,7 @@ def test_the_rewrites_of_a_large_trace_come_graph_first(new_page: NewPage) -> No
     assert "is being computed" in root.locator(".byl-diff").text_content()
     asked = "model.get('asked')"
     page.wait_for_function(f"() => {asked}?.what === 'ahead' && {asked}.rewrite === 2")
-    page.evaluate("(part) => model.set('part', part)", parts.ahead(1, rewrite=2))
+    page.evaluate("(part) => model.set('part', part)", {"index": 1, "page": "", "rewrite": 2})
     page.wait_for_function(f"() => {asked}.what === 'text' && {asked}.rewrite === 1")
     page.evaluate("(step) => model.set('step', step)", parts.step(1, 1, "text"))
     root.locator('.byl-row[data-kind="added"]').first.wait_for()

@@ -9,7 +9,7 @@ from byoc_lab.lab.view.states.rewrites import step_of
 from byoc_lab.lab.view.states.state import Builder, trace_state
 from tests.lab.view.samples import mobilenet
 
-from .widget_page import TALL, NewPage, lines, model, mount
+from .widget_page import TALL, NewPage, drawn, lines, model, mount
 
 pytestmark = pytest.mark.browser
 
@@ -48,6 +48,62 @@ def test_stepping_through_the_rewrites_of_a_saved_page(new_page: NewPage) -> Non
     root.press(".")
     root.press("ArrowRight")
     assert model(page, "[model.get('index'), model.get('rewrite')]") == [2, 0]
+
+
+def test_counters_and_glow_are_those_of_the_rewrite(new_page: NewPage) -> None:
+    """Each of 27 batch norms becomes as many operators, and those of the rewrite alone glow."""
+    trace = mobilenet()
+    builder = Builder()
+    state = builder.trace(trace)
+    stage = next(n for n, s in enumerate(trace.stages) if s.name == "SimplifyInference")
+    state["stages"][stage]["steps"] = [step_of(trace, builder.ids, stage, k) for k in (1, 2, 3)]
+    first, last = (
+        state["modules"][state["stages"][stage][side]]["stats"]["host"]
+        for side in ("before", "after")
+    )
+    more = (last - first) // 27
+    assert first + 27 * more == last
+    root = mount(new_page(viewport=TALL, reduced_motion="reduce"), state, index=stage)
+    root.get_by_role("button", name="Open all").click()
+    drawn(root)
+    counter, glowing = root.locator('[data-stat="host"] b'), root.locator(".byl-op.byl-fresh")
+    assert counter.text_content() == f"{first} → {last}"
+    of_the_pass = glowing.count()
+    for k in (1, 2, 3):
+        root.press(".")
+        drawn(root)
+        assert counter.text_content() == f"{first + (k - 1) * more} → {first + k * more}"
+        assert glowing.count() == of_the_pass // 27 > 0
+
+
+def test_what_a_rewrite_removes_fades_out(new_page: NewPage) -> None:
+    """It is drawn as it goes, and then it is gone; with reduced motion it goes at once."""
+    trace = mobilenet()
+    builder = Builder()
+    state = builder.trace(trace)
+    stage = next(n for n, s in enumerate(trace.stages) if s.name == "SimplifyInference")
+    state["stages"][stage]["steps"] = [step_of(trace, builder.ids, stage, k) for k in (1, 2)]
+    for motion in ("no-preference", "reduce"):
+        page = new_page(viewport=TALL, reduced_motion=motion)
+        root = mount(page, state, index=stage)
+        root.get_by_role("button", name="Open all").click()
+        drawn(root)
+        root.press(".")
+        drawn(root)
+        gone = root.locator(".byl-box.byl-gone")
+        assert gone.count() == 0 if motion == "reduce" else gone.count() > 20
+        gone.first.wait_for(state="detached")
+
+
+def test_the_next_rewrite_is_computed_ahead(new_page: NewPage) -> None:
+    """Of a trace that was sent at once as well."""
+    page = new_page()
+    mount(page, trace_state(mobilenet()), index=1)
+    asked = "model.get('asked')"
+    page.wait_for_function(f"() => {asked}?.what === 'ahead' && {asked}.rewrite === 1")
+    page.evaluate("() => model.set('part', {index: 1, page: model.get('asked').page, rewrite: 1})")
+    page.evaluate("() => model.set('index', 2)")
+    page.wait_for_function(f"() => {asked}.stage === 2 && {asked}.rewrite === 1")
 
 
 def test_a_step_is_shown_when_it_comes_and_said_to_be_missing_when_not(new_page: NewPage) -> None:

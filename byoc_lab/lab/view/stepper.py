@@ -17,9 +17,10 @@ from byoc_lab.lab.view.assets import css, esm
 from byoc_lab.lab.view.bundles import publish, without_kernel
 from byoc_lab.lab.view.export import export_trace
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.objects import state_and_ids, state_of, step_state
+from byoc_lab.lab.view.states.objects import state_and_ids, state_of
 from byoc_lab.lab.view.states.overlays import overlays_of
 from byoc_lab.lab.view.states.parts import Parts, is_large
+from byoc_lab.lab.view.states.rewrites import Steps
 from byoc_lab.lab.view.states.state import State
 from byoc_lab.lab.view.text import stage_text, trace_text
 from byoc_lab.relay.ir.expr import Expr, describe
@@ -142,6 +143,7 @@ class Stepper(View):
         self._found: tuple[Any, ...] = ()
         self._parts = Parts(trace) if is_large(trace) else None
         state = self._parts.outline() if self._parts else state_of(trace)
+        self._steps = self._parts or Steps(trace, self._ids)
         super().__init__(state, index=state["opens"] if index is None else index)
         if self._parts and trace.stages:
             self.part = self._parts.part(self.index)
@@ -223,29 +225,29 @@ class Stepper(View):
 
     @traitlets.observe("asked")
     def _send_part(self, change: Any) -> None:
-        """Send what the browser asks for, of a trace that is sent in parts."""
+        """Send what the browser asks for: the text of a step, and parts of a large trace."""
         wanted = change["new"]
-        if not self._parts or not wanted or not 0 <= wanted["stage"] < len(self.trace.stages):
+        if not wanted or not 0 <= wanted["stage"] < len(self.trace.stages):
             return
         stage, what, page = wanted["stage"], wanted["what"], wanted["page"]
         rewrite = wanted.get("rewrite", 0)
         if not 0 <= rewrite <= self.state["stages"][stage]["events_total"]:
             return
-        if what == "ahead":
-            self.part = self._parts.ahead(stage, page, rewrite)
-        elif not rewrite:
+        if rewrite and what == "ahead":
+            self._steps.step(stage, rewrite, "picture")
+        elif rewrite and (stage, rewrite) == (self.index, self.rewrite):
+            self.step = self._steps.step(stage, rewrite, what)
+        elif self._parts and not rewrite and what == "ahead":
+            self._parts.prepare(stage)
+        elif self._parts and not rewrite:
             self.part = self._parts.part(stage, what, page)
-        elif (stage, rewrite) == (self.index, self.rewrite):
-            self.step = self._parts.step(stage, rewrite, what)
+        if what == "ahead":
+            self.part = {"index": stage, "page": page, "rewrite": rewrite}
 
     @traitlets.observe("rewrite")
     def _send_step(self, change: Any) -> None:
-        if not self.rewrite:
-            self.step = {}
-        elif self._parts:
-            self.step = self._parts.step(self.index, self.rewrite, "picture")
-        else:
-            self.step = step_state(self.trace, self.index, self.rewrite)
+        at = self.rewrite
+        self.step = self._steps.step(self.index, at, "picture") if at else {}
 
     def _without_widget(self) -> dict[str, Any]:
         return without_kernel(self.trace)

@@ -11,7 +11,6 @@ from byoc_lab.lab.linting.linter import Findings
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.states.collection import without_collection
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.rewrites import step_of
 from byoc_lab.lab.view.states.state import Builder, State, diff_state, module_state
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
@@ -46,8 +45,3 @@ def state_and_ids(trace: Trace) -> tuple[State, Ids]:
         builder = Builder()
         _states[trace] = builder.trace(trace), builder.ids
     return _states[trace]
-
-
-def step_state(trace: Trace, stage: int, rewrite: int) -> State:
-    """The module before and after one rewrite inside a stage (see `rewrites.py`)."""
-    return step_of(trace, state_and_ids(trace)[1], stage, rewrite)

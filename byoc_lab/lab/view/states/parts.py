@@ -24,22 +24,17 @@ the steps of a small trace are, its graph first.
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Hashable, MutableMapping
-from typing import Any
-
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.states.about import about
 from byoc_lab.lab.view.states.captions import caption, opening
 from byoc_lab.lab.view.states.collection import without_collection
-from byoc_lab.lab.view.states.rewrites import step_of
+from byoc_lab.lab.view.states.rewrites import Steps
 from byoc_lab.lab.view.states.state import Builder, State, new_stage
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 
 MAX_NODES = 20_000  # of all modules of a trace that is sent at once
-MAX_KEPT = 4  # steps, and graphs between rewrites
 
 
 def is_large(trace: Trace) -> bool:
@@ -69,8 +64,7 @@ class Parts:
         self._page = ""
         self._held: set[int] = set()  # positions of the modules that the page has
         self._followed = 0  # stages whose nodes have their ids
-        self._steps: dict[tuple[int, int, str], State] = {}
-        self._between = ChainMap[Hashable, State]({}, self.builder.drawn)  # those between rewrites
+        self._steps = Steps(trace, self.builder.ids, self.builder.drawn)
 
     def outline(self) -> State:
         """The state with all stages pending; they refer to one module without content."""
@@ -113,25 +107,16 @@ class Parts:
             "index": index, "page": page, "stage": built, "modules": modules, "about": about_rules
         }  # fmt: skip
 
-    def ahead(self, index: int, page: str = "", rewrite: int = 0) -> State:
-        """Compute the graphs of a stage, or of one of its steps."""
-        if rewrite:
-            self.step(index, rewrite, "picture")
-        elif (index, "picture") not in self._stages:
+    def prepare(self, index: int) -> None:
+        """Compute the graphs of a stage."""
+        if (index, "picture") not in self._stages:
             self.follow(index)
             self._stages[index, "picture"] = self._picture(self.trace[index])
-        return {"index": index, "page": page, "rewrite": rewrite}
 
     def step(self, index: int, rewrite: int, what: str) -> State:
-        """The step to a rewrite of a stage, "picture" or "text". The last few are kept."""
+        """The step to a rewrite of a stage, see `Steps`."""
         self.follow(index)
-        key = index, rewrite, what
-        if key not in self._steps:
-            ids = self.builder.ids
-            self._steps[key] = step_of(self.trace, ids, index, rewrite, self._between, what)
-            _forget(self._steps)
-            _forget(self._between.maps[0])
-        return self._steps[key]
+        return self._steps.step(index, rewrite, what)
 
     def _module(self, n: int, what: str) -> State:
         """A module as it is sent."""
@@ -178,9 +163,3 @@ class Parts:
             if stage.after is not None:
                 self.builder.follow(stage)
             self._followed += 1
-
-
-def _forget(kept: MutableMapping[Any, State]) -> None:
-    """Keep the newest alone."""
-    while len(kept) > MAX_KEPT:
-        del kept[next(iter(kept))]

@@ -8,20 +8,27 @@ A step is, as plain data:
     event           the rewrite itself, as in `state.py`
     pending         "text": the modules and hunks have no text yet, of a large trace; or ""
 
-Steps are computed on demand: a running notebook requests one at a time. A saved page cannot request
-anything, so `with_steps` adds as many steps as the limit on their lines allows.
+Steps are computed on demand (`Steps`): a running notebook requests one at a time, of a large module
+the graph before the text. A saved page cannot request anything, so `with_steps` adds as many steps
+as the limit on their lines allows.
 """
 
 from __future__ import annotations
 
+from collections import ChainMap
+from collections.abc import Hashable, MutableMapping
+from itertools import islice
 from typing import Any
 
 from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.tracing.provenance import nodes_of
 from byoc_lab.lab.view.states.collection import without_collection
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.state import Builder, Drawn, State
 
 MAX_STEP_LINES = 20_000  # of all steps in one saved page: a few seconds of work, some 200 kB
+MAX_KEPT = 4  # steps, and graphs between rewrites
+MAX_WITH_TEXT = 500  # nodes of a module whose step is sent at once
 
 
 @without_collection()
@@ -62,6 +69,43 @@ def step_of(
         "event": builder.event(step.event),
         "pending": "text" if what == "picture" else "",
     }
+
+
+class Steps:
+    """The steps of a trace, each built when it is first asked for; the last few are kept.
+
+    `ids` and `drawn`: of the nodes and modules in the state of the trace.
+    """
+
+    def __init__(self, trace: Trace, ids: Ids, drawn: Drawn | None = None):
+        self._trace = trace
+        self._ids = ids
+        self._made: dict[tuple[int, int, str], State] = {}
+        self._drawn = ChainMap[Hashable, State]({}, drawn or {})  # those between rewrites first
+
+    def step(self, stage: int, rewrite: int, what: str) -> State:
+        """One step; `what`: "text", or "picture" for one whose text may be left for later.
+
+        Raises StageIndexError.
+        """
+        if self._is_small(stage):
+            what = "text"
+        key = stage, rewrite, what
+        if key not in self._made:
+            made = step_of(self._trace, self._ids, stage, rewrite, self._drawn, what)
+            self._made[key] = made
+            _forget(self._made)
+            _forget(self._drawn.maps[0])
+        return self._made[key]
+
+    def _is_small(self, stage: int) -> bool:
+        return next(islice(nodes_of(self._trace[stage].before), MAX_WITH_TEXT, None), None) is None
+
+
+def _forget(kept: MutableMapping[Any, State]) -> None:
+    """Keep the newest alone."""
+    while len(kept) > MAX_KEPT:
+        del kept[next(iter(kept))]
 
 
 def with_steps(trace: Trace, ids: Ids, state: State, limit: int = MAX_STEP_LINES) -> State:

@@ -208,19 +208,21 @@ export class Store {
     if (wanted) this.timer = setTimeout(() => this.ask(wanted), wanted.what === "picture" ? 0 : PAUSE);
   }
 
-  /** Of a large trace: the graphs of this stage and its neighbours, so that a step need not wait;
-   * their texts; then the graphs of all stages are computed. Between rewrites, the next one first.
+  /** The next rewrite is computed ahead, and the text of this one comes. Of a large trace: the graphs
+   * of this stage and its neighbours, so that a step need not wait; their texts; then the graphs of
+   * all stages are computed.
    * @returns {Wanted | null} */
   missing() {
     const { stages } = this.state;
-    if (!stages.some((/** @type {any} */ s) => s.pending)) return null;
+    if (!stages.length) return null;
     const [stage, at] = [this.index, this.at];
     const base = this.base === null ? [] : [Math.max(this.base - 1, 0)];
     const near = [stage, ...base, stage + 1, stage - 1].filter((n) => stages[n]?.pending);
     const undrawn = near.find((n) => stages[n].pending === "all");
     if (undrawn !== undefined) return { stage: undrawn, what: "picture" };
     if (at && !this.step) return null; // it is on its way
-    const next = at < this.stage.events_total && !this.ahead.has(`${stage} ${at + 1}`) ? { stage, what: "ahead", rewrite: at + 1 } : null;
+    const computed = this.stage.steps || !(at < this.stage.events_total) || this.ahead.has(`${stage} ${at + 1}`);
+    const next = computed ? null : { stage, what: "ahead", rewrite: at + 1 };
     if (at && next) return next;
     if (this.step?.pending) return { stage, what: "text", rewrite: at };
     if (near.length) return { stage: near[0], what: "text" };

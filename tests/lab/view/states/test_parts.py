@@ -11,7 +11,7 @@ import pytest
 
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.displays import mimebundle
-from byoc_lab.lab.view.states import parts
+from byoc_lab.lab.view.states import parts, rewrites
 from byoc_lab.lab.view.states.parts import Parts, is_large
 from byoc_lab.lab.view.states.rewrites import step_of
 from byoc_lab.lab.view.states.state import Builder, trace_state
@@ -125,6 +125,7 @@ def test_a_module_is_sent_again_only_to_a_page_that_was_loaded_again(
 
 def test_the_graph_of_a_step_comes_before_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)
+    monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 10)
     trace = mobilenet()
     stepper = Stepper(trace, index=1)
     stepper.rewrite = 3

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import traitlets
 
+from byoc_lab.lab.tracing import Stage
 from byoc_lab.lab.view import export
 from byoc_lab.lab.view.export import export_html
 from byoc_lab.lab.view.states import rewrites
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.objects import state_of, step_state
+from byoc_lab.lab.view.states.objects import state_and_ids, state_of
 from byoc_lab.lab.view.stepper import Stepper
 from tests.lab.view.samples import mobilenet
 
@@ -21,6 +22,10 @@ from tests.lab.view.samples import mobilenet
 @pytest.fixture(scope="module")
 def trace() -> Any:
     return mobilenet()
+
+
+def step_state(trace: Any, stage: int, rewrite: int) -> dict[str, Any]:
+    return rewrites.Steps(trace, state_and_ids(trace)[1]).step(stage, rewrite, "text")
 
 
 def texts(module: dict[str, Any]) -> list[str]:
@@ -71,6 +76,25 @@ def test_the_widget_is_sent_the_step_that_is_asked_for(trace: Any) -> None:
         stepper.rewrite = 10_000
     with pytest.raises(IndexError, match="rewrite must be in"):
         step_state(trace, 0, 1)
+
+
+def test_the_graph_of_a_step_comes_before_its_text(
+    trace: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a module that is not small, in a trace that is sent at once as well."""
+    stepper = Stepper(trace, index=1)
+    stepper.rewrite = 3
+    whole = stepper.step
+    assert whole["pending"] == "" and whole["hunks"]
+    monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 100)
+    stepper.asked = {"stage": 1, "rewrite": 4, "what": "ahead", "page": "first", "at": 1}
+    assert stepper.part == {"index": 1, "page": "first", "rewrite": 4}
+    monkeypatch.setattr(Stage, "state_after", None)  # nothing is computed again
+    stepper.rewrite = 4
+    assert stepper.step["pending"] == "text" and not stepper.step["hunks"]
+    assert stepper.step["modules"][1]["scene"]
+    stepper.asked = {"stage": 1, "rewrite": 4, "what": "text", "page": "first", "at": 2}
+    assert stepper.step["pending"] == "" and stepper.step["hunks"]
 
 
 @pytest.mark.slow
