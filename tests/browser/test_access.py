@@ -120,6 +120,18 @@ def test_presenter_mode_is_large_and_keeps_keys(new_page: NewPage, mobilenet_sta
     assert root.locator(".byl-stages").is_visible()
 
 
+@pytest.mark.parametrize("present", [False, True])
+def test_the_tools_of_the_graph_are_one_row(
+    new_page: NewPage, mobilenet_state: Any, present: bool
+) -> None:
+    root = mount(new_page(viewport={"width": 1600, "height": 1000}), mobilenet_state, index=8)
+    if present:
+        root.press("P")
+    tools = root.locator(".byl-graph-tools > *:visible").all()
+    rows = [box["y"] + box["height"] / 2 for tool in tools if (box := tool.bounding_box())]
+    assert max(rows) - min(rows) < 10
+
+
 def test_a_page_at_twice_the_size_has_everything_in_reach(
     new_page: NewPage, mobilenet_state: Any
 ) -> None:

@@ -78,7 +78,7 @@ def test_stepping_is_announced(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state)
     root.press("j")
     assert root.locator("[aria-live=polite]").text_content() == (
-        "Stage 2 of 3: Annotate, changed, 0 rewrites, 1 findings. "
+        "Stage 2 of 3: Annotate, changed, 0 rewrites, 1 finding. "
         "Annotate: 13 annotations for dnnl added."
     )
 

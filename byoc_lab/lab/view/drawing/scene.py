@@ -30,6 +30,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from byoc_lab.errors import counted
 from byoc_lab.lab.view.drawing.elements import Box, Picture
 from byoc_lab.lab.view.drawing.grouping import Group, boxes_of
 from byoc_lab.lab.view.drawing.groups import contents, grouped, window_of
@@ -140,17 +141,26 @@ def _text_of(group: Group) -> list[str]:
     """The text of a group that is drawn as one box: what is in it, and its name."""
     if group.kind == "weights":
         count = sum(box.kind == "op" for box in boxes_of(group))
-        return [f"{count} operator{'s' if count != 1 else ''}", "on weights alone"]
+        return [counted(count, "operator"), "on weights alone"]
     lines = textwrap.wrap(contents(group), WIDTH) or [_cut(group.label)]
     if len(lines) > MAX_TEXT_LINES:
-        lines = [*lines[: MAX_TEXT_LINES - 1], _cut(" ".join(lines[MAX_TEXT_LINES - 1 :]))]
+        lines = [*lines[: MAX_TEXT_LINES - 1], _ends(" ".join(lines[MAX_TEXT_LINES - 1 :]))]
     last = group.label
     if group.kind == "section":
         count = sum(box.kind == "op" for box in boxes_of(group))
-        last = f"{count:,} operators, {group.label}"
+        last = f"{counted(count, 'operator')}, {group.label}"
     if group.kind in ("chain", "block"):  # the shape of its result
         last = [box.detail for box in boxes_of(group)][-1]
     return [*lines, _cut(last)] if last else lines
+
+
+def _ends(names: str) -> str:
+    """The first of the names "add + relu + ..." that have room, and the last one."""
+    *others, last = names.split(" + ")
+    first: list[str] = []
+    while len(" + ".join([*first, *others[:1], "…", last])) <= WIDTH and others:
+        first.append(others.pop(0))
+    return _cut(" + ".join([*first, "…", last]) if others else names)
 
 
 def _cut(text: str, width: int = WIDTH) -> str:

@@ -1,6 +1,6 @@
 // Steps through the rewrites inside one pass: the bar of buttons, and the words about the rewrite.
 import { buttons } from "./header.js";
-import { make } from "./text/relay_text.js";
+import { counted, make } from "./text/relay_text.js";
 
 const PATIENCE = 4000; // ms to wait for a step from the kernel before saying that none may come
 
@@ -29,7 +29,7 @@ export class Rewrites {
     const total = stage.events_total;
     this.bar.hidden = this.store.state.kind !== "trace";
     this.bar.dataset.rewrite = String(at);
-    this.position.textContent = at ? `rewrite ${at} / ${total}` : `${total || "no"} rewrite${total === 1 ? "" : "s"} inside`;
+    this.position.textContent = at ? `rewrite ${at} / ${total}` : `${total ? counted(total, "rewrite") : "no rewrites"} inside`;
     this.back.setAttribute("aria-disabled", String(at === 0));
     this.on.setAttribute("aria-disabled", String(at === total));
     this.whole.hidden = !at;

@@ -1,6 +1,6 @@
 // The list of stages at the left: a listbox with a filter.
 import { ICON } from "./text/diff_view.js";
-import { make } from "./text/relay_text.js";
+import { counted, make } from "./text/relay_text.js";
 
 /** "12 ms"; empty for a time that was not measured. */
 export function time(seconds) {
@@ -47,7 +47,7 @@ export class StageList {
       make("span", { class: `byl-outcome byl-${word}` }, `${sign} ${word}`),
       make("span", { class: "byl-time" }, time(stage.seconds)));
     for (const [severity, count] of counts) {
-      facts.append(make("span", { class: `byl-count byl-${severity}`, title: `${count} ${severity} finding${count > 1 ? "s" : ""}` }, `${ICON[severity]} ${count}`));
+      facts.append(make("span", { class: `byl-count byl-${severity}`, title: counted(count, `${severity} finding`) }, `${ICON[severity]} ${count}`));
     }
     return make("li", { id, role: "option", "data-index": n, "aria-selected": "false", class: `byl-option byl-is-${word}` },
       make("span", { class: "byl-order" }, String(n + 1)),

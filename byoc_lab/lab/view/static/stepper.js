@@ -12,7 +12,7 @@ import { drawNode } from "./node_panel.js";
 import { drawChanges, drawEvents, drawFindings, markCards, Tabs } from "./panels.js";
 import { Player } from "./player.js";
 import { present } from "./presenter.js";
-import { make } from "./text/relay_text.js";
+import { counted, make } from "./text/relay_text.js";
 import { ResultTables } from "./result_tables.js";
 import { Rewrites } from "./rewrites.js";
 import { outcome, StageList, tally } from "./stage_list.js";
@@ -154,7 +154,7 @@ function view(model, el) {
     const shown = store.moduleOf("after") ?? store.moduleOf("before");
     live.textContent = at
       ? `${rewrites.position.textContent} of ${stage.name}. ${rewrites.words.textContent}`
-      : `Stage ${index + 1} of ${state.stages.length}: ${stage.name}, ${outcome(stage).word}, ${stage.events_total} rewrites, ${shown.findings.length} findings. ${stage.caption}`;
+      : `Stage ${index + 1} of ${state.stages.length}: ${stage.name}, ${outcome(stage).word}, ${counted(stage.events_total, "rewrite")}, ${counted(shown.findings.length, "finding")}. ${stage.caption}`;
   }
 
   /** Give the text or the graph most of the width. */

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+import byoc_lab
 from byoc_lab import relay
 from byoc_lab.lab.view.drawing.picture import picture_of
 from byoc_lab.lab.view.drawing.scene import colour_of, scene_of
 from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lessons import mobilenet as lessons_mobilenet
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay import nn
 from tests.lab.view.samples import chain, mobilenet
@@ -44,6 +46,16 @@ def test_mobilenet_is_a_dozen_boxes() -> None:
         assert len(top(made)) <= 14, stage.name
         (repeat,) = [g for g in made["groups"] if g["group"] < 0 and g["kind"] == "repeat"]
         assert repeat["lines"][-1] == "13 times"
+
+
+def test_names_of_operators_stay_whole_where_some_are_left_out() -> None:
+    made = scene(byoc_lab.trace(lessons_mobilenet.module(), "dnnl").result)
+    large = next(g for g in made["groups"] if g["kind"] == "external")
+    assert large["lines"][:3] == [
+        "conv2d + add + relu +",
+        "depthwise conv2d + add + relu",
+        "… + global_avg_pool2d",
+    ]
 
 
 def test_a_block_begins_with_its_convolution() -> None:

@@ -1,4 +1,5 @@
 // Draws a laid-out scene as SVG, and moves what it drew before to its new place.
+import { counted } from "../text/relay_text.js";
 import { SIZES } from "./layout_sizes.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -155,7 +156,7 @@ export function labelOf(content, beside = []) {
 export function contentOf(scene, node) {
   if (node.box >= 0) {
     const { kind, lines, weights, group } = scene.boxes[node.box];
-    const folded = weights ? `, ${weights} weight${weights > 1 ? "s" : ""} not drawn` : "";
+    const folded = weights ? `, ${counted(weights, "weight")} not drawn` : "";
     const inside = group >= 0 ? scene.groups[group] : null;
     return { kind, lines, colour: inside && !inside.partly ? inside.colour : null, partly: false, label: "", tip: lines.join(", ") + folded, words: "" };
   }

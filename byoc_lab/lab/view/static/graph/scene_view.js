@@ -44,7 +44,7 @@ export class SceneView {
       return b;
     };
     this.sides = make("span", { class: "byl-segments", role: "group", "aria-label": "Which graph" });
-    this.search = make("input", { type: "search", class: "byl-search", placeholder: "Search the graph (regular expression)", "aria-label": "Search the graph" });
+    this.search = make("input", { type: "search", class: "byl-search", placeholder: "Search (regular expression)", "aria-label": "Search the graph" });
     this.hits = make("span", { class: "byl-hits", role: "status" });
     this.overlay = make("select", { class: "byl-overlays", "aria-label": "Overlay: what the colours of the boxes show" });
     this.overlay.addEventListener("change", () => this.overlayAgain(), { signal });

@@ -1,6 +1,6 @@
 // The diff in the centre: the module before and after one stage, row by row.
 import { rowsOf, withMoves } from "./moves.js";
-import { differing, make, tokens, withoutTypes, writeLine } from "./relay_text.js";
+import { counted, differing, make, tokens, withoutTypes, writeLine } from "./relay_text.js";
 
 const CONTEXT = 3; // unchanged lines kept on each side of a change
 const SHORTEST_FOLD = 12;
@@ -70,7 +70,7 @@ export function drawItem(row, sides) {
   if (row.kind === "fold") return [opener("byl-fold", `⋯ ${row.rows.length} unchanged lines`, row, sides)];
   if (row.kind === "gone") {
     const count = row.gone.length;
-    return [opener("byl-fold byl-gone-away", `↗ ${count} line${count > 1 ? "s" : ""} moved ${row.to ? `to ${row.to}` : "away"}`, row, sides)];
+    return [opener("byl-fold byl-gone-away", `↗ ${counted(count, "line")} moved ${row.to ? `to ${row.to}` : "away"}`, row, sides)];
   }
   if (row.kind === "moved") return drawMoved(row, sides, split);
   const parts = { b: null, a: null };

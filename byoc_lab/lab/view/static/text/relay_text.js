@@ -102,6 +102,9 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** "1 rewrite", "2,000 rewrites"; the same as in Python. @param {number} count @param {string} noun */
+export const counted = (count, noun) => (count === 1 ? `1 ${noun}` : `${count.toLocaleString("en")} ${noun}s`);
+
 const NAMES = new Set(["var", "global", "const"]);
 const CALLS = new Set(["op", "mark", "var", "global"]);
 
