@@ -63,5 +63,5 @@ def _is_renamed(row: Row) -> bool:
     it count as unchanged."""
     if row.kind != "same" or row.before is None or row.after is None:
         return False
-    names = [_DEFINED.match(line.text) for line in (row.before, row.after)]
-    return None not in names and names[0][0] != names[1][0]  # type: ignore[index]
+    old, new = (_DEFINED.match(line.text) for line in (row.before, row.after))
+    return old is not None and new is not None and old[0] != new[0]
