@@ -209,7 +209,7 @@ def _bias(call: Call) -> np.ndarray | None:
     assert isinstance(result, TensorType)
     added = call.args[1].numpy()
     if call.is_op("nn.bias_add"):
-        return added if call.attrs.axis == 1 else None  # type: ignore[union-attr]
+        return added if call.attrs.axis == 1 else None
     channels = (result.shape[1], *[1] * (len(result.shape) - 2))
     fits = call.is_op("add") and added.shape in (channels, (1, *channels))
     return added.reshape(-1) if fits else None

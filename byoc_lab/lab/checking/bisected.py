@@ -118,7 +118,7 @@ class Bisection:
         """A matplotlib figure: error against tolerance of each stage and kernel that was compared.
 
         theme: "light" or "dark"."""
-        return display.figure(self, theme)  # type: ignore[no-any-return]
+        return display.figure(self, theme)
 
     def to_json(self) -> str:
         """The answer as JSON, with the operator and the rewrite as text."""

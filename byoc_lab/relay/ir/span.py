@@ -53,12 +53,12 @@ class Span:
     @property
     def source_name(self) -> SourceName | None:
         """The name of the text, or of the model's node."""
-        return self._source  # type: ignore[no-any-return]
+        return self._source
 
     @property
     def numbers(self) -> tuple[int, int, int, int]:
         """Line, last line, column, last column."""
-        return self._where  # type: ignore[no-any-return]
+        return self._where
 
     @property
     def line(self) -> int:
