@@ -18,6 +18,7 @@ import numpy as np
 
 from byoc_lab.lab.checking.bounds.step import Array, flat
 from byoc_lab.lab.checking.bounds.uncertain import Executed, Quantity, Run
+from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
 from byoc_lab.run.reference import widened_attrs
 
@@ -274,8 +275,9 @@ class _Pairing:
         values = {id(match.got): match.wanted.value}
         for step in sorted(steps, key=lambda s: s.number):
             args = [_with_values(a, values) for a in step.arguments]
-            attrs = widened_attrs(step.call.attrs)
-            results = flat(evaluate_op(step.call.op, attrs, args))  # type: ignore[arg-type]
+            attrs, op = widened_attrs(step.call.attrs), step.call.op
+            assert isinstance(op, Op)
+            results = flat(evaluate_op(op, attrs, args))
             for quantity, value in zip(step.results, results, strict=True):
                 values.setdefault(id(quantity), value)
         return same_values(pair.wanted, Quantity(values[id(pair.got)]))
