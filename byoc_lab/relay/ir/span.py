@@ -32,8 +32,8 @@ class Span:
 
     # Every node has a span: two fields take a third of the memory that one for each number would.
     __slots__ = ("_source", "_where")
-    _source: Any
-    _where: Any
+    _source: Any  # here a name or None; in a TextSpan the text
+    _where: Any  # here four numbers; in a TextSpan also two offsets in one number
 
     def __init__(
         self,
