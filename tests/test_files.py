@@ -14,6 +14,7 @@ import byoc_lab
 from byoc_lab import relay, run
 from byoc_lab.errors import ArgumentError, ByocLabError
 from byoc_lab.files import ordinary_file, path_of, replacing, write_text
+from byoc_lab.run.library_file import verify
 
 
 def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
@@ -78,7 +79,7 @@ def test_what_no_file_can_be_called_is_refused(opening: Callable[[Any], Any], pa
         (byoc_lab.importers.load, ".pt2"),
         (byoc_lab.importers.load, ".py"),
         (byoc_lab.load_trace, ".trace"),
-        (run.load_library, ".so"),
+        (verify, ".so"),
     ],
 )
 def test_a_device_is_not_read(opening: Callable[[Any], Any], suffix: str, tmp_path: Path) -> None:
