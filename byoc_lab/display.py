@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _load: list[Callable[[], Any]] = []
 
 
 def provide(load: Callable[[], Any]) -> None:
-    """Register a view: `load()` returns it, with `mimebundle`, `render_text`, `export_html`,
-    `figure`,
-    `publish`."""
+    """Register a view: `load()` returns it, with `mimebundle`, `publish`, `render_text`,
+    `export_html` and `figure`."""
     _load[:] = [load]
 
 
@@ -45,6 +47,6 @@ def export_html(obj: Any, path: Path) -> Path:
     return _view().export_html(obj, path)
 
 
-def figure(obj: Any, theme: str = "light") -> Any:
+def figure(obj: Any, theme: str = "light") -> Figure:
     """The matplotlib figure of an object that has one. theme: "light" or "dark"."""
     return _view().figure(obj, theme)

@@ -3,7 +3,9 @@ complete new one."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +24,27 @@ def path_of(path: Any) -> Path:
     if b"\0" in name:
         raise ArgumentError(f"expected the path of a file, found {path!r:.100}, with a NUL")
     return Path(os.fsdecode(name))
+
+
+def ordinary_file(path: Any) -> Path:
+    """The path of a file to read from. Raises ArgumentError for what is no path, OSError for a file
+    that does not exist and for a FIFO, a socket and a device: opening one may wait for ever, and
+    reading one may never end.
+    """
+    found = path_of(path)
+    mode = found.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        what = next((name for test, name in _KINDS if test(mode)), "no file with an end")
+        raise OSError(errno.EINVAL, f"expected an ordinary file, found {what}", str(found))
+    return found
+
+
+_KINDS = (
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
 
 
 @contextmanager

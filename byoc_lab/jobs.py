@@ -253,7 +253,7 @@ def _module(model: Model) -> IRModule:
     made = model
     if isinstance(model, (str, PathLike)):
         made = load(model)
-    elif isinstance(model, Callable):  # type: ignore[arg-type]
+    elif callable(model):
         made = model()
     if isinstance(made, tuple) and len(made) == 2 and isinstance(made[0], IRModule):
         made, params = made

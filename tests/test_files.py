@@ -12,8 +12,9 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay, run
-from byoc_lab.errors import ArgumentError
-from byoc_lab.files import path_of, replacing, write_text
+from byoc_lab.errors import ArgumentError, ByocLabError
+from byoc_lab.files import ordinary_file, path_of, replacing, write_text
+from byoc_lab.run.library_file import verify
 
 
 def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
@@ -68,6 +69,38 @@ def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
 def test_what_no_file_can_be_called_is_refused(opening: Callable[[Any], Any], path: Any) -> None:
     with pytest.raises(ArgumentError, match="expected the path of a file, found"):
         opening(path)
+
+
+@pytest.mark.parametrize(
+    ("opening", "suffix"),
+    [
+        (byoc_lab.importers.load, ".onnx"),
+        (byoc_lab.importers.load, ".relay"),
+        (byoc_lab.importers.load, ".pt2"),
+        (byoc_lab.importers.load, ".py"),
+        (byoc_lab.load_trace, ".trace"),
+        (verify, ".so"),
+    ],
+)
+def test_a_device_is_not_read(opening: Callable[[Any], Any], suffix: str, tmp_path: Path) -> None:
+    """Nor a FIFO, which nobody may ever write."""
+    path = tmp_path / f"file{suffix}"
+    path.symlink_to(os.devnull)
+    with pytest.raises((ByocLabError, OSError), match="expected an ordinary file, found a device"):
+        opening(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this operating system has no FIFOs")
+def test_what_is_read_is_an_ordinary_file(tmp_path: Path) -> None:
+    fifo, file = tmp_path / "fifo", tmp_path / "file"
+    os.mkfifo(fifo)
+    file.touch()
+    assert ordinary_file(str(file)) == file
+    with pytest.raises(OSError, match="expected an ordinary file, found a FIFO") as caught:
+        ordinary_file(fifo)
+    assert caught.value.filename == str(fifo)
+    with pytest.raises(FileNotFoundError):
+        ordinary_file(tmp_path / "absent")
 
 
 def test_names_that_are_not_unicode_stay(tmp_path: Path) -> None:

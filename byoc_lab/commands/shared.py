@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import ArgumentError, InputError
+from byoc_lab.files import ordinary_file
 from byoc_lab.relay import IRModule, parse
 from byoc_lab.relay.text.parser import MAX_CHARACTERS
 
@@ -84,7 +85,7 @@ def read_arrays(path: Path) -> Mapping[str, Any]:
     than MAX_UNPACKED, and OSError."""
     import numpy as np
 
-    path.open("rb").close()  # an OSError of what follows comes from the contents
+    ordinary_file(path).open("rb").close()  # an OSError of what follows comes from the contents
     try:
         with zipfile.ZipFile(path) as packed:
             sizes = [i.file_size for i in packed.infolist() if i.compress_type != 0]

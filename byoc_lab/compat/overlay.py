@@ -228,7 +228,7 @@ def install() -> None:
     with _lock:
         _installed = True
         _apache.update(_swap({}))
-        builtins.__import__ = import_  # type: ignore[assignment]
+        builtins.__import__ = import_
         sys.meta_path.insert(0, _Finder())
 
 

@@ -31,6 +31,6 @@ def same_in_workers() -> None:
         return {**plain(name), "byoc_lab.compat": _Installed()}
 
     get_preparation_data.installs = True  # type: ignore[attr-defined]
-    multiprocessing.spawn.get_preparation_data = get_preparation_data  # type: ignore[assignment]
+    multiprocessing.spawn.get_preparation_data = get_preparation_data
     # A fork server must not import the script: it has no such description, and so no overlay.
     multiprocessing.set_forkserver_preload([])

@@ -18,7 +18,7 @@ from byoc_lab.errors import (
     UnreadableFileError,
     nearest,
 )
-from byoc_lab.files import path_of
+from byoc_lab.files import ordinary_file, path_of
 from byoc_lab.relay.ir.module import IRModule
 
 Params = dict[str, np.ndarray]
@@ -90,7 +90,7 @@ def load(path: str | PathLike[str]) -> tuple[IRModule, Params]:
     path = path_of(path)
     importer = _reader_of(path.suffix.lower())
     try:
-        path.stat()
+        ordinary_file(path)
         if importer is None:
             raise ImporterError(_unknown_suffix(path))
         result = importer.function(path)

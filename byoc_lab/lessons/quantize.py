@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, kind_of
 from byoc_lab.passes.fold.fold_constant import FoldConstant
 from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
 from byoc_lab.passes.framework.infer_type import InferType
@@ -51,10 +51,11 @@ def quantize(
 
     Raises ArgumentError for samples that are no list of arrays.
     """
-    if not isinstance(samples, (list, tuple)) or not samples:
+    is_list = isinstance(samples, (list, tuple))
+    if not is_list or not samples:
         raise ArgumentError(
             f"quantize: samples must be a list of at least one array, found "
-            f"{type(samples).__name__} {'' if isinstance(samples, np.ndarray) else repr(samples)}"
+            f"{'an empty one' if is_list else kind_of(samples)}"
         )
     mod = mod.copy()
     mod["main"] = bind_params_by_name(mod["main"], params or {})
@@ -209,7 +210,7 @@ def _bias(call: Call) -> np.ndarray | None:
     assert isinstance(result, TensorType)
     added = call.args[1].numpy()
     if call.is_op("nn.bias_add"):
-        return added if call.attrs.axis == 1 else None  # type: ignore[union-attr]
+        return added if call.attrs.axis == 1 else None
     channels = (result.shape[1], *[1] * (len(result.shape) - 2))
     fits = call.is_op("add") and added.shape in (channels, (1, *channels))
     return added.reshape(-1) if fits else None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import BuildError, InputError
+from byoc_lab.errors import BuildError
 from byoc_lab.relax.calls import (
     CODEGEN,
     checked_relax,
@@ -23,10 +23,11 @@ from byoc_lab.relax.calls import (
 from byoc_lab.relax.costs import host_cost, region_facts
 from byoc_lab.relax.to_relay import to_relay
 from byoc_lab.relax.types import name_of
+from byoc_lab.relay.analysis.costs import Cost
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.inputs import by_position, given_inputs
-from byoc_lab.run.metering.cards import Cards
 from byoc_lab.run.metering.meter import Meter, MeteredRegion, native_modules, only_float32
+from byoc_lab.run.metering.program import MeteredProgram
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
 
 
@@ -50,7 +51,7 @@ class RegionRun:
     outputs: tuple[np.ndarray, ...]
 
 
-class RelaxExecutable:
+class RelaxExecutable(MeteredProgram):
     """A compiled Relax module: `exe(x)` and `exe.run(name=x)` give a list of arrays.
 
     The outputs are those of "main", tuples made flat. Several threads may use it; runs wait for one
@@ -58,6 +59,7 @@ class RelaxExecutable:
     """
 
     def __init__(self, mod: Any, target: str = "llvm"):
+        super().__init__()
         tvm = import_tvm()
         self.mod = mod
         self.inputs = [name_of(p) for p in mod["main"].params]
@@ -77,8 +79,6 @@ class RelaxExecutable:
             self._machine = tvm.relax.VirtualMachine(self.compiled, tvm.cpu())
         self._main = self._machine["main"]
         self._lock = threading.Lock()
-        self._host = host_cost(call for f in host_functions(mod) for call in operator_calls(f))
-        self._errors: dict[str, tuple[float, float]] = {}
         native = native_modules(self.compiled)
         metered = [
             MeteredRegion(
@@ -90,11 +90,10 @@ class RelaxExecutable:
         ]
         self._meter = Meter(self._machine, metered, self._lock, varying=_varies(mod))
 
-    def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
-        """As `run`."""
-        if inputs and named:
-            raise InputError("give the inputs in order or by name, not both")
-        return self.run(inputs if inputs else named)
+    @cached_property
+    def host(self) -> Cost:
+        """The cost of what is in no region."""
+        return host_cost(call for f in host_functions(self.mod) for call in operator_calls(f))
 
     def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
         """The outputs, as new arrays, for inputs by name or in order. Raises InputError for names
@@ -120,29 +119,6 @@ class RelaxExecutable:
         with self._meter.watched(watch):
             outputs = self.run(inputs)
         return outputs, found
-
-    def cards(self) -> Cards:
-        """A card for every region, as `run.Executable.cards`."""
-        return self._meter.cards(self._errors, self._host)
-
-    def note_error(self, symbol: str, error: float, tolerance: float) -> None:
-        """Put on the card of a region how far its result was from the reference."""
-        self._errors[symbol] = (error, tolerance)
-
-    @contextmanager
-    def profiling(self) -> Iterator[None]:
-        """Inside, calls of regions are timed, as in `run.Executable.profiling`."""
-        with self._meter.profiling():
-            yield
-
-    def assert_offloaded(
-        self,
-        regions: int | None = None,
-        min_flops: int | None = None,
-        min_share: float | None = None,
-    ) -> None:
-        """Raise OffloadError unless regions ran on their back ends (`Cards.assert_offloaded`)."""
-        self.cards().assert_offloaded(regions, min_flops, min_share)
 
     def __repr__(self) -> str:
         where = ", ".join(f"@{r.symbol} on {r.compiler}" for r in self.regions)

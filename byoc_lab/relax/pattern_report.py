@@ -87,7 +87,7 @@ def _report(
 ) -> RelaxEntryReport:
     count = made[entry.name]
     if count:
-        times = f"{counted(count, 'composite')}"
+        times = counted(count, "composite")
         return RelaxEntryReport(position, entry.name, "matches", times, count)
     alone = composites([entry.given], mod)[entry.name]
     if alone:

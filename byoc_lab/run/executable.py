@@ -27,8 +27,9 @@ from byoc_lab.run.direct import direct_call
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import bind_inputs, given_inputs
 from byoc_lab.run.library_file import seal
-from byoc_lab.run.metering.cards import HOST, Cards, RegionFacts
+from byoc_lab.run.metering.cards import HOST, RegionFacts
 from byoc_lab.run.metering.meter import Meter, MeteredRegion, library_facts, only_float32
+from byoc_lab.run.metering.program import MeteredProgram
 from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
 
 
@@ -80,7 +81,7 @@ class Timing:
         )
 
 
-class Executable:
+class Executable(MeteredProgram):
     """A built module. `exe(x)`, `exe.run(data=x)` or `exe.run({"data": x})` give a list of arrays.
 
     The outputs are those of @main, tuples made flat. Inputs are checked against the types of
@@ -96,11 +97,11 @@ class Executable:
         compiled: Any,
         regions: Sequence[LinkedRegion],
     ):
+        super().__init__()
         self.mod = mod
         self.linked = tuple(regions)
         self._compiled = compiled
         self._lock = threading.Lock()  # of the virtual machine, the meter, and what is imported
-        self._errors: dict[str, tuple[float, float]] = {}
         tvm = import_tvm()
         # Given the module itself: for an executable without host code, the other form of the
         # constructor would call a C compiler.
@@ -118,11 +119,6 @@ class Executable:
     def runs(self) -> int:
         """How often @main ran."""
         return self._meter.runs
-
-    def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
-        if inputs and named:
-            raise InputError("give the inputs in order or by name, not both")
-        return self.run(inputs if inputs else named)
 
     def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
         """The outputs, as new arrays, for inputs by name (mapping or keywords) or in order.
@@ -234,30 +230,6 @@ class Executable:
     def host_operators(self) -> int:
         """How many operator calls of the module are in no region."""
         return self.host.calls
-
-    def cards(self) -> Cards:
-        """A card for every region, in the order of their calls."""
-        return self._meter.cards(self._errors, self.host)
-
-    def note_error(self, symbol: str, error: float, tolerance: float) -> None:
-        """Put on the card of a region how far its result was from the reference."""
-        self._errors[symbol] = (error, tolerance)
-
-    @contextmanager
-    def profiling(self) -> Iterator[None]:
-        """Inside, calls of regions are timed, by operations where the back end can; `cards` have
-        the times of the last one."""
-        with self._meter.profiling():
-            yield
-
-    def assert_offloaded(
-        self,
-        regions: int | None = None,
-        min_flops: int | None = None,
-        min_share: float | None = None,
-    ) -> None:
-        """Raise OffloadError unless regions ran on their back ends (`Cards.assert_offloaded`)."""
-        self.cards().assert_offloaded(regions, min_flops, min_share)
 
     def __repr__(self) -> str:
         where = ", ".join(

@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import BuildError, InputError
+from byoc_lab.errors import BuildError
 from byoc_lab.files import path_of
+from byoc_lab.relay.analysis.costs import Cost
 from byoc_lab.relay.ir.ndarray import refuse_masked
 from byoc_lab.run.backends import load_runtimes
 from byoc_lab.run.deep import needs_depth, register_deeper, run_deep
 from byoc_lab.run.inputs import by_position, given_inputs
 from byoc_lab.run.library_file import verify
-from byoc_lab.run.metering.cards import Cards
 from byoc_lab.run.metering.meter import library_meter
+from byoc_lab.run.metering.program import MeteredProgram
 from byoc_lab.run.to_relax import ENTRY, relay_name
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
 
 
-class LoadedLibrary:
+class LoadedLibrary(MeteredProgram):
     """An exported module: `library(x)`, `library.run(data=x)` give a list of arrays.
 
-    Several threads may use it; runs wait for one another (see `Executable`).
+    Several threads may use it; runs wait for one another (see `Executable`). Its cards count what
+    runs here, from when it is loaded.
 
     inputs: the names of @main's parameters. Their types went with the module they were built from:
     TVM itself checks shapes and dtypes, with a RuntimeError or ValueError of its own.
     """
 
     def __init__(self, path: Path):
+        super().__init__()
         tvm = import_tvm()
         facts = verify(path)
         self._lock = threading.Lock()  # of the virtual machine and the meter
@@ -56,14 +57,12 @@ class LoadedLibrary:
         self.inputs = [relay_name(name) for name in names]
         self._meter, self._host = library_meter(self._machine, module, facts, self._lock)
 
-    def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
-        if inputs and named:
-            raise InputError("give the inputs in order or by name, not both")
-        return self.run(inputs if inputs else named)
+    @property
+    def host(self) -> Cost:
+        """The cost of what is in no region."""
+        return self._host
 
-    def run(
-        self, inputs: Mapping[str, Any] | Sequence[Any] | None = None, /, *more: Any, **named: Any
-    ) -> list[np.ndarray]:
+    def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
         """The outputs, as new arrays, for inputs by name or in order. Raises InputError."""
         given = by_position(given_inputs(inputs, more, named), self.inputs)
         for name, value in zip(self.inputs, given, strict=True):
@@ -73,25 +72,6 @@ class LoadedLibrary:
             result = self._main(*arrays)
             self._meter.ran()
         return new_arrays(result)
-
-    def cards(self) -> Cards:
-        """A card for every region, as `Executable.cards`: what runs is counted here anew."""
-        return self._meter.cards({}, self._host)
-
-    @contextmanager
-    def profiling(self) -> Iterator[None]:
-        """Inside, calls of regions are timed, as in `Executable.profiling`."""
-        with self._meter.profiling():
-            yield
-
-    def assert_offloaded(
-        self,
-        regions: int | None = None,
-        min_flops: int | None = None,
-        min_share: float | None = None,
-    ) -> None:
-        """Raise OffloadError unless regions ran on their back ends (`Cards.assert_offloaded`)."""
-        self.cards().assert_offloaded(regions, min_flops, min_share)
 
     def __repr__(self) -> str:
         return f"<LoadedLibrary: {', '.join(self.inputs)}>"

@@ -15,6 +15,7 @@ import struct
 from pathlib import Path
 
 from byoc_lab.errors import BuildError
+from byoc_lab.files import ordinary_file
 
 FORMAT = b"byoc_lab library"
 VERSION = 2
@@ -38,7 +39,7 @@ def seal(path: Path, facts: bytes) -> None:
 def verify(path: Path) -> bytes:
     """The facts of a library as `seal` left it. Raises BuildError for any other file."""
     try:
-        size = path.stat().st_size - _END.size
+        size = ordinary_file(path).stat().st_size - _END.size
         with path.open("rb") as file:
             start = file.read(len(ELF))
             file.seek(max(size, 0))

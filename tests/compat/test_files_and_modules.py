@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import struct
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,16 @@ def test_damaged_parameters_are_refused_or_still_parameters(draw: st.DataObject)
         assert "no parameters as TVM saves them" in str(error)
     else:
         assert relay.load_param_dict(relay.save_param_dict(loaded)).keys() == loaded.keys()
+
+
+@pytest.mark.parametrize("length", [2**40, 2**62, 2**63 - 1])
+def test_an_array_without_elements_may_not_have_any_length(length: int) -> None:
+    saved = relay.save_param_dict({"empty": np.zeros((0, 77, 99), np.float32)})
+    for old in (77, 99):
+        assert saved.count(struct.pack("<q", old)) == 1
+        saved = saved.replace(struct.pack("<q", old), struct.pack("<q", length))
+    with pytest.raises(InputError, match="no parameters as TVM saves them: an array of shape"):
+        relay.load_param_dict(saved)
 
 
 def test_each_byte_of_saved_parameters_may_be_any() -> None:

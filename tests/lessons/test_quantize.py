@@ -10,9 +10,11 @@ from byoc_lab import relay
 from byoc_lab.backends import dnnl
 from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.partition import partition_for_dnnl
+from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.quantize import quantize, quantized_weight
 from byoc_lab.relay import nn, testing
 from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.inline import inlined
 from byoc_lab.run.reference import evaluate
@@ -25,6 +27,15 @@ def test_each_channel_has_its_own_scale() -> None:
     assert np.abs(whole).reshape(4, -1).max(1).tolist() == [127, 127, 127, 0]
     across = scale.reshape(4, 1, 1, 1)
     assert np.all(np.abs(whole * across - weight) <= across / 2 * 1.001)
+
+
+@pytest.mark.parametrize(
+    ("samples", "found"),
+    [([], "found an empty one"), (np.zeros((9, 9)), "found ndarray"), (None, "found NoneType")],
+)
+def test_samples_are_a_list(samples, found) -> None:
+    with pytest.raises(ArgumentError, match=f"a list of at least one array, {found}$"):
+        quantize(IRModule(), None, samples)
 
 
 def test_mobilenet() -> None:

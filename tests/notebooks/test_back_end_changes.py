@@ -120,7 +120,7 @@ def test_a_crash_is_an_error_where_it_is_isolated() -> None:
 def test_a_slip_in_a_predicate_is_named(answer: Callable[..., Any], words: str) -> None:
     backends.register("mychip", supports={"nn.relu": answer})
     with pytest.raises(PredicateError, match=words):
-        byoc_lab.trace(NET, "mychip").result  # noqa: B018
+        run(region(relu))
 
 
 def test_refused_is_an_answer() -> None:

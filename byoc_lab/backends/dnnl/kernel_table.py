@@ -68,14 +68,14 @@ class CompiledKernels(tuple[CompiledKernel, ...]):
         return f"{counted(len(self), 'kernel')}, {self.time_us:.0f} us"
 
     def __str__(self) -> str:
-        table = [HEAD, *self._rows()]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        rows = [HEAD, *self._rows()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(
                 cell.rjust(width) if n >= len(HEAD) - 2 else cell.ljust(width)
                 for n, (cell, width) in enumerate(zip(row, widths, strict=True))
             ).rstrip()
-            for row in table
+            for row in rows
         ]
         return "\n".join([*lines, self._foot()])
 
@@ -101,6 +101,5 @@ def _bar(time_us: float | None, total_us: float | None, label: str) -> str:
         return label
     return Markup(
         f'{NO_WRAP}<span style="display:inline-block;height:0.7em;margin-right:0.5em;'
-        f"background:#0072b2;"
-        f'width:{120 * time_us / total_us:.0f}px"></span>{escaped(label)}</span>'
+        f'background:#0072b2;width:{120 * time_us / total_us:.0f}px"></span>{escaped(label)}</span>'
     )

@@ -51,7 +51,7 @@ def is_arm_compute_runtime_enabled() -> bool:
 
 def is_per_channel_quantization(zero_point: Expr, scale: Expr) -> bool:
     """Whether one of them has more than one number."""
-    shapes = [e.checked_type.shape for e in (zero_point, scale)]  # type: ignore[attr-defined]
+    shapes = [e.checked_type.shape for e in (zero_point, scale)]
     return any(len(shape) != 0 and shape[0] != 1 for shape in shapes)
 
 
@@ -90,7 +90,7 @@ def _takes_conv(call: Call, dtypes: Collection[str], results: tuple[str, ...]) -
 
 def depthwise_conv2d(attrs: Any, args: Sequence[Expr]) -> bool | Refused:
     """Whether ACL computes a depthwise convolution, whose kernel begins with height and width."""
-    kernel = args[1].checked_type.shape  # type: ignore[attr-defined]
+    kernel = args[1].checked_type.shape
     if kernel[0] != kernel[1] or kernel[0] not in (3, 5):
         return Refused(f"a depthwise kernel must be 3 by 3 or 5 by 5, found {kernel}")
     if tuple(attrs.strides) not in ((1, 1), (2, 2)):
@@ -215,7 +215,7 @@ def _check_avg_pool2d(match: Call) -> bool | Refused:
 def _check_concatenate(match: Call, disabled_ops: Collection[str]) -> bool | Refused:
     if "concatenate" in disabled_ops:
         return Refused("concatenate is among the disabled operators")
-    for ty in match.args[0].checked_type.fields:  # type: ignore[attr-defined]
+    for ty in match.args[0].checked_type.fields:
         if ty.dtype not in (*FLOAT, *BYTES):
             return Refused(f"the dtype must be {words((*FLOAT, *BYTES))}, found {ty}")
     return has_attributes(match, axis=tuple(range(-4, 4)))

@@ -64,7 +64,7 @@ def dense(call: Call) -> bool | Refused:
 
 def instance_norm_check(call: Call) -> bool | Refused:
     """Whether BNNS normalizes instances: along the channels, constant gamma and beta."""
-    rank = len(call.args[0].checked_type.shape)  # type: ignore[attr-defined]
+    rank = len(call.args[0].checked_type.shape)
     return (
         is_tensor_of(call.args[0], FLOAT, IMAGES)
         and _is_constant("gamma", call.args[1])
@@ -80,7 +80,7 @@ def bias_check(call: Call) -> bool | Refused:
         return answer
     if call.is_op("nn.bias_add"):
         return has_attributes(call, axis=1)
-    shape = call.args[1].checked_type.shape  # type: ignore[attr-defined]
+    shape = call.args[1].checked_type.shape
     if len(shape) not in IMAGES or any(d != 1 for d in (*shape[:-3], *shape[-2:])):
         return Refused(f"the bias must have a shape (c, 1, 1) or (1, c, 1, 1), found {shape}")
     return True

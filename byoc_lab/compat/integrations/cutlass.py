@@ -152,7 +152,7 @@ def _conv_fits(conv: Call, kernel_layout: str) -> bool | Refused:
     answer = has_attributes(conv, data_layout="NHWC", kernel_layout=kernel_layout)
     if not answer:
         return answer
-    data, weight = (arg.checked_type.shape for arg in conv.args)  # type: ignore[attr-defined]
+    data, weight = (arg.checked_type.shape for arg in conv.args)
     if data[3] == weight[0] == conv.attrs.groups:
         return Refused("a convolution must not be depthwise")
     return _dtypes_fit(conv)
@@ -179,7 +179,7 @@ def check_conv2d_residual(match: Call, binary_op: str) -> bool | Refused:
     conv = root_of(match, CONVOLUTION)
     if all(root_of(side, CONVOLUTION) is conv for side in joined.args):
         return Refused("the tensor that is joined comes from the convolution itself")
-    shapes = [side.checked_type.shape for side in joined.args]  # type: ignore[attr-defined]
+    shapes = [side.checked_type.shape for side in joined.args]
     if any(a != b for a, b in zip(*shapes, strict=False)):
         return Refused(f"the tensors that are joined must be of one shape, found {shapes}")
     return True

@@ -24,7 +24,7 @@ def get_relay_op(op_name: str) -> Callable[..., Any]:
         places = [getattr(folder, op_name, None) for folder in folders]
     for builder in places:
         if callable(builder):
-            return builder  # type: ignore[no-any-return]
+            return builder
     raise UnsupportedNameError(f"Relay has no operator {op_name!r:.80}, which an importer asks for")
 
 

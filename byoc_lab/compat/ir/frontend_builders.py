@@ -254,10 +254,9 @@ class ExprTable:
         self.const_ctr += 1
         array = np.asarray(value, dtype)
         self.params[name] = (Constant(array).data, None)
-        self.exprs[name] = relay.var(
-            name, shape=array.shape if shape is None else shape, dtype=dtype
-        )
-        return self.exprs[name]  # type: ignore[return-value]
+        var = relay.var(name, shape=array.shape if shape is None else shape, dtype=dtype)
+        self.exprs[name] = var
+        return var
 
     def get_expr(self, name: str) -> Expr:
         return self.exprs[name]

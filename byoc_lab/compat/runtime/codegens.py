@@ -123,7 +123,7 @@ def linked(generated: Any, function: Function, symbol: str, compiler: str) -> Co
     if isinstance(generated, runtime.Executable):
         return ModuleRegion(function, symbol, generated.jit())
     if hasattr(generated, "module") and hasattr(generated, "stats"):
-        return generated  # type: ignore[no-any-return]
+        return generated
     raise BuildError(
         f"{CODEGEN}{compiler} returned {type(generated).__name__} for region @{symbol}, not a "
         f"module: return runtime.CSourceModuleCreate(...), what tvm.build made, or a "

@@ -99,7 +99,11 @@ class _SavedBytes:
             raise InputError(
                 f"{_NOT_PARAMETERS}: an array of shape {shape} and dtype {name} has {size} bytes"
             )
-        return np.frombuffer(self.take(size), dtype).reshape(shape).copy()
+        numbers = np.frombuffer(self.take(size), dtype)
+        try:
+            return numbers.reshape(shape).copy()
+        except ValueError as error:  # without elements, and with lengths that overflow
+            raise InputError(f"{_NOT_PARAMETERS}: an array of shape {shape}: {error}") from error
 
     def name(self) -> str:
         at, encoded = self.at, self.take(self.count())
@@ -133,7 +137,7 @@ def save_param_dict_to_file(params: Mapping[str, Any], path: Any) -> None:
 
 
 def load_param_dict_from_file(path: Any) -> dict[str, HostArray]:
-    """Read a *.params file. Raises InputError for another one."""
+    """Read a *.params file. Raises InputError for another one, and OSError."""
     return load_param_dict(Path(path).read_bytes())
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import ImporterError, MissingDependencyError, UnreadableFileError
+from byoc_lab.files import ordinary_file
 
 Array = np.ndarray[Any, Any]
 
@@ -48,7 +49,7 @@ def _onnx() -> Any:
 
 def _read_file(onnx: Any, path: Path) -> Any:
     try:
-        data = path.read_bytes()
+        data = ordinary_file(path).read_bytes()
     except OSError as error:
         raise UnreadableFileError(
             f"cannot read {str(path)!r}: {error.strerror or error}; check the path"

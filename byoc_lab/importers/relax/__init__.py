@@ -33,9 +33,9 @@ def from_relax(
 
     Raises ImporterError, naming the operator and the variable, for what Relay has no counterpart of
     (TIR functions among it), and for a shape that is not known; ArgumentError if `mod` is no
-    module of Relax, or for parameters that it does not have; MissingDependencyError without
-    apache-tvm.
+    module of Relax, and for parameters and shapes of another kind, or that it does not have;
+    MissingDependencyError without apache-tvm.
     """
     from byoc_lab.importers.relax.convert import converted
 
-    return converted(mod, params or {}, shape or {})
+    return converted(mod, {} if params is None else params, {} if shape is None else shape)

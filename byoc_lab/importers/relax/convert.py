@@ -36,12 +36,35 @@ def converted(
         raise ArgumentError(
             f'from_relax needs a function "main", found {", ".join(names) or "no function"}'
         )
+    _check_kinds(params, shape)
     if shape:
         mod = _bound(tvm, mod, shape)
     reader = _ModuleReader(tvm, mod)
     main = reader.function(mod[MAIN])
     out = IRModule({**reader.made, GlobalVar(MAIN): main})
     return infer_module(out), _parameters(mod[MAIN], main, params)
+
+
+def _check_kinds(params: Any, shape: Any) -> None:
+    """Raise ArgumentError for arguments that are no lists of arrays, and no shapes, by name."""
+    if not _lists_by_name(params):
+        raise ArgumentError(
+            f'from_relax: params must be a dict such as {{"main": [array, ...]}}, found '
+            f"{type(params).__name__} {params!r:.80}"
+        )
+    sizes = [n for each in shape.values() for n in each] if _lists_by_name(shape) else [None]
+    if not all(isinstance(n, (int, np.integer)) and 0 <= n < 2**63 for n in sizes):
+        raise ArgumentError(
+            f'from_relax: shape must be a dict of lengths by parameter, such as {{"x": (5, 3)}}, '
+            f"found {type(shape).__name__} {shape!r:.80}"
+        )
+
+
+def _lists_by_name(given: Any) -> bool:
+    return isinstance(given, Mapping) and all(
+        isinstance(name, str) and isinstance(each, Sequence) and not isinstance(each, str)
+        for name, each in given.items()
+    )
 
 
 def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:

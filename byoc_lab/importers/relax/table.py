@@ -74,7 +74,7 @@ def supported() -> list[str]:
 def relay_call(name: str, *args: Any, **attrs: Any) -> Expr:
     """A call of a Relay operator by its builder; of several results, the tuple of them."""
     made = builder(Op.get(name))(*args, **attrs)
-    return made.astuple() if hasattr(made, "astuple") else made  # type: ignore[no-any-return]
+    return made.astuple() if hasattr(made, "astuple") else made
 
 
 def number(value: Any) -> float:

@@ -90,11 +90,8 @@ class Bisection:
                 share = f"{self.rounding:.0%}" if self.rounding > 0.005 else "less than 1%"
                 yield f"  outputs differ within rounding: by {share} of the tolerance"
             return
-        yield (
-            f"{self.stage} (stage {self.index}) changed the numbers"
-            if self.kernel is None
-            else (f"{self.stage} changed the numbers")
-        )
+        number = f" (stage {self.index})" if self.kernel is None else ""
+        yield f"{self.stage}{number} changed the numbers"
         yield f"  region: @{self.region}"
         yield f"  operator: {describe(self.call)}"
         if self.kernel is not None:
@@ -117,8 +114,9 @@ class Bisection:
     def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: error against tolerance of each stage and kernel that was compared.
 
-        theme: "light" or "dark"."""
-        return display.figure(self, theme)  # type: ignore[no-any-return]
+        theme: "light" or "dark".
+        """
+        return display.figure(self, theme)
 
     def to_json(self) -> str:
         """The answer as JSON, with the operator and the rewrite as text."""

@@ -146,7 +146,7 @@ class Coverage:
     def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: what is offloaded and what is not, for each cause, and the sizes of
         the regions. theme: "light" or "dark"."""
-        return display.figure(self, theme)  # type: ignore[no-any-return]
+        return display.figure(self, theme)
 
     def _repr_html_(self) -> str:
         regions = [
@@ -210,7 +210,7 @@ class Coverages(Sequence[Coverage]):
     def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: the same bars for each back end. theme: "light" or
         "dark"."""
-        return display.figure(self, theme)  # type: ignore[no-any-return]
+        return display.figure(self, theme)
 
     def _repr_html_(self) -> str:
         head, *rows = self.rows()

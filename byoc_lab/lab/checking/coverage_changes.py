@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from byoc_lab.backends import registry
@@ -166,7 +167,7 @@ def _run(what: str, setup: Setup, backend: str) -> CoverageChange:
 
 def _attempts(setup: Setup, backend: str) -> Iterator[tuple[str, Setup]]:
     for least in SMALLEST_REGIONS:
-        prune = InlineRegions(backend, lambda f, least=least: _why_small(f, least))  # type: ignore[misc]
+        prune = InlineRegions(backend, partial(_why_small, least=least))
         yield (
             f"regions of at least {counted(least, 'operator')}",
             setup.with_pass(len(setup.passes), prune),

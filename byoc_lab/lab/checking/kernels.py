@@ -67,7 +67,9 @@ class Kernel:
     @property
     def operator(self) -> Call:
         """The operator; of a composite the one whose result it is."""
-        return self.call.op.body if isinstance(self.call.op, Function) else self.call  # type: ignore[return-value]
+        found = self.call.op.body if isinstance(self.call.op, Function) else self.call
+        assert isinstance(found, Call)
+        return found
 
 
 def region_values(function: Function) -> list[Expr]:

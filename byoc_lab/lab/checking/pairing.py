@@ -12,16 +12,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from byoc_lab.lab.checking.bounds.step import Array, flat
 from byoc_lab.lab.checking.bounds.uncertain import Executed, Quantity, Run
+from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
 from byoc_lab.run.reference import widened_attrs
 
 PROBES = 64  # elements that are compared first
+AT_A_TIME = 256  # values whose probes are compared at a time
 FLOAT64 = 1e-11  # error of float64 sums, relative to the largest element
 
 
@@ -125,36 +128,77 @@ class _Pair:
 
 
 class _Index:
-    """Values by shape, with a few elements of each to rule most of them out at once."""
+    """The values of a run by shape."""
 
     def __init__(self, run: Run, tolerances: bool):
-        groups: dict[tuple[int, ...], list[Quantity]] = defaultdict(list)
-        seen: set[int] = set()
+        groups: dict[tuple[int, ...], dict[int, Quantity]] = defaultdict(dict)
         for step in run.steps:
             for quantity in (*step.args, *step.results):
-                if id(quantity) not in seen:
-                    seen.add(id(quantity))
-                    groups[quantity.shape].append(quantity)
+                groups[quantity.shape].setdefault(id(quantity), quantity)
         self.groups = {
-            shape: (
-                found,
-                np.stack([_probe(q.value) for q in found]),
-                np.stack([_probe(_tolerance(q)) for q in found]) if tolerances else None,
-            )
-            for shape, found in groups.items()
+            shape: _Group([*found.values()], tolerances) for shape, found in groups.items()
         }
 
     def candidates(self, quantity: Quantity) -> Iterator[Quantity]:
-        if quantity.shape not in self.groups:
-            return
-        found, probes, reach = self.groups[quantity.shape]
-        mine = _probe(quantity.value)
-        allowed = reach if reach is not None else _probe(_tolerance(quantity))
+        """The values that may be the same as this one, in order."""
+        group = self.groups.get(quantity.shape)
+        return iter(()) if group is None else group.near(quantity)
+
+
+class _Group:
+    """Values of one shape, with a few elements of each to rule most of them out at once.
+
+    Of values that are the same the sums of these elements differ by at most the sum of their
+    tolerances, so only those with such a sum are looked at, and not all of them at a time.
+    """
+
+    def __init__(self, found: list[Quantity], tolerances: bool):
+        self.found = found
+        self.probes = np.stack([_probe(q.value) for q in found])
+        self.reach = np.stack([_probe(_tolerance(q)) for q in found]) if tolerances else None
         with np.errstate(all="ignore"):
-            near = (np.abs(probes - mine) <= allowed) | (probes == mine)
-            near |= np.isnan(probes) & np.isnan(mine)
-        for n in np.flatnonzero(near.all(axis=1)):
-            yield found[n]
+            sums = self.probes.sum(axis=1)
+            widths = _rounding(self.probes)
+            if self.reach is not None:
+                widths = widths + self.reach.sum(axis=1)
+        finite = np.isfinite(sums) & np.isfinite(widths)
+        rows = np.flatnonzero(finite)
+        self.by_sum = rows[np.argsort(sums[rows])]
+        self.sums = sums[self.by_sum]
+        self.others = np.flatnonzero(~finite)
+        self.width = float(np.max(widths[rows], initial=0))
+
+    def near(self, quantity: Quantity) -> Iterator[Quantity]:
+        mine = _probe(quantity.value)
+        tolerance = _probe(_tolerance(quantity)) if self.reach is None else None
+        rows = self._rows(mine, tolerance)
+        for start in range(0, len(rows), AT_A_TIME):
+            some = rows[start : start + AT_A_TIME]
+            probes = self.probes[some]
+            allowed = tolerance if self.reach is None else self.reach[some]
+            with np.errstate(all="ignore"):
+                near = (np.abs(probes - mine) <= allowed) | (probes == mine)
+                near |= np.isnan(probes) & np.isnan(mine)
+            for n in some[near.all(axis=1)]:
+                yield self.found[n]
+
+    def _rows(self, mine: Array, tolerance: Array | None) -> Array:
+        """The values whose sum is near enough, in order."""
+        with np.errstate(all="ignore"):
+            total = float(mine.sum())
+            width = self.width + float(_rounding(mine))
+            if tolerance is not None:
+                width += float(tolerance.sum())
+        if not (isfinite(total) and isfinite(width)):
+            return np.arange(len(self.found))
+        first = np.searchsorted(self.sums, total - width, "left")
+        last = np.searchsorted(self.sums, total + width, "right")
+        return np.sort(np.concatenate([self.others, self.by_sum[first:last]]))
+
+
+def _rounding(probes: Array) -> Array:
+    """The most that the sums of these elements may be wrong."""
+    return np.asarray(FLOAT64 * np.abs(probes).sum(axis=-1))
 
 
 def _probe(array: Array) -> Array:
@@ -274,8 +318,9 @@ class _Pairing:
         values = {id(match.got): match.wanted.value}
         for step in sorted(steps, key=lambda s: s.number):
             args = [_with_values(a, values) for a in step.arguments]
-            attrs = widened_attrs(step.call.attrs)
-            results = flat(evaluate_op(step.call.op, attrs, args))  # type: ignore[arg-type]
+            attrs, op = widened_attrs(step.call.attrs), step.call.op
+            assert isinstance(op, Op)
+            results = flat(evaluate_op(op, attrs, args))
             for quantity, value in zip(step.results, results, strict=True):
                 values.setdefault(id(quantity), value)
         return same_values(pair.wanted, Quantity(values[id(pair.got)]))

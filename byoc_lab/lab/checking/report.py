@@ -96,7 +96,7 @@ class Report:
 
         theme: "light" or "dark".
         """
-        return display.figure(self, theme)  # type: ignore[no-any-return]
+        return display.figure(self, theme)
 
     def _repr_html_(self) -> str:
         rows = [

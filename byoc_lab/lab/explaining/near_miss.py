@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from byoc_lab.errors import PassError
+from byoc_lab.errors import PassError, counted
 from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleGetItem, describe
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import post_order_patterns, remembered
@@ -66,8 +66,9 @@ class Stop:
         wanted = expectation(self.pattern)
         if isinstance(self.pattern, CallPattern) and isinstance(self.found, Call):
             operands, there = self.pattern.args, len(self.found.args)
-            if operands is not None and self.pattern.op_name() == self.found.op_name:
-                wanted += f" with {len(operands)} operands, not {there},"
+            same_op = self.pattern.op_name() == self.found.op_name
+            if operands is not None and same_op and len(operands) != there:
+                wanted += f" with {counted(len(operands), 'operand')}, not {there},"
         return wanted
 
 

@@ -10,7 +10,7 @@ from byoc_lab.passes.framework.hook import Event, Note
 
 SHOWN = 12
 T = TypeVar("T", Event, Note)
-Self = TypeVar("Self", bound="_Reports")  # type: ignore[type-arg]
+Self = TypeVar("Self", bound="_Reports[Any]")
 
 
 class _Reports(Sequence[T], Generic[T]):

@@ -15,7 +15,7 @@ import numpy as np
 
 from byoc_lab import errors
 from byoc_lab.errors import ByocLabError, RecordedError, TraceFileError
-from byoc_lab.files import path_of
+from byoc_lab.files import ordinary_file, path_of
 from byoc_lab.lab.linting import Finding, Severity
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.recording import RecordedStage, is_recording, read_recording
@@ -59,6 +59,7 @@ def load_trace(path: str | Path, *, max_bytes: int = MAX_TEXT) -> Trace:
     """
     path = path_of(path)
     try:
+        ordinary_file(path)
         if is_recording(path):
             return read_recording(path)
         with zipfile.ZipFile(path) as archive:

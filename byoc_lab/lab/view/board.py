@@ -228,7 +228,7 @@ class Board(View):
         board = {"back_ends": backends.names(), "calls": sorted(calls), "inside": inside}
         return {**state, "board": board, "opens": 0}
 
-    @traitlets.validate("request")  # type: ignore[untyped-decorator]
+    @traitlets.validate("request")
     def _is_a_request(self, proposal: Any) -> dict[str, Any]:
         wanted: dict[str, Any] = proposal["value"]
         asked = {key: value for key, value in wanted.items() if key not in ("ticket", "at")}
@@ -245,7 +245,7 @@ class Board(View):
             )
         return wanted
 
-    @traitlets.observe("request")  # type: ignore[untyped-decorator]
+    @traitlets.observe("request")
     def _asked(self, change: Any) -> None:
         """The browser asks to put a node into a region, to take it out, or to undo."""
         wanted = change["new"]

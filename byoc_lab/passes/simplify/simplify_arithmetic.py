@@ -155,12 +155,12 @@ class SimplifyBinomial(DFPatternCallback):
 
     def callback(self, pre: Any, post: Expr, node_map: NodeMap) -> Expr:
         dtype = pre.checked_type.dtype
-        given = [node_map[f][0] if f in node_map else const(1.0) for f in self.factors]
+        given: list[Any] = [node_map[f][0] if f in node_map else const(1.0) for f in self.factors]
         whole = dtype in ("int32", "int64")
-        if (dtype not in ("float32", "float64") and not whole) or any(g.data.shape for g in given):  # type: ignore
+        if (dtype not in ("float32", "float64") and not whole) or any(g.data.shape for g in given):
             return post
         (x,), (y,) = node_map[self.x], node_map[self.y]
-        a, b, c = (float(g.numpy()) for g in given)  # type: ignore[attr-defined]
+        a, b, c = (float(g.numpy()) for g in given)
         if c == 1 and a > 1:
             x, y, a, c = y, x, c, a
         under_root = b * b - 4 * a * c

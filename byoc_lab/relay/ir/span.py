@@ -32,8 +32,8 @@ class Span:
 
     # Every node has a span: two fields take a third of the memory that one for each number would.
     __slots__ = ("_source", "_where")
-    _source: Any
-    _where: Any
+    _source: Any  # here a name or None; in a TextSpan the text
+    _where: Any  # here four numbers; in a TextSpan also two offsets in one number
 
     def __init__(
         self,
@@ -53,12 +53,12 @@ class Span:
     @property
     def source_name(self) -> SourceName | None:
         """The name of the text, or of the model's node."""
-        return self._source  # type: ignore[no-any-return]
+        return self._source
 
     @property
     def numbers(self) -> tuple[int, int, int, int]:
         """Line, last line, column, last column."""
-        return self._where  # type: ignore[no-any-return]
+        return self._where
 
     @property
     def line(self) -> int:

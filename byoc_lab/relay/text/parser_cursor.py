@@ -366,18 +366,19 @@ class Cursor:
             pass
         signs = self.i - at
         token = self.tok
-        word, plain = _FLOAT_WORD.fullmatch(token), _NUMBER.fullmatch(token)
-        if word is None and plain is None:
+        word = _FLOAT_WORD.fullmatch(token)
+        read = word or _NUMBER.fullmatch(token)
+        if read is None:
             self.unexpected("a number" if signs else "an expression", minus_hint(token, signs))
         self.i += 1
-        digits, suffix = (word or plain).groups()  # type: ignore[union-attr]
+        digits, suffix = read.groups()
         text = "-" * (signs % 2) + digits
         try:
             if word or (suffix or "").startswith("f") or not digits.isdecimal():
                 if suffix and not suffix.startswith("f"):
                     self.fail(f"'{token}' has digits after the point and an integer suffix", at)
                 found = float(text)
-                if plain and isinf(found):
+                if word is None and isinf(found):
                     raise OverflowError
                 return found, literal_dtype("float", suffix, "f", "32", ("16", "32", "64"))
             value = int(text)

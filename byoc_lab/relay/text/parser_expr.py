@@ -297,7 +297,7 @@ class ExprParser(LeafParser):
             parts.append((yield self.expr()))
         self.expect(")", f"after {kind}(...")
         node = {"ref": RefCreate, "ref_read": RefRead, "ref_write": RefWrite}[kind]
-        return node(*parts, span=self.span(at))  # type: ignore[operator]
+        return node(*parts, span=self.span(at))
 
     # Functions -----------------------------------------------------------------------------------
 

@@ -138,7 +138,7 @@ class NodePrinter(ValuePrinter):
             self.short[node] = name
             self.home[node] = self.scopes[-1]
         elif node in self.undeclared:
-            self.undeclared.discard(node)  # type: ignore[arg-type]
+            self.undeclared.discard(node)
             name, end = self.short[node], ";" * self.style.late_numbers
             text = f"free_var {name}{self.annotation(node, inferred=False)}{end}"
             self.buffers[-1].append(Line(text, node, None, {}, name))

@@ -86,8 +86,9 @@ def _expanded(pattern: Pattern, candidate: Pattern, mod: IRModule) -> list[Patte
         if wild:
             constructors = mod[pattern.constructor.belong_to].constructors
             return [PatternConstructor(c, _wildcards(c.inputs)) for c in constructors]
+        assert isinstance(candidate, PatternConstructor)
         return [
-            PatternConstructor(candidate.constructor, fields)  # type: ignore[attr-defined]
+            PatternConstructor(candidate.constructor, fields)
             for fields in _fields(pattern, candidate, mod)
         ]
     if isinstance(pattern, PatternTuple):

@@ -312,7 +312,7 @@ class Cards(Sequence[RegionCard]):
     def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: the measured rate of each region beside this machine's peak for its
         dtype, and its time. theme: "light" or "dark"."""
-        return display.figure(self, theme)  # type: ignore[no-any-return]
+        return display.figure(self, theme)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self._cards)) or "no regions"

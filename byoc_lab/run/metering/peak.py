@@ -95,7 +95,8 @@ def _product(numbers: str) -> tuple[Callable[..., Any], str]:
 
 
 def _dense(x: Expr, y: Expr, numbers: str) -> Expr:
+    dense: Callable[..., Expr] = builder(Op.get("qnn.dense" if numbers == "int8" else "nn.dense"))
     if numbers != "int8":
-        return builder(Op.get("nn.dense"))(x, y)  # type: ignore[no-any-return]
+        return dense(x, y)
     zero, one = Constant(np.int32(0)), Constant(np.float32(1))
-    return builder(Op.get("qnn.dense"))(x, y, zero, zero, one, one, units=SIZE)  # type: ignore[no-any-return]
+    return dense(x, y, zero, zero, one, one, units=SIZE)

@@ -123,6 +123,13 @@ def test_sizes_that_are_known_at_run_time_are_given() -> None:
         ({"y": (5, 3)}, "no parameter of @main has that name"),
         ({"x": (5,)}, "has 1 sizes"),
         ({"x": (5, 4)}, r"says \[5, 4\]"),
+        ({"x": (1.5, 3)}, "must be a dict of lengths by parameter.*found dict"),
+        ({"x": (2**70, 3)}, "must be a dict of lengths by parameter"),
+        ({"x": (-1, 3)}, "must be a dict of lengths by parameter"),
+        ({"x": "53"}, "must be a dict of lengths by parameter"),
+        ({"x": 5}, "must be a dict of lengths by parameter"),
+        ({None: (5, 3)}, "must be a dict of lengths by parameter"),
+        ((5, 3), "must be a dict of lengths by parameter.*found tuple"),
     ):
         with pytest.raises(ArgumentError, match=message):
             from_relax(mod, shape=shape)
@@ -137,6 +144,9 @@ def test_parameters_by_name() -> None:
     for wrong, message in (
         ({"main": [weight] * 3}, "has 3 arrays for @main, which has 2"),
         ({"other": []}, 'must be of "main", found other'),
+        ({"main": None}, 'must be a dict such as {"main"'),
+        ({1: [weight]}, 'must be a dict such as {"main"'),
+        (weight, 'must be a dict such as {"main".*found ndarray'),
         ({"main": [weight[:1]]}, r"of %w has shape \(1,\).*expected Tensor\[\(2\), float32\]"),
     ):
         with pytest.raises(ArgumentError, match=message):

@@ -11,6 +11,7 @@ from byoc_lab.lab.checking.comparison import compare
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.view.figures import figure as figure_of
 from byoc_lab.lab.view.figures.themes import THEMES
+from byoc_lab.relay.ir.expr import Call, Op, Var
 from byoc_lab.run.metering.cards import Cards, RegionCard, RegionFacts
 from byoc_lab.run.metering.peak import machine_peak
 
@@ -64,12 +65,28 @@ def test_a_bisection_is_drawn_in_the_order_of_the_pipeline() -> None:
     (axes,) = found.plot().axes
     names = [label.get_text() for label in axes.get_yticklabels()]
     assert names == [
-        "after stage 3, FoldConstant",
-        "after stage 10, PartitionGraph",
+        "after stage 2, FoldConstant",
+        "after stage 9, PartitionGraph",
         checked[2].name,
     ]
     assert [bool(bar.get_hatch()) for bar in axes.patches] == [False, True, False]
     assert _texts(axes) == ["25.0%", "30", "0"]
+
+
+def test_a_bisection_numbers_its_stages_as_its_title_does() -> None:
+    checked = (Checked("FoldConstant", 30.0, False, 9),)
+    found = Bisection("FoldConstant", "main", Call(Op.get("nn.relu"), [Var("x")]), 1, 1, index=9,
+                      checked=checked)  # fmt: skip
+    (axes,) = found.plot().axes
+    assert "(stage 9)" in axes.get_title(loc="left")
+    assert axes.get_yticklabels()[0].get_text() == "after stage 9, FoldConstant"
+
+
+def test_of_many_kernels_the_figure_has_those_with_the_largest_errors() -> None:
+    equal = (Checked("@region nn.relu 0", 0.5, True),) * 60
+    (axes,) = Bisection(None, None, None, 1, 1, checked=equal).plot().axes
+    assert len(axes.patches) == 40
+    assert "left out: 20 kernels with smaller errors" in axes.get_title(loc="left")
 
 
 def test_cards_are_drawn_against_the_peak() -> None:

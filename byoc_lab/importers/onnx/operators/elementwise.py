@@ -30,12 +30,12 @@ BINARY = {
 
 def _unary(name: str) -> Callable[[Node], Expr]:
     build = getattr(relay, name)
-    return lambda node: build(node[0])  # type: ignore[no-any-return]
+    return lambda node: build(node[0])
 
 
 def _binary(name: str) -> Callable[[Node], Expr]:
     build = getattr(relay, name)
-    return lambda node: build(*_operands(node))  # type: ignore[no-any-return]
+    return lambda node: build(*_operands(node))
 
 
 for _onnx, _relay in UNARY.items():

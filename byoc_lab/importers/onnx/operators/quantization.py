@@ -189,7 +189,7 @@ def qgemm(node: Node) -> Expr:
 
 def _binary(node: Node) -> Expr:
     build = qnn.add if node.op_type == "QLinearAdd" else qnn.mul
-    return build(  # type: ignore[no-any-return]
+    return build(
         node[0], node[3], _scale(node, 1), _zero(node, 2), _scale(node, 4), _zero(node, 5),
         _scale(node, 6), _zero(node, 7),
     )  # fmt: skip

@@ -154,7 +154,7 @@ def _resized(
         if roi is None:
             node.fail("the region (input 1) must be a constant for tf_crop_and_resize")
         options["roi"] = [float(r) for r in np.concatenate([roi[2 : 2 + rank], roi[-rank:]])]
-    return getattr(relay.image, f"resize{rank}d")(x, wanted, **options)  # type: ignore[no-any-return]
+    return getattr(relay.image, f"resize{rank}d")(x, wanted, **options)
 
 
 def _check_pixels(node: Node, have: Sequence[int], wanted: Sequence[int], nearest: str) -> None:

@@ -29,10 +29,12 @@ def tensors(op: str, names: str, *types: Type | None) -> list[TensorType | None]
 
     Raises TypeInferenceError naming the argument that is a tuple, function or reference.
     """
+    found: list[TensorType | None] = []
     for name, ty in zip(names.split(), types, strict=True):
         if ty is not None and not isinstance(ty, TensorType):
             fail(op, f"{name} must be a tensor, found {ty}")
-    return list(types)  # type: ignore[arg-type]
+        found.append(ty)
+    return found
 
 
 def need_rank(op: str, name: str, ty: TensorType, rank: int) -> None:

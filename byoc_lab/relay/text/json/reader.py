@@ -129,7 +129,7 @@ class _NodeReader(GraphReader):
             and isinstance(made, expr.Expr)
             and not isinstance(made, (expr.Op, adt.Constructor))
         ):
-            made = made.with_type(checked, span=span)  # type: ignore[arg-type]
+            made = made.with_type(checked, span=span)
         return made
 
     def of_kind(self, attrs: Fields, name: str, kind: Kind) -> Any:

@@ -1,0 +1,63 @@
+"""What compiled programs have in common: calls, cards, times of regions, the proof of offload."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import InputError
+from byoc_lab.relay.analysis.costs import Cost
+from byoc_lab.run.metering.cards import Cards
+from byoc_lab.run.metering.meter import Meter
+
+
+class MeteredProgram(ABC):
+    """A program whose regions a meter counts and times."""
+
+    _meter: Meter
+
+    def __init__(self) -> None:
+        self._errors: dict[str, tuple[float, float]] = {}  # of `validate`, by symbol
+
+    @property
+    @abstractmethod
+    def host(self) -> Cost:
+        """The cost of what is in no region."""
+
+    @abstractmethod
+    def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
+        """The outputs, as new arrays, for inputs by name or in order."""
+
+    def __call__(self, *inputs: Any, **named: Any) -> list[np.ndarray]:
+        """As `run`."""
+        if inputs and named:
+            raise InputError("give the inputs in order or by name, not both")
+        return self.run(inputs if inputs else named)
+
+    def cards(self) -> Cards:
+        """A card for every region, in the order of their calls."""
+        return self._meter.cards(self._errors, self.host)
+
+    def note_error(self, symbol: str, error: float, tolerance: float) -> None:
+        """Put on the card of a region how far its result was from the reference."""
+        self._errors[symbol] = (error, tolerance)
+
+    @contextmanager
+    def profiling(self) -> Iterator[None]:
+        """Inside, calls of regions are timed, by operations where the back end can; `cards` have
+        the times of the last one."""
+        with self._meter.profiling():
+            yield
+
+    def assert_offloaded(
+        self,
+        regions: int | None = None,
+        min_flops: int | None = None,
+        min_share: float | None = None,
+    ) -> None:
+        """Raise OffloadError unless regions ran on their back ends (`Cards.assert_offloaded`)."""
+        self.cards().assert_offloaded(regions, min_flops, min_share)
