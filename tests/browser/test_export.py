@@ -88,6 +88,15 @@ def test_a_link_opens_the_page_at_a_stage_a_rewrite_and_a_node(
     assert root.get_attribute("data-selected") == chosen
     other.goto(f"{address}#stage=99&node=n0")  # of another trace
     other.wait_for_selector('.byl[data-index="8"]')
+    wrong: list[Any] = []
+    other.on("pageerror", lambda error: wrong.append(error))
+    for name in ("__proto__", "constructor", "toString"):  # what every object has in JavaScript
+        other.goto(f"{address}#stage=2&node={name}")
+        other.wait_for_selector('.byl[data-index="1"]')
+        assert root.get_attribute("data-selected") != name
+        other.goto(f"{address}#stage=9")
+        other.wait_for_selector('.byl[data-index="8"]')
+    assert not wrong
 
 
 def test_hostile_names_are_text(new_page: Callable[..., Any], tmp_path: Path) -> None:

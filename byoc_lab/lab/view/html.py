@@ -74,7 +74,7 @@ async function unpacked(id) {{
       model.set("index", Math.max(1, Math.min(number("stage"), last)) - 1);
       model.set("rewrite", number("rewrite"));
     }}
-    if (wanted.has("node")) model.set("selected_id", wanted.get("node"));
+    if (/^n\\d+$/.test(wanted.get("node"))) model.set("selected_id", wanted.get("node"));
   }};
   const name = () => {{
     if (location.protocol === "about:") return; // a frame in a notebook

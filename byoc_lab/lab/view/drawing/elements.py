@@ -161,7 +161,7 @@ def collapse(picture: Picture) -> Picture:
         moved[box] = stand_in[frame]
     for frame, box in stand_in.items():
         box.frame, frame.parent = frame, None
-        box.detail = f"{counted(sum(isinstance(e, Call) for e in box.exprs), 'call')}"
+        box.detail = counted(sum(isinstance(e, Call) for e in box.exprs), "call")
     arrows: dict[tuple[Box, Box], Arrow] = {}
     for a in picture.arrows:
         ends = moved[a.source], moved[a.target]

@@ -39,17 +39,19 @@ class Computed:
         self._constants: dict[Expr, bool] = {}
 
     @cached_property
-    def _roles(self) -> dict[str | None, tuple[str, str]]:
-        """For each constant the first operand that it is: its name, and the operator."""
-        found: dict[str | None, tuple[str, str]] = {}
+    def _roles(self) -> dict[str, tuple[str, str]]:
+        """For each constant with an id, by it, the first operand that it is: its name, and the
+        operator. A number that stands in the text itself has none."""
+        found: dict[str, tuple[str, str]] = {}
         for line in text_lines(self.first):
             call = line.node
             if isinstance(call, Call) and isinstance(call.op, Op):
                 names = getattr(call.op.definition, "inputs", ())
                 for name, operand in zip(names, call.args, strict=False):
-                    if isinstance(operand, Constant):
+                    ident = self.ids.get(operand)
+                    if isinstance(operand, Constant) and ident is not None:
                         user = f"{call.op.name} {line.defines or ''}".rstrip()
-                        found.setdefault(self.ids.get(operand), (name, user))
+                        found.setdefault(ident, (name, user))
         return found
 
     def of(self, provenance: Provenance) -> dict[str, str]:
@@ -63,7 +65,7 @@ class Computed:
             if not self._is_constant(origins[0]):  # a number that a rule put in, as an epsilon
                 continue
             sources: Sources = {}
-            text = self._expression(origins[0], sources, 0)
+            text = self._expression(origins[0], sources, 0, {})
             self._expressions[ident] = text, sources
             said = [f"{_listed(names)} of {user}" for user, names in sources.items()]
             found[ident] = f"{'; '.join(said)}: {text}" if said else text
@@ -76,14 +78,20 @@ class Computed:
             self._constants[node] = not isinstance(node, Var) and all(parts)
         return self._constants[root]
 
-    def _expression(self, node: Expr, sources: Sources, depth: int) -> str:
-        """A node that is computed from constants as text; what it needs is added to `sources`."""
+    def _expression(self, node: Expr, sources: Sources, depth: int, known: dict[Expr, str]) -> str:
+        """A node that is computed from constants as text; what it needs is added to `sources`, and
+        the text to `known`: a node that several use is written once."""
+        if node not in known:
+            known[node] = self._written(node, sources, depth, known)
+        return known[node]
+
+    def _written(self, node: Expr, sources: Sources, depth: int, known: dict[Expr, str]) -> str:
         if isinstance(node, Constant):
             return self._constant(node, sources)
         parts = node.args if isinstance(node, Call) else node.parts()
         if depth == MAX_DEPTH:
             return "…"
-        given = [self._expression(part, sources, depth + 1) for part in parts]
+        given = [self._expression(part, sources, depth + 1, known) for part in parts]
         if isinstance(node, TupleGetItem):
             return f"{given[0]}.{node.index}"
         name = "" if isinstance(node, Tuple) else describe(node)
@@ -94,6 +102,8 @@ class Computed:
 
     def _constant(self, node: Constant, sources: Sources) -> str:
         ident = self.ids.get(node)
+        if ident is None:
+            return shown_array(node.numpy())
         if ident in self._expressions:
             text, inner = self._expressions[ident]
             for user, names in inner.items():

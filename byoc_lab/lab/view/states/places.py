@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 from byoc_lab.lab.checking.call_sites import CallSite, called, calls_of, function_named
@@ -29,8 +30,14 @@ class Places:
 
     def function(self, symbol: str) -> Function | None:
         """The external function of the trace's result with this symbol."""
-        found = function_named(self.result, symbol) if self.result is not None else None
-        return found if found is not None and "Compiler" in found.attrs else None
+        return self._external.get(symbol)
+
+    @cached_property
+    def _external(self) -> dict[str, Function]:
+        functions = self.result.functions if self.result is not None else {}
+        external = {gv.name_hint: f for gv, f in functions.items() if "Compiler" in f.attrs}
+        symbols = {str(f.attrs.get("global_symbol", name)): f for name, f in external.items()}
+        return {**symbols, **external}
 
     def region(self, symbol: str) -> str | None:
         """The id of an external function of the result."""

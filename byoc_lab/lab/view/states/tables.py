@@ -103,7 +103,7 @@ def _bisect(places: Places, found: Bisection) -> State:
             verdict = "the first that differs"
         rows.append(_row(node, stage, not c.ok, what, _share(c.share), verdict))
     columns = (("compared", False), ("of tolerance", True), ("result", False))
-    summary = str(found).split("\n")[0]
+    summary = f"{found.stage} changed the numbers" if found.found else str(found).split("\n")[0]
     return _table("bisect", summary, columns, rows)
 
 

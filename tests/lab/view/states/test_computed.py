@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.lab.view.states.computed import Computed
 from byoc_lab.lab.view.states.objects import state_of
+from byoc_lab.passes.fold.fold_constant import FoldConstant
 from tests.lab.view.samples import chain, mobilenet
 
 
@@ -46,6 +53,28 @@ def test_a_constant_that_was_folded_twice_has_its_whole_history() -> None:
     computed = state_of(mobilenet())["stages"][-5:]
     later = [text for stage in computed for text in stage["computed"].values()]
     assert any(text.startswith("weight of nn.conv2d %0; moving_var and gamma of") for text in later)
+
+
+def test_a_node_that_several_use_is_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three uses of each of twelve nodes are half a million ways down."""
+    written: list[Any] = []
+    write = Computed._written
+    monkeypatch.setattr(Computed, "_written", lambda *given: written.append(1) or write(*given))
+    x: Any = relay.const(np.float32(0.5))
+    for _ in range(12):
+        x = relay.where(relay.const(np.bool_(True)), x, relay.add(x, x))
+    y = relay.var("y", shape=(2,))
+    trace = byoc_lab.trace(relay.IRModule.from_expr(relay.add(x, y)), [FoldConstant()])
+    (text,) = state_of(trace)["stages"][-1]["computed"].values()
+    assert text.startswith("where(True, where(True, where(…), add(") and len(written) < 100
+
+
+def test_a_number_in_the_text_is_shown_as_itself() -> None:
+    half = relay.const(np.float32(0.5))
+    x = relay.where(relay.const(np.bool_(True)), half, relay.add(half, half))
+    mod = relay.IRModule.from_expr(relay.add(x, relay.var("y", shape=(2,))))
+    (text,) = state_of(byoc_lab.trace(mod, [FoldConstant()]))["stages"][-1]["computed"].values()
+    assert text == "where(True, 0.5, add(0.5, 0.5))"
 
 
 def test_every_constant_of_a_line_is_a_node() -> None:
