@@ -81,7 +81,8 @@ class Steps:
         self._trace = trace
         self._ids = ids
         self._made: dict[tuple[int, int, str], State] = {}
-        self._drawn = ChainMap[Hashable, State]({}, drawn or {})  # those between rewrites first
+        stages = {} if drawn is None else drawn
+        self._drawn = ChainMap[Hashable, State]({}, stages)  # those between rewrites first
 
     def step(self, stage: int, rewrite: int, what: str) -> State:
         """One step; `what`: "text", or "picture" for one whose text may be left for later.

@@ -155,6 +155,14 @@ def test_the_next_step_is_computed_ahead(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not drawings
 
 
+def test_a_step_shares_the_graphs_of_its_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first rewrite begins at the input of the pass."""
+    monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 10)
+    made = Parts(mobilenet())
+    module = dict(made.part(1)["modules"])[made.part(1)["stage"]["before"]]
+    assert made.step(1, 1, "picture")["modules"][0]["scene"] is module["scene"]
+
+
 def test_stages_of_the_same_functions_share_their_graph() -> None:
     made = Parts(mobilenet())
     trace = made.trace
