@@ -1,7 +1,8 @@
 """The state of a large trace in parts: an outline first, then what is shown.
 
-A small trace is sent at once (`states.py`). Of a large one the browser gets the outline, in which
-every stage is pending. A page asks for the parts of a stage, the graph before the text:
+A small trace is sent at once (`state.py`), and a page asks for its steps alone. Of a large one the
+browser gets the outline, in which every stage is pending. The page asks for the parts of a stage,
+the graph before the text:
 
     stage     the position of the stage
     what      "picture", "text", or "ahead": it is computed, so that it can be sent at once
