@@ -13,6 +13,14 @@ from .widget_page import TALL, NewPage, drawn, lines, model, mount
 
 pytestmark = pytest.mark.browser
 
+# The boxes that are marked as going, however soon they are removed.
+WATCH_WHAT_GOES = """() => {
+  window.gone = new Set();
+  const going = ({ target }) => target.matches(".byl-box.byl-gone") && window.gone.add(target);
+  const seen = (changes) => changes.forEach(going);
+  new MutationObserver(seen).observe(document.body, { subtree: true, attributeFilter: ["class"] });
+}"""
+
 
 def test_stepping_through_the_rewrites_of_a_saved_page(new_page: NewPage) -> None:
     trace = mobilenet()
@@ -88,11 +96,12 @@ def test_what_a_rewrite_removes_fades_out(new_page: NewPage) -> None:
         root = mount(page, state, index=stage)
         root.get_by_role("button", name="Open all").click()
         drawn(root)
+        page.evaluate(WATCH_WHAT_GOES)
         root.press(".")
         drawn(root)
-        gone = root.locator(".byl-box.byl-gone")
-        assert gone.count() == 0 if motion == "reduce" else gone.count() > 20
-        gone.first.wait_for(state="detached")
+        root.locator(".byl-box.byl-gone").first.wait_for(state="detached")
+        gone = page.evaluate("window.gone.size")
+        assert gone == 0 if motion == "reduce" else gone > 20
 
 
 def test_the_next_rewrite_is_computed_ahead(new_page: NewPage) -> None:
