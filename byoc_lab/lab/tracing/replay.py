@@ -21,22 +21,38 @@ def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
     mod = before.copy()
     replaced: dict[Round, Replaced] = {}
     current: dict[str, Round] = {}  # the last round of each function, until it is applied
+    renamed: dict[GlobalVar, GlobalVar] = {}  # since the last other event: all are renamed at once
 
     def apply(function: str) -> None:
         if (found := current.pop(function, None)) is not None:
             root = nodes_made(found, replaced[found])[found.root]
-            mod.put_unchecked(function, _function(root, function))
+            mod.put_unchecked(function, function_of(root, function))
+
+    def rename() -> None:
+        if renamed:
+            for function in list(current):
+                apply(function)
+            mod.rename_unchecked(renamed)
+            renamed.clear()
 
     for event in events:
+        if event.round is None and isinstance(event.before, GlobalVar):
+            if event.before in renamed.values():
+                rename()
+            renamed[event.before] = _new_name(mod, event.before, event.after)
+            continue
+        rename()
         if event.round is not None:
             assert event.before is not None and event.after is not None
             replaced.setdefault(event.round, {})[event.before] = event.after
             current[event.function] = event.round
         else:
-            is_renamed = isinstance(event.before, GlobalVar)  # in all functions
-            for function in list(current) if is_renamed else [event.function]:
-                apply(function)
-            _change_functions(mod, event)
+            apply(event.function)
+            if event.after is None:
+                del mod[event.function]
+            else:
+                mod.put_unchecked(event.function, function_of(event.after, event.function))
+    rename()
     for function in list(current):
         apply(function)
     return mod
@@ -76,18 +92,14 @@ def _same_node(a: Expr, b: Expr) -> bool:
     )
 
 
-def _change_functions(mod: IRModule, event: Event) -> None:
-    if isinstance(event.before, GlobalVar):
-        if not isinstance(event.after, GlobalVar) or event.before.name_hint not in mod:
-            raise contradiction(f"@{event.before.name_hint} is renamed to {event.after!r:.80}")
-        mod.rename_unchecked(event.before, event.after)
-    elif event.after is None:
-        del mod[event.function]
-    else:
-        mod.put_unchecked(event.function, _function(event.after, event.function))
+def _new_name(mod: IRModule, old: GlobalVar, new: Expr | None) -> GlobalVar:
+    if not isinstance(new, GlobalVar) or old.name_hint not in mod:
+        raise contradiction(f"@{old.name_hint} is renamed to {new!r:.80}")
+    return new
 
 
-def _function(found: Expr, name: str) -> Function:
+def function_of(found: Expr, name: str) -> Function:
+    """What a global function becomes. Raises TraceFileError if it is none."""
     if not isinstance(found, Function):
         raise contradiction(f"@{name} becomes a {type(found).__name__}")
     return found

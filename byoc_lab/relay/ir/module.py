@@ -153,14 +153,16 @@ class IRModule:
         gv = self._by_name.setdefault(name, GlobalVar(name))
         self.functions[gv] = func
 
-    def rename_unchecked(self, old: GlobalVar, new: GlobalVar) -> None:
-        """Rename a function, also in all calls and, if it is external, in its link name."""
-        memo: dict[Expr, Expr] = {old: new}
+    def rename_unchecked(self, renamed: Mapping[GlobalVar, GlobalVar]) -> None:
+        """Rename functions, also in all calls and, of external ones, their link names."""
+        memo: dict[Expr, Expr] = dict(renamed.items())
+        names = {old.name_hint: new for old, new in renamed.items()}
         functions, self.functions, self._by_name = self.functions, Map(), {}
         for gv, func in functions.items():
             key, changed = gv, rebuild(func, lambda pre, post: post, memo=memo)
-            if gv.name_hint == old.name_hint:
-                key, changed = new, changed.with_attr("global_symbol", new.name_hint)
+            if gv.name_hint in names:
+                key = names[gv.name_hint]
+                changed = changed.with_attr("global_symbol", key.name_hint)
             self._by_name[key.name_hint] = key
             self.functions[key] = changed
 

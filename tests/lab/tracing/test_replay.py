@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 import byoc_lab
@@ -10,8 +12,9 @@ from byoc_lab.lab.tracing import replay
 from byoc_lab.lab.tracing.replay import nodes_made
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
-from byoc_lab.passes.framework.hook import Round
+from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.relay import GlobalVar
 
 
 def test_each_round_is_applied_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,3 +38,32 @@ def test_each_round_is_applied_once(monkeypatch: pytest.MonkeyPatch) -> None:
         rounds = {event.round for event in stage.events[:count]} - {None}
         assert len(applied) <= len(rounds), count
     assert applied
+
+
+def test_functions_are_renamed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One walk over the module renames all; a name that is changed twice ends as the last."""
+    x = relay.var("x", shape=(2,))
+    mod = relay.IRModule()
+    names = [relay.GlobalVar(name) for name in "abcd"]
+    for gv in names[:2]:
+        mod[gv] = relay.Function([x], relay.nn.relu(x))
+    mod["main"] = relay.Function([x], names[1](names[0](x)))
+    walks: list[int] = []
+    rename = relay.IRModule.rename_unchecked
+
+    def counted(self: relay.IRModule, renamed: Mapping[GlobalVar, GlobalVar]) -> None:
+        walks.append(len(renamed))
+        rename(self, renamed)
+
+    def renamed(old: GlobalVar, new: GlobalVar) -> Event:
+        return Event("rename", "", old, new, new.name_hint, None)
+
+    a, b, c, d = names
+    monkeypatch.setattr(relay.IRModule, "rename_unchecked", counted)
+    found = replay.replay(mod, [renamed(a, c), renamed(b, d)])
+    assert walks == [2]
+    assert str(found["main"].body) == str(d(c(x)))
+    assert found["d"].attrs["global_symbol"] == "d"
+    found = replay.replay(mod, [renamed(a, c), renamed(c, d)])
+    assert sorted(gv.name_hint for gv in found.functions) == ["b", "d", "main"]
+    assert str(found["main"].body) == str(b(d(x)))
