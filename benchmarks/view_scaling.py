@@ -9,9 +9,9 @@ longest; the graph does not wait for them), page (seconds to write it, and MB; u
 operators), step (in the saved page in Chromium, the longest from the key to the drawn stage).
 
 The rest is measured in Chromium with a running kernel, from the key to the drawn graph: jump (to
-the last stage, computed ahead), next (the next rewrite, computed ahead), and what was not computed
-ahead: cold (the last stage, as soon as the first is drawn), rewrite (any one of a pass, the
-longest). Without Chromium these are blank. Wall clock.
+the last stage, computed ahead), next (the next rewrites, one key after the other, the longest),
+rewrite (those far away, the longest), and cold (the last stage, as soon as the first is drawn,
+before anything is computed ahead). Without Chromium these are blank. Wall clock.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay import nn
 
 PAGE_UP_TO = 5000
-FAR = 500  # a rewrite that is not the next one
+NEXT = 12  # rewrites, one after the other
+FAR = (0.04, 0.3, 0.5, 0.7, 0.97)  # parts of a pass after which a rewrite is jumped to
 COLUMNS = ("picture", "ahead", "text", "page", "MB", "step", "jump", "next", "cold", "rewrite")
 # Up to 5,000 operators; seconds and MB.
-LIMITS = {"picture": 2, "step": 0.3, "page": 10, "MB": 8, "jump": 0.3, "next": 0.3}
+LIMITS = {"picture": 2, "step": 0.3, "page": 10, "MB": 8, "jump": 0.3, "next": 0.3, "rewrite": 0.3}
 DRAWN = ".byl-scene:not([data-busy]) .byl-box"
 SENT = {"state", "index", "rewrite", "selected_id", "step", "part", "asked", "overlays"}
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -163,10 +164,11 @@ def with_kernel(browser: Any, made: Trace) -> dict[str, float]:
     for stage in range(1, last + 1):
         page = opened(browser, made, stage)
         page.wait_for_function("performance.now() - model.quiet > 1000", timeout=600_000)
-        (following,) = page.evaluate(KEYS, ["."])
-        (rewrite,) = page.evaluate(KEYS, [FAR])
-        found["rewrite"] = max(found["rewrite"], rewrite)
-        found["next"] = max(found["next"], following)
+        if events := len(made[stage].events):
+            following = page.evaluate(KEYS, ["."] * min(NEXT, events))
+            far = page.evaluate(KEYS, [round(part * events) for part in FAR])
+            found["rewrite"] = max(found["rewrite"], *far)
+            found["next"] = max(found["next"], *following)
     return found
 
 

@@ -191,7 +191,7 @@ class _Tracker:
 
     def _copy(self, original: Expr | None, copied: Expr) -> None:
         """Nodes of a copy, with types or under another name, come from where the originals do."""
-        for a, b in _pairs(original, copied):
+        for a, b in pairs(original, copied):
             if a is not b and has_origin(a):
                 self.origins[b] = self.origins.get(a, ())
                 self._inherit(a, b)
@@ -337,7 +337,7 @@ def _consumed(
                 todo.append(part)
 
 
-def _pairs(original: Expr | None, copied: Expr) -> list[tuple[Expr, Expr]]:
+def pairs(original: Expr | None, copied: Expr) -> list[tuple[Expr, Expr]]:
     """The nodes of two graphs of one structure, in pairs; nothing if their structures differ."""
     if original is None or original is copied:
         return []

@@ -10,7 +10,9 @@ from byoc_lab.lab.tracing.lineage import ComposedLineage
 from byoc_lab.passes.framework.hook import Event
 
 if TYPE_CHECKING:
+    from byoc_lab.lab.tracing.provenance import Provenance
     from byoc_lab.lab.tracing.stages import Stage
+    from byoc_lab.relay.ir.module import IRModule
 
 
 class RewriteStep:
@@ -23,8 +25,24 @@ class RewriteStep:
     def __init__(self, stage: Stage, number: int):
         self.is_reported: bool = stage.is_reported
         self.event: Event = stage.events[number - 1]
-        (self.before, first), (self.after, second) = map(stage.followed, (number - 1, number))
-        self.provenances = first, second
+        self._stage = stage
+        self._number = number
+
+    @cached_property
+    def _states(self) -> tuple[tuple[IRModule, Provenance], tuple[IRModule, Provenance]]:
+        return self._stage.followed(self._number - 1), self._stage.followed(self._number)
+
+    @property
+    def before(self) -> IRModule:
+        return self._states[0][0]
+
+    @property
+    def after(self) -> IRModule:
+        return self._states[1][0]
+
+    @property
+    def provenances(self) -> tuple[Provenance, Provenance]:
+        return self._states[0][1], self._states[1][1]
 
     @cached_property
     def diff(self) -> Diff:

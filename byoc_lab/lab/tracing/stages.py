@@ -113,11 +113,11 @@ class Stage:
         if self.after is None:
             return mod
         mod.type_definitions.update(self.after.type_definitions)
-        if not _is_typed(self.after):
+        if not is_typed(self.after):
             return mod
         if count == len(self.events):
             return infer_module(mod)
-        return _typed_if_possible(mod) if _is_typed(self.before) else mod
+        return typed_if_possible(mod) if is_typed(self.before) else mod
 
     def followed(self, count: int) -> tuple[IRModule, Provenance]:
         """The module after the first `count` rewrites, and where its nodes come from. The last few
@@ -222,11 +222,11 @@ class Stage:
         )
 
 
-def _is_typed(mod: IRModule) -> bool:
+def is_typed(mod: IRModule) -> bool:
     return all(func.is_typed for func in mod.functions.values())
 
 
-def _typed_if_possible(mod: IRModule) -> IRModule:
+def typed_if_possible(mod: IRModule) -> IRModule:
     """The module with types, or without them if it is malformed."""
     try:
         return infer_module(mod)

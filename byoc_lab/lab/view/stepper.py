@@ -234,7 +234,7 @@ class Stepper(View):
         if not 0 <= rewrite <= self.state["stages"][stage]["events_total"]:
             return
         if rewrite and what == "ahead":
-            self._steps.step(stage, rewrite, "picture")
+            self._steps.prepare(stage, rewrite)
         elif rewrite and (stage, rewrite) == (self.index, self.rewrite):
             self.step = self._steps.step(stage, rewrite, what)
         elif self._parts and not rewrite and what == "ahead":

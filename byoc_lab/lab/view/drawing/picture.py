@@ -10,7 +10,7 @@ a `compiler_begin` or `compiler_end` has `crossing` set.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from byoc_lab.lab.view.drawing.elements import (
@@ -43,9 +43,13 @@ from byoc_lab.relay.ir.visit import post_order
 TIMES = "\N{MULTIPLICATION SIGN}"
 
 
-def picture_of(obj: IRModule | Expr) -> Picture:
-    """The picture of a module, function or expression."""
-    artist = _Artist(obj if isinstance(obj, IRModule) else None)
+def picture_of(obj: IRModule | Expr, cut: Mapping[Expr, str] | None = None) -> Picture:
+    """The picture of a module, function or expression.
+
+    cut: for a part of a module, the values of regions that it is given, and their compilers; its
+    regions have no numbers.
+    """
+    artist = _Artist(obj if isinstance(obj, IRModule) else None, cut)
     if isinstance(obj, IRModule):
         # A function that others call is drawn where it is called, the rest in its own frame.
         drawn = (gv for gv in obj if CODE not in obj[gv].attrs)
@@ -104,8 +108,9 @@ _Steps = Generator[_Scope, None, None]
 
 
 class _Artist:
-    def __init__(self, mod: IRModule | None):
+    def __init__(self, mod: IRModule | None, cut: Mapping[Expr, str] | None):
         self.mod = mod
+        self.cut = cut
         self.boxes: list[Box] = []
         self.frames: list[PictureFrame] = []
         self.arrows: list[Arrow] = []
@@ -165,6 +170,8 @@ class _Artist:
                 self.connect(scope, self.box(scope, "if", "if", node), node.parts(), ("cond",))
             elif not isinstance(node, (Op, GlobalVar, Function)):
                 self.fold(scope, node)
+                if self.cut and node in self.cut:
+                    scope.regions[node] = self.region(scope, self.cut[node])
 
     def again(self, scope: _Scope, callee: Function) -> bool:
         """Whether to draw a function at a further call: in Relax equal regions are one function,
@@ -195,7 +202,7 @@ class _Artist:
 
     def call(self, scope: _Scope, node: Call) -> None:
         if is_annotation(node, BEGIN):
-            self.open_region(scope, node)
+            scope.regions[node] = self.region(scope, compiler_of(node))
             box = self.box(scope, "begin", "begin", node)
         elif is_annotation(node, END):
             region = scope.region(node.args[0])
@@ -234,13 +241,12 @@ class _Artist:
 
     # ---- frames -------------------------------------------------------------------------------
 
-    def open_region(self, scope: _Scope, begin: Call) -> None:
-        compiler = compiler_of(begin)
-        label = f"{compiler} · region {self.begins}"
+    def region(self, scope: _Scope, compiler: str) -> PictureFrame:
+        number = f" {self.begins}" if self.cut is None else ""
         self.begins += 1
-        region = PictureFrame("region", label, compiler, scope.frame)
-        self.frames.append(region)
-        scope.regions[begin] = region
+        frame = PictureFrame("region", f"{compiler} · region{number}", compiler, scope.frame)
+        self.frames.append(frame)
+        return frame
 
     def join(self, scope: _Scope, node: Expr, operands: Sequence[Expr]) -> None:
         """Apply TVM's rule: a node is in the region of its operands; several are merged."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from byoc_lab.lab.tracing.provenance import Provenance
+from byoc_lab.lab.tracing.neighbourhood import Neighbourhood
+from byoc_lab.lab.tracing.provenance import Provenance, nodes_of
 from byoc_lab.relay.ir.expr import Expr, Var
 
 
@@ -54,6 +55,28 @@ class Ids:
             ident = self._assign(node, known, used)
             self._ids.setdefault(self._key(first), ident)
             if old is not None and ident == self.get(old):
+                replaced.add(ident)
+        return replaced
+
+    def follow_part(self, part: Neighbourhood) -> set[str]:
+        """The same for the part around a rewrite; the nodes of its round's root have their ids."""
+        used: set[str] = set()
+        replaced: set[str] = set()
+        created: list[tuple[Expr, Expr]] = []
+        for node in nodes_of(part.module):
+            origin = part.origins.get(node)
+            if origin is None or origin in part.part.given:
+                continue
+            if origin in part.kept:
+                self._assign(node, self.of(part.kept[origin]), used)
+            else:
+                created.append((node, origin))
+        for node, origin in created:
+            old = self.get(part.made_for.get(origin))
+            known = self.get(origin) or (old if old and old not in used else self._new())
+            ident = self._assign(node, known, used)
+            self._ids.setdefault(self._key(origin), ident)
+            if ident == old:
                 replaced.add(ident)
         return replaced
 

@@ -108,9 +108,12 @@ class Parts:
             "index": index, "page": page, "stage": built, "modules": modules, "about": about_rules
         }  # fmt: skip
 
-    def prepare(self, index: int) -> None:
-        """Compute the graphs of a stage."""
-        if (index, "picture") not in self._stages:
+    def prepare(self, index: int, rewrite: int = 0) -> None:
+        """Compute the graphs of a stage, or of the step to one of its rewrites."""
+        if rewrite:
+            self.follow(index)
+            self._steps.prepare(index, rewrite)
+        elif (index, "picture") not in self._stages:
             self.follow(index)
             self._stages[index, "picture"] = self._picture(self.trace[index])
 

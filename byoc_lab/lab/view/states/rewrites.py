@@ -6,6 +6,8 @@ A step is, as plain data:
     modules         the module before this rewrite and after it, as in `state.py`
     hunks, replaced between the two, as in `state.py`
     event           the rewrite itself, as in `state.py`
+    part            what is shown in place of a large module, in words (see `part_steps.py`); or ""
+    part            of what part of a large module the graphs and numbers are, in words; or ""
     pending         "text": the modules and hunks have no text yet, of a large trace; or ""
 
 Steps are computed on demand (`Steps`): a running notebook requests one at a time, of a large module
@@ -24,6 +26,7 @@ from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.tracing.provenance import nodes_of
 from byoc_lab.lab.view.states.collection import without_collection
 from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.part_steps import PartSteps
 from byoc_lab.lab.view.states.state import Builder, Drawn, State
 
 MAX_STEP_LINES = 20_000  # of all steps in one saved page: a few seconds of work, some 200 kB
@@ -67,6 +70,7 @@ def step_of(
         "hunks": hunks,
         "replaced": sorted(replaced),
         "event": builder.event(step.event),
+        "part": "",
         "pending": "text" if what == "picture" else "",
     }
 
@@ -81,9 +85,17 @@ class Steps:
         self._trace = trace
         self._ids = ids
         self._made: dict[tuple[int, int, str], State] = {}
+        self._parts: dict[int, PartSteps] = {}
         stages = {} if drawn is None else drawn
         self._drawn = ChainMap[Hashable, State]({}, stages)  # those between rewrites first
 
+    def prepare(self, stage: int, rewrite: int) -> None:
+        """Compute a step, and what other steps of the stage need too."""
+        if not self._is_small(stage):
+            self._parts_of(stage).prepare()
+        self.step(stage, rewrite, "picture")
+
+    @without_collection()
     def step(self, stage: int, rewrite: int, what: str) -> State:
         """One step; `what`: "text", or "picture" for one whose text may be left for later.
 
@@ -93,11 +105,21 @@ class Steps:
             what = "text"
         key = stage, rewrite, what
         if key not in self._made:
-            made = step_of(self._trace, self._ids, stage, rewrite, self._drawn, what)
-            self._made[key] = made
+            self._made[key] = self._step(stage, rewrite, what)
             _forget(self._made)
             _forget(self._drawn.maps[0])
         return self._made[key]
+
+    def _step(self, stage: int, rewrite: int, what: str) -> State:
+        part = self._parts_of(stage).step(rewrite)
+        if part is not None:
+            return {"stage": stage, "rewrite": rewrite, **part}
+        return step_of(self._trace, self._ids, stage, rewrite, self._drawn, what)
+
+    def _parts_of(self, stage: int) -> PartSteps:
+        if stage not in self._parts:
+            self._parts[stage] = PartSteps(self._trace[stage], self._ids)
+        return self._parts[stage]
 
     def _is_small(self, stage: int) -> bool:
         return next(islice(nodes_of(self._trace[stage].before), MAX_WITH_TEXT, None), None) is None

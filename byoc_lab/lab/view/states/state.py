@@ -288,7 +288,7 @@ class Builder:
     def drawing(self, mod: IRModule | Expr) -> State:
         """The fields of a module that come from its graph; nodes without an id get one. Modules of
         the same functions share them."""
-        key = _content(mod)
+        key = content_of(mod)
         if key not in self.drawn:
             self.drawn[key] = self._draw(mod)
         return self.drawn[key]
@@ -377,7 +377,7 @@ def _operand(finding: Finding, line: Line) -> str | None:
     return next((name for name, node in line.refs.items() if node is wanted), None)
 
 
-def _content(obj: IRModule | Expr) -> Hashable:
+def content_of(obj: IRModule | Expr) -> Hashable:
     """What is drawn of an object: equal for modules of the same functions."""
     if not isinstance(obj, IRModule) or isinstance(obj, UnparsedModule):
         return obj

@@ -225,8 +225,9 @@ export class Store {
     const next = computed ? null : { stage, what: "ahead", rewrite: at + 1 };
     if (at && next) return next;
     if (this.step?.pending) return { stage, what: "text", rewrite: at };
+    const first = near[0] === stage || base.includes(near[0]); // what is shown, before the rewrite that may be next
+    if (next && !first) return next;
     if (near.length) return { stage: near[0], what: "text" };
-    if (next) return next;
     const far = stages.map((_, n) => n).filter((n) => stages[n].pending && !this.ahead.has(`${n} 0`));
     far.sort((a, b) => Math.abs(a - stage) - Math.abs(b - stage));
     return far.length ? { stage: far[0], what: "ahead", rewrite: 0 } : null;

@@ -1,0 +1,334 @@
+"""`Neighbourhoods`: what is around one rewrite of a large function, as small modules.
+
+A step through a large module shows them, so that the step costs little and can be seen: they have
+the calls that are evaluated just before and after the rewrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from byoc_lab.lab.diffing import Diff
+from byoc_lab.lab.tracing.cutting import Part, cut, is_computing, not_function
+from byoc_lab.lab.tracing.lineage import ComposedLineage
+from byoc_lab.lab.tracing.provenance import Provenance, has_origin, nodes_of, pairs
+from byoc_lab.lab.tracing.replay import Replaced, function_of, nodes_made
+from byoc_lab.lab.tracing.stages import Stage, is_typed, typed_if_possible
+from byoc_lab.passes.framework.hook import Round
+from byoc_lab.relay.analysis.annotations import skip_annotations
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Var
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.ir.visit import opens_scope, post_order
+
+MAX_WHOLE = 3000  # nodes of a function whose rewrites are shown in all of it
+BLOCK = 7  # calls: the block of a rewrite is shown, with the one before and the one after it
+MAX_KEPT = 4  # states of a function
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """The part of a module around one rewrite.
+
+    module: the part. states: for its nodes that the whole module has, that node. kept: for such a
+    node, the one of the round's root whose place it has. made_for: for one that a rewrite created,
+    the node of the root that it replaced. part: how it was cut.
+    """
+
+    module: IRModule
+    origins: Mapping[Expr, Expr]
+    kept: Mapping[Expr, Expr]
+    made_for: Mapping[Expr, Expr]
+    part: Part
+
+    def place(self, node: Expr) -> Expr | None:
+        """What a node of the module and the node of another state have in common if it is the same
+        node: that of the root, or the one that a rewrite created."""
+        origin = self.origins.get(node)
+        return None if origin is None else self.kept.get(origin, origin)
+
+
+@dataclass(frozen=True, eq=False)
+class PartStep:
+    """One rewrite of a large module: the parts before and after it, of which function. root: where
+    the nodes of the round's root come from, in the input of the pass."""
+
+    function: str
+    root: Provenance
+    before: Neighbourhood
+    after: Neighbourhood
+
+    @property
+    def diff(self) -> Diff:
+        """The diff of the two parts, in which a node that kept its place is paired with itself."""
+        return Diff(self.before.module, self.after.module, self._lineage)
+
+    def _lineage(self) -> ComposedLineage:
+        places = {self.before.place(node): node for node in nodes_of(self.before.module)}
+        pairs = {
+            places[place]: node
+            for node in nodes_of(self.after.module)
+            if (place := self.after.place(node)) is not None and place in places
+        }
+        return ComposedLineage([pairs])
+
+
+class Neighbourhoods:
+    """The neighbourhoods of the rewrites of a stage, each made when it is asked for."""
+
+    def __init__(self, stage: Stage):
+        self._stage = stage
+        self._rounds: dict[Round, _Root] = {}
+
+    def step(self, number: int) -> PartStep | None:
+        """What is around rewrite `number`, from 1.
+
+        None for a rewrite in a small function, or in one with nested scopes, for one that no call
+        of such a function shows, and if the pass does not report all its rewrites. Raises
+        StageIndexError.
+        """
+        event = self._stage.step(number).event
+        place = self._place(number) if self._stage.is_reported else None
+        if place is None:
+            return None
+        root, node = place
+        wanted = root.near(node)
+        added = [event.function] if event.round is None else []
+        states = (_Changes(self._stage, count) for count in (number - 1, number))
+        before, after = (root.part(wanted, changes, added) for changes in states)
+        if before is None or after is None:
+            return None
+        return PartStep(root.function, root.provenance, before, after)
+
+    def prepare(self) -> None:
+        """Compute once what all steps need."""
+        for found in dict.fromkeys(e.round for e in self._stage.events if e.round is not None):
+            self._root(found).prepare()
+
+    def _place(self, number: int) -> tuple[_Root, Expr] | None:
+        """The root in which a rewrite is shown, and a node of it that is there."""
+        events = self._stage.events
+        event = events[number - 1]
+        if event.round is not None:
+            assert event.before is not None
+            root = self._root(event.round)
+            return (root, event.before) if event.before in root.blocks else None
+        later = (e.round for e in events[number:] if e.round is not None)
+        earlier = (e.round for e in reversed(events[: number - 1]) if e.round is not None)
+        for found in filter(None, (next(later, None), next(earlier, None))):
+            root = self._root(found)
+            nodes: Iterable[Expr] = event.sources or ()
+            if isinstance(event.before, GlobalVar):  # it is renamed
+                nodes = root.calls(event.before, _Changes(self._stage, number - 1))
+            for node in nodes:
+                if node in root.blocks:
+                    return root, node
+        return None
+
+    def _root(self, found: Round) -> _Root:
+        if found not in self._rounds:
+            self._rounds[found] = _Root(self._stage, found)
+        return self._rounds[found]
+
+
+class _Changes:
+    """What the first rewrites of a stage have changed."""
+
+    def __init__(self, stage: Stage, count: int):
+        self.replaced: dict[Round, Replaced] = {}
+        self.made_for: dict[Expr, Expr] = {}
+        self.renamed: dict[Expr, Expr] = {}
+        self.count = count
+        self._functions: dict[str, Expr] = {
+            gv.name_hint: func for gv, func in stage.before.functions.items()
+        }
+        self._new_names: set[str] = set()
+        self._rounds: dict[str, Round] = {}  # the last one of each function
+        first: dict[Expr, Expr] = {}  # the first name of what is renamed
+        for event in stage.events[:count]:
+            name, before, after = event.function, event.before, event.after
+            if event.round is not None:
+                assert before is not None and after is not None
+                self.replaced.setdefault(event.round, {})[before] = after
+                self.made_for[after] = before
+                self._rounds[name] = event.round
+            elif isinstance(before, GlobalVar):
+                assert after is not None
+                first[after] = first.pop(before, before)
+                self.renamed[first[after]] = after
+                self._functions[name] = self._functions.pop(before.name_hint)
+                self._new_names.add(name)
+            elif after is None:
+                del self._functions[name]
+            else:
+                self._functions[name] = after
+
+    def function(self, name: str) -> Function | None:
+        """A function of the module; None if there is none of that name."""
+        found = self._functions.get(name)
+        if found is None:
+            return None
+        if (last := self._rounds.get(name)) is not None:
+            found = nodes_made(last, self.replaced[last])[last.root]
+        func = function_of(found, name)
+        return func.with_attr("global_symbol", name) if name in self._new_names else func
+
+
+class _Root:
+    """The root of a round, and its parts."""
+
+    def __init__(self, stage: Stage, found: Round):
+        self.function = found.function
+        self._stage = stage
+        self._round = found
+        self._made: dict[int, dict[Expr, Expr]] = {}
+
+    def prepare(self) -> None:
+        if self.blocks:
+            _ = self.provenance, self._copied, self._made_for
+
+    @cached_property
+    def blocks(self) -> dict[Expr, int]:
+        """For each node, which block of calls it is in; of a small function nothing."""
+        func = function_of(self._round.root, self.function)
+        order = list(post_order(func.body, enter=not_function))
+        nested = any(opens_scope(node) and not isinstance(node, Function) for node in order)
+        if len(order) <= MAX_WHOLE or nested:
+            return {}
+        blocks: dict[Expr, int] = {}
+        calls = 0
+        for node in order:
+            inside = post_order(node) if isinstance(node, Function) else (node,)
+            for part in inside:
+                blocks.setdefault(part, calls // BLOCK)
+            calls += is_computing(node)
+        blocks[func] = blocks[func.body]
+        return blocks
+
+    def near(self, node: Expr) -> list[Expr]:
+        """The nodes in the block of a node and in the ones beside it."""
+        middle = self.blocks[node]
+        return [n for n, block in self.blocks.items() if abs(block - middle) <= 1]
+
+    def calls(self, name: GlobalVar, changes: _Changes) -> Iterable[Expr]:
+        """The nodes that have become calls of a function."""
+        for pre, post in self._states(changes).items():
+            if isinstance(post, Call) and changes.renamed.get(post.op, post.op) is name:
+                yield pre
+
+    def part(
+        self, wanted: Iterable[Expr], changes: _Changes, added: Iterable[str]
+    ) -> Neighbourhood | None:
+        """Nodes of the root as they are after some rewrites, and functions of these names; None if
+        nothing is left of the nodes."""
+        states = self._states(changes)
+        known = _inverse(states)
+        inside: set[Expr] = set()
+        root = function_of(states[self._round.root], self.function)
+        todo = [states[pre] for pre in wanted if pre in states]
+        todo += [root.body] if root in todo else []  # a rewrite may end it with new nodes
+        while todo:
+            node = todo.pop()
+            if node not in inside:
+                inside.add(node)
+                parts = node.parts() if not_function(node) else ()
+                todo += [p for p in parts if p not in known and has_origin(p)]  # they were created
+
+        def type_of(node: Expr) -> Type | None:
+            value = skip_annotations(node)
+            shown = value if value.is_typed else known.get(value, value)
+            return shown.checked_type if shown.is_typed else None
+
+        part = cut(root, inside, type_of, changes.renamed)
+        if part is None:
+            return None
+        module = _module(part.func, changes, added)
+        origins = {copy: node for node, copy in (*part.copies.items(), *part.given.items())}
+        origins.update({node: node for node in nodes_of(module) if node in known})
+        if self._is_typed:
+            module, origins = _typed(module, origins)
+        replaced = changes.replaced.get(self._round, {})
+
+        def place(node: Expr) -> Expr | None:
+            """The node of the root whose place a node has, or that it is a copy of."""
+            source = self._copied.get(node)
+            for found in (node, source):
+                pre = known.get(found) or self._made_for.get(found) if found else None
+                if pre is not None and pre not in replaced:
+                    return pre
+            return source
+
+        kept = {o: found for o in set(origins.values()) if (found := place(o)) is not None}
+        return Neighbourhood(module, origins, kept, changes.made_for, part)
+
+    def _states(self, changes: _Changes) -> dict[Expr, Expr]:
+        """What each node of the root has become; the last few are kept."""
+        if changes.count not in self._made:
+            while len(self._made) >= MAX_KEPT:
+                del self._made[next(iter(self._made))]
+            replaced = changes.replaced.get(self._round, {})
+            self._made[changes.count] = nodes_made(self._round, replaced)
+        return self._made[changes.count]
+
+    @cached_property
+    def _is_typed(self) -> bool:
+        after = self._stage.after
+        return after is not None and is_typed(after) and is_typed(self._stage.before)
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Where the nodes of the root come from."""
+        events = self._stage.events
+        first = next(n for n, e in enumerate(events) if e.round is self._round)
+        root = IRModule.unchecked(function_of(self._round.root, self.function), self.function)
+        return Provenance(self._stage.before, root, events[:first], whole=False)
+
+    @cached_property
+    def _copied(self) -> dict[Expr, Expr]:
+        """The nodes that copies in other places were made of. A parameter is a node of its own."""
+        return {
+            copied: source
+            for copies in self._round.copies
+            for source, copied in copies.items()
+            if copied is not source and has_origin(copied) and not isinstance(copied, Var)
+        }
+
+    @cached_property
+    def _made_for(self) -> dict[Expr, Expr]:
+        """For what the round made: the nodes of the root."""
+        return _inverse(self._round.made)
+
+
+def _inverse(made: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+    """For each node that others have become, the first of them: it is the same node, and those that
+    a rewrite replaced by it come later."""
+    return {post: pre for pre, post in reversed([*made.items()])}
+
+
+def _module(main: Function, changes: _Changes, added: Iterable[str]) -> IRModule:
+    """A module of @main, these functions, and those that they call."""
+    module = IRModule.unchecked(main)
+    todo = [*added, *_called(main)]
+    while todo:
+        name = todo.pop()
+        if name not in module and (func := changes.function(name)) is not None:
+            module.put_unchecked(name, func)
+            todo += _called(func)
+    return module
+
+
+def _called(func: Function) -> list[str]:
+    return [node.name_hint for node in post_order(func) if isinstance(node, GlobalVar)]
+
+
+def _typed(module: IRModule, origins: Mapping[Expr, Expr]) -> tuple[IRModule, dict[Expr, Expr]]:
+    """A module with types, if it is well-formed, and the origins of its nodes."""
+    typed = typed_if_possible(module)
+    found = dict(origins)
+    for gv, func in module.functions.items():
+        for node, copied in pairs(func, typed[gv.name_hint]):
+            if node in origins:
+                found[copied] = origins[node]
+    return typed, found

@@ -1,0 +1,82 @@
+"""`PartSteps`: the steps of a stage with large modules, of which they show what is around."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from byoc_lab.errors import counted
+from byoc_lab.lab.tracing import Stage
+from byoc_lab.lab.tracing.cutting import Part
+from byoc_lab.lab.tracing.neighbourhood import Neighbourhood, Neighbourhoods
+from byoc_lab.lab.tracing.provenance import Provenance
+from byoc_lab.lab.view.drawing.elements import Picture
+from byoc_lab.lab.view.drawing.picture import picture_of
+from byoc_lab.lab.view.drawing.scene import scene_of
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.state import Builder, State, content_of
+from byoc_lab.relay.ir.expr import Constant, Expr, Var
+
+
+class PartSteps:
+    """The steps of one stage. `ids`: of the nodes of its input."""
+
+    def __init__(self, stage: Stage, ids: Ids):
+        self._stage = stage
+        self._around = Neighbourhoods(stage)
+        self._ids = ids
+        self._followed: set[Provenance] = set()  # their results have ids
+
+    def step(self, rewrite: int) -> State | None:
+        """A step as in `rewrites.py`, without its place; None if it shows the whole module."""
+        step = self._around.step(rewrite)
+        if step is None:
+            return None
+        if step.root not in self._followed:
+            self._ids.follow(step.root)
+            self._followed.add(step.root)
+        sides = step.before, step.after
+        earlier, later = map(self._ids.follow_part, sides)
+        builder = Builder(self._ids, {content_of(side.module): self._drawn(side) for side in sides})
+        before, after, hunks = builder.compare(step.diff)
+        _, shown, _ = calls = step.after.part.calls
+        return {
+            "modules": [builder.modules[before], builder.modules[after]],
+            "hunks": hunks,
+            "replaced": sorted(later - earlier),
+            "event": builder.event(self._stage.events[rewrite - 1]),
+            "part": f"Shown: {counted(shown, 'call')} around it, of {sum(calls):,}, as a module.",
+            "pending": "",
+        }
+
+    def prepare(self) -> None:
+        """Compute once what all steps need."""
+        self._around.prepare()
+
+    def _drawn(self, side: Neighbourhood) -> State:
+        """The fields of a module that come from its graph."""
+        regions = side.part.regions
+        cut = {node: regions[value] for node, value in side.origins.items() if value in regions}
+        picture = picture_of(side.module, cut)
+        _name_ends(picture, side.part)
+        scene = scene_of(picture, partial(self._id, side))
+        return {"stats": picture.stats(), "graph_note": "", "scene": scene}
+
+    def _id(self, side: Neighbourhood, node: Expr) -> str | None:
+        """The id of a node in the graph; None for what stands for the rest of the module."""
+        origin = side.origins.get(node)
+        shown = origin is not None and origin not in side.part.given
+        return self._ids.get(node) if shown and not isinstance(node, Constant) else None
+
+
+def _name_ends(picture: Picture, part: Part) -> None:
+    """Say in the boxes at both ends of a part how much is not drawn."""
+    before, _, after = part.calls
+    for box in picture.boxes:
+        main = box.exprs[0] if box.exprs else None
+        if isinstance(main, Var) and main.vid is part.before.vid:
+            box.title, box.detail = f"{counted(before, 'call')} before", ""
+    if not part.is_end:
+        output = next(box for box in picture.boxes if box.kind == "output")  # of @main, the first
+        output.title, output.detail = f"{counted(after, 'call')} after", ""
+        for arrow in picture.arrows:
+            arrow.crossing &= arrow.target is not output  # its region goes on there

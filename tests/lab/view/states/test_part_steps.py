@@ -1,0 +1,99 @@
+"""The steps of large modules: the part around a rewrite, with the ids of the whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.lab.tracing import Trace, neighbourhood
+from byoc_lab.lab.view.states.objects import state_and_ids
+from byoc_lab.lab.view.states.part_steps import PartSteps
+from byoc_lab.lab.view.states.rewrites import step_of
+from byoc_lab.lab.view.stepper import Stepper
+from byoc_lab.relay import IRModule
+from byoc_lab.transform import AnnotateTarget, InferType, PartitionGraph
+from tests import strategies
+
+PASSES = ["SimplifyInference", "FoldConstant", AnnotateTarget("strategies"), PartitionGraph()]
+
+
+def operators(module: dict[str, Any]) -> set[str]:
+    """The ids of the calls of operators in a graph."""
+    return {i for box in module["scene"]["boxes"] if box["kind"] == "op" for i in box["ids"][:1]}
+
+
+@settings(max_examples=40)
+@given(mod=strategies.modules(), part_first=st.booleans(), data=st.data())
+def test_a_node_has_one_id_in_a_part_and_in_the_whole(
+    mod: IRModule, part_first: bool, data: st.DataObject
+) -> None:
+    trace = byoc_lab.trace(mod, PASSES, opt_level=4)
+    changed = [n for n, stage in enumerate(trace.stages) if stage.events]
+    if not changed:
+        return
+    n = data.draw(st.sampled_from(changed))
+    rewrite = data.draw(st.integers(1, len(trace[n].events)))
+    _, ids = state_and_ids(trace)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(neighbourhood, "MAX_WHOLE", 0)
+        part = PartSteps(trace[n], ids).step(rewrite) if part_first else None
+        whole = step_of(trace, ids, n, rewrite)
+        part = part or PartSteps(trace[n], ids).step(rewrite)
+    if part is None:
+        return
+    for mine, theirs in zip(part["modules"], whole["modules"], strict=True):
+        assert operators(mine) <= operators(theirs)
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    x: relay.Expr = relay.var("x", shape=(4,))
+    for n in range(3100):
+        x = relay.erf(x) if n % 10 == 9 else relay.nn.relu(x)
+    passes = [InferType(), AnnotateTarget("dnnl"), PartitionGraph()]
+    return byoc_lab.trace(IRModule.from_expr(x), passes)
+
+
+def test_a_rewrite_of_a_large_module_shows_what_is_around_it(trace: Trace) -> None:
+    stepper = Stepper(trace, index=1)
+    stepper.rewrite = 3001
+    step = stepper.step
+    assert step["part"] == "Shown: 21 calls around it, of 3,100, as a module."
+    assert step["pending"] == ""
+    before, after = (module["scene"]["boxes"] for module in step["modules"])
+    assert after[0]["lines"][0].endswith("calls before")
+    assert after[-1]["lines"][0].endswith("calls after")
+    assert {"input", "output"} == {b["kind"] for b in (after[0], after[-1])}
+    ends = [int(b["lines"][0].split()[0].replace(",", "")) for b in (after[0], after[-1])]
+    assert sum(ends) + 21 == 3100
+    assert len(before) == len(after) == 23
+    assert sum(module["stats"]["offloaded"] for module in step["modules"]) > 0
+    assert any(sign == "+" for sign, *_ in step["hunks"])
+    text = [line for line, _ in step["modules"][1]["lines"]]
+    assert text[0].startswith("def @main(%computed_before: (Tensor[(4), float32],)")
+
+
+def test_both_ends_of_a_pass_can_be_stepped_to(trace: Trace) -> None:
+    stepper = Stepper(trace, index=2)
+    total = len(trace[2].events)
+    for rewrite in (1, total // 2, total):
+        stepper.rewrite = rewrite
+        assert stepper.step["part"]
+        assert stepper.step["event"]["rule"] == trace[2].events[rewrite - 1].rule
+    assert stepper.step["modules"][1]["scene"]["boxes"][-1]["lines"][0] == "output"
+
+
+def test_a_region_that_is_cut_stays_a_region(trace: Trace) -> None:
+    """An operator whose `compiler_begin` is not shown is in its region, without a mark."""
+    merged = byoc_lab.trace(trace[2].before, ["MergeCompilerRegions"])
+    stepper = Stepper(merged)
+    stepper.rewrite = 1500
+    scene = stepper.step["modules"][1]["scene"]
+    regions = [group for group in scene["groups"] if group["kind"] == "region"]
+    assert {group["label"] for group in regions} >= {"dnnl · region"}
+    assert not any(crossing for _, _, crossing, _, _ in scene["arrows"])
