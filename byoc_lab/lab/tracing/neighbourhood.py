@@ -23,7 +23,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.ir.visit import opens_scope, post_order
 
-MAX_WHOLE = 3000  # nodes of a function whose rewrites are shown in all of it
+MAX_WHOLE = 400  # calls in a function whose rewrites are shown in all of it: a large network
 BLOCK = 7  # calls: the block of a rewrite is shown, with the one before and the one after it
 MAX_KEPT = 4  # states of a function
 
@@ -195,7 +195,7 @@ class _Root:
         func = function_of(self._round.root, self.function)
         order = list(post_order(func.body, enter=not_function))
         nested = any(opens_scope(node) and not isinstance(node, Function) for node in order)
-        if len(order) <= MAX_WHOLE or nested:
+        if sum(map(is_computing, order)) <= MAX_WHOLE or nested:
             return {}
         blocks: dict[Expr, int] = {}
         calls = 0
