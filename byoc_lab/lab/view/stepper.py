@@ -26,6 +26,8 @@ from byoc_lab.lab.view.text import stage_text, trace_text
 from byoc_lab.relay.ir.expr import Expr, describe
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 
+AHEAD = 1.0  # seconds before a large trace is shown, in which the nearest stages are computed
+
 
 class View(anywidget.AnyWidget):
     """Draws a state (see `state.py`): the stages of a trace, a diff, or one module.
@@ -146,6 +148,7 @@ class Stepper(View):
         self._steps = self._parts or Steps(trace, self._ids)
         super().__init__(state, index=state["opens"] if index is None else index)
         if self._parts and trace.stages:
+            self._parts.prepare_near(self.index, AHEAD)
             self.part = self._parts.part(self.index)
         if overlays:
             self.overlay(*overlays)

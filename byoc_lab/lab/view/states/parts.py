@@ -25,6 +25,8 @@ the steps of a small trace are, its graph first.
 
 from __future__ import annotations
 
+import time
+
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.states.about import about
 from byoc_lab.lab.view.states.captions import caption, opening
@@ -35,7 +37,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 
-MAX_NODES = 20_000  # of all modules of a trace that is sent at once
+MAX_NODES = 7_000  # of all modules of a trace that is sent at once
 
 
 def is_large(trace: Trace) -> bool:
@@ -108,6 +110,7 @@ class Parts:
             "index": index, "page": page, "stage": built, "modules": modules, "about": about_rules
         }  # fmt: skip
 
+    @without_collection()
     def prepare(self, index: int, rewrite: int = 0) -> None:
         """Compute the graphs of a stage, or of the step to one of its rewrites."""
         if rewrite:
@@ -116,6 +119,17 @@ class Parts:
         elif (index, "picture") not in self._stages:
             self.follow(index)
             self._stages[index, "picture"] = self._picture(self.trace[index])
+
+    def prepare_near(self, index: int, seconds: float) -> None:
+        """Compute the graphs of a stage, and of others, the nearest first, while one that takes
+        no longer than the last is ready in time."""
+        now = time.monotonic()
+        end, took = now + seconds, 0.0
+        for n in sorted(range(len(self.trace.stages)), key=lambda n: abs(n - index)):
+            if now + took > end:
+                return
+            self.prepare(n)
+            now, took = time.monotonic(), time.monotonic() - now
 
     def step(self, index: int, rewrite: int, what: str) -> State:
         """The step to a rewrite of a stage, see `Steps`."""

@@ -34,7 +34,7 @@ export class Rewrites {
     this.on.setAttribute("aria-disabled", String(at === total));
     this.whole.hidden = !at;
     if (!at) this.words.replaceChildren();
-    else if (step) this.words.replaceChildren(make("b", {}, step.event.rule), `: ${step.event.reason} `, step.part && make("span", { class: "byl-part" }, step.part));
+    else if (step) this.words.replaceChildren(make("b", {}, step.event.rule), `: ${step.event.reason}`, ...(step.part ? [" ", make("span", { class: "byl-part" }, step.part)] : []));
     else this.wait(at);
   }
 

@@ -155,6 +155,22 @@ def test_the_next_step_is_computed_ahead(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not drawings
 
 
+def test_the_nearest_stages_are_computed_before_the_first_is_shown() -> None:
+    trace = mobilenet()
+
+    def computed(seconds: float) -> list[int]:
+        made: list[int] = []
+        found = Parts(trace)
+        found.outline()
+        found.prepare = lambda index, rewrite=0: made.append(index)  # type: ignore[method-assign]
+        found.prepare_near(3, seconds)
+        return made
+
+    assert computed(0) == [3]
+    assert computed(60)[:3] == [3, 2, 4]
+    assert sorted(computed(60)) == list(range(len(trace)))
+
+
 def test_a_step_shares_the_graphs_of_its_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first rewrite begins at the input of the pass."""
     monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 10)
