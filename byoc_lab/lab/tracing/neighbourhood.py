@@ -102,10 +102,10 @@ class Neighbourhoods:
             return None
         return PartStep(root.function, root.provenance, before, after)
 
-    def prepare(self) -> None:
-        """Compute once what all steps need."""
-        for found in dict.fromkeys(e.round for e in self._stage.events if e.round is not None):
-            self._root(found).prepare()
+    def prepare(self) -> list[Provenance]:
+        """Compute once what all steps need; returns where the nodes of all roots come from."""
+        rounds = dict.fromkeys(e.round for e in self._stage.events if e.round is not None)
+        return [root.prepare() for found in rounds if (root := self._root(found)).blocks]
 
     def _place(self, number: int) -> tuple[_Root, Expr] | None:
         """The root in which a rewrite is shown, and a node of it that is there."""
@@ -185,9 +185,10 @@ class _Root:
         self._round = found
         self._made: dict[int, dict[Expr, Expr]] = {}
 
-    def prepare(self) -> None:
-        if self.blocks:
-            _ = self.provenance, self._copied, self._made_for
+    def prepare(self) -> Provenance:
+        """Compute what all parts need."""
+        _ = self._copied, self._made_for
+        return self.provenance
 
     @cached_property
     def blocks(self) -> dict[Expr, int]:

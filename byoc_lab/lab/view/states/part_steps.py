@@ -31,9 +31,7 @@ class PartSteps:
         step = self._around.step(rewrite)
         if step is None:
             return None
-        if step.root not in self._followed:
-            self._ids.follow(step.root)
-            self._followed.add(step.root)
+        self._follow(step.root)
         sides = step.before, step.after
         earlier, later = map(self._ids.follow_part, sides)
         builder = Builder(self._ids, {content_of(side.module): self._drawn(side) for side in sides})
@@ -50,7 +48,14 @@ class PartSteps:
 
     def prepare(self) -> None:
         """Compute once what all steps need."""
-        self._around.prepare()
+        for root in self._around.prepare():
+            self._follow(root)
+
+    def _follow(self, root: Provenance) -> None:
+        """Give the nodes of a round's root their ids."""
+        if root not in self._followed:
+            self._ids.follow(root)
+            self._followed.add(root)
 
     def _drawn(self, side: Neighbourhood) -> State:
         """The fields of a module that come from its graph."""
