@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+import byoc_lab
+from byoc_lab import relay
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.rewrites import step_of
+from byoc_lab.lab.view.states.rewrites import Steps, step_of
 from byoc_lab.lab.view.states.state import Builder, trace_state
+from byoc_lab.transform import AnnotateTarget, InferType
 from tests.lab.view.samples import mobilenet
 
 from .widget_page import TALL, NewPage, drawn, lines, model, mount
@@ -102,6 +105,36 @@ def test_what_a_rewrite_removes_fades_out(new_page: NewPage) -> None:
         root.locator(".byl-box.byl-gone").first.wait_for(state="detached")
         gone = page.evaluate("window.gone.size")
         assert gone == 0 if motion == "reduce" else gone > 20
+
+
+def test_a_rewrite_of_a_large_module_is_shown_with_what_is_around_it(new_page: NewPage) -> None:
+    """The graph says how many calls are left out, and boxes stay from one rewrite to the next."""
+    x: relay.Expr = relay.var("x", shape=(4,))
+    for _ in range(450):
+        x = relay.nn.relu(x)
+    passes = [InferType(), AnnotateTarget("dnnl")]
+    trace = byoc_lab.trace(relay.IRModule.from_expr(x), passes)
+    builder = Builder()
+    state = builder.trace(trace)
+    steps = Steps(trace, builder.ids)
+    shown = [steps.step(1, k, "picture") for k in (400, 401)]
+    state["stages"][1]["steps"] = [{}] * 399 + shown  # the others are not looked at
+    root = mount(new_page(viewport=TALL), state, index=1)
+    root.page.evaluate("() => model.set('rewrite', 400)")
+    drawn(root)
+    assert (
+        "Shown: 21 calls around it, of 450, as a module." in root.locator(".byl-part").inner_text()
+    )
+    boxes = ".byl-scene .byl-box:not(.byl-gone)"
+    texts = root.locator(boxes).all_text_contents()
+    ends = [text for text in texts if "calls before" in text or "calls after" in text]
+    assert len(ends) == 2 and len(texts) == 23
+    assert root.locator(f"{boxes}.byl-fresh, .byl-fresh").count() > 0
+    keys = f"[...document.querySelectorAll('{boxes}')].map((box) => box.dataset.key)"
+    before = set(root.page.evaluate(keys))
+    root.press(".")
+    drawn(root)
+    assert len(before & set(root.page.evaluate(keys))) >= 21
 
 
 def test_the_next_rewrite_is_computed_ahead(new_page: NewPage) -> None:
