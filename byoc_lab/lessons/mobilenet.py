@@ -2,13 +2,17 @@
 
 The network is `relay.testing.mobilenet`. Its own initial values make every batch norm the identity
 and every output 0.001, which hides an error in folding. Here the statistics are random as well, and
-the weights are scaled so that activations keep their magnitude (He et al., arXiv:1502.01852) and
-the outputs differ.
+the weights of convolutions are scaled so that activations keep their magnitude (He et al.,
+arXiv:1502.01852). The classifier's weights have variance 1 / inputs, so that logits differ by a few
+units: softmax neither selects one class nor makes all classes equal.
+
+Random numbers are uniform multiples of 2^-53 from MT19937. They are the same for every version of
+NumPy and on every machine, unlike the normal distribution of `numpy.random.default_rng`.
 """
 
 from __future__ import annotations
 
-from math import prod
+from math import prod, sqrt
 
 import numpy as np
 
@@ -25,22 +29,28 @@ CLASSES = 1000
 
 
 class RandomStatistics(Initializer):
-    """Normal weights with variance 2 / inputs; batch norms that shift and scale each channel."""
+    """Weights with variance 2 / inputs, of the classifier 1 / inputs; batch norms that shift and
+    scale each channel."""
 
     def __call__(self, name: str, array: np.ndarray) -> None:
-        random = self.random
         if name.endswith("weight"):
             self.init_weight(name, array)
         elif name.endswith(("gamma", "var")):
-            array[...] = random.uniform(0.5, 1.5, array.shape)
+            array[...] = 1 + uniform(self.random, array.shape, sqrt(1 / 12))  # 0.5 to 1.5
         elif name.endswith(("beta", "mean", "bias")):
-            array[...] = random.normal(0, 0.2, array.shape)
+            array[...] = uniform(self.random, array.shape, 0.2)
         else:
             super().__call__(name, array)
 
     def init_weight(self, name: str, array: np.ndarray) -> None:
         inputs = prod(array.shape[1:])  # of one output: (outputs, inputs / groups, height, width)
-        array[...] = self.random.normal(0, np.sqrt(2 / inputs), array.shape)
+        variance = (1 if name == "fc_weight" else 2) / inputs
+        array[...] = uniform(self.random, array.shape, sqrt(variance))
+
+
+def uniform(random: np.random.RandomState, shape: tuple[int, ...], deviation: float) -> np.ndarray:
+    """Uniform numbers with mean 0 and this standard deviation, float64."""
+    return (random.random_sample(shape) - 0.5) * (deviation * sqrt(12))
 
 
 def workload(
@@ -58,6 +68,6 @@ def module(image_size: int = 224, classes: int = CLASSES, seed: int = SEED) -> I
 
 
 def image(image_size: int = 224, seed: int = 0) -> np.ndarray:
-    """A fixed image of standard normal noise, float32 (1, 3, image_size, image_size)."""
-    random = np.random.default_rng(seed)
-    return random.standard_normal((1, 3, image_size, image_size)).astype(np.float32)
+    """A fixed image of noise with mean 0 and variance 1, float32 (1, 3, image_size, image_size)."""
+    random = np.random.RandomState(seed)
+    return uniform(random, (1, 3, image_size, image_size), 1).astype(np.float32)

@@ -12,7 +12,7 @@ from byoc_lab.lab.checking.comparison import Comparison, compare
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.exercised import Exercised
 from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
-from byoc_lab.lab.checking.report import Report, worst_of
+from byoc_lab.lab.checking.report import Report, errors_of, worst_of
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.lab.checking.validation import DETAILS
 from byoc_lab.relax import batch
@@ -25,7 +25,7 @@ from byoc_lab.relay import IRModule, var
 from byoc_lab.relay.ir.expr import Function, Tuple
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.backends import get_backend
-from byoc_lab.run.executable import LinkedRegion
+from byoc_lab.run.hosts.host import LinkedRegion
 from byoc_lab.run.inputs import by_position
 
 Inputs = Mapping[str, Any] | Sequence[Any]
@@ -134,9 +134,7 @@ class _Checker:
     def report(self, inputs: list[str]) -> Report:
         regions = worst_of(self.regions)
         for symbol in self.reached:
-            mine = [c for c in regions if c.name.split()[0] == f"@{symbol}"]
-            worst = max(mine, key=lambda c: c.share)
-            self.exe.note_error(symbol, worst.error, worst.tolerance)
+            self.exe.note_errors(symbol, errors_of(symbol, regions))
         symbols = [r.symbol for r in self.exe.regions]
         unreached = [
             f"@{s} was not called"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from byoc_lab import display
 from byoc_lab.errors import ValidationError
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.markup import escaped, table
+from byoc_lab.run.metering.cards import RegionErrors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,6 +109,13 @@ class Report:
         ]  # fmt: skip
         notes = "".join(f"<li>{escaped(note)}</li>" for note in self.notes())
         return table(HEAD, rows, NUMBERS) + (f"<ul>{notes}</ul>" if notes else "")
+
+
+def errors_of(symbol: str, regions: Sequence[Comparison]) -> RegionErrors:
+    """The errors of all results of a region, for its card."""
+    mine = [c for c in regions if c.name.split()[0] == f"@{symbol}"]
+    worst = max(mine, key=lambda c: c.share)
+    return RegionErrors(max(c.largest_error for c in mine), worst.error, worst.tolerance)
 
 
 LARGEST = ("largest_error", "scale", "inherited")

@@ -11,7 +11,7 @@ from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.exercised import Exercised
 from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
-from byoc_lab.lab.checking.report import Report, worst_of
+from byoc_lab.lab.checking.report import Report, errors_of, worst_of
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
@@ -138,9 +138,7 @@ class _Checker:
         checks = self.regions
         regions = worst_of(checks.comparisons)
         for symbol in checks.reached:
-            mine = [c for c in regions if c.name.split()[0] == f"@{symbol}"]
-            worst = max(mine, key=lambda c: c.share)
-            self.exe.note_error(symbol, worst.error, worst.tolerance)
+            self.exe.note_errors(symbol, errors_of(symbol, regions))
         unreached = [f"@{s} was not called" for s in checks.linked if s not in checks.reached]
         return Report(
             regions,

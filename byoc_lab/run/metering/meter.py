@@ -1,7 +1,7 @@
 """Counting and timing the regions of a program, apart from what their back ends say of themselves.
 
-The native DNNL runtime counts its own calls. Of every other back end TVM's virtual machine is asked
-which function it calls (its instrument), which the back end has no part in.
+The native DNNL runtime counts its own calls. Of every other back end the host (TVM's virtual
+machine) is asked which function it calls (its instrument), which the back end has no part in.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay.analysis.costs import Cost, operator_calls, tensor_types
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.backends import CompiledRegion
-from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard, RegionFacts
+from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard, RegionErrors, RegionFacts
 from byoc_lab.run.metering.peak import machine_peak
 from byoc_lab.run.metering.stated import Stated, stated
 
@@ -144,7 +144,7 @@ class Meter:
     @contextmanager
     def profiling(self) -> Iterator[None]:
         """Inside, calls of regions are timed, by operations where the back end can."""
-        compiled = [r for r in self._regions if r.facts.why is None]
+        compiled = [r for r in self._regions if r.facts.compiled]
         with self._lock:
             before = {r.facts.symbol: r.stats().get("calls") for r in compiled if not r.native}
             counted = dict(self._seen)
@@ -198,14 +198,14 @@ class Meter:
             )
         return found
 
-    def cards(self, errors: Mapping[str, tuple[float, float]], host: Cost | None) -> Cards:
+    def cards(self, errors: Mapping[str, RegionErrors], host: Cost | None) -> Cards:
         """A card for each region. errors: of `validate`, by symbol."""
         return Cards([self._card(r, errors.get(r.facts.symbol)) for r in self._regions], host)
 
-    def _card(self, region: MeteredRegion, error: tuple[float, float] | None) -> RegionCard:
+    def _card(self, region: MeteredRegion, errors: RegionErrors | None) -> RegionCard:
         facts = region.facts
         if facts.why is not None:
-            return RegionCard(facts, self.runs, error=error)
+            return RegionCard(facts, self.runs, errors=errors)
         stats, fault = region.stated()
         ops = stats.get("ops", ())
         times = self._ops_us.get(facts.symbol, [None] * len(ops))
@@ -220,7 +220,7 @@ class Meter:
             contradictions = (*contradictions, fault)
         if len(times) != len(ops):
             times = [None] * len(ops)
-        seconds = self._seconds.get(facts.symbol)
+        seconds = self._seconds.get(facts.symbol) if facts.compiled else None
         return RegionCard(
             facts,
             calls,
@@ -228,7 +228,7 @@ class Meter:
             threads=stats.get("threads"),
             ops=tuple(OpCard.of(op, t) for op, t in zip(ops, times, strict=True)),
             call_us=None if seconds is None else seconds * 1e6,
-            error=error,
+            errors=errors,
             contradictions=contradictions,
         )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from byoc_lab.errors import InputError
 from byoc_lab.relay.analysis.costs import Cost
-from byoc_lab.run.metering.cards import Cards
+from byoc_lab.run.metering.cards import Cards, RegionErrors
 from byoc_lab.run.metering.meter import Meter
 
 
@@ -21,7 +21,7 @@ class MeteredProgram(ABC):
     _meter: Meter
 
     def __init__(self) -> None:
-        self._errors: dict[str, tuple[float, float]] = {}  # of `validate`, by symbol
+        self._errors: dict[str, RegionErrors] = {}  # of `validate`, by symbol
 
     @property
     @abstractmethod
@@ -42,9 +42,9 @@ class MeteredProgram(ABC):
         """A card for every region, in the order of their calls."""
         return self._meter.cards(self._errors, self.host)
 
-    def note_error(self, symbol: str, error: float, tolerance: float) -> None:
-        """Put on the card of a region how far its result was from the reference."""
-        self._errors[symbol] = (error, tolerance)
+    def note_errors(self, symbol: str, errors: RegionErrors) -> None:
+        """Put the errors of a region's results on its card."""
+        self._errors[symbol] = errors
 
     @contextmanager
     def profiling(self) -> Iterator[None]:
@@ -58,6 +58,8 @@ class MeteredProgram(ABC):
         regions: int | None = None,
         min_flops: int | None = None,
         min_share: float | None = None,
+        *,
+        accept_numpy: bool = False,
     ) -> None:
         """Raise OffloadError unless regions ran on their back ends (`Cards.assert_offloaded`)."""
-        self.cards().assert_offloaded(regions, min_flops, min_share)
+        self.cards().assert_offloaded(regions, min_flops, min_share, accept_numpy=accept_numpy)

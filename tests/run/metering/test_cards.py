@@ -22,7 +22,7 @@ from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import Peak, build, load_library, machine_peak
 from byoc_lab.run.backends import get_backend
 from byoc_lab.run.metering import meter
-from byoc_lab.run.metering.cards import HEAD, Cards, RegionCard, RegionFacts
+from byoc_lab.run.metering.cards import HEAD, Cards, RegionCard, RegionErrors, RegionFacts
 from tests.plain_cells import plain
 
 X = np.full((64, 64), 0.5, np.float32)
@@ -58,14 +58,18 @@ def liar(said: dict[str, Any]) -> Any:
     return build(dense(), backends={"mine": lambda f, symbol: Liar(f, symbol, said)})
 
 
-def test_error_and_tolerance_are_two_numbers() -> None:
+def test_a_card_names_the_largest_error_and_the_one_nearest_to_its_tolerance() -> None:
     facts = RegionFacts("region", "dnnl", None, 3)
-    card = RegionCard(facts, 1, native=True, error=(4.6e-06, 5.1e-05))
-    assert str(card).endswith("3 operators, error 4.6e-06, tolerance 5.1e-05")
+    card = RegionCard(facts, 1, native=True, errors=RegionErrors(4.6e-06, 2.1e-07, 3.0e-07))
+    assert str(card).endswith(
+        "3 operators, largest error 4.6e-06, nearest to its tolerance 2.1e-07 of 3.0e-07"
+    )
     unknown = RegionCard(facts, 1)
     assert "error" not in str(unknown)
     assert len(card.cells()) == len(unknown.cells()) == len(HEAD)
-    assert "<td>4.6e-06</td><td>5.1e-05</td>" in plain(Cards([card, unknown])._repr_html_())
+    assert "<td>4.6e-06</td><td>2.1e-07 of 3.0e-07</td>" in plain(
+        Cards([card, unknown])._repr_html_()
+    )
 
 
 @pytest.mark.native
