@@ -35,7 +35,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "bisect": bisect,
     "coverage": coverage,
 }
-TIME_LIMIT = 600.0  # seconds for one job
+TIME_LIMIT = 600.0  # seconds of processor time for one job
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TVM_NUM_THREADS")
 Model = Any  # IRModule, path, or a function that gives a module
 
@@ -126,7 +126,7 @@ def many(
     executor: any `concurrent.futures.Executor`, such as `client.get_executor()` of Dask; it is not
         shut down. None: a pool of spawned processes, which needs `if __name__ == "__main__":` in a
         script.
-    time_limit: seconds for one job. imports: modules that register the back ends.
+    time_limit: seconds of processor time for one job. imports: modules that register the back ends.
 
     A job that raises an error, crashes its process or does not end is an outcome that says so; the
     others go on. Raises ArgumentError for arguments of another kind.

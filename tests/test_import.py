@@ -42,7 +42,7 @@ for heavy in ("tvm", "tvm_ffi", "torch", "IPython", "anywidget"):
 
 
 def test_the_import_patches_nothing() -> None:
-    subprocess.run([sys.executable, "-c", SNAPSHOT], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", SNAPSHOT], check=True, timeout=900)
 
 
 def test_names_of_tvm_are_modules_of_their_own() -> None:
@@ -81,7 +81,7 @@ def test_all_public_names_are_listed_and_documented() -> None:
         assert getattr(byoc_lab, name) is not None
     script = "import byoc_lab, pydoc; print(pydoc.plain(pydoc.render_doc(byoc_lab)))"
     shown = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=900
     ).stdout
     for name in ("build", "validate", "evaluate", "trace", "lint", "diff"):
         assert f"    {name}(" in shown

@@ -29,6 +29,7 @@ LAYERS = {
     "markup": "",
     "files": "errors",
     "terminal": "",
+    "processor_time": "",
     "relay.ir": "errors display",
     "relay.op.framework": "errors relay.ir",
     "relay.typing": "errors relay.ir relay.op.framework",
@@ -52,14 +53,15 @@ LAYERS = {
     "passes.quantize": "errors relay passes.framework passes.fold passes.layout",
     "passes": "errors relay passes",
     "run": "errors display files markup relay passes",
-    "backends": "errors relay passes run",
+    "backends": "errors processor_time relay passes run",
     "backends.dnnl": "errors display markup relay passes run backends",
     "lab.diffing": "errors display relay",
     "lab.linting": "errors display relay passes run backends lab.diffing",
     "lab.tracing": "errors display files relay passes lab.diffing lab.linting",
     "lab.explaining": "errors markup relay passes backends lab.tracing lab.linting",
     "lab.checking": (
-        "errors display files markup terminal relay passes run backends lab.tracing lab.explaining"
+        "errors display files markup terminal processor_time relay passes run backends "
+        "lab.tracing lab.explaining"
     ),
     "lab.view": "errors display files relay passes run backends lab",
     "lab": "",
@@ -68,7 +70,7 @@ LAYERS = {
     "lessons.tools": "relay passes backends",
     "lessons.solutions": "errors relay passes run backends lab lessons.tools byoc_lab transform",
     "lessons": "errors files relay passes run backends lab importers lessons.tools",
-    "lessons.grading": "errors files relay run lab lessons",
+    "lessons.grading": "errors files processor_time relay run lab lessons",
     "transform": "passes",  # this and the next four: other modules under the names of TVM
     "relay.transform": "passes",
     "relay.qnn.transform": "passes",

@@ -40,13 +40,9 @@ def models() -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_pool_of_spawned_processes() -> None:
-    start = time.monotonic()
-    found = []
-    for outcome in many("bisect", models(), time_limit=4, kernels=False):
-        found.append((outcome, time.monotonic() - start))
-    check([o for o, _ in found])
-    assert found[-1][0].job.name == "endless"  # the others did not wait for it
-    assert found[0][1] < found[-1][1] - 1
+    found = list(many("bisect", models(), time_limit=4, kernels=False))
+    check(found)
+    assert found[-1].job.name == "endless"  # the others did not wait for it
 
 
 @pytest.mark.slow

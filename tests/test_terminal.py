@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -48,7 +49,7 @@ def test_every_encoding_can_write_it(text: str, encoding: str) -> None:
 
 def _run(*arguments: str, **options: object) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "byoc_lab.cli", *arguments]
-    return subprocess.run(command, capture_output=True, timeout=60, **options)  # type: ignore
+    return subprocess.run(command, capture_output=True, timeout=900, **options)  # type: ignore
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
@@ -69,7 +70,7 @@ def test_a_full_disk_is_one_line(
     Path("net.relay").write_text(RELU)
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-m", "byoc_lab.cli", *arguments]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=900)
     assert done.returncode == cli.USAGE
     assert done.stderr.splitlines() == [b"byoc-lab: No space left on device"]
 
@@ -126,8 +127,8 @@ def shown_by(stream: io.StringIO) -> list[str]:
 
 
 def wait_for(text: str, stream: io.StringIO) -> None:
-    """Until the line shows a text; at most ten seconds."""
-    until = time.monotonic() + 10
+    """Until the line shows a text; at most ten minutes."""
+    until = time.monotonic() + 600
     while text not in stream.getvalue() and time.monotonic() < until:
         time.sleep(0.01)
 
@@ -146,14 +147,16 @@ def test_work_of_more_than_the_delay_shows_a_line(
         progress("FoldConstant", 3, 4)
         wait_for("FoldConstant", stream)
     shown = shown_by(stream)
-    assert shown[0] == "reading a\\x1b[2Jfile, 0 s"
-    assert shown[-1] == "[##########..........] 3 of 4: FoldConstant, 0 s"
+    assert re.fullmatch(re.escape("reading a\\x1b[2Jfile, ") + r"\d+ s", shown[0])
+    done = re.escape("[##########..........] 3 of 4: FoldConstant, ")
+    assert re.fullmatch(done + r"\d+ s", shown[-1])
     assert stream.getvalue().endswith(" \r")  # it is removed
 
 
 def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr("byoc_lab.terminal.DELAY", 600)
     with ProgressLine() as progress:
         progress("reading")
     assert stream.getvalue() == ""
@@ -175,7 +178,7 @@ def test_an_error_removes_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("byoc_lab.terminal.DELAY", 0.0)
     with pytest.raises(ValueError, match="no"), ProgressLine() as progress:
         progress("working")
-        time.sleep(0.05)
+        wait_for("working", stream)
         raise ValueError("no")
     assert stream.getvalue().endswith(" \r")
 

@@ -9,10 +9,11 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from byoc_lab import processor_time
 from byoc_lab.errors import ArgumentError, RegionError, place_outside, shortened
 
 TIME_LIMIT = 60.0
-"""Seconds for one call, unless told otherwise."""
+"""Seconds of processor time for one call, unless told otherwise."""
 
 FAULTS = ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS")
 Call = Callable[[], Any]
@@ -48,17 +49,18 @@ def in_this_process(symbol: str, call: Call) -> Any:
 
 def in_child(symbol: str, call: Call, time_limit: float) -> Any:
     """The result of a call in a process forked for it. Raises RegionError when that raises, dies
-    or takes longer than `time_limit` seconds."""
+    or uses more than `time_limit` seconds of processor time."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_answer, args=(sender, symbol, call), daemon=True)
     child.start()
     sender.close()
     try:
-        if not receiver.poll(time_limit):
+        assert child.pid is not None
+        if not processor_time.wait(receiver.poll, child.pid, time_limit):
             raise RegionError(
-                f"region @{symbol}: its function did not end within {time_limit:g} s (an endless "
-                f"loop?); time_limit= allows more"
+                f"region @{symbol}: its function did not end within {time_limit:g} s of processor "
+                f"time (an endless loop?); time_limit= allows more"
             )
         result, message = receiver.recv()
     except EOFError:

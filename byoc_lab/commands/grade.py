@@ -21,7 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, default=Path("grades.csv"))
     parser.add_argument("--feedback", type=Path, help="a folder for one HTML page each student")
     parser.add_argument("--workers", type=int, help="processes (default: one a core)")
-    parser.add_argument("--seconds", type=float, default=30.0, help="for one notebook")
+    parser.add_argument(
+        "--seconds", type=float, default=30.0, help="of processor time, for one notebook"
+    )
     parser.add_argument("--memory", type=int, default=2048, help="MiB for one notebook")
     parser.add_argument("--again", action="store_true", help="grade what has been graded, too")
 

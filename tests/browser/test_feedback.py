@@ -44,7 +44,7 @@ def test_feedback_shows_each_answer_with_its_picture_and_hints(
     assert page.locator("svg").first.is_visible()
     page.get_by_text("Hint 1").click()
     assert page.get_by_text("it names the call and the argument").is_visible()
-    assert page.get_by_text("timed out; it may use 2 seconds").is_visible()
+    assert page.get_by_text("timed out; it may use 2 seconds of processor time").is_visible()
     assert violations(page, []) == []
     if folder_of_pictures := os.environ.get("BYOC_LAB_SCREENSHOTS"):
         page.screenshot(path=Path(folder_of_pictures) / "feedback.png", full_page=True)

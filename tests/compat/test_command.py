@@ -14,7 +14,7 @@ SCRIPTS = Path(__file__).parent / "scripts"
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "byoc_lab.compat", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return subprocess.run(command, capture_output=True, text=True, timeout=900)
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def test_topi_of_its_own(tmp_path: Path) -> None:
 def test_the_path_of_the_script_is_absolute(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("import sys\nprint(__file__, sys.path[0])\n")
     command = [sys.executable, "-m", "byoc_lab.compat", "script.py"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=900)
     assert done.stdout.split() == [str(tmp_path / "script.py"), str(tmp_path)], done.stderr
 
 

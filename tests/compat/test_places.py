@@ -73,7 +73,7 @@ for text in (str(mod), mod.astext(), str(mod["main"]), mod["main"].astext()):
     assert "span=from_string:2:28" in text, text
 assert "span" not in mod.astext(show_span=False)
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=900)
 
 
 def test_a_parameter_that_is_named_twice_is_still_found() -> None:

@@ -355,5 +355,5 @@ def test_a_region_in_a_loop_exported_and_loaded(
     with pytest.raises(EvaluationError, match="deep: endless recursion"):
         exe(np.int32(deep.MAX_DEPTH), x)
     exe.export_library(tmp_path / "net.so")
-    subprocess.run([sys.executable, "-c", LOADED, str(tmp_path)], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", LOADED, str(tmp_path)], check=True, timeout=900)
     np.testing.assert_array_equal(np.load(tmp_path / "result.npy"), exe(np.int32(50), x)[0])

@@ -24,7 +24,7 @@ def test_eight_threads(tmp_path: Path) -> None:
         [sys.executable, "-m", "tests.run.stress_threads", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         cwd=Path(__file__).parents[2],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )

@@ -19,11 +19,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, BinaryIO
 
+from byoc_lab import processor_time
 from byoc_lab.errors import ByocLabError
 
 START_LIMIT = 120.0  # seconds in which a child must be ready
@@ -53,7 +53,8 @@ class Guard:
     def call(self, function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
         """The result of `function(*args)`, computed in the child.
 
-        function, args, result: what pickle takes. time_limit: seconds of the call itself.
+        function, args, result: what pickle takes. time_limit: seconds of processor time of the
+        call (see `processor_time.wait`).
         Raises GuardedError for a crash or a call that does not end, and what the function raises.
         """
         request = pickle.dumps((function, args))
@@ -110,22 +111,22 @@ class Guard:
             raise self._crashed(child) from None
 
     def _receive(self, child: subprocess.Popen[bytes], time_limit: float) -> tuple[bool, Any]:
-        deadline = time.monotonic() + time_limit
-        assert child.stdout is not None
-        (length,) = LENGTH.unpack(self._read(child, LENGTH.size, deadline, time_limit))
-        answer: tuple[bool, Any] = pickle.loads(self._read(child, length, deadline, time_limit))
+        (length,) = LENGTH.unpack(self._read(child, LENGTH.size, time_limit))
+        answer: tuple[bool, Any] = pickle.loads(self._read(child, length, time_limit))
         return answer
 
-    def _read(
-        self, child: subprocess.Popen[bytes], count: int, deadline: float, limit: float
-    ) -> bytes:
+    def _read(self, child: subprocess.Popen[bytes], count: int, limit: float) -> bytes:
         assert child.stdout is not None
         parts, descriptor = bytearray(), child.stdout.fileno()
+
+        def ready(seconds: float) -> bool:
+            return bool(select.select([descriptor], [], [], seconds)[0])
+
         while len(parts) < count:
-            left = deadline - time.monotonic()
-            if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+            if not processor_time.wait(ready, child.pid, limit):
                 raise GuardedError(
-                    f"it did not end within {limit:g} s and was stopped", "timed out"
+                    f"it did not end within {limit:g} s of processor time and was stopped",
+                    "timed out",
                 )
             part = os.read(descriptor, count - len(parts))
             if not part:

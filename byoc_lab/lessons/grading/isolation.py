@@ -31,9 +31,9 @@ FILE_EVENTS = ("open", "os.listdir", "os.scandir")
 class Limits:
     """What one notebook may use.
 
-    seconds: of wall-clock time. memory: bytes of address space of a process, and in use by all.
-    processes: at one time. output: bytes that it prints. reply: bytes of its answers. file: bytes
-    of one file.
+    seconds: of processor time, of all its processes together. memory: bytes of address space of a
+    process, and in use by all. processes: at one time. output: bytes that it prints. reply: bytes
+    of its answers. file: bytes of one file.
     """
 
     seconds: float = 30.0
@@ -45,8 +45,8 @@ class Limits:
 
     def __str__(self) -> str:
         return (
-            f"{self.seconds:g} seconds, {self.memory >> 20} MiB, {self.processes} processes, and "
-            f"{self.output >> 20} MiB of output"
+            f"{self.seconds:g} seconds of processor time, {self.memory >> 20} MiB, "
+            f"{self.processes} processes, and {self.output >> 20} MiB of output"
         )
 
 
@@ -113,7 +113,7 @@ def limit_resources(limits: Limits) -> None:
     """Set the limits that the kernel keeps for this process and those that it starts."""
     import resource  # it does not exist on Windows
 
-    seconds = int(limits.seconds) + 1
+    seconds = 2 * int(limits.seconds) + 1  # should the parent be late to notice
     for kind, most in (
         (resource.RLIMIT_AS, limits.memory),
         (resource.RLIMIT_CPU, seconds),

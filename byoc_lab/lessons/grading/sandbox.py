@@ -28,6 +28,7 @@ from byoc_lab.lessons.grading.isolation import (
     refuse_by_hook,
 )
 from byoc_lab.lessons.grading.replies import encode
+from byoc_lab.processor_time import asleep_limit, process_seconds
 
 POLL = 0.02  # seconds between two looks at the processes
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -71,7 +72,7 @@ def run_notebook(
     """
     read_reply, write_reply = os.pipe()
     read_output, write_output = os.pipe()
-    before, _ = _alive(isolated)
+    before, _, spent = _alive(isolated)
     child = os.fork()
     if child == 0:
         os.setsid()
@@ -83,7 +84,7 @@ def run_notebook(
     os.close(write_reply)
     os.close(write_output)
     status, reply, printed, size = "", bytearray(), bytearray(), 0
-    ends = time.monotonic() + limits.seconds
+    asleep = time.monotonic() + asleep_limit(limits.seconds)
     how: int | None = None  # how the child ended
     open_ends = {read_reply, read_output}
     while not status:
@@ -104,13 +105,13 @@ def run_notebook(
             status = "ran" if how == 0 else "crashed"
         if status:
             break
-        if time.monotonic() > ends:
-            status = "timed out"
-        elif size > limits.output or len(reply) > limits.reply:
+        if size > limits.output or len(reply) > limits.reply:
             status = "too much output"
         else:
-            processes, memory = _alive(isolated)
-            if processes - before > limits.processes:
+            processes, memory, seconds = _alive(isolated)
+            if seconds - spent > limits.seconds or time.monotonic() > asleep:
+                status = "timed out"
+            elif processes - before > limits.processes:
                 status = "too many processes"
             elif memory > limits.memory:
                 status = "too much memory"
@@ -124,9 +125,9 @@ def run_notebook(
     }
 
 
-def _alive(isolated: bool) -> tuple[int, int]:
-    """How many processes there are, and the bytes of memory that they use together: those in the
-    namespace, or else those below this process."""
+def _alive(isolated: bool) -> tuple[int, int, float]:
+    """How many processes there are, the bytes of memory and the seconds of processor time that they
+    use together: those in the namespace, or else those below this process."""
     ids = (
         [name for name in os.listdir("/proc") if name.isdigit()]
         if isolated
@@ -136,7 +137,7 @@ def _alive(isolated: bool) -> tuple[int, int]:
     for name in ids:
         with suppress(OSError), open(f"/proc/{name}/statm", encoding="ascii") as file:
             pages += int(file.read().split()[1])
-    return len(ids), pages * PAGE
+    return len(ids), pages * PAGE, sum(process_seconds(int(name)) for name in ids)
 
 
 def _below(root: int) -> set[int]:

@@ -27,6 +27,7 @@ from byoc_lab.lessons.grading.course import MANIFEST, Course, read_course
 from byoc_lab.lessons.grading.isolation import Limits
 from byoc_lab.lessons.grading.replies import decode
 from byoc_lab.lessons.verdict import Mistake, Verdict
+from byoc_lab.processor_time import asleep_limit
 from byoc_lab.run.threads import OF_LIBRARIES
 
 VERSION = 1  # of kept results: another one is graded again
@@ -235,7 +236,7 @@ def run_sandboxed(
                 "folder": folder, "namespaces": namespaces,
             }  # fmt: skip
             answered = 0
-            for result in _served(request, limits.seconds * len(left) + 120):
+            for result in _served(request, asleep_limit(limits.seconds) * len(left) + 120):
                 yield result
                 answered += 1
             left = left[answered:]

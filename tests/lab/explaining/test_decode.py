@@ -112,9 +112,9 @@ def test_a_long_log_takes_linear_time() -> None:
     for size in (250_000, 1_000_000):
         noise = "[12:00:00] is not registered Cannot find, does not have field [Var(\n"
         text = noise * (size // len(noise) // 2)
-        start = time.perf_counter()
+        start = time.process_time()
         assert [m.name for m in decode(text + sample + text)] == ["diagnostics"]
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     assert seconds[1] < 2 and seconds[1] < 12 * seconds[0] + 0.1, seconds
 
 

@@ -21,7 +21,7 @@ def test_javascript(path: Path) -> None:
         if os.environ.get("CI"):
             pytest.fail("node is not installed; CI must have it")
         pytest.skip("node is not installed; it runs the unit tests of the JavaScript modules")
-    done = subprocess.run([node, "--test", str(path)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([node, "--test", str(path)], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

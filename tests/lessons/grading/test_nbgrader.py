@@ -23,7 +23,7 @@ NAMES = ("add-the-missing-begin", "annotate-diamond")
 def _nbgrader(folder: Path, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "nbgrader", *arguments],
-        cwd=folder, capture_output=True, text=True, timeout=280,
+        cwd=folder, capture_output=True, text=True, timeout=900,
         env={
             **os.environ,
             "JUPYTER_PATH": str(Path(SCRIPTS[0]).parent / "share" / "jupyter"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -97,10 +96,8 @@ def test_memory_is_limited() -> None:
 
 def test_a_notebook_that_kills_what_it_can_costs_itself_only() -> None:
     text = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(-1, signal.SIGKILL)"
-    started = time.monotonic()
-    results = list(run_sandboxed([_cells(text), GOOD], LIMITS))
-    assert len(results) == 2 and "value" in _replied(results[1])["replies"][0]
-    assert time.monotonic() - started < 20
+    first, second = run_sandboxed([_cells(text), GOOD], LIMITS)
+    assert first["status"] != "timed out" and "value" in _replied(second)["replies"][0]
 
 
 def test_a_cell_with_an_error_does_not_stop_the_next() -> None:

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,6 @@ from tests.lessons.grading.generated import HOSTILE, write_class
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
-SECONDS = 600  # 60 submissions; the benchmark has the stricter limit on an idle machine
 
 
 def test_the_guide_names_every_exercise_and_no_other() -> None:
@@ -51,7 +50,7 @@ def test_the_image_has_what_it_copies_and_installs() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="grading needs Linux")
 def test_a_class_of_sixty_is_prepared_and_graded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = [e.name for e in all_exercises()][:10]
     students = [f"student{n:02}" for n in range(60)]
@@ -66,9 +65,7 @@ def test_a_class_of_sixty_is_prepared_and_graded(
     table, pages = tmp_path / "grades.csv", tmp_path / "feedback"
     grading = ["grade", str(folder), "--course", str(course), "-o", str(table)]
     grading += ["--feedback", str(pages), "--workers", "2", "--seconds", "15"]
-    started = time.monotonic()
     assert main(grading) == 0
-    assert time.monotonic() - started < SECONDS
     rows = {row["student"]: row for row in csv.DictReader(table.open(encoding="utf-8"))}
     assert list(rows) == students
     for student, told in expected.items():
@@ -78,8 +75,8 @@ def test_a_class_of_sixty_is_prepared_and_graded(
             if mistake in HOSTILE and int(student[-2:]) % 5 == 4:
                 assert f"{name}: {mistake}" in rows[student]["notes"]
     before = table.read_bytes()
-    started = time.monotonic()
-    assert main(grading) == 0  # everything is kept
-    assert time.monotonic() - started < 60 and table.read_bytes() == before
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", None)  # everything is kept
+    assert main(grading) == 0
+    assert table.read_bytes() == before
     assert "60 submissions" in capsys.readouterr().out
     assert {page.stem for page in pages.iterdir()} == set(students)

@@ -246,9 +246,9 @@ def test_a_difference_has_one_stage() -> None:
 
 def test_the_state_of_mobilenet_is_small_and_quick() -> None:
     trace = mobilenet()
-    started = time.perf_counter()
+    started = time.process_time()
     state = trace_state(trace)
-    assert time.perf_counter() - started < 10  # 0.6 s alone on two cores
+    assert time.process_time() - started < 10  # 0.6 s alone on two cores
     assert len(json.dumps(state)) < 2_000_000
 
 
