@@ -15,6 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.lab.checking.bounds.functions import (
+    MEASURED,
+    function_rounding,
+    log_rounding,
+    log_softmax_rounding,
+    softmax_rounding,
+)
 from byoc_lab.lab.checking.bounds.normalizations import (
     NORMALIZATIONS,
     normalization_rounding,
@@ -38,13 +45,8 @@ from byoc_lab.lab.checking.bounds.step import (
 )
 from byoc_lab.relay.op.framework.registry import OpPattern
 
-LOG_UNITS = 20.0  # error of log near 1, in units of u / sqrt(3)
-# Errors of functions in units of u / sqrt(3), so that 8.7 times these is twice what was measured of
-# oneDNN's kernels and of the host's code: exp and sigmoid are up to 6.1 u off, rsqrt 1.5 u, and erf
-# 12.2 u, as oneDNN computes it in gelu: an absolute error, also near 0.
-EXP_UNITS = 2.5
-ERF_UNITS = 5.0
-FUNCTION_UNITS = 1.0
+# Roundings of a function without a rule, in units of u / sqrt(3).
+FUNCTION_ROUNDINGS = sqrt(3) * MEASURED["exp"].relative_rms
 
 
 # A rule returns the standard deviation of the rounding error of a step in units of u / sqrt(3): a
@@ -70,34 +72,6 @@ def _positive_sum(step: Step) -> Array:
     return (sqrt(k) + 1) * magnitudes
 
 
-def _softmax(step: Step) -> Array:
-    (x,) = step.args
-    axis = step.attrs.axis
-    depth = x.max(axis=axis, keepdims=True) - x  # exp magnifies the rounding of this difference
-    found = np.abs(step.value) * (depth + EXP_UNITS + sqrt(x.shape[axis]))
-    return np.where(step.value == 0, 0.0, found)  # of an infinite depth
-
-
-def _log_softmax(step: Step) -> Array:
-    """x - max(x) - log(sum of exp(x - max(x))): of the sum the relative error counts, which log
-    makes an absolute one; measured of oneDNN's kernel, whose log is that of `_log`: up to 73 u."""
-    (x,) = step.args
-    axis = step.attrs.axis
-    total = np.abs(step.value) + np.abs(x - x.max(axis=axis, keepdims=True))
-    found = FUNCTION_UNITS * total + LOG_UNITS + EXP_UNITS + sqrt(x.shape[axis])
-    return np.where(np.isfinite(step.value), found, 0.0)
-
-
-def _log(step: Step) -> Array:
-    """Kernels add log(mantissa) and exponent * log(2), two terms of about 1 that may cancel.
-
-    oneDNN takes the first of the two from a table: its results are up to 58 u off, measured for all
-    mantissas, wherever the table's step is just passed.
-    """
-    magnitudes: Array = np.abs(step.value)
-    return FUNCTION_UNITS * magnitudes + LOG_UNITS
-
-
 def _addition(step: Step) -> Any:
     return hypot(np.abs(step.value), beginning(step))
 
@@ -115,7 +89,7 @@ def _elementwise(step: Step) -> Array:
     """An operator on elements without a rule: what one rounding of each argument changes, and the
     error of a function."""
     unit = UNIT_ROUNDOFF["float32"]
-    found = EXP_UNITS * np.abs(step.value)
+    found = FUNCTION_ROUNDINGS * np.abs(step.value)
     for n, x in enumerate(step.args):
         if x.dtype.kind != "f":
             continue
@@ -141,7 +115,7 @@ def _backward_stable(step: Step) -> Any:
     """
     inputs = sum(a.size for a in flat(tuple(step.args)))
     outputs = sum(v.size for v in flat(step.value))
-    roundings = sqrt(inputs / max(1, outputs)) + EXP_UNITS
+    roundings = sqrt(inputs / max(1, outputs)) + FUNCTION_ROUNDINGS
     random, unit = np.random.default_rng(0), UNIT_ROUNDOFF["float32"]
 
     def perturbed(value: Any) -> Any:
@@ -157,12 +131,6 @@ def _backward_stable(step: Step) -> Any:
         for m, v in zip(results, flat(step.value), strict=True)
     )
     return found if isinstance(step.value, tuple) else found[0]
-
-
-def _tanh(step: Step) -> Array:
-    """TVM's code for the host computes (1 - exp(-2 x)) / (1 + exp(-2 x)): two terms that cancel
-    near 0, so that the error there is one of u and not of u * |x|; measured: up to 1.5 u."""
-    return np.asarray(FUNCTION_UNITS * np.abs(step.value) + 0.5)
 
 
 def _clip(step: Step) -> Array:
@@ -203,10 +171,10 @@ def _largest_change(a: Array, b: Array) -> float:
 
 
 RULES: dict[str, RoundingRule] = {
-    "nn.softmax": _softmax,
-    "nn.log_softmax": _log_softmax,
-    "log": _log,
-    "tanh": _tanh,
+    "nn.softmax": softmax_rounding,
+    "nn.log_softmax": log_softmax_rounding,
+    "log": log_rounding,
+    **dict.fromkeys(MEASURED, function_rounding),
     "clip": _clip,
     "cast": _cast,
     **dict.fromkeys(("nn.leaky_relu", "nn.prelu"), _leaky_relu),
@@ -219,17 +187,8 @@ RULES: dict[str, RoundingRule] = {
          "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d"),
         _positive_sum,
     ),
-    **dict.fromkeys(
-        (
-            "sqrt",
-        ),
-        _rounded(1),
-    ),
     **dict.fromkeys(("add", "subtract", "nn.bias_add"), _addition),
     "qnn.dequantize": _rounded(2),
-    **dict.fromkeys(("exp", "sigmoid"), _rounded(EXP_UNITS)),
-    "erf": lambda step: np.full(step.value.shape, ERF_UNITS),
-    "rsqrt": _rounded(FUNCTION_UNITS),
     **dict.fromkeys(
         (
             "nn.relu", "abs", "negative", "copy", "maximum", "minimum", "max", "min", "floor",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import EXACT, Error
+from byoc_lab.lab.checking.bounds.functions import common_error
 from byoc_lab.lab.checking.bounds.intervals import measured_jumps
 from byoc_lab.lab.checking.bounds.products import Sum
 from byoc_lab.lab.checking.bounds.propagation import propagated
@@ -286,9 +287,10 @@ class _Uncertain(Reference):
             return [EXACT] * count, None
         with np.errstate(all="ignore"):
             found, total = rounding(step)
+            common = common_error(step)
         each = found if isinstance(found, tuple) else (found,) * count
         return [
-            Error(np.where(np.isfinite(v), o, 0.0), undecided(step, v, d))
+            Error(np.where(np.isfinite(v), o, 0.0), undecided(step, v, d) + common)
             if v.dtype.kind == "f"
             else Error(0.0, rounded_steps(step, v, errors, i))
             for o, v, d, i in zip(each, flat(step.value), dtypes, inherited, strict=True)

@@ -1,0 +1,179 @@
+"""Errors of the functions that kernels approximate: one table of measurements, and the bounds.
+
+Each instruction set has its own code for exp, log, tanh, sigmoid and erf, and the errors differ.
+The table has the largest error of any of them, so a bound does not depend on the machine that
+computes it. Measured against float64, in units of u = 2 ** -24: 600 random mantissas of every
+exponent and of both signs, 10**6 numbers over the ranges in which each function varies, and for log
+all mantissas; each function as a kernel of its own, behind a convolution (blocked, depthwise, of
+one channel), a dense layer, a matmul, a sum and a pooling, which have scalar code in places.
+Levels: SSE41, AVX and AVX2 (`ONEDNN_MAX_CPU_ISA`), AVX512_CORE on another machine, and the code
+that LLVM makes for the host. `tests/lab/checking/bounds/test_functions.py` repeats a part of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.lab.checking.bounds.error import REACH
+from byoc_lab.lab.checking.bounds.step import (
+    UNIT_ROUNDOFF,
+    Array,
+    Step,
+    hypot,
+    rounding_deviation,
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The errors of one function, in units of u: relative ones count times |result|.
+
+    relative, absolute: their sum is the largest error. relative_rms, absolute_rms: their sum is the
+    root mean square of the errors, of that part of the range in which it is largest.
+    """
+
+    relative: float
+    relative_rms: float
+    absolute: float = 0.0
+    absolute_rms: float = 0.0
+
+    def largest(self, value: Any) -> Any:
+        return self.relative * np.abs(value) + self.absolute
+
+    def deviation(self, value: Any) -> Any:
+        """A standard deviation for results like `value`.
+
+        At least the root mean square, so that it holds for sums of results too, and so large that
+        REACH of it is the largest error with a margin.
+        """
+        rms = self.relative_rms * np.abs(value) + self.absolute_rms
+        return np.maximum(rms, MARGIN / REACH * self.largest(value))
+
+
+MARGIN = 1.5  # for mantissas that were not tried, and other compilers' code
+MEASURED = {
+    "exp": Measured(3.0, 1.27),  # SSE41, AVX; AVX2 2.84; without `exponent_error`
+    "sigmoid": Measured(4.7, 1.37),  # AVX2; SSE41 4.45; without `exponent_error`
+    "erf": Measured(0, 0, 12.2, 2.44),  # in gelu: AVX512_CORE; SSE41 9.1, AVX2 8.6
+    "tanh": Measured(2.25, 0.7, 0.5, 0.2),  # the host, where two terms cancel near 0; oneDNN 1.2
+    "rsqrt": Measured(1.5, 0.6),  # the host
+    "sqrt": Measured(1.0, 0.43),  # one rounding, on all
+}
+# The absolute error of log: oneDNN takes the logarithm of a part of the mantissa from a table, and
+# is off by most where the table's step is just passed. Neighbours have the same error.
+LOG = 115.0  # SSE41, AVX near 2 ** -7; AVX2, AVX512_CORE 58; beside three roundings
+LOG_NEAR_1 = 25.5  # SSE41, AVX; AVX2 24.1
+NEAR_1 = (0.9, 1.03)
+EXACT_MULTIPLES = 7.0  # |x| from which float32 does not hold all n * log(2)
+LOG_2 = 0.05  # relative error of exp per unit of |x|, since kernels have log(2) in float32
+
+
+def exponent_error(x: Array) -> Array:
+    """The relative error of exp(x) from n * log(2), which kernels subtract from x, in units of u.
+
+    Without FMA, as on SSE41 and AVX, the product is rounded: by half a unit in its last place. All
+    numbers with the same n have the same error, so it does not average out.
+    """
+    size = np.abs(x)
+    return np.where(size < EXACT_MULTIPLES, 0.0, half_ulp(size + 0.35) + LOG_2 * size)
+
+
+def half_ulp(size: Array) -> Array:
+    """Half a unit in the last place of float32 numbers of this size, in units of u."""
+    return np.asarray(np.exp2(np.floor(np.log2(size))))
+
+
+def log_error(x: Array) -> Array:
+    low, high = NEAR_1
+    return MARGIN * np.where((x >= low) & (x <= high), LOG_NEAR_1, LOG)
+
+
+def function_rounding(step: Step) -> Any:
+    """The standard deviation of the error of a function in MEASURED, in units of u / sqrt(3)."""
+    return in_units(step, MEASURED[step.op.name].deviation(step.value))
+
+
+def in_units(step: Step, deviation: Any) -> Any:
+    """A standard deviation in units of the u of float32 as `rounding` has it.
+
+    16-bit floats are computed in float32, then rounded; float64 has a smaller u.
+    """
+    unit = UNIT_ROUNDOFF[step.dtype]
+    sigma = min(unit, UNIT_ROUNDOFF["float32"]) * deviation
+    if unit > UNIT_ROUNDOFF["float32"]:
+        sigma = hypot(sigma, rounding_deviation(step.dtype) * np.abs(step.value))
+    return sigma / rounding_deviation(step.dtype)
+
+
+def log_rounding(step: Step) -> Any:
+    """Roundings of log(mantissa) + exponent * log(2), three on SSE41; `common_error` has the rest."""
+    return in_units(step, np.abs(step.value) / sqrt(3))
+
+
+def softmax_rounding(step: Step) -> Array:
+    """exp magnifies the rounding of x - max(x)."""
+    (x,) = step.args
+    axis = step.attrs.axis
+    depth = x.max(axis=axis, keepdims=True) - x
+    own = sqrt(3) * MEASURED["exp"].relative_rms + sqrt(x.shape[axis])
+    rounded = np.where(depth < EXACT_MULTIPLES, depth, 0.0)  # beyond, see `_softmax`
+    return np.where(step.value == 0, 0.0, np.abs(step.value) * (rounded + own))
+
+
+def log_softmax_rounding(step: Step) -> Array:
+    """x - max(x) - log(sum of exp(x - max(x))): of the sum the relative error counts, which log
+    makes an absolute one."""
+    (x,) = step.args
+    axis = step.attrs.axis
+    total = np.abs(step.value) + np.abs(x - x.max(axis=axis, keepdims=True))
+    found = total + sqrt(3) * MEASURED["exp"].relative_rms + sqrt(x.shape[axis])
+    return np.where(np.isfinite(step.value), found, 0.0)
+
+
+def common_error(step: Step) -> Any:
+    """The error of a function that has one cause in many elements, and so does not average out: a
+    jump (see `propagation.py`)."""
+    rule = COMMON.get(step.op.name)
+    if rule is None or step.dtype not in UNIT_ROUNDOFF:
+        return 0.0
+    unit = min(UNIT_ROUNDOFF[step.dtype], UNIT_ROUNDOFF["float32"])
+    found = unit * rule(step)
+    return np.where(np.isfinite(found) & np.isfinite(step.value), found, 0.0)
+
+
+def _exp(step: Step) -> Array:
+    return np.asarray(np.abs(step.value) * exponent_error(step.args[0]))
+
+
+def _sigmoid(step: Step) -> Array:
+    return np.asarray(np.abs(step.value * (1 - step.value)) * exponent_error(step.args[0]))
+
+
+def _log(step: Step) -> Array:
+    return log_error(step.args[0])
+
+
+def _softmax(step: Step) -> Array:
+    """The rounding of x - max(x) too, where it is larger than others."""
+    (x,) = step.args
+    depth = x.max(axis=step.attrs.axis, keepdims=True) - x
+    return np.where(step.value == 0, 0.0, 2 * np.abs(step.value) * exponent_error(depth))
+
+
+def _log_softmax(step: Step) -> Array:
+    (x,) = step.args
+    total = np.exp(x - x.max(axis=step.attrs.axis, keepdims=True) - step.value)
+    return log_error(total)
+
+
+COMMON = {
+    "exp": _exp,
+    "sigmoid": _sigmoid,
+    "log": _log,
+    "nn.softmax": _softmax,
+    "nn.log_softmax": _log_softmax,
+}

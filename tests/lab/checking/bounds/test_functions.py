@@ -1,0 +1,100 @@
+"""The table of errors holds on every instruction set, and is no larger than the largest of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.backends.dnnl import native
+from byoc_lab.lab.checking.bounds.functions import exponent_error, half_ulp
+from byoc_lab.lab.checking.tolerances import bounded
+from byoc_lab.relay import Function
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.typing.infer import infer_expr
+
+LEVELS = ("SSE41", "AVX", "AVX2", "its own")
+ROOT = Path(__file__).parents[4]
+needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+
+
+def measured(level: str) -> dict[str, dict[str, float]]:
+    """The shares that `measured_errors.py` finds on one level; a machine below it has its own."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+    environment.pop("ONEDNN_MAX_CPU_ISA", None)
+    if level in LEVELS[:-1]:
+        environment["ONEDNN_MAX_CPU_ISA"] = level
+    command = [sys.executable, "-m", "tests.lab.checking.bounds.measured_errors"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, dict[str, float]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="module")
+def shares() -> dict[str, dict[str, dict[str, float]]]:
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(LEVELS, pool.map(measured, LEVELS), strict=True))
+
+
+@pytest.mark.native
+@needs_native
+@pytest.mark.parametrize("level", LEVELS)
+def test_errors_are_at_most_those_of_the_table(level: str, shares: dict) -> None:
+    too_large = {n: s for n, s in shares[level]["table"].items() if s > 1}
+    assert not too_large
+
+
+@pytest.mark.native
+@needs_native
+@pytest.mark.parametrize("level", LEVELS)
+def test_correct_kernels_are_within_their_bounds(level: str, shares: dict) -> None:
+    """Alone, in pieces shorter than a vector, and fused into other kernels."""
+    too_large = {n: s for n, s in shares[level]["bounds"].items() if s > 0.95}
+    assert not too_large
+
+
+@pytest.mark.native
+@needs_native
+def test_the_table_has_the_largest_error_and_no_more(shares: dict) -> None:
+    """The host's tanh has a larger error than oneDNN's."""
+    for name in ("exp", "log", "sigmoid", "sqrt", "tanh"):
+        assert max(found["table"][name] for found in shares.values()) > 0.7, name
+
+
+def bound(expr: Expr, x: np.ndarray) -> np.ndarray:
+    """The tolerances of `expr` in units of u, relative to its results."""
+    function = infer_expr(Function([relay.analysis.free_vars(expr)[0]], expr))
+    assert isinstance(function, Function)
+    found = bounded(function, {function.params[0]: x}, exact_constants=True)
+    tolerance: np.ndarray = found.tolerances[0] / np.abs(found.outputs[0]) * 2.0**24
+    return tolerance
+
+
+def test_bounds_are_wide_only_where_errors_are() -> None:
+    """A relative error of 1e-6 is found in exp below 7, of 1e-5 anywhere."""
+    x = relay.var("x", shape=(5,))
+    values = np.float32([-80, -5, 0, 6, 80])
+    for call in (relay.exp(x), relay.sigmoid(x)):
+        far, near, middle, below, _ = bound(call, values)
+        assert max(near, middle, below) < 1e-6 * 2**24 < far < 1e-5 * 2**24
+
+
+def test_the_error_of_the_exponent_is_half_an_ulp_of_its_argument() -> None:
+    assert half_ulp(np.float64([1, 1.9, 64, 100])).tolist() == [1, 1, 64, 64]
+    found = exponent_error(np.float64([0, -6.9, 6.9, 64, -64]))
+    assert found[:3].tolist() == [0, 0, 0] and found[3] == found[4] > 64
+
+
+def test_a_sum_of_errors_with_one_cause_is_bounded_by_their_sum() -> None:
+    """Without FMA, exp is off by the same 64 roundings for all numbers with one exponent."""
+    x = relay.var("x", shape=(1000,))
+    (relative,) = bound(relay.mean(relay.exp(x), axis=[0], keepdims=True), np.full(1000, 80, "f"))
+    assert relative > 64
