@@ -11,15 +11,17 @@
     byoc_lab.build(mod).run(...)
 
 `ModuleRegion` turns a TVM-FFI module into what `codegen` must return, and `PythonRegion` a Python
-function over NumPy arrays. `c_library` compiles C to such a module; `inlined` gives the function
-without its composites, and `HEADERS` is the folder of `tensor_argument.h`, which checks arguments.
-`isolated(codegen)` has each call of a region run in a process of its own. All back ends of this
-package register this way: `byoc_lab.backends.dnnl`, and `ccompiler`, which is short enough to copy.
+function over NumPy arrays; `ReferenceRegion` computes a region in the place of a missing library.
+`c_library` compiles C to such a module; `inlined` gives the function without its composites, and
+`HEADERS` is the folder of `tensor_argument.h`, which checks arguments. `isolated(codegen)` has each
+call of a region run in a process of its own. All back ends of this package register this way:
+`byoc_lab.backends.dnnl`, and `ccompiler`, which is short enough to copy.
 """
 
 from byoc_lab.backends.isolation import isolated
 from byoc_lab.backends.module_region import ModuleRegion
 from byoc_lab.backends.python_region import PythonRegion
+from byoc_lab.backends.reference_region import ReferenceRegion
 from byoc_lab.backends.registry import (
     Backend,
     Refused,
@@ -39,6 +41,7 @@ __all__ = [
     "Cpp",
     "ModuleRegion",
     "PythonRegion",
+    "ReferenceRegion",
     "Refused",
     "c_library",
     "get",

@@ -12,7 +12,27 @@ from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.relay.typing.infer import infer_expr
 
 
-class ModuleRegion:
+class TypedRegion:
+    """An external function with the types of its inputs and outputs; it has no statistics."""
+
+    def __init__(self, function: Function, symbol: str):
+        typed = function if function.is_typed else infer_expr(function)
+        assert isinstance(typed, Function)
+        self.function = typed
+        self.symbol = symbol
+        result = typed.ret_type if typed.ret_type is not None else typed.body.checked_type
+        fields = result.fields if isinstance(result, TupleType) else (result,)
+        self._inputs = [p.checked_type for p in typed.params]
+        self._outputs = [f for f in fields if isinstance(f, TensorType)]
+
+    def stats(self) -> dict[str, Any]:
+        return {}
+
+    def set_profiling(self, on: bool) -> None:
+        """Such regions are not timed operator by operator."""
+
+
+class ModuleRegion(TypedRegion):
     """An external function and the module that has its code under the name `symbol`.
 
     The code takes the inputs and then the outputs, as `run.CompiledRegion` says. How often it is
@@ -30,10 +50,8 @@ class ModuleRegion:
             )
         from tvm_ffi import register_error
 
-        typed = function if function.is_typed else infer_expr(function)
-        assert isinstance(typed, Function)
+        super().__init__(function, symbol)
         register_error("RegionError", RegionError)  # what `tensor_argument.h` sets
-        self.symbol = symbol
         self.module = module
         if not module.implements_function(symbol, True):
             raise BuildError(
@@ -41,10 +59,6 @@ class ModuleRegion:
                 f"function {symbol!r}; the region's code must be there under the region's name"
             )
         self._function = module.get_function(symbol, True)
-        result = typed.ret_type if typed.ret_type is not None else typed.body.checked_type
-        fields = result.fields if isinstance(result, TupleType) else (result,)
-        self._inputs = [p.checked_type for p in typed.params]
-        self._outputs = [f for f in fields if isinstance(f, TensorType)]
 
     def __call__(self, *inputs: Any) -> list[np.ndarray]:
         outputs = [np.empty(ty.concrete_shape, ty.dtype) for ty in self._outputs]
@@ -54,9 +68,3 @@ class ModuleRegion:
         ]
         self._function(*held, *outputs)
         return outputs
-
-    def stats(self) -> dict[str, Any]:
-        return {}
-
-    def set_profiling(self, on: bool) -> None:
-        """Such regions are not timed operator by operator."""

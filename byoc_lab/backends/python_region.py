@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.backends.child_process import TIME_LIMIT, checked_limit, in_child, in_this_process
-from byoc_lab.backends.module_region import ModuleRegion
+from byoc_lab.backends.module_region import TypedRegion
 from byoc_lab.backends.system_compiler import C, c_library
 from byoc_lab.errors import ArgumentError, RegionError
 from byoc_lab.relay.ir.expr import Function
-from byoc_lab.relay.ir.ndarray import refuse_masked
+from byoc_lab.relay.ir.ndarray import numpy_dtype, refuse_masked
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.run.tvm_runtime import packed
 
 Kernel = Callable[..., Any]
 
-# TVM calls a region by its symbol in a library: this one passes the call on to a global function.
+# A library whose function of a region's symbol passes the call on to a global function.
 FORWARD = """
 #include <string.h>
 #include <tvm/ffi/c_api.h>
@@ -55,10 +56,9 @@ class PythonRegion:
         function, with kernels that it loads through ctypes): a crash, or a call of more than
         `time_limit` seconds, is a RegionError, and this process goes on. Needs an operating system
         that forks (Linux). What `fn` changes in memory is lost after each call.
-    time_limit: seconds for one isolated call.
+    time_limit: seconds of processor time for one isolated call.
 
-    An executable with such a region runs in this process only: it cannot be exported. Calling its
-    code needs a C compiler.
+    An executable with such a region runs in this process only: it cannot be exported.
 
     Raises ArgumentError for arguments of another kind.
     """
@@ -77,33 +77,43 @@ class PythonRegion:
         return BoundPythonRegion(function, symbol, self)
 
 
-class BoundPythonRegion(ModuleRegion):
+class BoundPythonRegion(TypedRegion):
     """A PythonRegion with the external function that it computes."""
 
+    module = None  # the executable calls it
+
     def __init__(self, function: Function, symbol: str, kernel: PythonRegion):
-        import tvm_ffi
-
+        super().__init__(function, symbol)
         self.kernel = kernel
-        name = f"byoc_lab.python_region.{next(_numbers)}"
-        super().__init__(
-            function, symbol, c_library(symbol, [C(FORWARD.format(symbol=symbol, name=name))])
-        )
-        tvm_ffi.register_error("KeyboardInterrupt", KeyboardInterrupt)
-        tvm_ffi.register_global_func(name, self._forwarded, override=True)
+        self.stand_in: str | None = getattr(kernel.fn, "stand_in", None)  # it may be a region
 
-    def _forwarded(self, *tensors: Any) -> None:
-        """Called by TVM with the inputs and then the outputs, as tensors."""
-        arrays = [np.from_dlpack(tensor) for tensor in tensors]
-        inputs, outputs = arrays[: len(self._inputs)], arrays[len(self._inputs) :]
-        for each in inputs:
-            each.flags.writeable = False  # the host, or another region, may read them again
-        call = partial(self._computed, inputs)
+    def __call__(self, *inputs: Any) -> list[np.ndarray]:
+        call = partial(self._computed, self._held(inputs))
         if self.kernel.isolated:
-            computed = in_child(self.symbol, call, self.kernel.time_limit)
+            computed: list[np.ndarray] = in_child(self.symbol, call, self.kernel.time_limit)
         else:
             computed = in_this_process(self.symbol, call)
-        for output, value in zip(outputs, computed, strict=True):
-            output[...] = value
+        return computed
+
+    def _held(self, inputs: Sequence[Any]) -> list[np.ndarray]:
+        """The inputs, read-only: the host, or another region, may read them again."""
+        held = []
+        for value, ty in zip(inputs, self._inputs, strict=True):
+            array = np.asarray(value, numpy_dtype(ty.dtype)).view()
+            array.flags.writeable = False
+            held.append(array)
+        return held
+
+    def forwarding_module(self) -> Any:
+        """A TVM-FFI module that calls the region, for programs that are not of `byoc_lab.build`,
+        such as modules of Relax. Needs a C compiler."""
+        import tvm_ffi
+
+        name = f"byoc_lab.python_region.{next(_numbers)}"
+        for error in (RegionError, KeyboardInterrupt):
+            tvm_ffi.register_error(error.__name__, error)
+        tvm_ffi.register_global_func(name, packed(self, len(self._inputs)), override=True)
+        return c_library(self.symbol, [C(FORWARD.format(symbol=self.symbol, name=name))])
 
     def _computed(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """What the function returns, verified; so that no other object leaves its process."""

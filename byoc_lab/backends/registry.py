@@ -44,6 +44,12 @@ class Backend:
     supports: Mapping[str, Predicate]
     codegen: Codegen | None = field(default=None, compare=False)
     compiles: Callable[[Call], str | None] | None = field(default=None, compare=False)
+    missing: Callable[[], str | None] | None = field(default=None, compare=False)
+
+    def stand_in(self) -> str | None:
+        """The sentence about NumPy in the place of this back end's library (`run.stand_in`), if
+        that is missing here."""
+        return None if self.missing is None else self.missing()
 
     def why_not_compiled(self, call: Call) -> str | None:
         """Why the code generator refuses a typed call in a region, in words; None if it does not.
@@ -89,6 +95,7 @@ def register(
     beyond_tvm: Collection[str] = (),
     codegen: Codegen | None = None,
     compiles: Callable[[Call], str | None] | None = None,
+    missing: Callable[[], str | None] | None = None,
     pipeline: Callable[[], Sequence[Pass]] | None = None,
     isolated: bool = False,
     time_limit: float = TIME_LIMIT,
@@ -107,6 +114,9 @@ def register(
         it modules can be partitioned and inspected, but not built.
     compiles: compiles(typed call) says why `codegen` refuses a call inside a region, in words, or
         None; for back ends that also compile what `supports` leaves to the host.
+    missing: says that NumPy computes the regions here, for the library of the back end is missing
+        (`run.stand_in.in_place_of(library)`), or None; for a `codegen` that then returns a
+        `ReferenceRegion`.
     pipeline: the passes from a plain module to a partitioned one; by default the usual five.
         `named_pipeline(name)` gives them.
     isolated: each call of a region runs in a process of its own, so that a crash, or a call of more
@@ -154,7 +164,7 @@ def register(
         )
     if isolated and codegen is not None:
         codegen = isolated_codegen(codegen, time_limit)
-    backend = Backend(name, table, dict(predicates), codegen, compiles)
+    backend = Backend(name, table, dict(predicates), codegen, compiles, missing)
     if name in _registered:
         unregister(name)
     for operator, predicate in predicates.items():

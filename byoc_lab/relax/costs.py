@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from byoc_lab import backends
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relax.calls import OperatorCall, operator_calls
 from byoc_lab.relax.to_relay import call_to_relay
@@ -39,6 +40,8 @@ def region_facts(
     """What is known of a region before it runs; made: its counterpart in Relay, if it has one.
     sites: how many calls of it stand in the module."""
     count = sum(1 for _ in operator_calls(function))
+    missing = backends.get(compiler).stand_in() if compiler in backends.names() else None
     if made is None:
-        return RegionFacts(symbol, compiler, None, count, sites=sites)
-    return replace(RegionFacts.of(made, symbol, compiler, operators=count), sites=sites)
+        return RegionFacts(symbol, compiler, None, count, sites=sites, stand_in=missing)
+    found = RegionFacts.of(made, symbol, compiler, operators=count, stand_in=missing)
+    return replace(found, sites=sites)

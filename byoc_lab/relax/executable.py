@@ -28,6 +28,7 @@ from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.inputs import by_position, given_inputs
 from byoc_lab.run.metering.meter import Meter, MeteredRegion, native_modules, only_float32
 from byoc_lab.run.metering.program import MeteredProgram
+from byoc_lab.run.stand_in import stated
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
 
 
@@ -119,6 +120,11 @@ class RelaxExecutable(MeteredProgram):
         with self._meter.watched(watch):
             outputs = self.run(inputs)
         return outputs, found
+
+    @property
+    def stand_ins(self) -> tuple[str, ...]:
+        """What NumPy computes in the place of something that is missing, a sentence for each."""
+        return stated((f"@{card.symbol}", card.facts.stand_in) for card in self.cards())
 
     def __repr__(self) -> str:
         where = ", ".join(f"@{r.symbol} on {r.compiler}" for r in self.regions)

@@ -145,6 +145,7 @@ class _Checker:
             regions,
             worst_of(self.outputs),
             worst_of([k.own for k in self.kernels]),
+            stand_ins=self.exe.stand_ins,
             inputs=tuple(inputs),
             missed=(*self.exercised.missed(), *unreached, *self.notes),
         )

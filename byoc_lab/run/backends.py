@@ -7,7 +7,7 @@ A back end whose saved regions need a runtime of its own registers that, too: `r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +21,11 @@ class CompiledRegion(Protocol):
 
     `module` is a TVM-FFI module that has a function named after the symbol; it takes the inputs
     and then the outputs, all as tensors (for a function with a tuple as result, one output for
-    each field), and writes the outputs. It is linked into the executable.
+    each field), and writes the outputs. It is linked into the executable. None: the executable
+    calls the region itself, with arrays.
+
+    A region that NumPy computes in the place of a missing library has an attribute `stand_in`, the
+    sentence that says so (`run.stand_in.in_place_of`): it is not offloaded, and not timed.
 
     A region whose module cannot be saved by itself (a loaded library) may have a method
     `link_into(folder)`: it writes object files that define `__tvm_ffi_<symbol>` into a folder that
@@ -32,7 +36,7 @@ class CompiledRegion(Protocol):
     @property
     def module(self) -> Any: ...
 
-    def __call__(self, *inputs: Any) -> list[np.ndarray]:
+    def __call__(self, *inputs: Any) -> Sequence[np.ndarray]:
         """Run by itself: new arrays."""
 
     def stats(self) -> dict[str, Any]:

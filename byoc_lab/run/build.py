@@ -1,4 +1,5 @@
-"""Building a module: regions by their back ends, everything else by TVM (Relax, LLVM)."""
+"""Building a module: regions by their back ends, everything else by TVM (Relax, LLVM), or by NumPy
+where apache-tvm is missing."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from byoc_lab.errors import (
     ArgumentError,
     BuildError,
     ByocLabError,
+    MissingDependencyError,
     NativeExtensionError,
     UnknownNameError,
     nearest,
@@ -24,12 +26,14 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.backends import Codegen, CompiledRegion, backend_names, get_backend
-from byoc_lab.run.executable import Executable, LinkedRegion, is_external
+from byoc_lab.run.executable import Executable, is_external
+from byoc_lab.run.hosts.host import Host, LinkedRegion
+from byoc_lab.run.hosts.numpy_host import NumpyHost
+from byoc_lab.run.hosts.tvm_host import TvmHost
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import checked_module
 from byoc_lab.run.symbols import checked_symbol, shown
-from byoc_lab.run.to_relax import to_relax
-from byoc_lab.run.tvm_runtime import COMPILING, import_tvm
+from byoc_lab.run.tvm_runtime import stand_in
 
 
 class OffloadWarning(UserWarning):
@@ -46,6 +50,9 @@ def build(
     fallback: bool = False,
 ) -> Executable:
     """Compile `mod` to something that runs.
+
+    Without apache-tvm the reference computes with NumPy what is not offloaded, and
+    `Executable.stand_ins` says so.
 
     params: values (by name) of parameters of @main that become constants.
     target: TVM's target of the part that is not offloaded; a CPU.
@@ -64,8 +71,8 @@ def build(
     Several threads may build at once; TVM's part of it is done by one after the other.
 
     Raises BuildError (no translation, a region refused), PassError (a quantized operator that
-    cannot be lowered), UnknownNameError (no such back end), NativeExtensionError (a back end is
-    not built), MissingDependencyError (no apache-tvm).
+    cannot be lowered), UnknownNameError (no such back end), MissingDependencyError (a back end
+    needs apache-tvm-ffi).
     """
     checked_module(mod, "build")
     _check_options(params, target, backends)
@@ -81,10 +88,10 @@ def build(
     regions = linked_regions(mod, backends, offload=offload, fallback=fallback)
     linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
     flat = flattened(mod["main"], mod, keep=lambda function: function in linked)
-    modules = {r.symbol: r.module for r in regions.values() if r.module is not None}
-    with COMPILING:
-        compiled = _compile(to_relax(flat.main, flat.functions), modules, target)
-        return Executable(mod, compiled, list(regions.values()))
+    made, missing = list(regions.values()), stand_in()
+    host: Host
+    host = NumpyHost(flat, made, missing) if missing else TvmHost(flat, mod["main"], made, target)
+    return Executable(mod, host, made)
 
 
 def linked_regions(
@@ -182,21 +189,31 @@ def _link(
 ) -> LinkedRegion:
     compiler, symbol = str(function.attrs["Compiler"]), gv.name_hint
     if not offload or (compiler in backends and backends[compiler] is None):
-        return LinkedRegion(symbol, compiler, function, None, "build() was told not to offload it")
+        why = "build() was told not to offload it"
+        return LinkedRegion(symbol, compiler, function, None, why, stand_in=stand_in())
     try:
         codegen = backends.get(compiler) or get_backend(compiler)
         made = _generated(codegen, compiler, function, checked_symbol(symbol))
         compiled = checked_region(made, compiler, function, symbol)
-    except (BuildError, NativeExtensionError, UnknownNameError) as error:
+    except (
+        BuildError,
+        MissingDependencyError,
+        NativeExtensionError,
+        UnknownNameError,
+    ) as error:
         if not fallback:
             raise
+        left = LinkedRegion(symbol, compiler, function, None, str(error), stand_in=stand_in())
         warnings.warn(
-            f"region @{shown(symbol)} of {compiler} is compiled by TVM instead: {error}",
+            f"region @{shown(symbol)} of {compiler} is part of the host, on {left.facts.ran_on}: "
+            f"{error}",
             OffloadWarning,
             stacklevel=3,
         )
-        return LinkedRegion(symbol, compiler, function, None, str(error))
-    return LinkedRegion(symbol, compiler, function, compiled, None, codegen, compiled.module)
+        return left
+    missing = getattr(compiled, "stand_in", None)
+    code = compiled.module
+    return LinkedRegion(symbol, compiler, function, compiled, None, codegen, code, missing)
 
 
 def _generated(codegen: Codegen, compiler: str, function: Function, symbol: str) -> Any:
@@ -230,26 +247,6 @@ def checked_region(compiled: Any, compiler: str, function: Function, symbol: str
         )
     region: CompiledRegion = compiled
     return region
-
-
-def _compile(relax_module: Any, regions: Mapping[str, Any], target: str) -> Any:
-    """A VM executable module with the regions' code (by symbol) imported into it."""
-    tvm = import_tvm()
-    try:
-        compiled = tvm.compile(relax_module, tvm.target.Target(target)).mod
-    except (RuntimeError, ValueError, TypeError) as error:
-        raise BuildError(
-            f"TVM cannot compile the host part for target {target!r}: {error}"
-        ) from error
-    # Not TVM's attribute "external_mods": that wants every constant a second time.
-    for symbol, module in regions.items():
-        if compiled.implements_function(symbol, True):
-            raise BuildError(
-                f"the external function @{symbol} has the name of a function that TVM made for the "
-                f"host part, or of another region's: rename it"
-            )
-        compiled.import_module(module)
-    return compiled
 
 
 __all__ = ["OffloadWarning", "build", "checked_region", "external_calls", "linked_regions"]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import statistics
-import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,66 +13,53 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import BuildError, InputError
+from byoc_lab.errors import BuildError, InputError, OffloadError
 from byoc_lab.relay.analysis.costs import Cost, cost
 from byoc_lab.relay.ir.expr import Function, If
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.run.backends import Codegen, CompiledRegion
-from byoc_lab.run.deep import needs_depth, run_deep
-from byoc_lab.run.direct import direct_call
+from byoc_lab.run.hosts.host import Host, LinkedRegion, stand_ins_of
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import bind_inputs, given_inputs
 from byoc_lab.run.library_file import seal
-from byoc_lab.run.metering.cards import HOST, RegionFacts
-from byoc_lab.run.metering.meter import Meter, MeteredRegion, library_facts, only_float32
+from byoc_lab.run.metering.cards import HOST
+from byoc_lab.run.metering.meter import Meter, library_facts
 from byoc_lab.run.metering.program import MeteredProgram
-from byoc_lab.run.tvm_runtime import import_tvm, new_arrays, to_device
-
-
-@dataclass(frozen=True)
-class LinkedRegion:
-    """An external function, typed, and what became of it: compiled by its back end, or by TVM for
-    `why`. codegen: what compiled it. module: the code that was linked.
-    """
-
-    symbol: str
-    compiler: str
-    function: Function
-    compiled: CompiledRegion | None
-    why: str | None
-    codegen: Codegen | None = None
-    module: Any = None
-
-    @property
-    def facts(self) -> RegionFacts:
-        return RegionFacts.of(self.function, self.symbol, self.compiler, self.why)
-
-    def metered(self) -> MeteredRegion:
-        """The region as the meter wants it."""
-        return MeteredRegion(self.facts, self.module, self.compiled, only_float32(self.function))
+from byoc_lab.run.stand_in import NUMPY, stated
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds per call, one for each repetition."""
+    """Seconds per call, one for each repetition.
+
+    stand_in: why there are none, where NumPy computes in the place of something else.
+    """
 
     seconds: tuple[float, ...]
+    stand_in: str | None = None
 
     @property
     def median(self) -> float:
-        return statistics.median(self.seconds)
+        return statistics.median(self._measured)
 
     @property
     def best(self) -> float:
-        return min(self.seconds)
+        return min(self._measured)
 
     @property
     def worst(self) -> float:
-        return max(self.seconds)
+        return max(self._measured)
+
+    @property
+    def _measured(self) -> tuple[float, ...]:
+        if self.stand_in is not None:
+            raise OffloadError(f"no time was measured: {self.stand_in}")
+        return self.seconds
 
     def __str__(self) -> str:
+        if self.stand_in is not None:
+            return f"not timed: {self.stand_in}"
         return (
             f"{self.median * 1e3:.2f} ms (median of {len(self.seconds)}, "
             f"{self.best * 1e3:.2f} to {self.worst * 1e3:.2f})"
@@ -91,29 +76,17 @@ class Executable(MeteredProgram):
     one at a time. To run at the same time, give each thread an executable of its own.
     """
 
-    def __init__(
-        self,
-        mod: IRModule,
-        compiled: Any,
-        regions: Sequence[LinkedRegion],
-    ):
+    def __init__(self, mod: IRModule, host: Host, regions: Sequence[LinkedRegion]):
         super().__init__()
         self.mod = mod
         self.linked = tuple(regions)
-        self._compiled = compiled
-        self._lock = threading.Lock()  # of the virtual machine, the meter, and what is imported
-        tvm = import_tvm()
-        # Given the module itself: for an executable without host code, the other form of the
-        # constructor would call a C compiler.
-        self._vm = tvm.relax.VirtualMachine(compiled, tvm.cpu())
-        self._main = self._vm["main"]
-        self._deep = needs_depth(self._vm.module)
-        self._direct = None if self._deep else direct_call(self._main, mod["main"])
+        self._host = host
+        self._lock = threading.Lock()  # of the host, and the meter
         self._metered = tuple(region.metered() for region in regions)
-        self._varying = self._deep or any(
+        self._varying = host.deep or any(
             isinstance(node, If) for f in mod.functions.values() for node in post_order(f)
         )
-        self._meter = Meter(self._vm, self._metered, self._lock, varying=self._varying)
+        self._meter = Meter(host, self._metered, self._lock, varying=self._varying)
 
     @property
     def runs(self) -> int:
@@ -126,21 +99,22 @@ class Executable(MeteredProgram):
         Raises InputError naming the input, what was found and what was expected.
         """
         given = given_inputs(inputs, more, named)
-        if self._direct is not None and isinstance(given, (tuple, list)):
+        direct = self._host.direct
+        if direct is not None and isinstance(given, (tuple, list)):
             with self._lock:
-                outputs = self._direct(given)
+                outputs = direct(given)
                 if outputs is not None:
                     self._meter.ran()
                     return outputs
-        return new_arrays(self._execute(self._prepare(given)))
+        return self._host.arrays(self._execute(self._prepare(given)))
 
     def _prepare(self, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
         bound = bind_inputs(self.mod["main"], inputs)
-        return [_convert(bound[p]) for p in self.mod["main"].params]
+        return self._host.prepare([bound[p] for p in self.mod["main"].params])
 
     def _execute(self, prepared: list[Any]) -> Any:
         with self._lock:
-            result = run_deep(self._main, *prepared) if self._deep else self._main(*prepared)
+            result = self._host.execute(prepared)
             self._meter.ran()
             return result
 
@@ -150,60 +124,22 @@ class Executable(MeteredProgram):
         Its size and a checksum are written behind its end (`library_file.py`), which loading
         verifies.
 
-        Raises BuildError when the code of a region cannot be saved, or no C compiler is found.
+        Raises BuildError when the code of a region cannot be saved, or no C compiler is found,
+        MissingDependencyError without apache-tvm.
         """
-        loaded: list[Any] = []  # code that has to be linked in
-        for region in self.linked:
-            code: Any = region.compiled
-            if code is None or _is_saved(code.module):
-                continue
-            if not hasattr(code, "link_into"):
-                raise BuildError(
-                    f"the code that {region.compiler} made of @{region.symbol} cannot be exported: "
-                    f"its module cannot be saved. build(offload=False) makes all of it "
-                    f"exportable"
-                )
-            loaded.append(code)
-        with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:
-            objects: list[str] = []
-            options: dict[str, None] = {}
-            for n, code in enumerate(loaded):
-                own = Path(folder, f"region_{n}")
-                own.mkdir()
-                files, needed = code.link_into(own)
-                objects += map(str, files)
-                options.update(dict.fromkeys(needed))
-            more = {"addons": objects, "options": list(options)} if loaded else {}
-            try:
-                with self._lock, self._without([code.module for code in loaded]):
-                    self._compiled.export_library(str(path), **more)
-                seal(Path(path), library_facts(self._metered, self._varying, self.host))
-            except (RuntimeError, ValueError, OSError) as error:
-                raise BuildError(f"TVM cannot export to {path}: {error}") from error
-
-    @contextmanager
-    def _without(self, modules: list[Any]) -> Iterator[None]:
-        """Inside, the module that is exported does not have these among what it imports."""
-        imported = list(self._compiled.imports)
-        if modules:
-            self._import([m for m in imported if m not in modules])
+        self._host.export(Path(path), self.linked, self._lock)
         try:
-            yield
-        finally:
-            if modules:
-                self._import(imported)
-
-    def _import(self, modules: list[Any]) -> None:
-        self._compiled.clear_imports()
-        for module in modules:
-            self._compiled.import_module(module)
+            seal(Path(path), library_facts(self._metered, self._varying, self.host))
+        except OSError as error:
+            raise BuildError(f"{path} cannot be written: {error}") from error
 
     # Time
 
     def time(self, inputs: Any = None, *, number: int = 1, repeat: int = 10) -> Timing:
         """Seconds per run, after one that is not counted: `repeat` times the mean of `number`.
 
-        inputs: as for `run`; standard normal numbers when None.
+        inputs: as for `run`; standard normal numbers when None. Nothing is measured where NumPy
+        computes in the place of something else: the Timing says so.
         """
         return compare_times({"": self}, inputs, number=number, repeat=repeat)[""]
 
@@ -220,6 +156,11 @@ class Executable(MeteredProgram):
 
     # Regions
 
+    @property
+    def stand_ins(self) -> tuple[str, ...]:
+        """What NumPy computes in the place of something that is missing, a sentence for each."""
+        return stated([*stand_ins_of(self.linked), ("the host part", self._host.stand_in)])
+
     @cached_property
     def host(self) -> Cost:
         """The cost of what is in no region."""
@@ -232,25 +173,14 @@ class Executable(MeteredProgram):
         return self.host.calls
 
     def __repr__(self) -> str:
-        where = ", ".join(
-            f"@{r.symbol} on {r.compiler if r.compiled else HOST}" for r in self.linked
-        )
-        return f"<Executable: {where or 'no regions'}; the rest on {HOST}>"
+        where = ", ".join(f"@{r.symbol} on {r.facts.ran_on}" for r in self.linked)
+        host = HOST if self._host.stand_in is None else NUMPY
+        return f"<Executable: {where or 'no regions'}; the rest on {host}>"
 
 
 def is_external(function: Function) -> bool:
     """Whether a function was cut out for a compiler."""
     return "Compiler" in function.attrs
-
-
-def _is_saved(module: Any) -> bool:
-    """Whether a TVM-FFI module goes into an exported library; a loaded library does not."""
-    saved: bool = module.is_binary_serializable() or module.is_compilation_exportable()
-    return saved and module.kind != "library"
-
-
-def _convert(value: Any) -> Any:
-    return tuple(map(_convert, value)) if isinstance(value, tuple) else to_device(value)
 
 
 def compare_times(
@@ -264,17 +194,22 @@ def compare_times(
         raise InputError(
             f"number and repeat must be integers of at least 1, found {number!r} and {repeat!r}"
         )
+    found = {
+        name: Timing((), exe.stand_ins[0]) for name, exe in executables.items() if exe.stand_ins
+    }
+    timed = {name: exe for name, exe in executables.items() if name not in found}
     prepared = {
         name: exe._prepare(exe.example_inputs() if inputs is None else inputs)
-        for name, exe in executables.items()
+        for name, exe in timed.items()
     }
-    seconds: dict[str, list[float]] = {name: [] for name in executables}
-    for name, exe in executables.items():
+    seconds: dict[str, list[float]] = {name: [] for name in timed}
+    for name, exe in timed.items():
         exe._execute(prepared[name])
     for _ in range(repeat):
-        for name, exe in executables.items():
+        for name, exe in timed.items():
             started = time.perf_counter()
             for _ in range(number):
                 exe._execute(prepared[name])
             seconds[name].append((time.perf_counter() - started) / number)
-    return {name: Timing(tuple(values)) for name, values in seconds.items()}
+    found.update((name, Timing(tuple(values))) for name, values in seconds.items())
+    return {name: found[name] for name in executables}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from byoc_lab.errors import MissingDependencyError
+from byoc_lab.run.stand_in import in_place_of
 from byoc_lab.run.threads import limit_threads
 
 ALIGNMENT = 64  # bytes: what TVM gives its own tensors, and compiled code expects
@@ -32,12 +33,21 @@ def import_tvm() -> Any:
     try:
         import tvm
         from tvm import relax  # noqa: F401 (makes tvm.relax available)
-    except ImportError as error:
+    except (ImportError, OSError) as error:
         raise MissingDependencyError(
-            f"building a module needs apache-tvm, which cannot be imported ({error}); "
+            f"this needs apache-tvm, which cannot be imported ({error}); "
             f"install it with: pip install 'apache-tvm>=0.25,<0.28'"
         ) from error
     return tvm
+
+
+def stand_in() -> str | None:
+    """The sentence about NumPy in the place of TVM (`run.stand_in`); None with apache-tvm."""
+    try:
+        import_tvm()
+    except MissingDependencyError:
+        return in_place_of("TVM")
+    return None
 
 
 def same_structure(a: Any, b: Any) -> bool:
@@ -102,6 +112,23 @@ def new_arrays(value: Any) -> list[np.ndarray]:
         np.from_dlpack(tensor).copy() if tensor.dtype in IN_DLPACK else tensor.numpy()
         for tensor in _flat(value)
     ]
+
+
+def packed(compute: Callable[..., Sequence[np.ndarray]], inputs: int) -> Callable[..., None]:
+    """A function over arrays as compiled code calls it: with `inputs` tensors, then the outputs."""
+
+    def call(*tensors: Any) -> None:
+        given = [
+            np.from_dlpack(tensor) if tensor.dtype in IN_DLPACK else tensor.numpy()
+            for tensor in tensors[:inputs]
+        ]
+        for tensor, value in zip(tensors[inputs:], compute(*given), strict=True):
+            if tensor.dtype in IN_DLPACK:
+                np.from_dlpack(tensor)[...] = value
+            else:
+                tensor.copyfrom(value)
+
+    return call
 
 
 def _flat(value: Any) -> Iterator[Any]:

@@ -80,7 +80,7 @@ def test_a_region_that_another_code_generator_compiled_is_counted_by_tvm() -> No
 
     def zeros(functions: Any, options: Any, names: Any) -> list[Any]:
         found = (to_relay(f) for f in functions)
-        return [PythonRegion(np.zeros_like).bind(f, name).module for f, name in found]
+        return [PythonRegion(np.zeros_like).bind(f, name).forwarding_module() for f, name in found]
 
     real = tvm_ffi.get_global_func(byoc_relax.CODEGEN)
     tvm_ffi.register_global_func(byoc_relax.CODEGEN, zeros, override=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from byoc_lab.backends import register
 from byoc_lab.backends.dnnl import kernels, native
-from byoc_lab.backends.dnnl.codegen import compile_region, region_graph
+from byoc_lab.backends.dnnl.codegen import compile_region, region_graph, stand_in
 from byoc_lab.backends.dnnl.graph import RegionGraph
 from byoc_lab.backends.dnnl.operators import OPERATORS, takes
 from byoc_lab.backends.dnnl.operators import why_not as why_not_compiled
@@ -27,6 +27,7 @@ _backend = register(
     beyond_tvm=[name for name, operator in OPERATORS.items() if operator.beyond_tvm],
     codegen=compile_region,
     compiles=why_not_compiled,
+    missing=stand_in,
     pipeline=pipeline,
 )
 register_runtime(native.available)

@@ -25,6 +25,7 @@ from byoc_lab.backends.dnnl.graph import DnnlGraphWriter, RegionGraph
 from byoc_lab.backends.dnnl.operators import OPERATORS, Operator, attributes, eltwise, why_not
 from byoc_lab.backends.dnnl.quantized import PRODUCTS
 from byoc_lab.backends.dnnl.unblock import unblocked
+from byoc_lab.backends.reference_region import ReferenceRegion
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.expr import (
     Call,
@@ -51,17 +52,27 @@ from byoc_lab.relay.op.tensor.relayout import relaid
 from byoc_lab.relay.op.tensor.slice import slices_of
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.inline import inlined
+from byoc_lab.run.stand_in import in_place_of
 from byoc_lab.run.symbols import c_text, checked_symbol
 
+LIBRARY = "DNNL"
 COMMUTATIVE = ("add", "mul", "max", "min")  # native algorithms
 
 
-def compile_region(function: Function, symbol: str) -> native.DnnlRegion:
+def stand_in() -> str | None:
+    """The sentence about NumPy in the place of DNNL (`run.stand_in`); None with the extension."""
+    return None if native.available() else in_place_of(LIBRARY)
+
+
+def compile_region(function: Function, symbol: str) -> native.DnnlRegion | ReferenceRegion:
     """The compiled form of an external function: DNNL's code generator.
 
-    Raises BuildError, naming the operator and what to do, for what DNNL cannot compute.
+    Without the extension NumPy computes the regions, the same ones. Raises BuildError, naming the
+    operator and what to do, for what DNNL cannot compute.
     """
     made = region_graph(function, symbol)
+    if stand_in() is not None:
+        return ReferenceRegion(function, symbol, LIBRARY)
     try:
         return native.DnnlRegion(made.graph, made.constants)
     except (ValueError, TypeError, RuntimeError, MemoryError) as error:

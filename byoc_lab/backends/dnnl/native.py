@@ -46,7 +46,7 @@ def load() -> None:
     try:
         from tvm_ffi import load_module
         from tvm_ffi.libinfo import load_lib_module
-    except ImportError as error:
+    except (ImportError, OSError) as error:
         raise NativeExtensionError(
             "the DNNL extension needs the package apache-tvm-ffi, which cannot be imported "
             f"({error}); install it with: pip install 'apache-tvm-ffi>=0.1.15,<0.2'"

@@ -8,7 +8,8 @@ from typing import Any
 from byoc_lab.backends.dnnl.cpp.source import cpp_source
 from byoc_lab.backends.dnnl.native import DnnlRegion
 from byoc_lab.errors import BuildError
-from byoc_lab.run.executable import Executable, LinkedRegion
+from byoc_lab.run.executable import Executable
+from byoc_lab.run.hosts.host import LinkedRegion
 
 
 class RegionModule:

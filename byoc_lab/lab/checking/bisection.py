@@ -29,8 +29,9 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.backends import Codegen
 from byoc_lab.run.build import OffloadWarning, external_calls, linked_regions
-from byoc_lab.run.executable import LinkedRegion
+from byoc_lab.run.hosts.host import LinkedRegion, stand_ins_of
 from byoc_lab.run.inputs import bind_inputs, checked_module
+from byoc_lab.run.stand_in import stated
 
 Backends = Mapping[str, "Codegen | None"]
 # Passes may compute new constants in float32, and every run is one of float64.
@@ -138,7 +139,7 @@ def _in_kernels(
     wrong = [kernel for kernel in checks.kernels if not kernel.own.ok]
     notes = [f"the code of {counted(len(checks.reached), 'region')} was checked, kernel by kernel"]
     notes += [f"@{r.symbol} was not checked: {r.why}" for r in linked if r.compiled is None]
-    notes += checks.notes
+    notes += [*stated(stand_ins_of(linked)), *checks.notes]
     runs = max(checks.runs.values(), default=0)
     own = worst_of([kernel.own for kernel in checks.kernels])
     checked = tuple(Checked(c.name, c.share, c.ok, call_site=c.call_site) for c in own)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from byoc_lab import display
+from byoc_lab import backends, display
 from byoc_lab.errors import ArgumentError, OffloadError, counted
 from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, changes, setup_of, totals
 from byoc_lab.lab.explaining import Explanation, explain
@@ -109,8 +109,15 @@ class Coverage:
         """`changes`, if they have been computed."""
         return self.__dict__.get("changes")
 
+    @property
+    def heading(self) -> str:
+        """The back end and its totals; and that NumPy computes the regions here, if it does."""
+        missing = backends.get(self.backend).stand_in()
+        here = "" if missing is None else f"; regions are {missing}"
+        return f"{self.backend}: {self.totals}{here}"
+
     def __str__(self) -> str:
-        lines = [f"{self.backend}: {self.totals}"]
+        lines = [self.heading]
         lines += [
             f"  @{shown(r.symbol)}: {counted(r.operators, 'operator')}, {_count(r.flops)} FLOP, "
             f"{_count(r.bytes)} bytes in and out"
@@ -133,6 +140,7 @@ class Coverage:
         ]
         return {
             "backend": self.backend,
+            "stand_in": backends.get(self.backend).stand_in(),
             "totals": self.totals.as_dict(),
             "regions": [asdict(r) for r in self.regions],
             "host": [asdict(g) for g in self.host],
@@ -155,7 +163,7 @@ class Coverage:
         ]
         host = [(g.cause, g.calls, f"{g.flops:,}", _named(g.names), g.reason) for g in self.host]
         return (
-            f"<p>{escaped(f'{self.backend}: {self.totals}')}</p>"
+            f"<p>{escaped(self.heading)}</p>"
             + table(("region", "operators", "FLOP", "bytes in and out"), regions, numbers=(1, 2, 3))
             + table(("on the host because", "calls", "FLOP", "operators", "reason"), host, (1, 2))
             + table(("with", "then"), [(c.what, c.totals or c.error) for c in self.tried or ()])
@@ -177,6 +185,7 @@ class Coverages(Sequence[Coverage]):
     def rows(self) -> list[tuple[str, ...]]:
         """A table: a column for each back end."""
         totals = [c.totals for c in self._found]
+        missing = [backends.get(c.backend).stand_in() for c in self._found]
         return [
             ("", *(c.backend for c in self._found)),
             ("operators offloaded", *(f"{t.offloaded} of {t.operators}" for t in totals)),
@@ -189,6 +198,7 @@ class Coverages(Sequence[Coverage]):
                 "causes",
                 *(", ".join(f"{g.calls} {g.cause}" for g in c.host) or "-" for c in self._found),
             ),
+            *([("regions here", *(text or "-" for text in missing))] if any(missing) else []),
         ]
 
     def __str__(self) -> str:

@@ -38,7 +38,7 @@ from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import applied, post_order
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.build import checked_region
-from byoc_lab.run.executable import LinkedRegion
+from byoc_lab.run.hosts.host import LinkedRegion
 from byoc_lab.run.reference import evaluate
 
 

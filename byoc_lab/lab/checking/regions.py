@@ -12,7 +12,7 @@ from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
 from byoc_lab.lab.checking.progress import Progress
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.run.executable import LinkedRegion
+from byoc_lab.run.hosts.host import LinkedRegion
 from byoc_lab.run.inputs import bind_inputs
 
 

@@ -34,7 +34,8 @@ class Report:
     each region on the values that it got, so that the error is its own; what it inherited is beside
     it.
     inputs: the sets of inputs. missed: branches of operators that no input exercised.
-    fallbacks: regions that did not run on their back end, and why.
+    fallbacks: regions that did not run on their back end, and why. stand_ins: what NumPy computed
+    in the place of a library that is missing.
     """
 
     regions: tuple[Comparison, ...]
@@ -43,6 +44,7 @@ class Report:
     inputs: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
     fallbacks: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -74,6 +76,7 @@ class Report:
         if not self.regions and not self.fallbacks:
             yield "no region: nothing is offloaded, the host computed all of it"
         yield from (f"fell back: {f}" for f in self.fallbacks)
+        yield from self.stand_ins
         yield from (f"inputs: {i}" for i in self.inputs)
         yield from (f"not exercised: {m}" for m in self.missed)
 
@@ -88,7 +91,8 @@ class Report:
             name: [c.to_json() for c in getattr(self, name)]
             for name in ("regions", "outputs", "operators")
         }
-        texts = {name: list(getattr(self, name)) for name in ("inputs", "missed", "fallbacks")}
+        notes = ("inputs", "missed", "fallbacks", "stand_ins")
+        texts = {name: list(getattr(self, name)) for name in notes}
         return json.dumps({"ok": self.ok, **parts, **texts}, indent=1)
 
     def plot(self, theme: str = "light") -> Figure:

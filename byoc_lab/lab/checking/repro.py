@@ -26,7 +26,7 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
-from byoc_lab.run.executable import LinkedRegion
+from byoc_lab.run.hosts.host import LinkedRegion
 
 SCRIPT = '''"""{title}
 

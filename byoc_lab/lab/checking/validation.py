@@ -147,10 +147,11 @@ class _Checker:
             inputs=tuple(inputs),
             missed=(*self.exercised.missed(), *unreached, *checks.notes),
             fallbacks=tuple(
-                f"@{r.symbol} of {r.compiler} ran on llvm: {r.why}"
+                f"@{r.symbol} of {r.compiler} ran on {r.facts.ran_on}: {r.why}"
                 for r in self.exe.linked
                 if r.compiled is None
             ),
+            stand_ins=self.exe.stand_ins,
         )
 
 

@@ -142,7 +142,7 @@ def _coverage(places: Places, found: Coverage) -> State:
         what = f"@{region.symbol}: {counted(region.operators, 'operator')}"
         cells = (found.backend, what, _count(region.flops), _count(region.bytes))
         rows.append(_row(node, places.last if node else None, False, *cells))
-    return _table("coverage", f"{found.backend}: {found.totals}", columns, rows)
+    return _table("coverage", found.heading, columns, rows)
 
 
 def _cards(places: Places, found: Cards) -> State:
@@ -151,7 +151,7 @@ def _cards(places: Places, found: Cards) -> State:
     for card in found:
         node = places.region(card.symbol)
         stage = places.last if node else None
-        why = "" if card.offloaded else f": {card.why}"
+        why = "" if card.offloaded else f": {card.why_not_offloaded}"
         peak = card.share_of_peak
         cells = (
             f"@{card.symbol}", _time(card.time_us), f"{peak:.0%}" if peak is not None else "",

@@ -1,0 +1,26 @@
+"""A region that the NumPy reference computes in the place of a library that is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.backends.python_region import BoundPythonRegion, PythonRegion
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.run.reference import evaluate
+from byoc_lab.run.stand_in import in_place_of
+
+
+class ReferenceRegion(BoundPythonRegion):
+    """What a codegen returns on machines without its library: the region's numbers, and no more.
+
+    library: its name, for the sentence in cards and reports, `stand_in`.
+    """
+
+    def __init__(self, function: Function, symbol: str, library: str):
+        super().__init__(function, symbol, PythonRegion(self._evaluated))
+        self.stand_in = in_place_of(library)
+
+    def _evaluated(self, *inputs: Any) -> list[np.ndarray]:
+        return list(evaluate(self.function, inputs).outputs)

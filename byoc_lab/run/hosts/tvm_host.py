@@ -1,0 +1,156 @@
+"""The host part compiled by TVM (Relax, LLVM), with the regions' code linked into it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import BuildError, RegionError
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.run.deep import needs_depth, run_deep
+from byoc_lab.run.direct import direct_call
+from byoc_lab.run.hosts.host import Instrument, LinkedRegion, Lock
+from byoc_lab.run.inline import Flat
+from byoc_lab.run.to_relax import to_relax
+from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, packed, to_device
+
+
+class TvmHost:
+    """A compiled program and TVM's virtual machine for it. See `Host`.
+
+    main: @main before it was made flat. Raises BuildError for what TVM cannot compile.
+    """
+
+    stand_in: str | None = None
+
+    def __init__(self, flat: Flat, main: Function, regions: Sequence[LinkedRegion], target: str):
+        with COMPILING:
+            self._compiled = _compile(to_relax(flat.main, flat.functions), regions, target)
+            tvm = import_tvm()
+            with _global_functions(regions):
+                # Given the module itself: for an executable without host code, the other form of
+                # the constructor would call a C compiler.
+                self._machine = tvm.relax.VirtualMachine(self._compiled, tvm.cpu())
+            self._main = self._machine["main"]
+            self.deep = needs_depth(self._machine.module)
+            self.direct = None if self.deep else direct_call(self._main, main)
+
+    def prepare(self, values: Sequence[Any]) -> list[Any]:
+        return list(map(_convert, values))
+
+    def execute(self, prepared: list[Any]) -> Any:
+        return run_deep(self._main, *prepared) if self.deep else self._main(*prepared)
+
+    def arrays(self, result: Any) -> list[np.ndarray]:
+        return new_arrays(result)
+
+    def set_instrument(self, instrument: Instrument | None) -> None:
+        self._machine.set_instrument(instrument)
+
+    def export(self, path: Path, regions: Sequence[LinkedRegion], lock: Lock) -> None:
+        loaded: list[Any] = []  # code that has to be linked in
+        for region in regions:
+            code: Any = region.compiled
+            if code is None or (code.module is not None and _is_saved(code.module)):
+                continue
+            if not hasattr(code, "link_into"):
+                raise BuildError(
+                    f"the code that {region.compiler} made of @{region.symbol} cannot be exported: "
+                    f"its module cannot be saved. build(offload=False) makes all of it "
+                    f"exportable"
+                )
+            loaded.append(code)
+        with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:
+            objects: list[str] = []
+            options: dict[str, None] = {}
+            for n, code in enumerate(loaded):
+                own = Path(folder, f"region_{n}")
+                own.mkdir()
+                files, needed = code.link_into(own)
+                objects += map(str, files)
+                options.update(dict.fromkeys(needed))
+            more = {"addons": objects, "options": list(options)} if loaded else {}
+            with lock, self._without([code.module for code in loaded]):
+                try:
+                    self._compiled.export_library(str(path), **more)
+                except (RuntimeError, ValueError, OSError) as error:
+                    raise BuildError(f"TVM cannot export to {path}: {error}") from error
+
+    @contextmanager
+    def _without(self, modules: list[Any]) -> Iterator[None]:
+        """Inside, the module that is exported does not have these among what it imports."""
+        imported = list(self._compiled.imports)
+        if modules:
+            self._import([m for m in imported if m not in modules])
+        try:
+            yield
+        finally:
+            if modules:
+                self._import(imported)
+
+    def _import(self, modules: list[Any]) -> None:
+        self._compiled.clear_imports()
+        for module in modules:
+            self._compiled.import_module(module)
+
+
+def _compile(relax_module: Any, regions: Sequence[LinkedRegion], target: str) -> Any:
+    """A VM executable module with the regions' code (by symbol) imported into it."""
+    tvm = import_tvm()
+    try:
+        compiled = tvm.compile(relax_module, tvm.target.Target(target)).mod
+    except (RuntimeError, ValueError, TypeError) as error:
+        raise BuildError(
+            f"TVM cannot compile the host part for target {target!r}: {error}"
+        ) from error
+    # Not TVM's attribute "external_mods": that wants every constant a second time.
+    for region in regions:
+        if region.compiled is None:
+            continue
+        if compiled.implements_function(region.symbol, True):
+            raise BuildError(
+                f"the external function @{region.symbol} has the name of a function that TVM made "
+                f"for the host part, or of another region's: rename it"
+            )
+        if region.module is not None:
+            compiled.import_module(region.module)
+    return compiled
+
+
+@contextmanager
+def _global_functions(regions: Sequence[LinkedRegion]) -> Iterator[None]:
+    """Inside, regions without a module are global functions of TVM's, named after their symbols.
+
+    A virtual machine looks its functions up when it is made, in its modules and then among these.
+    """
+    import tvm_ffi
+
+    with ExitStack() as stack:
+        for region in regions:
+            if region.compiled is None or region.module is not None:
+                continue
+            for error in (RegionError, KeyboardInterrupt):
+                tvm_ffi.register_error(error.__name__, error)
+            other = tvm_ffi.get_global_func(region.symbol, allow_missing=True)
+            compute = packed(region.compiled, len(region.function.params))
+            tvm_ffi.register_global_func(region.symbol, compute, override=True)
+            if other is None:
+                stack.callback(tvm_ffi.registry.remove_global_func, region.symbol)
+            else:
+                stack.callback(tvm_ffi.register_global_func, region.symbol, other, override=True)
+        yield
+
+
+def _is_saved(module: Any) -> bool:
+    """Whether a TVM-FFI module goes into an exported library; a loaded library does not."""
+    saved: bool = module.is_binary_serializable() or module.is_compilation_exportable()
+    return saved and module.kind != "library"
+
+
+def _convert(value: Any) -> Any:
+    return tuple(map(_convert, value)) if isinstance(value, tuple) else to_device(value)
