@@ -8,7 +8,8 @@ EXPLORE = $(if $(SEED),--hypothesis-seed=$(SEED),$(if $(CI),,--hypothesis-profil
 
 # One process a core; tests of one file stay in one process, since files share what they prepare.
 # Threads of kernels that wait leave their core to the other processes.
-PYTEST = OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
+# Bytecode is kept: without it, each process compiles 1,400 files.
+PYTEST = PYTHONDONTWRITEBYTECODE= OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
 SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing/test_diff.py \
          tests/lab/linting/rules tests/lab/explaining/test_decode.py tests/lab/view/states/test_state.py \
          tests/lessons/test_structure.py tests/lessons/test_verdict.py \
@@ -29,74 +30,76 @@ help:  ## show this list
 	@echo
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-setup:  ## create .venv, and install what is missing of the package and its extras
-	@tools/setup.sh $(VENV)
+setup: install-dev  ## create .venv and install what all targets need (each also installs what it lacks)
 
-lab: setup  ## open JupyterLab at the first notebook
+install-%:
+	@tools/setup.sh $(VENV) $*
+
+lab: install-lab  ## open JupyterLab at the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_start_here.ipynb
 
-test: setup  ## run the tests, without those in a browser and the notebooks
+test: install-test  ## run the tests, without those in a browser and the notebooks
 	$(PYTEST) --ignore=tests/browser -m "not slow and not browser and not notebook"
 
-smoke: setup  ## the quickest tests of each part
+smoke: install-test  ## the quickest tests of each part
 	$(PYTEST) -m "not slow and not browser and not notebook" $(SMOKE)
 
 coverage: setup  ## run the tests and print the coverage of each folder
 	$(PYTEST) -m "not slow" --cov=byoc_lab --cov-report=
 	$(BIN)/python tools/coverage_table.py
 
-demo: setup  ## the main job without a screen: MobileNet through the DNNL pipeline, checked and timed
+demo: install-lab  ## the main job without a screen: MobileNet through the DNNL pipeline, checked and timed
 	$(BIN)/byoc-lab demo
 
-check: setup  ## ruff and the type checker; of the JavaScript too, where node is
+check: install-check  ## ruff and the type checker; of the JavaScript too, where node is
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	@tools/frontend.sh
 
-browser: setup  ## the tests in a browser (needs Chromium); screenshots and a recording in build/browser
+browser: install-browser  ## the tests in a browser (needs Chromium); screenshots and a recording in build/browser
 	$(PYTEST) -m "browser and not slow" tests/browser
 
-pictures: setup  ## draw the pictures of the README again (needs Chromium)
+pictures: install-browser  ## draw the pictures of the README again (needs Chromium)
 	$(BIN)/python tools/pictures.py
 
-notebooks: setup  ## run the notebooks
+notebooks: install-test install-docs  ## run the notebooks
 	$(PYTEST) --dist=load -m "notebook and not slow" tests/notebooks tests/docs
 
 slow: setup  ## the sweeps that are too slow for every run; SEED=n to draw them again
 	$(PYTEST) -m slow $(EXPLORE)
 
-mutants: setup  ## delete, double, rename and move every annotation: does the linter find what breaks?
+mutants: install-test  ## delete, double, rename and move every annotation: does the linter find what breaks?
 	$(BIN)/python -m tests.lab.linting.sweep $(if $(SEED),--seed $(SEED))
 
-alarms: setup  ## 2,000 random modules on DNNL and on LLVM: is a correct result reported as wrong?
+alarms: install-test  ## 2,000 random modules on DNNL and on LLVM: is a correct result reported as wrong?
 	$(BIN)/python -m tests.lab.checking.sweep $(if $(SEED),--seeds $(SEED) $$(($(SEED) + 1)))
 
-fuzz: setup  ## hostile input of ten kinds, for SECONDS=600, JOBS=1 at a time, or one: KIND=files SEED=n
+fuzz: install-test  ## hostile input of ten kinds, for SECONDS=600, JOBS=1 at a time, or one: KIND=files SEED=n
 	$(BIN)/python -m tests.fuzz $(if $(KIND),--kind $(KIND)) \
 		$(if $(SEED),--seed $(SEED),--seconds $(or $(SECONDS),600) --jobs $(or $(JOBS),1))
 
-sanitize: setup  ## the tests of native/ under address and undefined-behaviour sanitizers
+sanitize: install-test  ## the tests of native/ under address and undefined-behaviour sanitizers
 	@tools/sanitize.sh $(VENV)
 
-docs: setup  ## run the notebooks and write the documentation, build/site/index.html (3 minutes)
+docs: install-docs  ## run the notebooks and write the documentation, build/site/index.html (3 minutes)
 	$(BIN)/python -m tools.docs.build
 
-elsewhere: setup  ## the tests that need neither DNNL nor apache-tvm, with both hidden (1 minute)
+elsewhere: install-test  ## the tests that need neither DNNL nor apache-tvm, with both hidden (1 minute)
 	$(PYTEST) -p tests.elsewhere -m "not slow and not browser and not notebook and not native" $(PURE)
 
 bench: setup  ## measure the claims about speed, kept in benchmarks/results (10 minutes, alone on the machine)
 	$(BIN)/python benchmarks/all_speed.py
 
-oracle: setup  ## install a real TVM 0.16 beside the package and compare with it (needs Python 3.10)
+oracle: install-test  ## install a real TVM 0.16 beside the package and compare with it (needs Python 3.10)
 	@tools/oracle.sh $(ORACLE)
 	$(BIN)/python -m pytest -m oracle
 
-golden: setup  ## write the golden files again from the real TVM 0.16
+golden: install-test  ## write the golden files again from the real TVM 0.16
 	@tools/oracle.sh $(ORACLE)
 	$(BIN)/python -m tests.parity.write_golden
 
-wheel: setup  ## build the manylinux wheel and the pure one into dist/
+wheel: install-lab  ## build the manylinux wheel and the pure one into dist/
 	@tools/wheel.sh $(BIN)/python dist
 
 clean:  ## remove what make created
