@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -154,15 +155,13 @@ def imports_of(source: str, package: str) -> set[Imported]:
     return found
 
 
+@cache
 def _imports() -> dict[str, set[Imported]]:
     found = {}
     for module, path in MODULE_PATHS.items():
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
         found[module] = imports_of(path.read_text(encoding="utf-8"), package)
     return found
-
-
-IMPORTS = _imports()
 
 
 def _defining(name: str) -> str | None:
@@ -172,10 +171,13 @@ def _defining(name: str) -> str | None:
     return name or None
 
 
-GRAPH = {
-    module: {m for name, _ in names if (m := _defining(name))} - {module}
-    for module, names in IMPORTS.items()
-}
+@cache
+def _graph() -> dict[str, set[str]]:
+    """For each module the others of this package that it imports."""
+    return {
+        module: {m for name, _ in names if (m := _defining(name))} - {module}
+        for module, names in _imports().items()
+    }
 
 
 def layer_of(module: str) -> str:
@@ -206,7 +208,7 @@ def _allowed(layer: str) -> set[str]:
 
 def test_modules_import_each_other_without_cycles() -> None:
     try:
-        TopologicalSorter(GRAPH).prepare()
+        TopologicalSorter(_graph()).prepare()
     except CycleError as error:
         pytest.fail(f"import cycle: {' <- '.join(error.args[1])}")
 
@@ -214,7 +216,7 @@ def test_modules_import_each_other_without_cycles() -> None:
 def test_layers_import_what_the_table_allows() -> None:
     refused = [
         f"{module} imports {other}: {layer} may not import {layer_of(other)}"
-        for module, others in GRAPH.items()
+        for module, others in _graph().items()
         for other in sorted(others)
         if layer_of(other) not in {layer := layer_of(module), *_allowed(layer)}
     ]
@@ -234,7 +236,7 @@ def test_nothing_imports_compat() -> None:
     """The core knows nothing of scripts of old; whoever wants `compat` names it."""
     users = [
         module
-        for module, others in GRAPH.items()
+        for module, others in _graph().items()
         if layer_of(module) != "compat" and any(layer_of(o) == "compat" for o in others)
     ]
     assert not users
@@ -259,7 +261,7 @@ def _users_of(packages: set[str], lazy: bool = True) -> set[str]:
     """The modules that import one of some packages, in functions too if `lazy`."""
     return {
         module
-        for module, names in IMPORTS.items()
+        for module, names in _imports().items()
         if any(n.name.split(".")[0] in packages and (lazy or not n.lazy) for n in names)
     }
 

@@ -36,7 +36,7 @@ def drawn(rng: np.random.Generator, count: int) -> list[Quantity]:
 def test_all_that_are_the_same_are_candidates(seed: int, tolerances: bool) -> None:
     """`tolerances`: those that count are of the values that are searched, not of the given one."""
     rng = np.random.default_rng(seed)
-    there, given = drawn(rng, 600), drawn(rng, 60)
+    there, given = drawn(rng, 250), drawn(rng, 25)
     there += [Quantity(q.value.copy(), q.error) for q in given]
     index = pairing._Index(run_of(there), tolerances)
     position = {id(q): n for n, q in enumerate(there)}

@@ -5,6 +5,8 @@ A part of `make mutants`, small enough for every run.
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from byoc_lab import fix, lint
@@ -14,16 +16,20 @@ from tests.lab.linting.random_annotated import WAYS, random_module
 from tests.lab.linting.sweep import examine
 
 SEEDS = range(4 * len(WAYS))
-SMALL = [name for name in corpus() if "mobilenet" not in name]
-EVERY = 8
-"""Of the corpus, one in so many modules."""
+PARTS = 8
+"""A quick test takes one of so many parts of the corpus."""
 RESTORED = 0.95
 
 
-@pytest.mark.parametrize("name", SMALL[::EVERY])
-def test_mutants_of_the_corpus_are_found(name: str) -> None:
-    result = examine(name)
-    assert result.tally["mutants"] and not result.reports, "\n".join(result.reports)
+@cache
+def _small() -> list[str]:
+    return [name for name in corpus() if "mobilenet" not in name]
+
+
+def test_mutants_of_the_corpus_are_found() -> None:
+    for name in _small()[::PARTS]:
+        result = examine(name)
+        assert result.tally["mutants"] and not result.reports, "\n".join(result.reports)
 
 
 @pytest.mark.slow
@@ -59,7 +65,7 @@ def _deletions(modules: list[str]) -> list[Mutant]:
 
 def test_deleted_annotations_come_back() -> None:
     """At least 95 of 100, structurally equal to the module from which one was deleted."""
-    deleted = _deletions(SMALL[1 :: EVERY // 2])
+    deleted = _deletions(_small()[1 :: PARTS // 2])
     lost = [m for m in deleted if not _is_restored(m)]
     assert len(deleted) >= 100
     assert len(lost) <= (1 - RESTORED) * len(deleted), "\n\n".join(map(str, lost))
@@ -69,6 +75,6 @@ def test_deleted_annotations_come_back() -> None:
 def test_deleted_annotations_come_back_in_random_modules() -> None:
     modules = [m for m in map(random_module, range(100)) if is_valid(m)]
     deleted = [m for mod in modules for m in mutants(mod) if m.kind == "delete" and m.fault]
-    deleted += _deletions(SMALL)
+    deleted += _deletions(_small())
     lost = [m for m in deleted if not _is_restored(m)]
     assert len(lost) <= (1 - RESTORED) * len(deleted), "\n\n".join(map(str, lost))
