@@ -13,9 +13,9 @@ RUN pip install --no-cache-dir /wheels/*.whl "jupyterhub>=5" onnx && rm -r /whee
 ARG NB_USER=student
 ARG NB_UID=1000
 RUN useradd --create-home --uid ${NB_UID} ${NB_USER}
-COPY --chown=${NB_UID} notebooks /home/${NB_USER}/notebooks
 ENV BYOC_LAB_THREADS=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TVM_NUM_THREADS=1
 USER ${NB_USER}
 WORKDIR /home/${NB_USER}
+RUN byoc-lab notebooks --no-open .
 EXPOSE 8888
 CMD ["jupyter", "lab", "--ip=0.0.0.0", "--no-browser", "notebooks/00_start_here.ipynb"]

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from byoc_lab import __version__
 from byoc_lab.commands import NO, OK, USAGE, all_commands
 from byoc_lab.errors import ByocLabError
 from byoc_lab.terminal import Visible, visible_output
@@ -36,6 +37,10 @@ Ways in: a network of your own from ONNX (.onnx) or PyTorch (.pt2, of torch.expo
   byoc-lab trace net.py --pipeline zero      the passes of today's TVM on a module of Relax
   byoc-lab recorder > tvm_recorder.py        record a TVM of 0.7 to 0.19; then
   byoc-lab trace passes.jsonl                show what it recorded
+
+To learn it, begin with the course:
+
+  byoc-lab notebooks                         copy its notebooks and exercises, and open them
 """
 
 
@@ -75,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
         description=WAYS_IN,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    root.add_argument("--version", action="version", version=f"byoc-lab {__version__}")
     commands = root.add_subparsers(required=True, metavar="command")
     for name, command in all_commands():
         sub = commands.add_parser(name, help=(command.__doc__ or "").strip())

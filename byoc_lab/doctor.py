@@ -72,6 +72,7 @@ def examine() -> Iterator[Check]:
     for name in ("anywidget", "ipywidgets", "jupyterlab"):
         yield _package(name, name)
     yield _checked("graph layout", _layout)
+    yield _checked("notebooks", _notebooks, needed=False)
     yield _checked("C compiler", _compiler, needed=False)
     for name in ("onnx", "torch"):
         yield _package(name, name, needed=False)
@@ -168,6 +169,12 @@ def _layout() -> str:
     if found is None:
         raise MissingDependencyError("no layout program; pip install graphviz graphviz-pure")
     return f"{_version('graphviz-pure') or 'of the system'}, {found}"
+
+
+def _notebooks() -> str:
+    from byoc_lab.lessons.course_files import installed_course
+
+    return f"{installed_course()}; `byoc-lab notebooks` copies and opens them"
 
 
 def _version(name: str) -> str | None:

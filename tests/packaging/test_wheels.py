@@ -149,6 +149,23 @@ def test_students_do_not_get_the_solutions(wheels: Path) -> None:
         assert not [name for name in names if "lessons/solutions" in name]
 
 
+def test_wheels_bring_the_course(wheels: Path, tmp_path: Path) -> None:
+    for wheel in wheels.glob("*.whl"):
+        python, folder = environment(tmp_path / wheel.stem), tmp_path / wheel.stem / "course"
+        install(wheel, python)
+        done = run(python, "-m", "byoc_lab.cli", "notebooks", str(folder))
+        assert done.returncode == 0, done.stderr
+        assert "begin with: jupyter lab" in done.stdout, "it is no terminal"
+        names = ("notebooks/*.ipynb", "notebooks/exercises/*.ipynb", "docs/**/*.md")
+        expected = {p.relative_to(ROOT): p.read_bytes() for n in names for p in ROOT.glob(n)}
+        assert {p: (folder / p).read_bytes() for p in expected} == expected
+        assert len([p for p in folder.rglob("*") if p.is_file()]) == len(expected)
+        brought = [n for n in ZipFile(wheel).namelist() if n.startswith("byoc_lab/_course/")]
+        assert len(brought) == len(expected), "no pictures"
+        done = run(python, "-m", "byoc_lab.cli", "--version")
+        assert done.stdout == f"byoc-lab {wheel.name.split('-')[1]}\n"
+
+
 def test_the_pure_wheel_does_everything_but_dnnl(wheels: Path, tmp_path: Path) -> None:
     (wheel,) = wheels.glob("*-none-any.whl")
     python = environment(tmp_path / "venv")

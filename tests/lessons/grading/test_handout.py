@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from byoc_lab.lessons.exercises import Exercise, all_exercises
 from byoc_lab.lessons.grading.handout import write_notebooks
 from byoc_lab.lessons.grading.notebooks import code_of, dumps, with_solution
+from byoc_lab.lessons.solutions import source
 
 ROOT = Path(__file__).parents[3]
 
@@ -24,6 +26,28 @@ def test_the_notebooks_are_up_to_date(tmp_path: Path) -> None:
     )
     for path in written:
         nbformat.validate(nbformat.read(path, as_version=4))
+
+
+def _definitions(code: str) -> set[str]:
+    """The top-level statements that define `answer`, in normal form."""
+    found = set()
+    for node in ast.parse(code).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [node]
+        if any(getattr(t, "id", getattr(t, "name", "")) == "answer" for t in targets):
+            found.add(ast.unparse(node))
+    return found
+
+
+def test_the_notebooks_of_students_have_no_solutions() -> None:
+    def definitions(text: str) -> set[str]:
+        return {d for cell in code_of(json.loads(text)) for d in _definitions(cell)}
+
+    solutions = {e.name: _definitions(source(e.name)) for e in all_exercises()}
+    assert all(definitions(dumps(with_solution(n))) == found for n, found in solutions.items())
+    given = [p.read_text(encoding="utf-8") for p in (ROOT / "notebooks").rglob("*.ipynb")]
+    assert len(given) > len(solutions)
+    students = set().union(*map(definitions, given))
+    assert students and not students & set().union(*solutions.values())
 
 
 @pytest.mark.parametrize("exercise", all_exercises(), ids=lambda e: e.name)
