@@ -6,7 +6,7 @@ import ctypes
 import importlib.metadata
 import os
 import platform
-import shutil
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -33,7 +33,6 @@ THREAD_VARIABLES = (
     "TVM_NUM_THREADS",
     "TVM_THREAD_POOL_SPIN_COUNT",
 )
-COMPILERS = ("cc", "gcc", "clang")
 
 
 @dataclass(frozen=True)
@@ -102,14 +101,15 @@ def _byoc_lab() -> str:
 
 def _runs_here() -> str:
     """What of byoc_lab this machine can run, by the table "Where it runs" of the README."""
-    parts = ["language, passes, lint, explain, diff, view, exercises without kernels"]
-    for words, ask in (("build and validate", _tvm), ("DNNL kernels", _extension)):
-        try:
-            ask()
-        except (ByocLabError, ImportError):
-            parts.append(f"not {words}")
-        else:
-            parts.append(words)
+    from byoc_lab import backends
+    from byoc_lab.run import tvm_runtime
+
+    parts = ["language, passes, lint, explain, diff, view, build, validate, exercises"]
+    for words, missing in (
+        ("DNNL regions", backends.get("dnnl").stand_in()),
+        ("the host part of programs", tvm_runtime.stand_in()),
+    ):
+        parts.append(words if missing is None else f"{words} {missing}")
     return f"{platform.system()} {platform.machine()}: {'; '.join(parts)}"
 
 
@@ -185,10 +185,12 @@ def _version(name: str) -> str | None:
 
 
 def _compiler() -> str:
-    named = os.environ.get("CC") or next(filter(None, map(shutil.which, COMPILERS)), None)
-    if named is None:
+    from byoc_lab.backends.system_compiler import compiler_command
+
+    named = compiler_command()
+    if not named:
         raise MissingDependencyError(
             "none found. Exporting libraries and the back end ccompiler need one; install it "
             "(Debian, Ubuntu: sudo apt-get install gcc), or name it in the environment variable CC"
         )
-    return named
+    return shlex.join(named)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ArgumentError, BuildError
+from byoc_lab.errors import ArgumentError, BuildError, MissingDependencyError
 from byoc_lab.run.symbols import checked_symbol, is_symbol
 
 COMPILERS = ("cc", "gcc", "clang")
@@ -71,11 +71,13 @@ def c_library(
 
     Raises BuildError for a symbol or a name of data that is no identifier of C, for data without a
     plain dtype, when no compiler is found, with the compiler's message when it fails, and when the
-    temporary folder is on a file system that allows no execution. Raises ArgumentError for sources
-    that are no list of `C` and `Cpp`, and for folders of headers that are no list.
+    temporary folder is on a file system that allows no execution. Raises MissingDependencyError
+    without apache-tvm-ffi. Raises ArgumentError for sources that are no list of `C` and `Cpp`, and
+    for folders of headers that are no list.
     """
     checked_symbol(symbol)
-    import tvm_ffi
+    _compiler(symbol)
+    tvm_ffi = _tvm_ffi(symbol)
 
     with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:
         target = Path(folder) / "region.so"
@@ -91,6 +93,18 @@ def c_library(
                 f"{tempfile.gettempdir()} is mounted without permission to execute (noexec), name "
                 f"another folder in the environment variable TMPDIR"
             ) from error
+
+
+def _tvm_ffi(symbol: str) -> Any:
+    """The package with the headers and the runtime of compiled regions."""
+    try:
+        import tvm_ffi
+    except (ImportError, OSError) as error:
+        raise MissingDependencyError(
+            f"region @{symbol}: its code needs apache-tvm-ffi, which cannot be imported ({error}); "
+            f"install it with: pip install 'apache-tvm-ffi>=0.1.15,<0.2'"
+        ) from error
+    return tvm_ffi
 
 
 def c_objects(
@@ -199,16 +213,21 @@ def _compile(symbol: str, options: Sequence[str]) -> None:
         )
 
 
-def _compiler(symbol: str) -> list[str]:
-    """The C compiler: what CC says, split as a shell does ("ccache gcc"), or the first found."""
+def compiler_command() -> list[str]:
+    """The C compiler: what CC says, split as a shell does ("ccache gcc"), or the first found; empty
+    if there is none. Raises BuildError for a CC that cannot be split."""
     try:
         named = shlex.split(os.environ.get("CC", ""))
     except ValueError as error:
         raise BuildError(
-            f"region @{symbol}: the environment variable CC={os.environ['CC']!r} cannot be split "
-            f"into words as a shell does: {error}"
+            f"the environment variable CC={os.environ['CC']!r} cannot be split into words as a "
+            f"shell does: {error}"
         ) from error
-    found = named or [path for path in map(shutil.which, COMPILERS) if path][:1]
+    return named or [path for path in map(shutil.which, COMPILERS) if path][:1]
+
+
+def _compiler(symbol: str) -> list[str]:
+    found = compiler_command()
     if not found:
         raise BuildError(
             f"region @{symbol} needs a C compiler, and found none of {', '.join(COMPILERS)}. "

@@ -15,7 +15,20 @@ if TYPE_CHECKING:
     from byoc_lab.lessons.exercises.base import Variant
     from byoc_lab.lessons.verdict import Verdict
 
-__all__ = ["check", "exercise"]
+__all__ = ["available", "check", "exercise"]
+
+
+def available(*needs: str) -> bool:
+    """Whether what a cell of a notebook needs is here: "a C compiler", "apache-tvm", "DNNL".
+
+        if available("DNNL"):
+            program.assert_offloaded()
+
+    Prints why not. Raises UnknownNameError for anything else.
+    """
+    from byoc_lab.lessons.needs import available
+
+    return available(*needs)
 
 
 def check(name: str, answer: Any, seed: int = 0) -> Verdict:

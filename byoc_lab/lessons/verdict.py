@@ -8,6 +8,8 @@ from typing import Any
 
 from byoc_lab.relay.ir.module import IRModule
 
+NOT_HERE = "cannot be judged here"
+
 
 @dataclass(frozen=True, eq=False)
 class Mistake:
@@ -27,7 +29,8 @@ class Verdict:
     """The result of a check: passed or not, and what to tell the student.
 
     mistake: the kind of the mistake; empty if the answer passed. hints: three steps, the first for
-    this mistake. picture: the module that shows what is wrong, if any.
+    this mistake. picture: the module that shows what is wrong, if any. judged: whether the answer
+    could be judged here.
     """
 
     passed: bool
@@ -35,6 +38,7 @@ class Verdict:
     mistake: str = ""
     hints: tuple[str, ...] = ()
     picture: IRModule | None = None
+    judged: bool = True
 
     def __bool__(self) -> bool:
         return self.passed
@@ -50,7 +54,9 @@ class Verdict:
 
     @property
     def head(self) -> str:
-        """The verdict in two words."""
+        """The verdict in a few words."""
+        if not self.judged:
+            return NOT_HERE
         return "passed" if self.passed else "not yet"
 
     def hint(self, step: int = 1) -> str:

@@ -11,6 +11,7 @@ import pytest
 from byoc_lab import cli, doctor
 from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import NativeExtensionError
+from byoc_lab.run.stand_in import in_place_of
 
 
 @pytest.mark.native
@@ -32,7 +33,7 @@ def test_it_names_what_is_missing(
 
     monkeypatch.setattr(native, "load", missing)
     monkeypatch.setattr(doctor, "_tvm", lambda: "0.27")
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
     assert cli.main(["doctor"]) == cli.NO
     out = capsys.readouterr().out
@@ -46,7 +47,8 @@ def test_it_says_what_runs_here() -> None:
 
     (found,) = [check.found for check in examine() if check.name == "runs here"]
     assert found is not None and "language, passes, lint, explain" in found
-    assert "DNNL kernels" in found and "build and validate" in found
+    assert "; DNNL regions" in found and "; the host part of programs" in found
+    assert (in_place_of("DNNL") in found) != native.available()
 
 
 def test_it_says_what_runs_where_the_extension_and_tvm_are_hidden() -> None:
@@ -56,4 +58,6 @@ def test_it_says_what_runs_where_the_extension_and_tvm_are_hidden() -> None:
     )
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True)
-    assert done.stdout.strip().endswith("not build and validate; not DNNL kernels"), done.stderr
+    assert done.stdout.strip().endswith(
+        f"; DNNL regions {in_place_of('DNNL')}; the host part of programs {in_place_of('TVM')}"
+    ), done.stderr

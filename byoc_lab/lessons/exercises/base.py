@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons import structure
+from byoc_lab.lessons.needs import missing
 from byoc_lab.lessons.verdict import Mistake, Verdict
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
@@ -70,6 +71,8 @@ class Exercise(ABC):
     """The second and the third hint of any mistake; the third is no solution."""
     only_functions: ClassVar[bool] = False
     """Whether an answer must be a function."""
+    needs: ClassVar[str] = ""
+    """What it needs beyond the package, one of `needs.NEEDS`."""
 
     @abstractmethod
     def question(self, seed: int = 0) -> Any:
@@ -94,6 +97,8 @@ class Exercise(ABC):
 
     def check(self, answer: Any, seed: int = 0, hidden: Sequence[int] = HIDDEN) -> Verdict:
         """Grade an answer. It may be anything; a wrong one raises nothing."""
+        if (missing := self.missing()) is not None:
+            return Verdict(False, (missing,), judged=False)
         if self.only_functions and not self.is_function(answer):
             return self.verdict(
                 Mistake("kind", f"expected a function, found {type(answer).__name__}")
@@ -108,6 +113,10 @@ class Exercise(ABC):
             if mistake is not None:
                 return self.verdict(mistake, each != seed)
         return self.verdict(None, tried=len(seeds))
+
+    def missing(self) -> str | None:
+        """Why an answer cannot be judged on this machine; None if it can."""
+        return missing(self.needs) if self.needs else None
 
     def raised(self, error: str) -> Mistake:
         """The mistake of an answer that raises an error."""
@@ -139,7 +148,8 @@ class Exercise(ABC):
         return f"<exercise {self.name}: {self.title}>"
 
     def _repr_markdown_(self) -> str:
-        return f"### {self.title}\n\n{self.statement}"
+        needed = f"\nIt needs {self.needs}.\n" if self.needs else ""
+        return f"### {self.title}\n{needed}\n{self.statement}"
 
 
 class ModuleExercise(Exercise):
@@ -183,8 +193,9 @@ class Variant:
         return self.exercise.question(self.seed)
 
     def start(self) -> Any:
-        """What an answer gets: for most exercises, a module."""
-        return self._question
+        """What an answer gets: for most exercises, a module. Where what the exercise needs is
+        missing, the verdict that says so."""
+        return self._question if self.exercise.missing() is None else self.check(None)
 
     def check(self, answer: Any) -> Verdict:
         """Grade an answer."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.backends.system_compiler import compiler_command
 from byoc_lab.lessons import structure
 from byoc_lab.lessons.exercises.base import Exercise
+from byoc_lab.lessons.needs import C_COMPILER
 from byoc_lab.lessons.verdict import Mistake
 
-COMPILERS = ("cc", "gcc", "clang")
 GUARD = 64  # floats after the result, which the kernel must leave alone
 SECONDS = 2.0  # of processor time, of the kernel alone
 ASLEEP = 120.0  # seconds until a process that uses no processor time is ended
@@ -48,6 +48,7 @@ class CKernel(Exercise):
     name = "c-kernel"
     title = "A kernel in C"
     minutes = 20
+    needs = C_COMPILER
     statement = """\
 Set `answer` to a text in C that defines
 
@@ -55,7 +56,7 @@ Set `answer` to a text in C that defines
 
 `x` and `out` have channels * pixels numbers, channel after channel; `bias` has one number for each
 channel. The kernel adds the bias to each number of its channel and writes the result to `out`, or 0
-where it is negative. It needs a C compiler on this machine.
+where it is negative.
 """
     stub = '''\
 answer = """
@@ -93,9 +94,6 @@ void bias_relu(const float* x, const float* bias, float* out, int channels, int 
         text = answer() if self.is_function(answer) else answer
         if not isinstance(text, str):
             return ["kind", f"expected a text in C, a str, found {type(text).__name__}"]
-        compiler = next((c for c in COMPILERS if shutil.which(c)), None)
-        if compiler is None:
-            return ["no-compiler", "no C compiler (cc, gcc or clang) is installed"]
         x, bias = question
         out = np.full(x.size + GUARD, np.nan, "float32")
         out[x.size :] = 7
@@ -103,7 +101,7 @@ void bias_relu(const float* x, const float* bias, float* out, int channels, int 
             path = Path(folder)
             (path / "kernel.c").write_text(text, encoding="utf-8")
             np.savez(path / "given.npz", x=x, bias=bias, out=out)
-            return _run(compiler, path)
+            return _run(compiler_command(), path)
 
     def judge(self, seed: int, reply: Any) -> Mistake | None:
         if not isinstance(reply, (list, tuple)) or len(reply) != 2:
@@ -125,12 +123,12 @@ void bias_relu(const float* x, const float* bias, float* out, int channels, int 
         return Mistake("no-relu" if np.allclose(result, total) else "bias", message)
 
 
-def _run(compiler: str, folder: Path) -> list[Any]:
+def _run(compiler: list[str], folder: Path) -> list[Any]:
     """Compile and run the kernel of a folder: what became of it, and its result or a message."""
     flags = ["-O1", "-shared", "-fPIC", "-o", "kernel.so", "kernel.c", "-lm"]
     try:
         compiled = subprocess.run(
-            [compiler, *flags], cwd=folder, capture_output=True, text=True, timeout=ASLEEP
+            [*compiler, *flags], cwd=folder, capture_output=True, text=True, timeout=ASLEEP
         )
         if compiled.returncode != 0:
             return ["no-compile", compiled.stderr]

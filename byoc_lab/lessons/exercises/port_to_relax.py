@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.lessons.exercises.base import Exercise
+from byoc_lab.lessons.needs import TVM
 from byoc_lab.lessons.verdict import Mistake
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -23,6 +24,7 @@ class PortToRelax(Exercise):
     name = "port-to-relax"
     title = "Port the partition to Relax"
     minutes = 20
+    needs = TVM
     statement = """\
 Write `answer(mod)` for a module of today's Relax (`tvm.relax`). It returns the module with every
 conv2d + add + relu in a function of its own, as a composite `edu.conv2d_bias_relu`, with the
@@ -32,11 +34,10 @@ attribute `Codegen="edu"` by which RunCodegen finds it. Everything else stays wh
 PartitionGraph do in Relay.
 """
     stub = """\
-from tvm import relax
-from tvm.relax.dpl import is_op, wildcard
-
-
 def answer(mod):
+    from tvm import relax
+    from tvm.relax.dpl import is_op, wildcard
+
     return mod
 """
     mistakes = {

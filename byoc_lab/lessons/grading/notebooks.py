@@ -35,9 +35,10 @@ def notebook(
     """
     exercise = get(name)
     stub = exercise.stub.strip()
+    needed = f" It needs {exercise.needs}." if exercise.needs else ""
     given = "" if not seed else f", seed={seed}"
     texts = {
-        "statement": f"# {exercise.title}\n\n**About {exercise.minutes} minutes.**\n\n"
+        "statement": f"# {exercise.title}\n\n**About {exercise.minutes} minutes.**{needed}\n\n"
         f"{exercise.statement.strip()}",
         "task": f"from byoc_lab.lessons import check, exercise\n\n"
         f'task = exercise("{name}"{given})\n{exercise.shown}',

@@ -202,13 +202,16 @@ def _student(
 
 
 def replies(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Run the cells, then the answer for each seed: {"errors", "replies" or "missing"}.
+    """Run the cells, then the answer for each seed: {"errors", "replies" or "missing"}, or
+    {"errors", "not_here"} where what the exercise needs is not on this machine.
 
     A cell with an error does not stop those after it. Lines of IPython (%, !, ?) are left out.
     """
     from byoc_lab.lessons.exercises import get
 
     exercise = get(notebook["exercise"])
+    if (missing := exercise.missing()) is not None:
+        return {"errors": [], "not_here": missing}
     respond, question, varies = exercise.respond, exercise.question, exercise.varies
     namespace: dict[str, Any] = {"__name__": "__main__"}
     errors = []

@@ -26,7 +26,7 @@ from byoc_lab.lessons.grading import feedback, notebooks
 from byoc_lab.lessons.grading.course import MANIFEST, Course, read_course
 from byoc_lab.lessons.grading.isolation import Limits
 from byoc_lab.lessons.grading.replies import decode
-from byoc_lab.lessons.verdict import Mistake, Verdict
+from byoc_lab.lessons.verdict import NOT_HERE, Mistake, Verdict
 from byoc_lab.processor_time import asleep_limit
 from byoc_lab.run.threads import OF_LIBRARIES
 
@@ -48,7 +48,8 @@ def secret() -> list[Path]:
 class Grade:
     """The grade of one exercise.
 
-    status: "passed", "not yet", "missing", or what ended the run ("timed out", "crashed", ...).
+    status: "passed", "not yet", "missing", NOT_HERE, or what ended the run ("timed out",
+    "crashed", ...).
     messages: for the student. notes: for the teacher, such as a changed check.
     """
 
@@ -173,7 +174,8 @@ def grade(
                     Grade(name, 0, "not graded", "", (), (note,)) for name in course.exercises
                 ]
             else:
-                _keep(keep, submission, course, limits, grades)
+                if all(g.status != NOT_HERE for g in grades):
+                    _keep(keep, submission, course, limits, grades)
             done[submission.student] = grades
             progress(len(done), len(submissions), submission.student)
     finally:
@@ -284,6 +286,8 @@ def _grade(
         errors = [str(error) for error in data.get("errors", [])][:5]
         if "error" in data:
             errors.append(str(data["error"]))
+        if "not_here" in data:
+            return Grade(name, 0, NOT_HERE, "", (str(data["not_here"]),), tuple(told))
         if "replies" not in data:
             message = "after your cells have run, there is no variable `answer`"
             return Grade(name, 0, "no answer", "no-answer", (message, *errors), tuple(told))

@@ -5,30 +5,27 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from byoc_lab.backends.system_compiler import compiler_command
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.lessons import check
 from byoc_lab.lessons import exercise as exercise_of
 from byoc_lab.lessons.exercises import Exercise, all_exercises, get
 from byoc_lab.lessons.exercises.base import GENERAL
-from byoc_lab.lessons.exercises.c_kernel import COMPILERS
+from byoc_lab.lessons.needs import C_COMPILER, TVM
 from byoc_lab.lessons.solutions import solution, source, wrong_source
 from byoc_lab.relay import IRModule
 
 
 def _marks(exercise: Exercise) -> list[pytest.MarkDecorator]:
     """Skips an exercise where this machine lacks what it is about."""
-    if exercise.name == "port-to-relax":
-        return [pytest.mark.skipif(find_spec("tvm") is None, reason="apache-tvm is not installed")]
-    if exercise.name == "c-kernel":
-        missing = not any(map(shutil.which, COMPILERS))
-        return [pytest.mark.skipif(missing, reason="no C compiler is installed")]
-    return []
+    lacking = {TVM: find_spec("tvm") is None, C_COMPILER: not compiler_command()}
+    needed = lacking.get(exercise.needs, False)
+    return [pytest.mark.skipif(needed, reason=f"it needs {exercise.needs}")]
 
 
 def _seeds() -> list[object]:
