@@ -23,7 +23,7 @@ PURE   = tests/relay/text tests/relay/typing tests/relay/patterns tests/passes/b
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
-        golden wheel clean alarms docs elsewhere pictures
+        golden wheel clean alarms docs elsewhere machines pictures
 
 help:  ## show this list
 	@echo "byoc_lab: learn and debug BYOC graph partitioning"
@@ -87,6 +87,9 @@ docs: install-docs  ## run the notebooks and write the documentation, build/site
 
 elsewhere: install-test  ## the tests that need neither DNNL nor apache-tvm, with both hidden (1 minute)
 	$(PYTEST) -p tests.elsewhere -m "not slow and not browser and not notebook and not native" $(PURE)
+
+machines: install-test  ## the tests of DNNL at each instruction set that this machine has
+	@tools/machines.sh $(PYTEST)
 
 bench: setup  ## measure the claims about speed, kept in benchmarks/results (10 minutes, alone on the machine)
 	$(BIN)/python benchmarks/all_speed.py

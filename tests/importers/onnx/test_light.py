@@ -13,7 +13,7 @@ from .golden import LIGHT, ask, digest, light_networks, shown, shown_module
 
 NETWORKS = light_networks()
 pytestmark = pytest.mark.skipif(not NETWORKS, reason="the data of onnx 1.14.1 is not installed")
-LIMIT = 2.0  # seconds; TVM's own importer takes 38 for DenseNet-121
+LIMIT = 8.0  # seconds, on a busy machine; on an idle one 1; TVM takes 38 for DenseNet-121
 
 
 @pytest.mark.parametrize("name", NETWORKS)
