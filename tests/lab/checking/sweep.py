@@ -8,7 +8,7 @@ prints each module that is reported as wrong.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import byoc_lab
 from byoc_lab.errors import ByocLabError
@@ -28,7 +28,7 @@ def checked(seed: int, where: str) -> Report:
     return byoc_lab.validate(mod, build(result), inputs, detail="operator", seed=seed)
 
 
-def false_alarms(seeds: range, where: str) -> Iterator[tuple[int, str]]:
+def false_alarms(seeds: Iterable[int], where: str) -> Iterator[tuple[int, str]]:
     """The seeds of modules that are reported as wrong, or cannot be checked, and what is said."""
     for seed in seeds:
         try:
