@@ -100,7 +100,7 @@ class _Checker:
                 f"the module has {len(wanted.outputs)} outputs before partitioning, and "
                 f"{len(outputs)} after it; both must compute the same outputs"
             )
-        for n, group in enumerate(zip(outputs, wanted.outputs, wanted.tolerances, strict=True)):
+        for n, group in enumerate(wanted.groups(outputs)):
             name = f"output {n}" if len(outputs) > 1 else "output"
             self.outputs.append(compare(name, *group))
 
@@ -118,9 +118,7 @@ class _Checker:
         several = len(call.outputs) > 1
         compared = [
             compare(f"@{symbol} output {n}" if several else f"@{symbol}", *group)
-            for n, group in enumerate(
-                zip(call.outputs, wanted.outputs, wanted.tolerances, strict=True)
-            )
+            for n, group in enumerate(wanted.groups(call.outputs))
         ]
         self.regions += compared
         if self.detail == "operator":
@@ -145,9 +143,9 @@ class _Checker:
             regions,
             worst_of(self.outputs),
             worst_of([k.own for k in self.kernels]),
-            stand_ins=self.exe.stand_ins,
             inputs=tuple(inputs),
             missed=(*self.exercised.missed(), *unreached, *self.notes),
+            stand_ins=self.exe.stand_ins,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from math import inf, isnan, nan
 from typing import Any
@@ -24,9 +25,10 @@ class Comparison:
     largest_error: of all elements. scale: the largest finite absolute value of the reference.
     wrong: the number of elements with a larger error than their tolerance, of `size`. nans,
     infinities: how many of them are nan, or infinite, in only one of the two. undecided: elements
-    that two correct machines need not agree on (overflow, the order of nan). lost_nans: how many of
-    these are numbers where the reference is nan. quantiles: of error / tolerance, at QUANTILES.
-    call_site: of a step of a region, the call in the module.
+    that two correct machines need not agree on, or that a known fault of oneDNN changes. causes:
+    why. lost_nans: how many of the undecided ones are numbers where the reference is nan.
+    quantiles: of error / tolerance, at QUANTILES. call_site: of a step of a region, the call in the
+    module.
     inherited: of a step of a region, how far the arguments that it got move its result; not part of
     `error`. shares: error / tolerance of every element.
     """
@@ -48,6 +50,7 @@ class Comparison:
     inherited: float = nan
     call_site: CallSite | None = None
     shares: Array | None = field(default=None, repr=False, compare=False)
+    causes: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -82,12 +85,10 @@ class Comparison:
             if count:
                 parts.append(f"{what} in only one of the two: {count}")
         if self.undecided:
-            parts.append(f"{self.undecided} elements that overflow or order nan are not compared")
+            why = f" ({'; '.join(self.causes)})" if self.causes else ""
+            parts.append(f"{counted(self.undecided, 'element')} not compared{why}")
         if self.lost_nans:
-            parts.append(
-                f"{self.lost_nans} of these are numbers where the reference is nan: relu, clip and "
-                f"maxima may drop nan (DNNL's relu(nan) is 0)"
-            )
+            parts.append(f"numbers where the reference is nan, of these: {self.lost_nans}")
         return "; ".join(parts)
 
     def to_json(self) -> dict[str, Any]:
@@ -102,10 +103,13 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def compare(name: str, got: Array, wanted: Array, tolerance: Any) -> Comparison:
+def compare(
+    name: str, got: Array, wanted: Array, tolerance: Any, causes: Iterable[str] = ()
+) -> Comparison:
     """Compare two arrays. Raises ValidationError if their shapes differ.
 
     tolerance: a number, or one for each element; infinite where the reference says nothing.
+    causes: why it is infinite.
     """
     if got.shape != wanted.shape:
         raise ValidationError(f"{name}: expected shape {wanted.shape}, found {got.shape}")
@@ -145,6 +149,7 @@ def compare(name: str, got: Array, wanted: Array, tolerance: Any) -> Comparison:
         quantiles=tuple(float(q) for q in np.quantile(np.minimum(share, 1e300), QUANTILES)),
         largest_error=float(np.max(np.nan_to_num(off, nan=0.0, posinf=inf))),
         shares=share.astype(np.float32),
+        causes=tuple(sorted(causes)),
     )
 
 

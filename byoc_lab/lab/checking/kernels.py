@@ -171,7 +171,9 @@ class RegionChecker:
         if alone:
             name += ", compiled alone"
         value, tolerance = wanted.outputs[0], wanted.tolerances[0]
-        own = replace(compare(name, got, value, tolerance), call_site=self.sites.get(call))
+        own = replace(
+            compare(name, got, value, tolerance, wanted.causes[0]), call_site=self.sites.get(call)
+        )
         if node in self.exact_values:
             own = replace(own, inherited=_largest_difference(value, self.exact_values[node]))
         symbol = self.region.symbol
@@ -212,7 +214,9 @@ class RegionChecker:
         assert isinstance(call, Call)
         name = f"@{self.region.symbol} up to {step_name(call)}"
         value, tolerance = wanted.outputs[0], wanted.tolerances[0]
-        own = replace(compare(name, got, value, tolerance), call_site=self.sites.get(call))
+        own = replace(
+            compare(name, got, value, tolerance, wanted.causes[0]), call_site=self.sites.get(call)
+        )
         symbol, given = self.region.symbol, tuple(arguments)
         return Kernel(call, node, own, symbol, False, cut, given, got, value, tolerance)
 

@@ -62,7 +62,7 @@ class RegionChecks:
         single = len(got) == 1
         compared = [
             compare(f"@{region.symbol}" if single else f"@{region.symbol} output {n}", *group)
-            for n, group in enumerate(zip(got, wanted.outputs, wanted.tolerances, strict=True))
+            for n, group in enumerate(wanted.groups(got))
         ]
         self.comparisons += compared
         if self.inside and region.codegen is not None:

@@ -137,5 +137,6 @@ def worst_of(comparisons: list[Comparison]) -> tuple[Comparison, ...]:
         counts = ("size", "wrong", "nans", "infinities", "undecided", "lost_nans")
         total = {name: getattr(other, name) + getattr(c, name) for name in counts}
         largest = {name: max(getattr(other, name), getattr(c, name)) for name in LARGEST}
-        found[c.name] = replace(worst, **total, **largest)
+        causes = tuple(sorted({*other.causes, *c.causes}))
+        found[c.name] = replace(worst, **total, **largest, causes=causes)
     return tuple(found.values())

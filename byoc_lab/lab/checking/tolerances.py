@@ -8,7 +8,7 @@ where one of 10 million normal numbers exceeds REACH standard deviations with a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import InputError
+from byoc_lab.lab.checking.bounds.causes import Causes
 from byoc_lab.lab.checking.bounds.error import Error, outlier_factor
 from byoc_lab.lab.checking.bounds.samples import mean_squares, variance_ratios
 from byoc_lab.lab.checking.bounds.step import Array
@@ -34,10 +35,18 @@ CHANCE = 1e-3  # that samples of errors as derived look larger than derived
 
 @dataclass(frozen=True)
 class Bounded:
-    """The float64 result of a function, flat, with the tolerances of the elements of each array."""
+    """The float64 result of a function, flat, with the tolerances of the elements of each array.
+
+    causes: for each array, why some of its tolerances are infinite.
+    """
 
     outputs: tuple[Array, ...]
     tolerances: tuple[Array, ...]
+    causes: tuple[Causes, ...]
+
+    def groups(self, got: Iterable[Array]) -> Iterator[tuple[Array, Array, Array, Causes]]:
+        """The arguments of `compare` but the name, for each array that float32 code gave."""
+        return zip(got, self.outputs, self.tolerances, self.causes, strict=True)
 
 
 def bounded(
@@ -69,7 +78,8 @@ def bounded(
     )
     run = observe(function, inputs, mod, arithmetic, keep=False, watch=watch)
     outputs = tuple(q.value for q in run.outputs)
-    return Bounded(outputs, tuple(map(tolerance, run.outputs)))
+    causes = tuple(q.causes for q in run.outputs)
+    return Bounded(outputs, tuple(map(tolerance, run.outputs)), causes)
 
 
 def tolerance(quantity: Quantity) -> Array:

@@ -124,7 +124,7 @@ class _Checker:
                 f"the module has {len(wanted.outputs)} outputs before the pipeline, and "
                 f"{len(got)} after it; both must compute the same outputs"
             )
-        for n, group in enumerate(zip(got, wanted.outputs, wanted.tolerances, strict=True)):
+        for n, group in enumerate(wanted.groups(got)):
             name = f"output {n}" if len(got) > 1 else "output"
             self.outputs.append(compare(name, *group))
         self.regions.check(inputs, self.progress)

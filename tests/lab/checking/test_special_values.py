@@ -163,13 +163,83 @@ def test_nan_is_reported_apart_and_hides_nothing() -> None:
     assert not both.ok and both.place == (1,) and both.nans == 0
 
 
+NAN = [np.nan, -1, 2, np.nan]
+
+
 @pytest.mark.native
 @needs_native
-def test_relu_of_nan_on_dnnl_is_named() -> None:
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("nn.relu", "relu, clip and maxima may drop nan (DNNL's relu(nan) is 0)"),
+        ("exp", "exp(nan) is inf on DNNL, a fault of oneDNN"),
+    ],
+)
+def test_a_lost_nan_is_told_by_the_operator_that_lost_it(name: str, why: str) -> None:
     x = relay.var("x", shape=(4,))
-    found = report(nn.relu(x), [np.float32([np.nan, -1, 2, np.nan])], "dnnl")
+    call = relay.op.builder(relay.op.Op.get(name))(x)
+    found = report(call, [np.float32(NAN)], "dnnl")
     assert found.ok and found.regions[0].lost_nans == 2
-    assert "DNNL's relu(nan) is 0" in str(found)
+    assert f"2 elements not compared ({why})" in found.regions[0].verdict
+
+
+@pytest.mark.native
+@needs_native
+@pytest.mark.parametrize("name", ["tanh", "log", "sqrt", "abs", "round"])
+def test_operators_that_keep_nan_are_compared(name: str) -> None:
+    x = relay.var("x", shape=(4,))
+    call = relay.op.builder(relay.op.Op.get(name))(x)
+    found = report(call, [np.float32(NAN)], "dnnl")
+    assert found.ok and not found.regions[0].undecided and not found.regions[0].causes
+
+
+@pytest.mark.native
+@needs_native
+def test_a_softmax_and_a_pooling_that_lose_nan_are_named() -> None:
+    x = relay.var("x", shape=(2, 4))
+    rows = np.float32([[np.nan, 1, 2, 3], [4, 3, 2, 1]])
+    said = report(nn.softmax(x), [rows], "dnnl").regions[0]
+    assert said.ok and said.undecided == 4 and "nn.softmax of a row with nan" in said.verdict
+    y = relay.var("y", shape=(1, 1, 4, 4))
+    least = np.zeros((1, 1, 4, 4), np.float32)
+    least[..., :2, :2], least[..., 2:, :2] = -np.inf, np.nan
+    said = report(nn.max_pool2d(y, (2, 2), (2, 2)), [least], "dnnl").regions[0]
+    assert said.ok and said.undecided == 2 and said.lost_nans == 1
+    assert "nn.max_pool2d of nan or -inf alone is -3.4e38 on DNNL, a fault of" in said.verdict
+
+
+@pytest.mark.parametrize("on", ON)
+def test_log_of_denormal_numbers_is_told_as_that(on: str) -> None:
+    x = relay.var("x", shape=(4,))
+    found = report(relay.log(relay.abs(x)) * const(2.0), [np.float32([1e-40, 1, -2, 0])], on)
+    told = "1 element not compared (log of denormal numbers, which DNNL flushes: its log(1e-40) is"
+    assert found.ok and told in found.outputs[0].verdict
+    assert "nan" not in found.outputs[0].verdict and "overflow" not in found.outputs[0].verdict
+
+
+def test_a_denormal_number_is_no_excuse_for_other_elements() -> None:
+    """sqrt of one is 0 or right; a nan beside one stays nan."""
+    x = relay.var("x", shape=(3,))
+    values = np.float32([1e-40, np.nan, 4])
+    found = bounds(relay.sqrt(x), values)
+    assert found.causes == (frozenset(),) and 0 < found.tolerances[0][0] < 1e-18
+    for call in (x * const(2.5), relay.sqrt(x), relay.tanh(x)):
+        known = bounds(call, values)
+        lost = np.float32([0, 7, known.outputs[0][2]])
+        assert compare("x", lost, known.outputs[0], known.tolerances[0]).nans == 1
+
+
+def test_each_cause_is_named_where_it_arises_and_passed_on() -> None:
+    x = relay.var("x", shape=(2,))
+    for expr, values, causes in [
+        (relay.exp(x), [100, 1], {"overflow of a value or of a partial sum"}),
+        (relay.exp(x) + const(1.0), [100, 1], {"overflow of a value or of a partial sum"}),
+        (relay.cast(x, "int8"), [np.nan, 1], {"an integer made of nan, or of a number beyond its"}),
+        (relay.log(x), [1, 2], set()),
+    ]:
+        (found,) = bounds(expr, np.float32(values)).causes
+        assert len(found) == len(causes), str(expr)
+        assert all(any(why.startswith(c) for why in found) for c in causes), str(expr)
 
 
 def test_nan_of_arithmetic_is_not_forgiven() -> None:

@@ -66,7 +66,12 @@ def of_product(step: Step, errors: list[Any]) -> list[Error]:
     if np.any(ex.jump) or np.any(ey.jump):
         far, wide = x + REACH * ex.sigma, y + REACH * ey.sigma
         jump = far * ey.jump + wide * ex.jump + ex.jump * ey.jump
-    return [Error(sigma, jump)]
+    if not np.any(np.isinf(step.value)):
+        return [Error(sigma, jump)]
+    # An infinite number times one that is not zero, whatever their errors are.
+    infinite = [np.isinf(v) & ~np.isinf(e.jump) for v, e in ((x, ex), (y, ey))]
+    sure = (infinite[0] & (y > ey.reach)) | (infinite[1] & (x > ex.reach))
+    return [Error(np.where(sure, 0.0, sigma), np.where(sure, 0.0, jump))]
 
 
 def relu(step: Step, errors: list[Any]) -> list[Error]:

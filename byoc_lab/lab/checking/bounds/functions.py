@@ -110,7 +110,7 @@ def in_units(step: Step, deviation: Any) -> Any:
 
 
 def log_rounding(step: Step) -> Any:
-    """Roundings of log(mantissa) + exponent * log(2), three on SSE41; `common_error` has the rest."""
+    """Roundings of log(mantissa) + exponent * log(2); `common_error` has the rest."""
     return in_units(step, np.abs(step.value) / sqrt(3))
 
 

@@ -134,6 +134,8 @@ def changes(step: Step, reaches: Mapping[int, Any]) -> list[Array]:
         args = list(step.args)
         for sign, (n, reach) in zip(signs, reaches.items(), strict=True):
             args[n] = shifted(step.args[n], sign * np.asarray(reach))
+            if step.op.name == "sqrt":  # of a positive number a machine may flush, not negate it
+                args[n] = np.where(step.args[n] >= 0, np.maximum(args[n], 0.0), args[n])
         for k, end in enumerate(flat(step.again(*args))):
             largest[k] = np.maximum(largest[k], distance(end, values[k]))
     return largest

@@ -53,17 +53,23 @@ def propagated(step: Step, errors: Any) -> list[Error] | None:
         return None
     with np.errstate(all="ignore"):
         found = rule(step, list(errors))
-    return [_without_nan(e, v.dtype.kind) for e, v in zip(found, flat(step.value), strict=True)]
+    # The nan of a derivative of nan is no error: what is nan on all machines stays so.
+    decided = rule is not interval and not any(
+        np.any(np.isinf(e.jump)) for e in flat(tuple(errors))
+    )
+    return [_without_nan(e, v, decided) for e, v in zip(found, flat(step.value), strict=True)]
 
 
-def _without_nan(error: Error, kind: str) -> Error:
+def _without_nan(error: Error, value: Array, decided: bool) -> Error:
     """What cannot be said of an element (inf - inf) bounds nothing.
 
     A real number that is off by a jump is rounded where it is, hence a little on top of the jump.
     """
     sigma, jump = np.asarray(error.sigma, float), np.asarray(error.jump, float)
-    if kind == "f":
+    if value.dtype.kind == "f":
         jump = JUMP_ROUNDING * jump
+        if decided and np.any(np.isnan(value)):
+            sigma, jump = (np.where(np.isnan(value), 0.0, part) for part in (sigma, jump))
     lost = ~np.isfinite(sigma) | np.isnan(jump) | (jump >= ANYTHING / 2)
     if not np.any(lost):
         return Error(sigma, jump)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.lab.checking.bounds.causes import NONE, UNDEFINED, Causes, inherited_causes
 from byoc_lab.lab.checking.bounds.error import EXACT, Error
 from byoc_lab.lab.checking.bounds.functions import common_error
 from byoc_lab.lab.checking.bounds.intervals import measured_jumps
@@ -45,6 +46,7 @@ class Quantity:
     value: in float64. samples: the same with random errors; empty for an exact array.
     made_by: the step of the run that computed it, or None for an input or a constant, which is
         `leaf`. dtype: in the module. sum: that a kernel may compute it by (see `products.py`).
+    causes: why some of its elements may have any value.
     """
 
     value: Array
@@ -54,6 +56,7 @@ class Quantity:
     leaf: Expr | None = None
     dtype: str = "float32"
     sum: Sum | None = None
+    causes: Causes = NONE
 
     def sample(self, n: int) -> Array:
         return self.samples[n] if self.samples else self.value
@@ -247,13 +250,18 @@ class _Uncertain(Reference):
         results = flat(value)
         errors = list(_mapped(lambda q: q.error, tuple(args)))
         inherited = propagated(step, errors) or self.measured(step, args, given, errors)
-        own, total = self._own(step, dtypes, errors, inherited)
+        own, total, causes = self._own(step, dtypes, errors, inherited)
         samples = self._samples(step, args, given, own)
         made = []
         for k, (v, o, i) in enumerate(zip(results, own, inherited, strict=True)):
             error, drawn = joined(v, o, i), tuple(s[k] for s in samples)
             error = calibrated(v, error, drawn)
-            made.append(Quantity(v, error, drawn, dtype=dtypes[k], sum=None if k else total))
+            why = causes[k] | inherited_causes(
+                step, v, i, [q.error for q in given], [q.causes for q in given]
+            )
+            made.append(
+                Quantity(v, error, drawn, dtype=dtypes[k], sum=None if k else total, causes=why)
+            )
         if self.keep:
             done = Executed(len(self.steps), node, tuple(args), tuple(self.inside), tuple(made))
             for quantity in made:
@@ -279,22 +287,27 @@ class _Uncertain(Reference):
         dtypes: Sequence[str],
         errors: list[Any],
         inherited: Sequence[Error],
-    ) -> tuple[list[Error], Sum | None]:
+    ) -> tuple[list[Error], Sum | None, list[Causes]]:
         """The errors that the operator makes of exact arguments; the sum that a kernel may compute
-        its result by."""
+        its result by; why elements of each result may have any value."""
         count = len(dtypes)
         if not self.arithmetic.roundings:
-            return [EXACT] * count, None
+            return [EXACT] * count, None, [NONE] * count
         with np.errstate(all="ignore"):
             found, total = rounding(step)
             common = common_error(step)
         each = found if isinstance(found, tuple) else (found,) * count
-        return [
-            Error(np.where(np.isfinite(v), o, 0.0), undecided(step, v, d) + common)
-            if v.dtype.kind == "f"
-            else Error(0.0, rounded_steps(step, v, errors, i))
-            for o, v, d, i in zip(each, flat(step.value), dtypes, inherited, strict=True)
-        ], total
+        errors_found, causes = [], []
+        for o, v, d, i in zip(each, flat(step.value), dtypes, inherited, strict=True):
+            if v.dtype.kind == "f":
+                jump, why = undecided(step, v, d)
+                errors_found.append(Error(np.where(np.isfinite(v), o, 0.0), jump + common))
+            else:
+                jump = rounded_steps(step, v, errors, i)
+                why = frozenset({UNDEFINED}) if np.any(np.isinf(jump)) else NONE
+                errors_found.append(Error(0.0, jump))
+            causes.append(why)
+        return errors_found, total, causes
 
     def _samples(
         self, step: Step, args: list[Any], given: Sequence[Quantity], own: Sequence[Error]

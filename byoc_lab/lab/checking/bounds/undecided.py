@@ -9,6 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.lab.checking.bounds.causes import (
+    MAX_POOLING,
+    NONE,
+    OVERFLOW,
+    Causes,
+    of_least,
+    of_nan,
+)
 from byoc_lab.lab.checking.bounds.error import Error
 from byoc_lab.lab.checking.bounds.intervals import changes
 from byoc_lab.lab.checking.bounds.products import PRODUCTS, added_to
@@ -30,22 +38,20 @@ def limits(dtype: str) -> tuple[float, float]:
     return float(info.max), float(info.tiny)
 
 
-def undecided(step: Step, value: Array, dtype: str) -> Any:
-    """Where two correct machines may differ by more than roundings of a float result.
+def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
+    """Where two correct machines may differ by more than roundings of a float result, and why.
 
     A machine may flush to zero what is below its normal numbers, and what is above the largest one
     is infinite in `dtype`, so that anything may come of it. The order of nan is nowhere defined:
-    relu, clip, maxima and minima of nan are nan or another operand (DNNL's relu(nan) is 0), and so
-    are functions whose kernels clamp their argument by them.
+    relu, clip, maxima and minima of nan are nan or another operand, and so are functions whose
+    kernels clamp their argument by them.
     """
     if dtype not in UNIT_ROUNDOFF or not value.size:
-        return 0.0
+        return 0.0, NONE
     largest, smallest = limits(dtype)
     size = np.abs(value)
     small = (size < 4 * smallest) & (size > 0)  # 4: kernels scale before the last rounding
     free = (size > largest) & np.isfinite(size)
-    if step.op.name in ORDERING:
-        free |= np.isnan(value)
     if step.op.name == "nn.batch_norm" and value.shape == step.args[0].shape:
         free |= _normalized(step) > largest  # before gamma scales it
     if step.op.name in SQUARING:  # the sum of squares may be
@@ -63,12 +69,19 @@ def undecided(step: Step, value: Array, dtype: str) -> Any:
             # Infinite elements, too: kernels with masks multiply what is outside by 0.
             free |= ~(step.again(np.abs(x)) * k <= largest) & ~np.isnan(value)
     free |= _partial_sums_overflow(step, largest)
+    causes = {OVERFLOW} if np.any(free) else set()
+    if step.op.name in ORDERING and np.any(np.isnan(value)):
+        free |= np.isnan(value)
+        causes.add(of_nan(step.op.name))
+    if step.op.name in MAX_POOLING and np.any(np.isneginf(value)):
+        free |= np.isneginf(value)
+        causes.add(of_least(step.op.name))
     jump = np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
     if step.op.name == "round":  # of ties LLVM's goes away from zero, oneDNN's to the even number
         with np.errstate(invalid="ignore"):
             tie = np.abs(step.args[0] - np.trunc(step.args[0])) == 0.5
         jump = jump + tie
-    return jump if np.any(jump) else 0.0
+    return (jump if np.any(jump) else 0.0), frozenset(causes)
 
 
 def denormal(value: Array, dtype: str) -> Any:
@@ -159,7 +172,7 @@ def _shifts(step: Step) -> bool:
 ORDERING = frozenset(
     ("nn.relu", "clip", "maximum", "minimum", "max", "min", "nn.leaky_relu", "nn.prelu",
      "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d", "sort", "topk",
-     "nn.softmax", "nn.log_softmax", "sign", "exp", "sigmoid", "tanh", "erf", "log")
+     "nn.softmax", "nn.log_softmax", "sign", "exp", "sigmoid", "erf")
 )  # fmt: skip
 AVERAGING = frozenset(
     ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d",
