@@ -16,7 +16,12 @@ pytestmark = pytest.mark.skipif(not NETWORKS, reason="the data of onnx 1.14.1 is
 LIMIT = 8.0  # seconds, on a busy machine; on an idle one 1; TVM takes 38 for DenseNet-121
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+QUICK = {"squeezenet", "shufflenet", "resnet50"}
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NETWORKS]
+)
 def test_structure_is_that_of_tvm(name: str) -> None:
     start = time.process_time()
     mod, _ = from_onnx(NETWORKS[name])
@@ -29,6 +34,7 @@ def test_all_nine_networks_are_compared() -> None:
     assert len(NETWORKS) == 9
 
 
+@pytest.mark.slow
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", ["squeezenet"])
 def test_text_is_that_of_tvm(name: str) -> None:

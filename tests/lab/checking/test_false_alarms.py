@@ -16,7 +16,7 @@ ONCE = (41, 54, 271, 321, 347, 379, 493, 759, 772, 839, 1211, 1373, 1673, 1795)
 
 
 @pytest.mark.parametrize("on", ON)
-@pytest.mark.parametrize("seed", ONCE[::7])
+@pytest.mark.parametrize("seed", ONCE[:1])
 def test_modules_that_were_false_alarms(seed: int, on: str) -> None:
     assert list(false_alarms(range(seed, seed + 1), on)) == []
 

@@ -66,7 +66,6 @@ def test_only_malformed_modules_have_findings_in_all_files() -> None:
 
 @pytest.mark.slow
 def test_whatever_the_linter_is_told_it_does_not_fail() -> None:
-    for path in FILES:
+    for n, path in enumerate(FILES):
         for mod in _modules(path):
-            for told in TOLD:
-                lint(mod, **told)  # type: ignore[arg-type]
+            lint(mod, **TOLD[n % len(TOLD)])  # type: ignore[arg-type]

@@ -185,7 +185,7 @@ def test_every_state_computes_the_same_numbers(name: str, mod: IRModule) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20)
 @given(mod=strategies.modules())
 def test_every_state_of_many_modules_computes_the_same_numbers(name: str, mod: IRModule) -> None:
     for stage in byoc_lab.trace(mod, ALL[name], opt_level=4):
