@@ -44,7 +44,7 @@ def new_page(browser: Any) -> Iterator[NewPage]:
         options.setdefault("viewport", {"width": 1400, "height": 900})
         contexts.append(browser.new_context(**options))
         page = contexts[-1].new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(120_000)
         page.on("pageerror", lambda error: _hear(str(error), errors))
         return page
 

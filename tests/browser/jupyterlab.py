@@ -132,7 +132,7 @@ class JupyterLab:
         for sign in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(self._process.pid, sign)
-                self._process.wait(timeout=10)
+                self._process.wait(timeout=60)
                 break
             except ProcessLookupError:
                 break
@@ -145,7 +145,7 @@ class JupyterLab:
         "JupyterLab" or "Notebook", which is Jupyter Notebook 7 on the same server."""
         place = {"JupyterLab": f"lab/tree/{path}?reset", "Notebook": f"notebooks/{path}"}[app]
         page.goto(f"{self.url}{place}", wait_until="load")
-        page.wait_for_function("() => window.jupyterapp !== undefined", timeout=60_000)
+        page.wait_for_function("() => window.jupyterapp !== undefined", timeout=300_000)
         page.evaluate(_READY, path)
 
     def run_all(self, page: Any) -> None:

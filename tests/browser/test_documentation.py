@@ -32,7 +32,7 @@ def test_search_works_from_disk(site: Path, new_page: NewPage) -> None:
     page.goto((site / "index.html").as_uri())
     page.keyboard.press("s")
     page.keyboard.type("free variable")
-    page.wait_for_selector(".md-search-result__item", timeout=20_000)
+    page.wait_for_selector(".md-search-result__item", timeout=120_000)
     assert "variable" in page.inner_text(".md-search-result__list").lower()
     assert not [url for url in asked if url.startswith("http")]
 
