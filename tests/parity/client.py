@@ -20,9 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from byoc_lab import processor_time
+
 TESTS = Path(__file__).resolve().parents[1]
 REPOSITORY = TESTS.parent
-START_SECONDS = 60
+START_SECONDS = 60  # of processor time
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class Oracle:
         self.python = python
         self._process: subprocess.Popen[str] | None = None
         self._answers: queue.Queue[str | None] = queue.Queue()
+        self._line: str | None = None
         self.version = self._start()
 
     @classmethod
@@ -96,9 +99,9 @@ class Oracle:
         the steps.
 
         `constants_up_to` is the size in bytes up to which a module's constants are written out;
-        None writes them always. With `places`, texts keep their spans. `timeout` is the longest
-        wait for one step, in seconds. The first result is the module as built. Raises ValueError
-        when there is no such case.
+        None writes them always. With `places`, texts keep their spans. `timeout` is in
+        seconds of processor time, for one step. The first result is the module as built. Raises
+        ValueError when there is no such case.
         """
         request = {
             _kind(source): source,
@@ -113,12 +116,11 @@ class Oracle:
         self._process.stdin.flush()
         results: list[StepResult] = []
         while True:
-            try:
-                line = self._answers.get(timeout=timeout)
-            except queue.Empty:
+            if not processor_time.wait(self._has_answered, self._process.pid, timeout):
                 self.close()
                 error = StepError("timeout", f"no answer within {timeout:g} s")
                 return [*results, StepResult(len(results) - 1, error=error)]
+            line = self._line
             if line is None:
                 error = StepError("crash", self._death())
                 return [*results, StepResult(len(results) - 1, error=error)]
@@ -159,10 +161,8 @@ class Oracle:
             env={**os.environ, "PYTHONPATH": str(TESTS), "PYTHONDONTWRITEBYTECODE": "1"},
         )
         threading.Thread(target=_pump, args=(self._process, self._answers), daemon=True).start()
-        try:
-            line = self._answers.get(timeout=START_SECONDS)
-        except queue.Empty:
-            line = None
+        started = processor_time.wait(self._has_answered, self._process.pid, START_SECONDS)
+        line = self._line if started else None
         if line is None:
             self.close()
             raise OracleUnavailable(
@@ -170,6 +170,14 @@ class Oracle:
                 f"`{self.python} -c 'import tvm.relay'`, then `make oracle`"
             )
         return str(json.loads(line)["ready"])
+
+    def _has_answered(self, seconds: float) -> bool:
+        """Wait for the next line of the server; it is in `_line`, None at its end."""
+        try:
+            self._line = self._answers.get(timeout=seconds)
+        except queue.Empty:
+            return False
+        return True
 
     def _death(self) -> str:
         """Collect a dead server; the name of the signal that ended it, or its exit status."""
