@@ -313,6 +313,20 @@ def test_operators_of_the_host(name: str, kind: str) -> None:
     assert share_of_tolerance(expr, [values]) < 0.7
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+@pytest.mark.parametrize("name", ["tanh", "sigmoid", "exp", "log", "sqrt", "erf", "rsqrt"])
+def test_functions_of_other_floats_on_the_host(name: str, dtype: str) -> None:
+    """Their bounds are as much smaller or larger as the rounding of the dtype is."""
+    values = np.linspace(-9, 9, 4001).astype(dtype)
+    if name in ("log", "sqrt", "rsqrt"):
+        values = np.abs(values) + np.asarray(1e-3, dtype)
+    x = relay.var("x", shape=values.shape, dtype=dtype)
+    mod = infer_module(IRModule.from_expr(Function([x], builder(name)(x))))
+    (found,) = validate(mod, build(mod), [values]).outputs
+    assert found.ok and found.share < 0.7
+    assert found.tolerance < (0.03 if dtype == "float16" else 1e-14) * found.scale
+
+
 def test_infinite_results_do_not_spoil_the_tolerance_of_the_others() -> None:
     x = relay.var("x", shape=(3,))
     func = infer_expr(Function([x], builder("log")(x)))
