@@ -15,11 +15,12 @@ SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing
          tests/lessons/test_structure.py tests/lessons/test_verdict.py \
          tests/lessons/cases/test_nested_partition.py \
          tests/lessons/exercises/test_other_right_answers.py tests/passes/byoc tests/run/test_build.py
-# What works without the DNNL extension and apache-tvm: the first rows of the README's table.
+# What holds without the DNNL extension, apache-tvm and a compiler: the README's second column.
 PURE   = tests/relay/text tests/relay/typing tests/relay/patterns tests/passes/byoc tests/passes/fold \
          tests/passes/layout tests/passes/normal_form tests/passes/simplify tests/lab/linting \
          tests/lab/diffing tests/lab/explaining tests/lab/tracing tests/lab/view tests/lessons \
-         tests/run/test_reference.py tests/notebooks tests/cli
+         tests/run/test_reference.py tests/run/hosts tests/backends/test_python_region.py \
+         tests/notebooks tests/cli
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
@@ -85,8 +86,9 @@ sanitize: install-test  ## the tests of native/ under address and undefined-beha
 docs: install-docs  ## run the notebooks and write the documentation, build/site/index.html (3 minutes)
 	$(BIN)/python -m tools.docs.build
 
-elsewhere: install-test  ## the tests that need neither DNNL nor apache-tvm, with both hidden (1 minute)
+elsewhere: install-test  ## with DNNL, apache-tvm and compilers hidden: the tests that need none, exercises, notebooks
 	$(PYTEST) -p tests.elsewhere -m "not slow and not browser and not notebook and not native" $(PURE)
+	$(PYTEST) --dist=load -m notebook tests/notebooks/test_elsewhere.py
 
 machines: install-test  ## the tests of DNNL at each instruction set that this machine has
 	@tools/machines.sh $(PYTEST)

@@ -12,6 +12,7 @@ from byoc_lab import relax as byoc_relax
 from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import ArgumentError, InputError, OffloadError
 from byoc_lab.relay.analysis.costs import Cost
+from byoc_lab.run.stand_in import in_place_of
 
 from .test_partition import const, module, random, symbol, var
 
@@ -90,6 +91,20 @@ def test_a_region_that_another_code_generator_compiled_is_counted_by_tvm() -> No
         tvm_ffi.register_global_func(byoc_relax.CODEGEN, real, override=True)
     exe(random(*SHAPE))
     assert [(c.native, c.calls) for c in exe.cards()] == [(False, 1)] * 2
+
+
+def test_regions_are_computed_by_numpy_without_the_extension(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(native, "available", lambda: False)
+    exe = byoc_relax.build(byoc_relax.partition_for_dnnl(two_regions()))
+    report = byoc_relax.validate(two_regions(), exe, [random(*SHAPE)])
+    assert report.ok and in_place_of("DNNL") in str(report)
+    assert [(c.ran_on, c.calls) for c in exe.cards()] == [("NumPy", 1)] * 2
+    with pytest.raises(OffloadError, match="ran on NumPy, not dnnl"):
+        exe.assert_offloaded()
+    exe.assert_offloaded(regions=2, accept_numpy=True)
+    assert in_place_of("DNNL") in str(byoc_relax.coverage(two_regions()))
 
 
 def test_wrong_arguments() -> None:

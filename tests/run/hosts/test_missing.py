@@ -21,6 +21,7 @@ from byoc_lab.errors import (
     RegionError,
     ValidationError,
 )
+from byoc_lab.lessons import mobilenet, quantize
 from byoc_lab.lessons.cases import fused_ops
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
@@ -85,6 +86,25 @@ def test_dnnl_regions_are_computed_by_numpy_and_each_place_says_so(
     assert NO_DNNL in str(byoc_lab.coverage(fused_ops.network(), ["dnnl", "ccompiler"]))
     found = byoc_lab.bisect(fused_ops.network(), "dnnl", [IMAGE])
     assert not found.found and f"@tvmgen_default_dnnl_main_0: {NO_DNNL}" in str(found)
+
+
+@pytest.mark.parametrize("name", ["dnnl", "partition_for_dnnl"])
+@pytest.mark.parametrize("kind", ["float32", "int8", "mobilenet"])
+def test_partitions_do_not_ask_the_library(
+    name: str, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(*args: Any) -> Any:
+        raise AssertionError("a partition asks the extension")
+
+    monkeypatch.setattr(native, "load", asked)
+    monkeypatch.setattr(native, "function", asked)
+    mod = mobilenet.module(32) if kind == "mobilenet" else fused_ops.network()
+    if kind == "int8":
+        mod = quantize.quantize(mod, None, [IMAGE])
+    found = byoc_lab.trace(mod, name, opt_level=3).result
+    assert any(f.attrs.get("Compiler") == "dnnl" for f in found.functions.values())
+    assert byoc_lab.coverage(mod, "dnnl", name).totals.offloaded
+    assert any(e.offloaded for e in byoc_lab.explain(mod, "dnnl"))
 
 
 def test_such_regions_are_no_proof_of_offload_unless_that_is_accepted(
