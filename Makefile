@@ -87,7 +87,7 @@ docs: install-docs  ## run the notebooks and write the documentation, build/site
 	$(BIN)/python -m tools.docs.build
 
 elsewhere: install-test  ## with DNNL, apache-tvm and compilers hidden: the tests that need none, exercises, notebooks
-	$(PYTEST) -p tests.elsewhere -m "not slow and not browser and not notebook and not native" $(PURE)
+	$(PYTEST) -p tests.elsewhere -m "not slow and not browser and not notebook and not native and not oracle" $(PURE)
 	$(PYTEST) --dist=load -m notebook tests/notebooks/test_elsewhere.py
 
 machines: install-test  ## the tests of DNNL at each instruction set that this machine has
