@@ -25,6 +25,11 @@ MemoryDesc Blocked(const Dims& dims, int block) {
   return MemoryDesc(dims, dnnl::memory::data_type::f32, tags[block == 16][dims.size() - 3]);
 }
 
+MemoryDesc ChannelsLast(const Dims& dims, DType dtype) {
+  static const Tag tags[] = {Tag::nwc, Tag::nhwc, Tag::ndhwc};
+  return MemoryDesc(dims, dtype, tags[dims.size() - 3]);
+}
+
 MemoryDesc Beside(const MemoryDesc& tensor, const Dims& dims) {
   const Dims shape = tensor.get_dims();
   const bool per_channel = dims.size() >= 3 && dims.size() <= 5 && dims.size() == shape.size() &&

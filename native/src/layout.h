@@ -28,6 +28,9 @@ MemoryDesc AnyLayout(const Operand& operand);
 // Blocks of `block` channels: nCw16c, nChw16c, nCdhw16c.
 MemoryDesc Blocked(const Dims& dims, int block);
 
+// Channels innermost: nwc, nhwc, ndhwc.
+MemoryDesc ChannelsLast(const Dims& dims, DType dtype);
+
 // How an operand of shape `dims` that broadcasts should lie beside `tensor`: in the same blocks if
 // it has one number for each channel (else oneDNN has nothing but a reference kernel), or row-major.
 MemoryDesc Beside(const MemoryDesc& tensor, const Dims& dims);

@@ -10,12 +10,6 @@ std::map<std::string, OpDef>& Registry() {
   return registry;
 }
 
-// Whether oneDNN may use all the instructions of `wanted` here.
-bool MachineHas(dnnl::cpu_isa wanted) {
-  const auto bits = static_cast<unsigned>(wanted);
-  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
-}
-
 void CheckDTypes(const OpDef& def, const OpCall& call) {
   if (def.holds == Holds::kOwn) return;
   const auto refuse = [&](const std::string& name, DType found, const std::string& expected) {
@@ -34,11 +28,6 @@ void CheckDTypes(const OpDef& def, const OpCall& call) {
                                 << "integers take no bias; give it to requantize";
     }
     if (call.result != DType::s32) refuse(call.result_name, call.result, "int32");
-    if (!MachineHas(dnnl::cpu_isa::avx512_core_vnni) && !MachineHas(dnnl::cpu_isa::avx2_vnni)) {
-      TVM_FFI_THROW(RuntimeError) << call.where << ": this machine has no exact products of int8 "
-                                  << "(AVX512-VNNI or AVX-VNNI); compute in float32, or leave it "
-                                  << "to the host";
-    }
     return;
   }
   if (def.holds != Holds::kAny && first.dtype != DType::f32 && first.dtype != DType::bf16) {
@@ -51,11 +40,6 @@ void CheckDTypes(const OpDef& def, const OpCall& call) {
   }
   if (call.result != first.dtype) {
     refuse(call.result_name, call.result, Name(first.dtype) + ", that of " + first.name);
-  }
-  if (first.dtype == DType::bf16 && def.make != nullptr &&
-      !MachineHas(dnnl::cpu_isa::avx512_core_bf16)) {
-    TVM_FFI_THROW(RuntimeError) << call.where << ": this machine does not compute in bfloat16 "
-                                << "(AVX512-BF16); compute in float32, or leave it to the host";
   }
 }
 

@@ -108,9 +108,8 @@ bool DefineOp(OpDef def);
 const OpDef& FindOp(const std::string& where, const std::string& kind);
 
 // Names `inputs` after the operator's operands and reads the attributes; a wrong number of
-// operands is a ValueError, a mixture of dtypes it does not take a TypeError, and one that this
-// machine has no instructions for a RuntimeError. The names that `inputs` have, where not empty,
-// tell which tensor each operand is.
+// operands is a ValueError, a mixture of dtypes it does not take a TypeError. The names that `inputs`
+// have, where not empty, tell which tensor each operand is.
 OpCall Bind(const std::string& where, const OpDef& def, const std::vector<Operand>& inputs,
             DType result, const JsonObject& attrs, const std::string& result_name = "the result");
 

@@ -249,13 +249,29 @@ VECTORIZED void QuantizeRow(const float* x, int64_t count, float scale, int64_t 
   }
 }
 
-VECTORIZED void DequantizeRow(const int32_t* x, int64_t count, float scale, int32_t zero,
-                              float* out) {
+namespace {
+
+template <bool kEach>
+inline __attribute__((always_inline)) void Dequantize(const int32_t* x, int64_t count,
+                                                      const float* scale, const int32_t* zero,
+                                                      float* out) {
 #pragma omp simd
   for (int64_t i = 0; i < count; ++i) {
+    const int64_t k = kEach ? i : 0;
     const auto moved =
-        static_cast<int32_t>(static_cast<uint32_t>(x[i]) - static_cast<uint32_t>(zero));
-    out[i] = static_cast<float>(moved) * scale;
+        static_cast<int32_t>(static_cast<uint32_t>(x[i]) - static_cast<uint32_t>(zero[k]));
+    out[i] = static_cast<float>(moved) * scale[k];
+  }
+}
+
+}  // namespace
+
+VECTORIZED void DequantizeRow(const int32_t* x, int64_t count, const float* scale,
+                              const int32_t* zero, bool each, float* out) {
+  if (each) {
+    Dequantize<true>(x, count, scale, zero, out);
+  } else {
+    Dequantize<false>(x, count, scale, zero, out);
   }
 }
 

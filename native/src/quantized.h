@@ -53,8 +53,10 @@ void AddRow(const int32_t* a, const int32_t* b, int64_t count, int64_t zero, int
 void QuantizeRow(const float* x, int64_t count, float scale, int64_t zero, bool round, int64_t low,
                  int64_t high, int32_t* out);
 
-// out[i] = scale * (x[i] - zero), the difference wrapping around as int32 does.
-void DequantizeRow(const int32_t* x, int64_t count, float scale, int32_t zero, float* out);
+// out[i] = scale[i] * (x[i] - zero[i]), the difference wrapping around as int32 does; the first scale
+// and zero for all elements unless `each`.
+void DequantizeRow(const int32_t* x, int64_t count, const float* scale, const int32_t* zero,
+                   bool each, float* out);
 
 // Elements as int32, and int32 in range as elements.
 void WidenRow(const uint8_t* x, int64_t count, int32_t* out);

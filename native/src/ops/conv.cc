@@ -3,6 +3,7 @@
 //     data[n, o / (O / groups) * I + i, y * stride + r * dilation - top, ...] * weight[o, i, r, s]
 // data (N, C, H, W), weight (O, I = C / groups, R, S), bias O elements, dst (N, O, H', W') with
 // H' = (H + top + bottom - ((R - 1) * dilation + 1)) / stride + 1, rounded down.
+#include "../integer/products.h"
 #include "../windows.h"
 
 namespace byoc_lab {
@@ -39,6 +40,7 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   const Operand& src = call.inputs[0];
   if (IsInteger(call.result)) {
+    if (!onednn_faults::ProductsAreExact()) return MakeIntegerConv(call, dst);
     return WithZeroPoint(call, MakeWith(call, AnyLayout(src), AnyLayout(dst, call.result),
                                         WithZeroPoint(call, attr)));
   }

@@ -3,7 +3,7 @@
 // say that a is (..., K, M), b is (..., N, K).
 #include <algorithm>
 
-#include "../op.h"
+#include "../integer/products.h"
 
 namespace byoc_lab {
 namespace {
@@ -58,6 +58,7 @@ MemoryDesc Seen(const OpCall& call, size_t operand, size_t rank) {
 
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
                           const Dims& dst, const dnnl::primitive_attr& attr) {
+  if (IsInteger(call.result) && !onednn_faults::ProductsAreExact()) return MakeIntegerMatmul(call, dst);
   const size_t rank = dst.size();
   const bool biased = call.inputs.size() == 3;
   std::vector<int> args = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS};

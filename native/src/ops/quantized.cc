@@ -189,15 +189,17 @@ void Quantize(const Settings& s, const std::vector<void*>& operands, Tables*) {
 }
 
 void Dequantize(const Settings& s, const std::vector<void*>& operands, Tables*) {
+  std::vector<float> scales;
+  std::vector<int32_t> zeros;
+  for (int64_t channel = 0; channel < s.walk.channels * s.walk.repeats(); ++channel) {
+    scales.push_back(s.At<float>(operands, 1, channel));
+    zeros.push_back(s.At<int32_t>(operands, 2, channel));
+  }
   s.walk.ForEach(s.threads, [&](int64_t start, int64_t count, int64_t channel) {
     int32_t held[kPiece];
     const int32_t* data = Load(operands[0], s.from, start, count, held);
-    float* out = static_cast<float*>(operands.back()) + start;
-    const int64_t step = s.walk.interleaved() ? 1 : count;
-    for (int64_t i = 0; i < count; i += step) {
-      DequantizeRow(data + i, step, s.At<float>(operands, 1, channel + i),
-                    s.At<int32_t>(operands, 2, channel + i), out + i);
-    }
+    DequantizeRow(data, count, &scales[channel], &zeros[channel], s.walk.interleaved(),
+                  static_cast<float*>(operands.back()) + start);
   });
 }
 

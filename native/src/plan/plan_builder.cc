@@ -12,6 +12,16 @@ namespace {
 
 constexpr size_t kMaxFused = 32;  // post-ops of one primitive in oneDNN
 
+using onednn_faults::ComputedIn;
+
+// A layout of elements as they are computed in. What is widened has no blocks: `Convert` leaves its
+// tensors row-major.
+MemoryDesc Widened(const MemoryDesc& desc) {
+  const DType dtype = ComputedIn(desc.get_data_type());
+  if (dtype == desc.get_data_type()) return desc;
+  return MemoryDesc(desc.get_dims(), dtype, desc.get_strides());
+}
+
 class Builder : private PlanParts {
  public:
   Builder(const std::vector<Layouts>& layouts, const GraphSpec& graph,
@@ -45,7 +55,7 @@ class Builder : private PlanParts {
     const size_t rank = graph_.tensors[op.output].dims.size();
     added.input_dims.assign(rank - 1, 1);  // along the channels, which are the second axis
     added.input_dims[0] = Count(bias.dims);
-    added.input_dtype = bias.dtype;
+    added.input_dtype = ComputedIn(bias.dtype);
     return added;
   }
 
@@ -55,6 +65,7 @@ class Builder : private PlanParts {
   std::vector<PostOp> PostOps(int index) const {
     const OpSpec& op = graph_.ops[index];
     std::vector<PostOp> post_ops = op.post_ops;
+    for (PostOp& post_op : post_ops) post_op.input_dtype = ComputedIn(post_op.input_dtype);
     if (!op.def->fuses && op.inputs.size() > op.def->required) {
       post_ops.insert(post_ops.begin(), AddedBias(op));
     }
@@ -83,10 +94,12 @@ class Builder : private PlanParts {
   Built Choose(int index, const std::vector<PostOp>& post_ops, size_t* fused) const {
     const OpSpec& op = graph_.ops[index];
     std::vector<MemoryDesc> have;
-    for (int id : op.inputs) have.push_back(versions_[id].front().desc);
+    for (int id : op.inputs) have.push_back(Widened(versions_[id].front().desc));
     const Dims& dst = graph_.tensors[op.output].dims;
     OpCall call = op.call;
     call.layouts = layouts_[index];
+    for (Operand& operand : call.inputs) operand.dtype = ComputedIn(operand.dtype);
+    call.result = ComputedIn(call.result);
     std::optional<Built> slow;
     for (size_t count = FusableCount(op, post_ops) + 1; count-- > 0;) {
       auto built = op.def->make(call, have, dst, FusedAttr(post_ops, count, dst));

@@ -19,21 +19,9 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 U = 2.0**-8  # half the distance from 1 to the next bfloat16
 
 
-def has_bfloat16() -> bool:
-    """Whether a kernel of bfloat16 can be made here; the error is the one users see."""
-    if not native.available():
-        return False
-    try:
-        kernels.relu(np.zeros(1, BF16))
-    except RuntimeError as error:
-        assert "does not compute in bfloat16" in str(error)
-        return False
-    return True
-
-
 pytestmark = [
     pytest.mark.native,
-    pytest.mark.skipif(not has_bfloat16(), reason="this machine has no bfloat16 (or no extension)"),
+    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
 ]
 
 
@@ -90,5 +78,5 @@ def test_modules(kind: str) -> None:
     errors = np.abs(got.astype(np.float64) - wanted.outputs[0])
     assert np.all(errors <= wanted.tolerances[0])
     # That allows for sums in bfloat16. DNNL sums in float32, so that at most the four results on
-    # the way are rounded.
+    # the way are rounded, on processors without bfloat16 too.
     assert errors.max() <= 4 * U * np.abs(wanted.outputs[0]).max()

@@ -1,5 +1,5 @@
-// What oneDNN 3.2 computes wrongly or not at all, and how to keep off it: for the native runtime
-// and for the C++ that a region is written out as.
+// What oneDNN 3.2 computes wrongly or not at all, on any processor or on some, and how to keep off
+// it: for the native runtime and for the C++ that a region is written out as.
 #pragma once
 #include <cstdint>
 #include <dnnl.hpp>
@@ -7,6 +7,26 @@
 #include <utility>
 
 namespace onednn_faults {
+
+// Whether oneDNN uses all the instructions of `wanted`: the processor has them, and the environment
+// variable ONEDNN_MAX_CPU_ISA allows them.
+inline bool Uses(dnnl::cpu_isa wanted) {
+  const auto bits = static_cast<unsigned>(wanted);
+  return (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & bits) == bits;
+}
+
+// Whether products of 8-bit integers are exact: VNNI instructions sum them in int32. Without these,
+// oneDNN sums pairs of products in int16, which saturates.
+inline bool ProductsAreExact() {
+  return Uses(dnnl::cpu_isa::avx512_core_vnni) || Uses(dnnl::cpu_isa::avx2_vnni);
+}
+
+// The type that primitives compute in for tensors of `type`. Without AVX512-BF16, tensors of bfloat16
+// are widened to float32, and results are rounded to bfloat16 afterwards.
+inline dnnl::memory::data_type ComputedIn(dnnl::memory::data_type type) {
+  using Type = dnnl::memory::data_type;
+  return type == Type::bf16 && !Uses(dnnl::cpu_isa::avx512_core_bf16) ? Type::f32 : type;
+}
 
 // What to tell oneDNN of memory that is moved from one layout to another. int32 goes as float32, bit
 // by bit: as int32, it rounds some of it to what float32 has (where it transposes 8 by 8 elements).

@@ -22,19 +22,32 @@ static const engine& cpu() {
 }
 
 // Row-major, without gaps.
-static Desc plain(const Dims& dims, Type type = Type::f32) {
+static Desc rows_of(const Dims& dims, Type type) {
   Dims strides(dims.size(), 1);
   for (size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
   return Desc(dims, type, strides);
 }
 
+// The same for what primitives compute, which is float32 in the place of bfloat16 where the processor
+// has no instructions for that.
+static Desc plain(const Dims& dims, Type type = Type::f32) {
+  return rows_of(dims, onednn_faults::ComputedIn(type));
+}
+
 // The layout is left to oneDNN.
 static Desc any(const Dims& dims, Type type = Type::f32) {
-  return Desc(dims, type, memory::format_tag::any);
+  return Desc(dims, onednn_faults::ComputedIn(type), memory::format_tag::any);
+}
+
+static memory as(memory tensor, const Desc& want);
+
+// A row-major array of the caller, and what primitives read of it.
+static memory array(const Dims& dims, const void* data, Type type = Type::f32) {
+  return memory(rows_of(dims, type), cpu(), const_cast<void*>(data));
 }
 
 static memory given(const Dims& dims, const void* data, Type type = Type::f32) {
-  return memory(plain(dims, type), cpu(), const_cast<void*>(data));
+  return as(array(dims, data, type), plain(dims, type));
 }
 
 // A whole number that a primitive asks for when it runs.
@@ -132,4 +145,81 @@ static memory apply(memory a, memory b, algorithm alg, const Dims& a_dims, const
   const Desc one = plain(a_dims, type), other = plain(b_dims, type);
   binary::primitive_desc desc(cpu(), alg, one, other, plain(dims, type));
   return run(desc, {{DNNL_ARG_SRC_0, as(a, one)}, {DNNL_ARG_SRC_1, as(b, other)}});
+}
+
+// Element `index` of a tensor of 8-bit integers.
+static int32_t integer(const memory& tensor, int64_t index) {
+  const void* data = tensor.get_data_handle();
+  return tensor.get_desc().get_data_type() == Type::s8 ? static_cast<const int8_t*>(data)[index]
+                                                       : static_cast<const uint8_t*>(data)[index];
+}
+
+// A convolution of row-major integers by the formula, for processors on which oneDNN's saturates:
+// data (N, C, ...), weight (O, C / groups, ...), result (N, O, ...). `zero` is taken off the data and
+// is what is padded with. Without spatial axes it is data times the transpose of weight.
+static memory exact_convolution(memory data, memory weight, const Dims& dims, const Dims& strides,
+                                const Dims& gaps, const Dims& before, int32_t zero) {
+  const Dims from = data.get_desc().get_dims(), taps = weight.get_desc().get_dims();
+  const size_t axes = strides.size();
+  const auto count = [&](const Dims& shape, size_t first) {
+    int64_t product = 1;
+    for (size_t i = first; i < shape.size(); ++i) product *= shape[i];
+    return product;
+  };
+  const int64_t pixels = count(dims, 2), window = count(taps, 2), size = count(from, 2);
+  const int64_t inner = taps[1], outputs = dims[1] * inner / from[1];  // channels of one group
+  memory result(plain(dims, Type::s32), cpu());
+  auto* sums = static_cast<int32_t*>(result.get_data_handle());
+  for (int64_t n = 0; n < dims[0] * dims[1] * pixels; ++n) {
+    const int64_t image = n / pixels / dims[1], out = n / pixels % dims[1], group = out / outputs;
+    uint32_t sum = 0;  // wraps around, as int32 does in vectors
+    for (int64_t tap = 0; tap < window; ++tap) {
+      int64_t pixel = n % pixels, step = tap, at = 0, scale = 1;
+      bool inside = true;
+      for (size_t axis = axes; axis-- > 0;) {
+        const int64_t place = pixel % dims[2 + axis] * strides[axis] +
+                              step % taps[2 + axis] * (gaps[axis] + 1) - before[axis];
+        inside = inside && 0 <= place && place < from[2 + axis];
+        at += place * scale;
+        scale *= from[2 + axis];
+        pixel /= dims[2 + axis];
+        step /= taps[2 + axis];
+      }
+      for (int64_t i = 0; inside && i < inner; ++i) {
+        const int64_t channel = image * from[1] + group * inner + i;
+        sum += static_cast<uint32_t>((integer(data, channel * size + at) - zero) *
+                                     integer(weight, (out * inner + i) * window + tap));
+      }
+    }
+    sums[n] = static_cast<int32_t>(sum);
+  }
+  return result;
+}
+
+// The same for a product of matrices whose leading axes broadcast; all of one rank.
+static memory exact_matmul(memory a, memory b, const Dims& dims) {
+  const Dims left = a.get_desc().get_dims(), right = b.get_desc().get_dims();
+  const size_t axes = dims.size() - 2;
+  const int64_t rows = dims[axes], columns = dims[axes + 1], depth = left[axes + 1];
+  memory result(plain(dims, Type::s32), cpu());
+  auto* sums = static_cast<int32_t*>(result.get_data_handle());
+  const int64_t all = static_cast<int64_t>(result.get_desc().get_size() / sizeof(int32_t));
+  for (int64_t n = 0; n < all; ++n) {
+    int64_t batch = n / (rows * columns), of_a = 0, of_b = 0, scale_a = 1, scale_b = 1;
+    for (size_t axis = axes; axis-- > 0; batch /= dims[axis]) {
+      const int64_t at = batch % dims[axis];
+      of_a += (left[axis] == 1 ? 0 : at) * scale_a;
+      of_b += (right[axis] == 1 ? 0 : at) * scale_b;
+      scale_a *= left[axis];
+      scale_b *= right[axis];
+    }
+    const int64_t row = n / columns % rows, column = n % columns;
+    uint32_t sum = 0;
+    for (int64_t k = 0; k < depth; ++k) {
+      sum += static_cast<uint32_t>(integer(a, (of_a * rows + row) * depth + k) *
+                                   integer(b, (of_b * depth + k) * columns + column));
+    }
+    sums[n] = static_cast<int32_t>(sum);
+  }
+  return result;
 }

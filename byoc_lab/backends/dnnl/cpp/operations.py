@@ -6,7 +6,7 @@ of the post-ops that are fused into it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def _conv(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
     if transposed:
         return _deconvolution(tensors, op, taps, shapes, sides)
     bias = tensors.plain(inputs[2], [first]) if len(inputs) == 3 else "Desc()"
-    return [
+    lines = [
         "convolution_forward::primitive_desc desc(cpu(), prop_kind::forward_inference,",
         f"    algorithm::convolution_auto, {tensors.any(inputs[0])}, {taps},",
         f"    {bias}, {tensors.any(out)}, {shapes},",
@@ -47,6 +47,30 @@ def _conv(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
         *_keep_off_faults(tensors, op),
         *_run_weighted(tensors, op, operands),
     ]
+    return _exact(tensors, op, _exact_convolution(tensors, op, strides, gaps, before), lines)
+
+
+def _exact(tensors: Tensors, op: Operation, exact: str, lines: list[str]) -> list[str]:
+    """A product of integers runs on oneDNN only if its products are exact on the processor."""
+    if tensors.dtype(op["output"]) != "int32":
+        return lines
+    return [
+        "if (onednn_faults::ProductsAreExact()) {",
+        *(f"  {line}" for line in lines),
+        "} else {",
+        f"  t{op['output']} = {exact};",
+        "}",
+    ]
+
+
+def _exact_convolution(tensors: Tensors, op: Operation, *window: Sequence[int]) -> str:
+    (data, weight, *_), out = op["inputs"], op["output"]
+    sides = ", ".join(map(words.dims, window))
+    zero = op["attrs"].get("data_zero_point", 0)
+    return (
+        f"exact_convolution(as(t{data}, {tensors.plain(data)}), as(t{weight}, "
+        f"{tensors.plain(weight)}), {tensors.dims(out)}, {sides}, {zero})"
+    )
 
 
 def _deconvolution(
@@ -99,8 +123,10 @@ def _run_weighted(tensors: Tensors, op: Operation, operands: list[str]) -> list[
 
 def _dense(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
     inputs, out = op["inputs"], op["output"]
-    if tensors.graph["tensors"][out]["dtype"] == "int32":
-        return _integer_dense(tensors, op)
+    if tensors.dtype(out) == "int32":
+        return _exact(
+            tensors, op, _exact_convolution(tensors, op, [], [], []), _integer_dense(tensors, op)
+        )
     bias = tensors.plain(inputs[2], [tensors.shape(out)[1]]) if len(inputs) == 3 else "Desc()"
     return [
         "inner_product_forward::primitive_desc desc(cpu(), prop_kind::forward_inference,",
@@ -142,12 +168,13 @@ def _matmul(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
     if len(inputs) == 3:
         bias = tensors.plain(inputs[2], words.padded([tensors.shape(out)[-1]], rank))
         given.append(f"{{DNNL_ARG_BIAS, as(t{inputs[2]}, {bias})}}")
-    return [
-        *lines,
+    product = [
         f"matmul::primitive_desc desc(cpu(), {', '.join(seen)}, {bias},",
         f"    {tensors.plain(out)}, with(ops));",
         f"t{out} = run(desc, {{{', '.join([*given, *operands])}}});",
     ]
+    exact = f"exact_matmul(a, b, {tensors.dims(out)})"
+    return [*lines, *_exact(tensors, op, exact, product)]
 
 
 def _pool(tensors: Tensors, op: Operation, operands: list[str]) -> list[str]:
@@ -294,7 +321,7 @@ def _quantized(tensors: Tensors, op: Operation, operands: list[str]) -> list[str
         given.append("memory()")
     if kind != "qadd":
         given.append(str(attrs.get("axis", -1) % len(tensors.shape(op["inputs"][0]))))
-    dtype = tensors.graph["tensors"][out]["dtype"]
+    dtype = tensors.dtype(out)
     if kind != "dequantize":
         limits = np.iinfo(dtype)
         low = max(attrs.get("low", limits.min), limits.min)

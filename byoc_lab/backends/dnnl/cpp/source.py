@@ -82,7 +82,7 @@ class _CppWriter(Tensors):
         for op in graph["ops"]:
             self.lines += [f"// {c_text(op['name'])}", *self._op(op)]
         for n, tensor in enumerate(graph["outputs"]):
-            to = f"given({self.dims(tensor)}, outputs[{n}]{self.type(tensor)})"
+            to = f"array({self.dims(tensor)}, outputs[{n}]{self.type(tensor)})"
             self.lines.append(f"copy(as(t{tensor}, {self.plain(tensor)}), {to});")
         body = "\n".join(f"  {line}" for line in self.lines)
         kinds = {op["kind"] for op in graph["ops"]}

@@ -30,9 +30,13 @@ class Tensors:
     def dims(self, tensor: int) -> str:
         return words.dims(self.shape(tensor))
 
+    def dtype(self, tensor: int) -> str:
+        dtype: str = self.graph["tensors"][tensor]["dtype"]
+        return dtype
+
     def type(self, tensor: int) -> str:
         """The argument that gives a tensor's type, where that is not float32."""
-        dtype = self.graph["tensors"][tensor]["dtype"]
+        dtype = self.dtype(tensor)
         return "" if dtype == "float32" else f", Type::{TYPES[dtype]}"
 
     def plain(self, tensor: int, shape: Sequence[int] | None = None) -> str:

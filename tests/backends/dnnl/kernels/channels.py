@@ -22,7 +22,7 @@ from tests.backends.dnnl.kernels import kernels_in_torch
 from tests.backends.dnnl.kernels.draws import DTYPES, FLOATS, INTEGERS, Case, each_array
 from tests.backends.dnnl.kernels.functions import BINARY, FUNCTIONS
 from tests.backends.dnnl.kernels.kernel_cases import KERNELS
-from tests.backends.dnnl.kernels.test_every_kernel import NO_POST_OPS, dtypes_of
+from tests.backends.dnnl.kernels.test_every_kernel import NO_POST_OPS
 from tests.backends.dnnl.reference import exact
 
 COUNTS = (16, 24, 32, 33, 64, 96, 128, 129, 256, 512, 517, 1024)
@@ -344,7 +344,7 @@ def main() -> None:
     options = parser.parse_args()
     failures, calls = [], 0
     for name in options.kernels:
-        for dtype in dtypes_of(name):
+        for dtype in KERNELS[name].dtypes:
             for count in options.counts or COUNTS:
                 try:
                     calls += check(name, dtype, count)

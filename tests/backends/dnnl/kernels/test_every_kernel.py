@@ -6,7 +6,6 @@ there are to write it, and compared with the row's formula within the bound of i
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,25 +27,9 @@ pytestmark = [
     pytest.mark.native,
     pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
 ]
-ALWAYS = ("float32", "int32")  # what every machine has
-ANYWHERE = ("transpose", "reorder", "quantize", "dequantize", "requantize")  # on any processor
-NO_POST_OPS = ("strided_slice", *ANYWHERE)
-
-
-@functools.cache
-def computes_in(dtype: str) -> bool:
-    """Whether this machine has products of `dtype`; the error is the one users see."""
-    ones = np.ones((1, 1), DTYPES[dtype])
-    try:
-        kernels.dense(ones, ones if dtype in FLOATS else ones.astype(np.int8))
-    except RuntimeError as error:
-        assert "this machine" in str(error)
-        return False
-    return True
-
-
-def dtypes_of(name: str) -> list[str]:
-    return [d for d in KERNELS[name].dtypes if d in ALWAYS or name in ANYWHERE or computes_in(d)]
+NO_POST_OPS = (
+    "strided_slice", "transpose", "reorder", "quantize", "dequantize", "requantize",
+)  # fmt: skip
 
 
 # ---- ways to write a call
@@ -134,7 +117,7 @@ def post_op(d: Draw, so_far: Bounded) -> tuple[dict[str, Any], Bounded]:
 
 def check(name: str, drawn: st.DataObject) -> None:
     kernel, function = KERNELS[name], getattr(kernels, name)
-    d = Draw(drawn, drawn.draw(st.sampled_from(dtypes_of(name))))
+    d = Draw(drawn, drawn.draw(st.sampled_from(KERNELS[name].dtypes)))
     case: Case = kernel.cases(d)
     dtype = kernel.result_dtype(case, d.dtype)
     args = [each_array(exact, arg) for arg in case.args]
@@ -191,19 +174,19 @@ def test_every_kernel_that_computes_supports_post_ops() -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_a_window_of_padding(dtype: str) -> None:
-    """A dilated window around a small image: the smallest number there is, as in Relay."""
-    if not computes_in(dtype):
-        pytest.skip(f"this machine does not compute in {dtype}")
+    """A dilated window around a small image: the smallest number there is, as in Relay.
+
+    On processors without bfloat16 it is that of float32, which bfloat16 rounds to -inf.
+    """
     data = np.zeros((1, 1, 1), DTYPES[dtype])
     (pooled,) = kernels.max_pool1d(data, 2, padding=1, dilation=2).flat
-    assert pooled == ml_dtypes.finfo(DTYPES[dtype]).min
+    smallest = ml_dtypes.finfo(DTYPES[dtype]).min
+    assert pooled in ((smallest,) if dtype == "float32" else (smallest, -np.inf))
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "uint8"])
 def test_windows_of_a_convolution_over_padding_alone(dtype: str) -> None:
     """oneDNN's AMX kernel reads past the end of a list of its own there: another one is taken."""
-    if not computes_in(dtype):
-        pytest.skip(f"this machine does not compute in {dtype}")
     rng = np.random.default_rng(0)
     data = rng.integers(0, 4, (1, 16, 6, 1, 3)).astype(DTYPES[dtype])
     weight = rng.integers(-2, 3, (32, 16, 3, 2, 2))

@@ -1,0 +1,52 @@
+// The blocked matrix product that convolutions, dense layers and matmuls of integers run as, and the
+// depthwise convolution, which is none.
+#ifndef BYOC_LAB_PRODUCT_KERNEL_H_
+#define BYOC_LAB_PRODUCT_KERNEL_H_
+
+#include <optional>
+#include <vector>
+
+#include "op.h"
+
+namespace byoc_lab {
+
+// A convolution's window over data with channels last; always three spatial axes, those that are
+// absent have size 1.
+struct Sliding {
+  int64_t channels, group_channels;
+  std::vector<int64_t> size, result, taps, strides, steps, before;  // steps: the dilation
+
+  // Calls each(offset, first, length, begin, end) for the parts of the row that belongs to pixel
+  // `row` of the result: elements [first, first + length) of the row are those at `offset` of the
+  // data, of which only [begin, end) lie inside it; the others are padding.
+  template <typename Each>
+  void ForEachPart(int64_t row, const Each& each) const;
+};
+
+// sums = left * right for each of `batches`: left (rows, depth), right (depth, columns).
+struct Product {
+  int64_t batches, rows, depth, columns;
+  std::vector<int64_t> left_at, right_at, sums_at;  // offsets of each batch, in elements
+  int64_t sums_stride;                              // between rows
+  int64_t left_row = 0, left_step = 0;              // strides of the left operand
+  std::optional<Sliding> window = std::nullopt;     // in place of these strides
+  // Strides of the right operand, between its rows, neighbours and panels of columns. Where
+  // neighbours are adjacent, the last panel is padded to its full width.
+  int64_t right_row, right_step, right_panel;
+  bool is_signed;
+  int16_t zero;  // is taken off the left operand
+};
+
+// Kernels with memory for their threads: operands are left, right, sums, then that memory.
+struct IntegerKernel {
+  std::shared_ptr<const OwnKernel> kernel;
+  int64_t scratch_bytes;
+  std::string impl;
+};
+IntegerKernel MakeProduct(Product product);
+// One input channel and one output channel in each group; weights [tap][channel].
+IntegerKernel MakeDepthwise(Sliding window, int64_t images, bool is_signed, int16_t zero);
+
+}  // namespace byoc_lab
+
+#endif  // BYOC_LAB_PRODUCT_KERNEL_H_

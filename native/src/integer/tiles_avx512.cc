@@ -1,0 +1,49 @@
+// The kernels of tiles.h for AVX-512 (F and BW): compiled with -mavx512bw.
+#include <immintrin.h>
+
+#include "integer/tiles.h"
+
+namespace {
+
+using Vec = __m512i;
+constexpr const char* kName = "avx512";
+constexpr int kLanes = 16, kRows = 12;
+
+Vec Zero() { return _mm512_setzero_si512(); }
+Vec Load(const void* from) { return _mm512_loadu_si512(from); }
+void Store(void* to, Vec v) { _mm512_storeu_si512(to, v); }
+Vec Repeat(int16_t v) { return _mm512_set1_epi16(v); }
+Vec RepeatPair(const int16_t* pair) {
+  int32_t both;
+  __builtin_memcpy(&both, pair, sizeof(both));
+  return _mm512_set1_epi32(both);
+}
+Vec Add(Vec a, Vec b) { return _mm512_add_epi32(a, b); }
+Vec Less(Vec a, Vec b) { return _mm512_sub_epi16(a, b); }
+Vec Dot(Vec a, Vec b) { return _mm512_madd_epi16(a, b); }
+Vec Widen(const uint8_t* from) {
+  return _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+Vec Widen(const int8_t* from) {
+  return _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+// Within each quarter of 128 bits.
+Vec InterleaveLow(Vec a, Vec b) { return _mm512_unpacklo_epi16(a, b); }
+Vec InterleaveHigh(Vec a, Vec b) { return _mm512_unpackhi_epi16(a, b); }
+
+void StoreInterleaved(int32_t* to, Vec low, Vec high) {
+  // The quarters in turn: those of `low` are numbered 0 to 3, those of `high` 4 to 7.
+  const Vec front = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+  const Vec back = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+  Store(to, _mm512_permutex2var_epi64(low, front, high));
+  Store(to + kLanes, _mm512_permutex2var_epi64(low, back, high));
+}
+
+}  // namespace
+
+#define KEEP_IN_REGISTER(vector) "+v"(vector)
+#include "integer/tiles.inc"
+
+const Tiles kTilesAvx512 = kTiles;
+
+}  // namespace byoc_lab
