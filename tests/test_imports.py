@@ -83,9 +83,9 @@ LAYERS = {
         "relay.transform relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
-    "doctor": "errors run backends lab byoc_lab",
+    "doctor": "errors run backends lab lessons byoc_lab",
     "commands": "errors files terminal relay lab importers lessons byoc_lab demo doctor",
-    "cli": "errors commands terminal",
+    "cli": "errors commands terminal byoc_lab",
     "compat": "errors display relay passes run backends lab importers transform byoc_lab",
 }
 
