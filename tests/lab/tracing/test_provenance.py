@@ -309,6 +309,38 @@ def test_a_region_goes_into_a_function() -> None:
         assert stage.origins(arg)[0] in stage.origins(param)
 
 
+TWO_REGIONS = """
+def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 1, 1), float32],
+          %b: Tensor[(4), float32]) {
+  %0 = nn.conv2d(%x, %w, padding=[0, 0, 0, 0], kernel_size=[1, 1]);
+  %1 = nn.bias_add(%0, %b);
+  %2 = nn.conv2d(%1, %w, padding=[0, 0, 0, 0], kernel_size=[1, 1]);
+  %3 = nn.bias_add(%2, %b);
+  %4 = sin(%3);
+  %5 = nn.conv2d(%4, %w, padding=[0, 0, 0, 0], kernel_size=[1, 1]);
+  %6 = nn.bias_add(%5, %b);
+  %7 = nn.conv2d(%6, %w, padding=[0, 0, 0, 0], kernel_size=[1, 1]);
+  nn.bias_add(%7, %b)
+}
+"""
+
+
+def test_each_call_of_each_region_has_one_origin() -> None:
+    """The rounds of one region are over before those of the next begin."""
+    partition = (AnnotateTarget("dnnl"), MergeCompilerRegions(), PartitionGraph())
+    stage = _stage(
+        TWO_REGIONS, InferType(), MergeComposite(byoc_lab.dnnl.pattern_table()), *partition
+    )
+    assert stage.after is not None
+    external = [f for f in stage.after.functions.values() if "Compiler" in f.attrs]
+    assert len(external) == 2
+    calls = [n for f in external for n in post_order(f) if isinstance(n, Call) and n.op_name]
+    assert len(calls) == 8
+    for call in calls:
+        (origin,) = stage.origins(call)
+        assert isinstance(origin, Call) and origin.op_name == call.op_name
+
+
 def test_a_folded_constant_comes_from_what_it_was_computed_from() -> None:
     stage = _stage(
         "def @main(%x: float32) { add(%x, multiply(exp(1f), negative(2f))) }",
