@@ -40,7 +40,7 @@ export BYOC_LAB_DNNL_LIBRARY="$folder/installed/byoc_lab/libbyoc_lab_dnnl.so"
 export ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=1"
 export UBSAN_OPTIONS="print_stacktrace=1"
 [ $# -gt 0 ] || set -- tests/backends/dnnl/graph/test_malformed_graphs.py tests/backends/dnnl/graph/test_hostile_graphs.py \
-    tests/backends/dnnl/kernels/test_kernels.py tests/backends/dnnl/kernels/test_kernel_errors.py tests/backends/dnnl/kernels/test_every_kernel.py \
+    tests/backends/dnnl/kernels/test_kernels.py tests/backends/dnnl/kernels/test_integer_products.py tests/backends/dnnl/kernels/test_kernel_errors.py tests/backends/dnnl/kernels/test_every_kernel.py \
     tests/backends/dnnl/graph/test_views.py tests/backends/dnnl/kernels/test_tensors.py \
     tests/backends/dnnl/graph/test_edges.py tests/backends/dnnl/graph/test_batches.py tests/backends/dnnl/graph/test_threads.py \
     tests/backends/dnnl/graph/test_graph_runtime.py tests/backends/dnnl/test_quantized.py tests/backends/dnnl/test_bfloat16.py

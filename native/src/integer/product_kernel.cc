@@ -73,7 +73,11 @@ class ProductKernel : public OwnKernel {
       }
       for (int64_t i = begin; i < end; ++i) {
         const int64_t columns = std::min(kPanel, p_.columns - i * kPanel);
-        PackPanel(right + i * p_.right_panel + from * p_.right_row, depth, columns, panel);
+        if (p_.merged > 1) {
+          PackMerged(right, from, depth, panel);
+        } else {
+          PackPanel(right + i * p_.right_panel + from * p_.right_row, depth, columns, panel);
+        }
         for (int64_t r = 0; r < count; r += tiles_.rows) {
           tiles_.multiply(rows + r * stride, stride, std::min(tiles_.rows, count - r), panel, pairs,
                           sums + r * p_.sums_stride + i * kPanel, p_.sums_stride, columns,
@@ -96,12 +100,30 @@ class ProductKernel : public OwnKernel {
     }
   }
 
+  // Rows [from, from + depth) of the only panel of a batch.
+  void PackMerged(const int8_t* weights, int64_t from, int64_t depth, int16_t* panel) const {
+    const int64_t inputs = p_.merged_inputs, outputs = p_.merged_outputs, pixel = p_.merged * inputs;
+    const int64_t taps = p_.depth / pixel;
+    std::fill_n(panel, 2 * kPanel * Ceil(depth, 2), int16_t{0});
+    for (int64_t k = 0; k < depth; ++k) {
+      const int64_t tap = (from + k) / pixel, group = (from + k) % pixel / inputs,
+                    input = (from + k) % inputs;
+      int16_t* out = panel + k / 2 * 2 * kPanel + k % 2;
+      for (int64_t c = group * outputs; c < (group + 1) * outputs; ++c) {
+        out[2 * c] = weights[(c * inputs + input) * taps + tap];
+      }
+    }
+  }
+
   // Elements [from, to) of a row of the left operand.
   void WidenRow(const void* left, int64_t batch, int64_t row, int64_t from, int64_t to,
                 int16_t* out) const {
     const char* data = static_cast<const char*>(left) + p_.left_at[batch];
+    const char* end = static_cast<const char*>(left) + p_.left_size;
+    // Rows are written one after the other, and the panel after them: what a whole vector writes
+    // behind a part is written again.
     const auto widen = [&](const char* source, int64_t count, int16_t* into) {
-      tiles_.widen(source, p_.is_signed, count, p_.zero, into);
+      tiles_.widen(source, p_.is_signed, count, end - source, p_.zero, into);
     };
     if (!p_.window) {
       data += row * p_.left_row + from * p_.left_step;

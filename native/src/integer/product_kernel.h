@@ -32,7 +32,11 @@ struct Product {
   std::optional<Sliding> window = std::nullopt;     // in place of these strides
   // Strides of the right operand, between its rows, neighbours and panels of columns. Where
   // neighbours are adjacent, the last panel is padded to its full width.
-  int64_t right_row, right_step, right_panel;
+  int64_t right_row = 0, right_step = 0, right_panel = 0;
+  // Groups of a convolution in one batch, side by side in a panel: their weights (O, I, taps) fill the
+  // panel's diagonal, and the rest is 0. For groups that are much narrower than a panel.
+  int64_t merged = 1, merged_inputs = 0, merged_outputs = 0;
+  int64_t left_size;  // elements of the left operand
   bool is_signed;
   int16_t zero;  // is taken off the left operand
 };

@@ -1,5 +1,6 @@
 #include "integer/products.h"
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -30,6 +31,13 @@ std::vector<int64_t> Three(const Dims& values, int64_t missing) {
 }
 
 Dims Spatial(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
+
+// How many groups with so many columns are computed as one: as many as fit a panel and divide them.
+int64_t Merged(int64_t groups, int64_t columns) {
+  int64_t merged = std::max<int64_t>(1, std::min(groups, kPanel / columns));
+  while (groups % merged != 0) --merged;
+  return merged;
+}
 
 // The strides of an operand's last two axes, in the order of the formula.
 std::pair<int64_t, int64_t> Strides(const OpCall& call, size_t operand, const char* transposed) {
@@ -81,14 +89,14 @@ Built MakeIntegerConv(const OpCall& call, const Dims& dst) {
   const Dims weight_dims = ConvWeights(call).get_dims();  // groups are an axis of their own
   const auto weights = [&](Tag tag) { return MemoryDesc(weight_dims, weight.dtype, tag); };
   const MemoryDesc src = ChannelsLast(data.dims, data.dtype), out = ChannelsLast(dst, call.result);
-  const auto finished = [&](const IntegerKernel& made, Tag tag) {
-    const MemoryDesc desc = weights(tag);
+  const auto finished = [&](const IntegerKernel& made, const MemoryDesc& desc) {
     return Finished(made, {{DNNL_ARG_SRC, src, src}, {DNNL_ARG_WEIGHTS, desc, desc}}, out);
   };
   // Padding is a pixel that holds the zero point, where the data can hold it.
   const bool has_zero = IsSigned(call) ? zero <= 127 : zero >= 0;
   if (groups > 1 && groups == channels && groups == dst[1] && has_zero) {
-    return finished(MakeDepthwise(sliding, data.dims[0], IsSigned(call), zero), depthwise[kind]);
+    return finished(MakeDepthwise(sliding, data.dims[0], IsSigned(call), zero),
+                    weights(depthwise[kind]));
   }
   Product product;
   product.batches = groups;
@@ -99,16 +107,29 @@ Built MakeIntegerConv(const OpCall& call, const Dims& dst) {
   product.right_row = kPanel;
   product.right_step = 1;
   product.right_panel = product.depth * kPanel;
+  product.left_size = Count(call.inputs[0].dims);
   product.is_signed = IsSigned(call);
   product.zero = zero;
-  for (int64_t g = 0; g < groups; ++g) {
-    product.left_at.push_back(g * channels / groups);
-    product.right_at.push_back(g * ((product.columns + kPanel - 1) / kPanel) * product.right_panel);
-    product.sums_at.push_back(g * product.columns);
+  int64_t batch_weights = (product.columns + kPanel - 1) / kPanel * product.right_panel;
+  MemoryDesc packed = weights(groups == 1 ? panels[kind] : grouped_panels[kind]);
+  if (const int64_t merged = Merged(groups, product.columns); merged > 1) {
+    packed = Plain(weight_dims, weight.dtype);
+    batch_weights = merged * product.columns * product.depth;
+    product.merged = merged;
+    product.merged_inputs = channels / groups;
+    product.merged_outputs = product.columns;
+    product.batches /= merged;
+    product.depth *= merged;
+    product.columns *= merged;
+    sliding.group_channels *= merged;
+  }
+  for (int64_t batch = 0; batch < product.batches; ++batch) {
+    product.left_at.push_back(batch * sliding.group_channels);
+    product.right_at.push_back(batch * batch_weights);
+    product.sums_at.push_back(batch * product.columns);
   }
   product.window = sliding;
-  return finished(MakeProduct(std::move(product)),
-                  groups == 1 ? panels[kind] : grouped_panels[kind]);
+  return finished(MakeProduct(std::move(product)), packed);
 }
 
 Built MakeIntegerDense(const OpCall& call, const Dims& dst) {
@@ -127,6 +148,7 @@ Built MakeIntegerDense(const OpCall& call, const Dims& dst) {
   product.right_row = kPanel;
   product.right_step = 1;
   product.right_panel = weights.get_padded_dims()[1] * kPanel;
+  product.left_size = Count(call.inputs[0].dims);
   product.is_signed = IsSigned(call);
   product.zero = static_cast<int16_t>(call.attrs.Int("data_zero_point"));
   return Finished(MakeProduct(std::move(product)),
@@ -157,6 +179,7 @@ Built MakeIntegerMatmul(const OpCall& call, const Dims& dst) {
   std::tie(product.right_row, product.right_step) = Strides(call, 1, "transpose_b");
   product.right_panel = product.right_step * kPanel;
   product.sums_stride = product.columns;
+  product.left_size = Count(call.inputs[0].dims);
   product.is_signed = IsSigned(call);
   product.zero = 0;
   return Finished(MakeProduct(std::move(product)), inputs, Plain(dst, call.result));

@@ -42,8 +42,10 @@ struct Tiles {
   // panel of (depth + 1) / 2 pairs.
   void (*pack_panel)(const int8_t* right, int64_t row_stride, int64_t depth, int16_t* panel);
 
-  // out[i] = from[i] - zero.
-  void (*widen)(const void* from, bool is_signed, int64_t count, int16_t zero, int16_t* out);
+  // out[i] = from[i] - zero, for `count` elements. Whole vectors are read where `readable` elements
+  // allow it, and written: what `out` holds behind them is lost, up to one vector.
+  void (*widen)(const void* from, bool is_signed, int64_t count, int64_t readable, int16_t zero,
+                int16_t* out);
 };
 
 extern const Tiles kTilesSse41, kTilesAvx2, kTilesAvx512;
