@@ -27,6 +27,8 @@ INSTRUCTION_SETS = {
     0xFEF: "AVX-512 with VNNI, bf16, fp16 and AMX",
     0x1FEF: "AVX-512 with VNNI, bf16, fp16 and AMX with fp16",
 }
+# What is computed without instructions of its own where the name of a set lacks the word.
+SLOWER = {"VNNI": "8-bit integers", "bf16": "bfloat16"}
 THREAD_VARIABLES = (
     "BYOC_LAB_THREADS",
     "OMP_NUM_THREADS",
@@ -150,7 +152,9 @@ def _instruction_set() -> str:
     found = _onednn().dnnl_get_effective_cpu_isa()
     limit = os.environ.get("ONEDNN_MAX_CPU_ISA")
     limited = f" (ONEDNN_MAX_CPU_ISA={limit})" if limit else ""
-    return INSTRUCTION_SETS.get(found, f"unknown to byoc_lab ({found:#x})") + limited
+    name = INSTRUCTION_SETS.get(found, f"unknown to byoc_lab ({found:#x})")
+    lacks = [numbers for word, numbers in SLOWER.items() if word not in name]
+    return f"{name}{limited}" + (f"; right, and slower: {', '.join(lacks)}" if lacks else "")
 
 
 def _threads() -> str:

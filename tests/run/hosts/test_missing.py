@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import byoc_lab
 from byoc_lab import backends, relay
 from byoc_lab.backends import PythonRegion
 from byoc_lab.backends.dnnl import native
+from byoc_lab.demo import run_demo
 from byoc_lab.errors import (
     BuildError,
     MissingDependencyError,
@@ -283,3 +285,11 @@ def test_libraries_need_tvm(without_tvm: None, tmp_path: Any) -> None:
     exe = build(partitioned(), offload=False)
     with pytest.raises(MissingDependencyError, match="needs apache-tvm"):
         exe.export_library(tmp_path / "net.so")
+
+
+def test_the_demo_states_numbers_and_no_times(without_dnnl: None, tmp_path: Path) -> None:
+    lines: list[str] = []
+    assert run_demo(tmp_path / "demo.html", lines.append, image_size=32, repeat=2)
+    text = "\n".join(lines)
+    assert NO_DNNL in text and "not timed: @" in text
+    assert "largest error of the logits" in text and "times as long" not in text
