@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.graph import VIEWS
 from tests.backends.dnnl.graph.net import RELU, Net
+from tests.backends.dnnl.instructions import needs_avx2
 
 pytestmark = [
     pytest.mark.native,
@@ -167,6 +168,7 @@ def test_any_chain_of_post_ops(name: str, chain, role, channels, threads) -> Non
     assert [{"sum": "add"}.get(n, n) for n in done] == [{"sum": "add"}.get(n, n) for n in wanted]
 
 
+@needs_avx2
 @pytest.mark.parametrize("name", HEADS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_onednn_fuses(name: str, kind: str) -> None:
@@ -183,6 +185,7 @@ def test_what_onednn_fuses(name: str, kind: str) -> None:
     assert kernel.impl == op["impl"]
 
 
+@needs_avx2
 @pytest.mark.parametrize("name", [name for name in HEADS if "channel" in HEADS[name].fuses])
 def test_long_chains_are_one_kernel(name: str) -> None:
     chain = [KINDS[kind] for kind in ("sum", "relu", "channel", "tensor", "eltwise", "number")]

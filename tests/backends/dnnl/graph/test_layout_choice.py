@@ -10,6 +10,7 @@ import pytest
 from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.native import DnnlRegion
 from tests.backends.dnnl.graph.net import RELU, Net, residual_net
+from tests.backends.dnnl.instructions import needs_avx2
 
 pytestmark = [
     pytest.mark.native,
@@ -77,6 +78,7 @@ def test_an_unknown_rule_is_refused() -> None:
     assert native.get_layouts() == "timed"
 
 
+@needs_avx2
 @pytest.mark.parametrize("channels", [16, 20, 32])
 def test_one_number_for_each_channel_lies_in_the_tensors_blocks(channels: int) -> None:
     """oneDNN has only a reference kernel, 300 times slower, for a row-major one beside blocks."""
