@@ -61,13 +61,23 @@ print(*runtimes)
 WITHOUT_THE_EXTENSION = (
     NETWORK
     + """
-from byoc_lab.errors import NativeExtensionError
+from byoc_lab.backends.dnnl import native
+from byoc_lab.errors import NativeExtensionError, OffloadError
 try:
-    byoc_lab.build(cut)
+    native.load()
 except NativeExtensionError as error:
     print(error)
 else:
-    raise AssertionError("there is no extension to run it on")
+    raise AssertionError("this wheel has no extension")
+program = byoc_lab.build(cut)
+assert byoc_lab.validate(mod, program, [image]).ok
+print(*program.stand_ins)
+try:
+    program.assert_offloaded()
+except OffloadError:
+    program.assert_offloaded(accept_numpy=True)
+else:
+    raise AssertionError("NumPy is no proof of offload")
 host = byoc_lab.build(cut, offload=False)
 assert byoc_lab.validate(mod, host, [image]).ok
 """
@@ -156,11 +166,12 @@ def test_wheels_bring_the_course(wheels: Path, tmp_path: Path) -> None:
         done = run(python, "-m", "byoc_lab.cli", "notebooks", str(folder))
         assert done.returncode == 0, done.stderr
         assert "begin with: jupyter lab" in done.stdout, "it is no terminal"
-        names = ("notebooks/*.ipynb", "notebooks/exercises/*.ipynb", "docs/**/*.md")
-        expected = {p.relative_to(ROOT): p.read_bytes() for n in names for p in ROOT.glob(n)}
+        globs = ("notebooks/*.ipynb", "notebooks/exercises/*.ipynb", "docs/**/*.md")
+        expected = {p.relative_to(ROOT): p.read_bytes() for g in globs for p in ROOT.glob(g)}
         assert {p: (folder / p).read_bytes() for p in expected} == expected
         assert len([p for p in folder.rglob("*") if p.is_file()]) == len(expected)
-        brought = [n for n in ZipFile(wheel).namelist() if n.startswith("byoc_lab/_course/")]
+        names = [n for n in ZipFile(wheel).namelist() if not n.endswith("/")]
+        brought = [n for n in names if n.startswith("byoc_lab/_course/")]
         assert len(brought) == len(expected), "no pictures"
         done = run(python, "-m", "byoc_lab.cli", "--version")
         assert done.stdout == f"byoc-lab {wheel.name.split('-')[1]}\n"
@@ -174,6 +185,7 @@ def test_the_pure_wheel_does_everything_but_dnnl(wheels: Path, tmp_path: Path) -
     done = run(python, "-c", WITHOUT_THE_EXTENSION, str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "pip install ." in done.stdout and "manylinux" in done.stdout
+    assert "computed by NumPy in the place of DNNL" in done.stdout
     done = run(python, "-m", "byoc_lab.cli", "doctor")
     assert done.returncode == 1
     assert "MISSING   DNNL extension" in done.stdout and "pip install ." in done.stdout
