@@ -27,8 +27,8 @@ INSTRUCTION_SETS = {
     0xFEF: "AVX-512 with VNNI, bf16, fp16 and AMX",
     0x1FEF: "AVX-512 with VNNI, bf16, fp16 and AMX with fp16",
 }
-# What is computed without instructions of its own where the name of a set lacks the word.
-SLOWER = {"VNNI": "8-bit integers", "bf16": "bfloat16"}
+# Numbers for which a set has no instructions if its name lacks the word.
+LACKING = {"VNNI": "8-bit integers", "bf16": "bfloat16"}
 THREAD_VARIABLES = (
     "BYOC_LAB_THREADS",
     "OMP_NUM_THREADS",
@@ -153,8 +153,9 @@ def _instruction_set() -> str:
     limit = os.environ.get("ONEDNN_MAX_CPU_ISA")
     limited = f" (ONEDNN_MAX_CPU_ISA={limit})" if limit else ""
     name = INSTRUCTION_SETS.get(found, f"unknown to byoc_lab ({found:#x})")
-    lacks = [numbers for word, numbers in SLOWER.items() if word not in name]
-    return f"{name}{limited}" + (f"; right, and slower: {', '.join(lacks)}" if lacks else "")
+    lacks = [numbers for word, numbers in LACKING.items() if word not in name]
+    without = f"; no instructions for {' and '.join(lacks)}: right, but slower than with them"
+    return f"{name}{limited}" + (without if lacks else "")
 
 
 def _threads() -> str:
