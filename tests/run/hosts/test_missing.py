@@ -287,6 +287,7 @@ def test_libraries_need_tvm(without_tvm: None, tmp_path: Any) -> None:
         exe.export_library(tmp_path / "net.so")
 
 
+@pytest.mark.slow
 def test_the_demo_states_numbers_and_no_times(without_dnnl: None, tmp_path: Path) -> None:
     lines: list[str] = []
     assert run_demo(tmp_path / "demo.html", lines.append, image_size=32, repeat=2)

@@ -29,6 +29,7 @@ def operators(module: dict[str, Any]) -> set[str]:
 
 @settings(max_examples=40)
 @given(mod=strategies.modules(), part_first=st.booleans(), data=st.data())
+@pytest.mark.slow
 def test_a_node_has_one_id_in_a_part_and_in_the_whole(
     mod: IRModule, part_first: bool, data: st.DataObject
 ) -> None:

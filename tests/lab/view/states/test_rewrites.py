@@ -37,6 +37,7 @@ def texts(module: dict[str, Any]) -> list[str]:
     return sorted(lines)
 
 
+@pytest.mark.slow
 def test_each_step_begins_where_the_one_before_it_ended(trace: Any) -> None:
     n = next(n for n, s in enumerate(trace.stages) if s.name == "MergeComposite")
     steps = [step_state(trace, n, k + 1) for k in range(len(trace.stages[n].events))]
