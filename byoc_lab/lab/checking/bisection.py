@@ -69,11 +69,13 @@ def bisect(
         raise ArgumentError(
             f"bisect: folder must be a path or None, found {type(folder).__name__} {folder!r:.80}"
         )
-    stages = _changed(mod, pipeline, era)
+    ran = _ran(mod, pipeline, era)
+    stages = [stage for stage in ran if stage.changed]
     given = inputs if inputs is not None else example_inputs(mod["main"], seed=seed)
     exercised = [
         f"{counted(len(stages), 'stage')} changed the module, evaluated in float64",
         "inputs: " + ("given" if inputs is not None else f"{SETS['normal']}, seed {seed}"),
+        *(f"{stage.name} was skipped: {stage.skipped}" for stage in ran if stage.skipped),
     ]
     with Progress("bisect", most_runs(len(stages)), progress) as steps:
         search = _Search(mod, stages, given, steps)
@@ -176,9 +178,7 @@ def region_of(step: Executed) -> str:
     return step.inside[-1] if step.inside else "main"
 
 
-def _changed(
-    mod: IRModule, pipeline: str | Pass | Sequence[Member], era: str | None
-) -> list[Stage]:
+def _ran(mod: IRModule, pipeline: str | Pass | Sequence[Member], era: str | None) -> list[Stage]:
     found = trace(mod, pipeline, era)
     if found.error is not None and not isinstance(found.error, ByocLabError):
         failed = found.stages[-1].name
@@ -187,7 +187,7 @@ def _changed(
             f"numbers of a pipeline that does not end cannot be compared"
         ) from found.error
     assert found.result is not None  # raises the error of a pass
-    return [stage for stage in found.stages if stage.changed]
+    return found.stages
 
 
 class _Search:

@@ -290,7 +290,8 @@ class _Source:
     backend: str
 
     def host(self) -> list[HostGroup]:
-        found = explain(self.setup.mod, self.backend, pipeline=self.setup.passes)
+        with self.setup.context:
+            found = explain(self.setup.mod, self.backend, pipeline=self.setup.passes)
         return [_group(cause, es) for cause, es in found.by_cause.items()]
 
     def changes(self, before: Totals) -> tuple[CoverageChange, ...]:

@@ -1,4 +1,5 @@
-"""What would change the coverage: other sizes of regions, orders of patterns, orders of passes."""
+"""What would change the coverage: another opt_level, other sizes of regions, other orders of
+patterns and of passes."""
 
 from __future__ import annotations
 
@@ -16,10 +17,8 @@ from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.fold.fold_constant import FoldConstant
 from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
-from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.infer_type import InferType
-from byoc_lab.passes.framework.passes import Sequential
-from byoc_lab.passes.framework.pipelines import named_pipeline
+from byoc_lab.passes.framework.passes import Pass, leaves
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost
@@ -102,11 +101,7 @@ def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
             f"coverage takes a module before partitioning, and {what}; give the module that the "
             f"pipeline began with"
         )
-    if pipeline is None or isinstance(pipeline, str):
-        pipeline = named_pipeline(pipeline or backend)
-    elif isinstance(pipeline, Sequential) or not isinstance(pipeline, (list, tuple)):
-        pipeline = [pipeline]
-    return Setup.of(infer_module(mod), pipeline)
+    return Setup.of(infer_module(mod), backend if pipeline is None else pipeline)
 
 
 def totals(result: IRModule, backend: str) -> Totals:
@@ -158,7 +153,7 @@ def those_that_matter(
 
 def _run(what: str, setup: Setup, backend: str) -> CoverageChange:
     try:
-        with PassContext(opt_level=setup.opt_level, disabled_pass=setup.disabled):
+        with setup.context:
             result = as_pass(setup.passes, None)(setup.mod)
         return CoverageChange(what, totals(infer_module(result), backend))
     except ByocLabError as error:
@@ -166,6 +161,9 @@ def _run(what: str, setup: Setup, backend: str) -> CoverageChange:
 
 
 def _attempts(setup: Setup, backend: str) -> Iterator[tuple[str, Setup]]:
+    needed = {p.opt_level for p in leaves([p for p in setup.passes if isinstance(p, Pass)])}
+    for level in sorted(level for level in needed if level > setup.opt_level):
+        yield f"PassContext(opt_level={level})", setup.at_level(level)
     for least in SMALLEST_REGIONS:
         prune = InlineRegions(backend, partial(_why_small, least=least))
         yield (

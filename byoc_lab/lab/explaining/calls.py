@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from byoc_lab.backends import registry
-from byoc_lab.errors import ArgumentError, PassError, UnknownNodeError, kind_of, nearest
+from byoc_lab.errors import ArgumentError, UnknownNodeError, kind_of, nearest
 from byoc_lab.lab.explaining.changes import Workbench
 from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import NodeNames
 from byoc_lab.lab.explaining.outcome import Member, Setup, typed_calls
-from byoc_lab.passes.framework.passes import Pass, Sequential
-from byoc_lab.passes.framework.pipelines import named_pipeline
+from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, describe
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
@@ -66,7 +65,7 @@ def explain(
         _check_not_annotated(mod)
     typed, types = typed_calls(mod)
     wanted = _wanted(call, mod, types)
-    setup = Setup.of(typed, _members(pipeline, target))
+    setup = Setup.of(typed, target if pipeline is None else pipeline)
     inquiry = Inquiry(setup, backend.name, {t: c for c, t in types.items()})
     workbench = Workbench(inquiry)
     found = [Explanation(c, types[c], inquiry, workbench) for c in wanted]
@@ -81,21 +80,6 @@ def _check_not_annotated(mod: IRModule) -> None:
                 f"module before AnnotateTarget; or, for the passes that come after it, "
                 f"pipeline=['MergeCompilerRegions', 'PartitionGraph']"
             )
-
-
-def _members(pipeline: str | Pass | Sequence[Member] | None, target: str) -> Sequence[Member]:
-    if pipeline is None or isinstance(pipeline, str):
-        return named_pipeline(pipeline or target)
-    if isinstance(pipeline, Sequential):
-        return pipeline.passes
-    if isinstance(pipeline, Pass):
-        return [pipeline]
-    if not isinstance(pipeline, (list, tuple)):
-        raise PassError(
-            f"a pipeline is a name, a pass, or a list of passes and names of passes, found "
-            f"{type(pipeline).__name__} {pipeline!r:.80}"
-        )
-    return pipeline
 
 
 def _wanted(call: Call | str | None, mod: IRModule, calls: dict[Call, Call]) -> list[Call]:

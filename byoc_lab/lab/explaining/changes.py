@@ -65,7 +65,8 @@ class VerifiedChange:
     """A change with which a call is offloaded; the pipeline was run with it.
 
     what: the change in words. keeps_numbers: whether the network computes the same as before.
-    setup: the changed module, passes and level (`setup.mod`, `setup.passes`, `setup.opt_level`).
+    setup: the changed module, passes and PassContext (`setup.mod`, `setup.passes`,
+    `setup.context`).
     outcome: the run. call: the call in the changed module. region: the external function that has
     it then; "" if with a further pass nothing of it is left to compute, as of a dropout.
     missing: which pass does not run without the change, in words. decides: nothing else than that
@@ -157,25 +158,20 @@ class Workbench:
         """Without skipping the passes that were skipped."""
         setup = self.inquiry.setup
         skipped = [s for s in self.inquiry.outcome.trace.stages if s.skipped]
-        off = [s.name for s in skipped if s.name in setup.disabled]
+        off = [s.name for s in skipped if s.name in setup.context.disabled_pass]
         for name in dict.fromkeys(off):
-            rest = tuple(n for n in setup.disabled if n != name)
             yield Trial(
                 f"do not disable {name} in the PassContext",
-                replace(setup, disabled=rest), ("enabled", name),
+                setup.enabling(name), ("enabled", name),
                 missing=f"the PassContext disables {name}",
             )  # fmt: skip
-        needed = [make_pass(s.name).opt_level for s in skipped if s.name not in off]
-        for level in sorted({n for n in needed if n > setup.opt_level}):
-            names = dict.fromkeys(
-                s.name
-                for s in skipped
-                if s.name not in off and make_pass(s.name).opt_level <= level
-            )
+        needed = {s.name: s.needs_level for s in skipped if s.needs_level is not None}
+        for level in sorted(set(needed.values())):
+            names = [name for name, its in needed.items() if its <= level]
             listed = " and ".join(names)
             yield Trial(
                 f"run under PassContext(opt_level={level})",
-                replace(setup, opt_level=level), ("level", level),
+                setup.at_level(level), ("level", level),
                 missing=f"the PassContext has opt_level {setup.opt_level} and skips {listed}, "
                 f"which {'need' if len(names) > 1 else 'needs'} {level}",
             )  # fmt: skip

@@ -12,6 +12,7 @@ from byoc_lab.errors import ByocLabError, PartitionError, PassError, WellFormedE
 from byoc_lab.lab.tracing import Stage, Trace, trace
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, Sequential, make_pass
+from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -20,33 +21,59 @@ from byoc_lab.relay.typing.infer import infer_module
 
 Member = Pass | str | Callable[[IRModule], IRModule]
 Kind = TypeVar("Kind", bound=Pass)
-FULL_LEVEL = 3
-"""The level of a run outside of any PassContext, so that no pass is skipped; that of `trace`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What a run depends on: the module, the passes, and the settings of the pass context."""
+    """What a run depends on: the module, the passes, and the PassContext, as it was when the run
+    was asked for."""
 
     mod: IRModule
     passes: tuple[Member, ...]
-    opt_level: int
-    disabled: tuple[str, ...] = ()
+    context: PassContext
 
     @classmethod
-    def of(cls, mod: IRModule, pipeline: Sequence[Member]) -> Setup:
-        """`pipeline` on `mod` under the active PassContext, or at level 3 without one."""
-        context = PassContext.current()
-        level = context.opt_level if PassContext.is_active() else FULL_LEVEL
-        return cls(mod, tuple(flat(pipeline)), level, tuple(context.disabled_pass))
+    def of(cls, mod: IRModule, pipeline: str | Pass | Sequence[Member]) -> Setup:
+        """`pipeline` on `mod`, at the level at which it runs by itself (`running_level`)."""
+        members: Sequence[Member]
+        least = 0
+        if isinstance(pipeline, str):
+            members = named_pipeline(pipeline)
+        elif isinstance(pipeline, Sequential):
+            members = pipeline.passes
+        elif isinstance(pipeline, Pass):
+            members, least = [pipeline], pipeline.opt_level  # called directly, it always runs
+        elif isinstance(pipeline, (list, tuple)):
+            members = pipeline
+        else:
+            raise PassError(
+                f"a pipeline is a name, a pass, or a list of passes and names of passes, found "
+                f"{type(pipeline).__name__} {pipeline!r:.80}"
+            )
+        asked = cls(mod, tuple(flat(members)), PassContext.current())
+        return asked.at_level(max(running_level(pipeline), least))
 
     def run(self, target: str) -> PipelineRun:
         """Run the pipeline. Raises what a pass raises, except for malformed regions."""
-        context = copy(PassContext.current())
-        context.disabled_pass = list(self.disabled)
-        with context:
-            recorded = trace(self.mod, list(self.passes), opt_level=self.opt_level)
+        with self.context:
+            recorded = trace(self.mod, list(self.passes))
         return PipelineRun(recorded, target)
+
+    @property
+    def opt_level(self) -> int:
+        return self.context.opt_level
+
+    def at_level(self, opt_level: int) -> Setup:
+        """With another opt_level."""
+        context = copy(self.context)
+        context.opt_level = opt_level
+        return replace(self, context=context)
+
+    def enabling(self, name: str) -> Setup:
+        """Without disabling the pass `name`."""
+        context = copy(self.context)
+        context.disabled_pass = [n for n in context.disabled_pass if n != name]
+        return replace(self, context=context)
 
     def first(self, kind: type[Kind]) -> tuple[int, Kind] | None:
         """The position of the first pass of a class, and the pass."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,8 +17,8 @@ from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.context import PassContext
-from byoc_lab.passes.framework.passes import Pass, Sequential, make_pass
-from byoc_lab.passes.framework.pipelines import named_pipeline, pipeline_level
+from byoc_lab.passes.framework.passes import Pass, Sequential, leaves, make_pass
+from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
 
 Pipeline = str | Pass | Sequence["Pass | str"]
 
@@ -28,13 +28,13 @@ class Context:
     """What is known about the future of a module.
 
     passes: the passes that are still to run on it, sequences flattened; None where that is not
-        known. skipped: those that a run of the pipeline will skip, with the reason. backend: the
-        back end whose code generator gets the regions, if it was named. opt_level: the level of
-        the run.
+        known. skipped: those that a run of the pipeline will skip, with the opt_level that they
+        or the sequence around them need, or None where they are disabled. backend: the back end
+        whose code generator gets the regions, if it was named. opt_level: the level of the run.
     """
 
     passes: tuple[Pass, ...] | None = None
-    skipped: dict[Pass, str] = field(default_factory=dict)
+    skipped: dict[Pass, int | None] = field(default_factory=dict)
     backend: Backend | None = None
     opt_level: int = 2
 
@@ -103,14 +103,24 @@ def context_of(pipeline: Pipeline | None, backend: str | Backend | None) -> Cont
         )
     if pipeline is None:
         return Context(backend=backend)
-    passes = tuple(_flat(_members(pipeline)))
-    if isinstance(pipeline, Pass) and not isinstance(pipeline, Sequential):
-        return Context(passes, {}, backend)  # called directly, a pass always runs
+    members = _members(pipeline)
+    passes = tuple(leaves(members))
+    if isinstance(pipeline, Pass):  # called directly, it runs whatever its level
+        members = pipeline.passes if isinstance(pipeline, Sequential) else []
     context = copy(PassContext.current())
-    if isinstance(pipeline, str) and not PassContext.is_active():
-        context.opt_level = pipeline_level(pipeline)
-    skipped = {p: why for p in passes if (why := context.why_skipped(p.info))}
-    return Context(passes, skipped, backend, context.opt_level)
+    context.opt_level = running_level(pipeline)
+    return Context(passes, _skipped(members, context), backend, context.opt_level)
+
+
+def _skipped(members: Sequence[Pass], context: PassContext) -> dict[Pass, int | None]:
+    """The passes that a Sequential of `members` skips, with the level they need."""
+    found: dict[Pass, int | None] = {}
+    for p in members:
+        if not context.enables(p.info):
+            found |= dict.fromkeys(leaves([p]), context.needed_level(p.info))
+        elif isinstance(p, Sequential):
+            found |= _skipped(p.passes, context)
+    return found
 
 
 def _members(pipeline: Pipeline) -> list[Pass]:
@@ -135,13 +145,3 @@ def _members(pipeline: Pipeline) -> list[Pass]:
                 f"{type(member).__name__} {member!r:.80} in it"
             )
     return [make_pass(p) if isinstance(p, str) else p for p in pipeline]
-
-
-def _flat(passes: Sequence[Pass]) -> Iterator[Pass]:
-    todo = list(reversed(passes))
-    while todo:
-        p = todo.pop()
-        if isinstance(p, Sequential):
-            todo += reversed(p.passes)
-        else:
-            yield p

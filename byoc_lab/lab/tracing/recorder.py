@@ -16,7 +16,7 @@ from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes import Event, Pass, PassContext, Sequential, module_pass, named_pipeline
 from byoc_lab.passes.framework.hook import Note, listening, observing
 from byoc_lab.passes.framework.passes import make_pass
-from byoc_lab.passes.framework.pipelines import pipeline_level
+from byoc_lab.passes.framework.pipelines import running_level
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule, module_expected
 
@@ -73,9 +73,7 @@ def trace(
     if era is not None and not isinstance(era, str):
         raise PassError(f'era must be None, "2020-01" or "0.16", found {era!r:.80}')
     whole = as_pass(pipeline, era)
-    level = PassContext.current().opt_level if opt_level is None else opt_level
-    if opt_level is None and isinstance(pipeline, str) and not PassContext.is_active():
-        level = pipeline_level(pipeline)
+    level = running_level(pipeline) if opt_level is None else opt_level
     recorder = _Recorder(pipeline if isinstance(pipeline, str) else "", progress)
     error: Exception | None = None
     context = PassContext.current().at_opt_level(level)
@@ -205,5 +203,4 @@ class _Recorder:
 def _needs_level(p: Pass, skipped: str) -> int | None:
     """The level that a pass needs, if it was skipped because the context has a lower one."""
     ctx, info = PassContext.current(), p.info
-    by_level = skipped == ctx.why_skipped(info) and info.name not in ctx.disabled_pass
-    return info.opt_level if skipped and by_level else None
+    return ctx.needed_level(info) if skipped == ctx.why_skipped(info) else None

@@ -178,9 +178,15 @@ class PassContext:
         """Why a Sequential under this context does not run a pass; empty when it does."""
         if info.name in self.disabled_pass:
             return "it is disabled"
-        if info.name in self.required_pass or info.opt_level <= self.opt_level:
+        if self.needed_level(info) is None:
             return ""
         return f"it needs opt_level {info.opt_level}, the context has {self.opt_level}"
+
+    def needed_level(self, info: PassInfo) -> int | None:
+        """The opt_level for want of which a Sequential skips a pass; None where the level does not
+        decide."""
+        named = info.name in self.disabled_pass or info.name in self.required_pass
+        return None if named or info.opt_level <= self.opt_level else info.opt_level
 
     @contextmanager
     def at_opt_level(self, opt_level: int) -> Iterator[PassContext]:

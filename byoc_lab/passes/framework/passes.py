@@ -6,7 +6,7 @@ Source: `tvm.transform` of TVM 0.16 (names, levels, what runs when).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
@@ -185,6 +185,15 @@ class Sequential(Pass):
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(map(repr, self.passes))})"
+
+
+def leaves(passes: Sequence[Pass]) -> Iterator[Pass]:
+    """The passes, with each Sequential replaced by its members, at any depth."""
+    for p in passes:
+        if isinstance(p, Sequential):
+            yield from leaves(p.passes)
+        else:
+            yield p
 
 
 _factories: dict[str, Callable[[], Pass]] = {}

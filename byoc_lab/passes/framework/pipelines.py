@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 
 from byoc_lab.errors import PassError, UnknownNameError, nearest
+from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, pass_names
 
 Factory = Callable[..., Sequence[Pass]]
@@ -62,9 +63,12 @@ def named_pipeline(name: str, era: str | None = None) -> list[Pass]:
     return list(factory(era=era))
 
 
-def pipeline_level(name: str) -> int:
-    """The level at which a pipeline runs by itself."""
-    return _levels[name]
+def running_level(pipeline: object) -> int:
+    """The opt_level at which `pipeline` would run now: that of the active PassContext; without one,
+    that of a pipeline given by name, or 2 as for any Sequential."""
+    if isinstance(pipeline, str) and not PassContext.is_active():
+        return _levels[pipeline]
+    return PassContext.current().opt_level
 
 
 def pipeline_names() -> list[str]:

@@ -64,7 +64,7 @@ def test_a_change_that_is_run_again_offloads_the_call(miss: Planted) -> None:
         return
     assert change is not None and miss.change in str(change), str(change)
     setup = change.setup
-    with PassContext(opt_level=setup.opt_level, disabled_pass=list(setup.disabled)):
+    with setup.context:
         again = trace(setup.mod, list(setup.passes)).result
         (told,) = explain(setup.mod, miss.target, change.call, list(setup.passes))
         assert told.status == ("offloaded" if change.region else "removed"), str(told)

@@ -103,7 +103,8 @@ def test_every_call_is_offloaded_or_has_a_cause(name: str, target: str) -> None:
             assert first.cause == "no-pattern"
         elif len(printed) < 100_000:
             setup = change.setup
-            again = explain(setup.mod, target, change.call, list(setup.passes))[0]
+            with setup.context:
+                again = explain(setup.mod, target, change.call, list(setup.passes))[0]
             assert again.status == ("offloaded" if change.region else "removed"), str(again)
 
 
