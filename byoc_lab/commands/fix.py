@@ -17,6 +17,13 @@ TEXT = (".relay", ".txt")
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help=INPUT)
     parser.add_argument(
+        "--target",
+        "--backend",
+        dest="target",
+        help="the name of the back end that gets the regions",
+    )
+    parser.add_argument("--pipeline", help="the name of the pipeline that the module will run")
+    parser.add_argument(
         "--apply",
         action="store_true",
         help="write the repaired module in place of the file; to standard output for -",
@@ -38,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         progress(f"reading {options.file}")
         mod = read_module(options.file)
         progress("looking for repairs")
-        repair = fix(mod)
+        repair = fix(mod, pipeline=options.pipeline, backend=options.target)
     if not repair:
         print(repair)
         return NO if repair.left else OK

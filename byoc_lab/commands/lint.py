@@ -16,7 +16,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "files", nargs="+", metavar="file", help=f"{INPUT}; of a trace, every stage is examined"
     )
     parser.add_argument("--pipeline", help="the name of the pipeline that the module will run")
-    parser.add_argument("--backend", help="the name of the back end that gets the regions")
+    parser.add_argument(
+        "--target",
+        "--backend",
+        dest="target",
+        help="the name of the back end that gets the regions",
+    )
     parser.add_argument(
         "--rules", type=_listed, help="only these rules: codes or names, separated by commas"
     )
@@ -40,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     found: list[Finding] = []
     with ProgressLine() as progress:
         for mod, stage in _modules(options.files, progress):
-            told = (options.pipeline if not stage else None, options.backend)
+            told = (options.pipeline if not stage else None, options.target)
             new = lint(mod, *told, rules=options.rules, ignore=options.ignore)
             found += (
                 replace(f, message=f"after {stage}: {f.message}") if stage else f for f in new

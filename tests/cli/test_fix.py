@@ -14,7 +14,7 @@ from tests.cli.samples import CLEAN, NO_END
 def test_a_clean_module_needs_no_fix(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(CLEAN)
     assert cli.main(["fix", str(file)]) == cli.OK
-    assert "the module has no faults" in capsys.readouterr().out
+    assert "the linter reports no errors and no warnings" in capsys.readouterr().out
 
 
 def test_a_fix_is_shown_and_nothing_is_written(
@@ -65,3 +65,15 @@ def test_nothing_but_relay_text_is_overwritten(
     assert saved.read_bytes() == content
     assert cli.main(["fix", str(saved), "--output", str(file)]) == cli.OK
     assert not lint(relay.parse_file(file))
+
+
+@pytest.mark.parametrize("option", ["--target", "--backend"])
+def test_the_rules_of_a_back_end_are_asked(
+    option: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = NO_END.replace("  nn.relu(%0)", '  annotation.compiler_end(erf(%0), compiler="dnnl")')
+    file.write_text(ended)
+    assert cli.main(["fix", str(file)]) == cli.OK
+    assert "fix(mod, backend='dnnl') repairs them" in capsys.readouterr().out
+    assert cli.main(["fix", option, "dnnl", "--apply", str(file)]) == cli.OK
+    assert cli.main(["lint", option, "dnnl", str(file)]) == cli.OK

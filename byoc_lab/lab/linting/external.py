@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from byoc_lab.backends.registry import names as backend_names
+from byoc_lab.lab.linting.edits import compilers_in
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -17,6 +19,13 @@ def external_functions(mod: IRModule) -> Iterator[tuple[Function, str]]:
             if isinstance(node, Function) and "Compiler" in node.attrs and node not in seen:
                 seen.add(node)
                 yield node, gv.name_hint
+
+
+def compilers_of(mod: IRModule) -> tuple[str, ...]:
+    """The registered back ends that annotations or external functions of a module name."""
+    named = [*compilers_in(mod), *(str(f.attrs["Compiler"]) for f, _ in external_functions(mod))]
+    known = backend_names()
+    return tuple(name for name in dict.fromkeys(named) if name in known)
 
 
 def symbol_of(func: Function) -> str:

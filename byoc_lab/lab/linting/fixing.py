@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import display
+from byoc_lab.backends.registry import Backend
+from byoc_lab.backends.registry import get as get_backend
 from byoc_lab.errors import ArgumentError, ByocLabError, counted, nearest
 from byoc_lab.lab.diffing import Diff, diff
-from byoc_lab.lab.linting.context import Context
+from byoc_lab.lab.linting.context import Context, Pipeline, context_of
 from byoc_lab.lab.linting.discovery import all_rules
 from byoc_lab.lab.linting.edits import Edit, Proposal, edited_module, without_annotations
 from byoc_lab.lab.linting.examine import examine, in_text_order
+from byoc_lab.lab.linting.external import compilers_of
 from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
@@ -83,11 +86,19 @@ def _without_text(bundle: dict[str, Any]) -> dict[str, Any]:
     return {kind: data for kind, data in bundle.items() if kind != "text/plain"}
 
 
-def fix(mod: IRModule, params: Mapping[str, Any] | None = None) -> Fix:
+def fix(
+    mod: IRModule,
+    params: Mapping[str, Any] | None = None,
+    *,
+    pipeline: Pipeline | None = None,
+    backend: str | Backend | None = None,
+) -> Fix:
     """Repair the annotations of `mod`, as far as that can be proved.
 
     params: values of parameters of @main, by name (arrays). Where something is wrong, they are
-    bound first: a multiply that waits for a weight can be folded only then.
+        bound first: a multiply that waits for a weight can be folded only then.
+    pipeline, backend: as for `lint`. The rules that need them find, and repair, nothing without
+        them: give `fix` the arguments with which `lint` reported the findings.
 
     The result is false where nothing was repaired, either because nothing is wrong or because no
     repair could be proved; `left` has what is still wrong. A repair is offered only if the linter
@@ -96,20 +107,25 @@ def fix(mod: IRModule, params: Mapping[str, Any] | None = None) -> Fix:
     was, or, where operators changed, computes the same numbers. Where one finding has no repair,
     `finding.fix` still has those of the others.
 
-    Raises ArgumentError if `mod` is not a module, or if @main has no parameters of these names.
+    Hints (findings of severity "info") are not repaired; the result names them.
+
+    Raises ArgumentError if `mod` is not a module, or if @main has no parameters of these names, and
+    for a pipeline or back end what `lint` raises.
     """
     if not isinstance(mod, IRModule):
         raise ArgumentError(module_expected("fix", mod))
     refuse_foreign(mod, "fix")
-    if not _faults(mod, Context()):
-        return Fix((), mod, mod, "the module has no faults")
+    context = context_of(pipeline, backend)
+    found = examine(mod, all_rules(), context)
+    if all(f.severity is Severity.INFO for f in found):
+        return Fix((), mod, mod, _no_faults(mod, in_text_order(found, mod), context))
     if not params:
-        return _repaired(mod)
+        return _repaired(mod, context)
     bound = _bound(mod, params)
     step = f"bind {', '.join(f'%{name}' for name in params)}"
-    if not _faults(bound, Context()):
+    if not _faults(bound, context):
         return Fix((step,), mod, bound, "with these values bound, the linter finds nothing")
-    rest = _repaired(bound)
+    rest = _repaired(bound, context)
     if not rest:
         return replace(rest, before=mod, after=mod)
     proof = f"compared with the module in which these values are bound: {rest.proof}"
@@ -126,9 +142,28 @@ def _bound(mod: IRModule, params: Mapping[str, Any]) -> IRModule:
     return infer_module(out)
 
 
-def _repaired(mod: IRModule) -> Fix:
+def _no_faults(mod: IRModule, hints: Sequence[Finding], context: Context) -> str:
+    """The sentence for a module without errors and warnings: which rules were asked, the hints, and
+    the back ends of the module that would report more."""
+    if context.backend is not None:
+        asked = f" for the back end {context.backend.name!r}"
+    elif context.passes is not None:
+        asked = " for this pipeline"
+    else:
+        asked = ", asked without a back end and a pipeline"
+    lines = [f"the linter reports no errors and no warnings{asked}"]
+    for name in compilers_of(mod) if context.backend is None else ():
+        more = _faults(mod, replace(context, backend=get_backend(name)))
+        if more:
+            lines.append(
+                f"lint(mod, backend={name!r}) reports {counted(len(more), 'finding')}; "
+                f"fix(mod, backend={name!r}) repairs them where that can be proved"
+            )
+    return "\n".join([*lines, *map(str, hints)])
+
+
+def _repaired(mod: IRModule, context: Context) -> Fix:
     """The module after the steps that lead to no findings, if they can be proved."""
-    context = Context()
     found = _faults(mod, context)
     steps: list[str] = []
     now, why = mod, ""

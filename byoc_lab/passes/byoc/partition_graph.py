@@ -249,7 +249,7 @@ class _FunctionPartitioner:
         types = [v.checked_type for v in values]
         params, args, bound = [], [], {}
         for param, arg in zip(external.params.values(), external.args, strict=True):
-            if self.owner.bind_constants and _is_flat_constant(arg):
+            if self.owner.bind_constants and is_flat_constant(arg):
                 bound[param] = arg
             else:
                 params.append(param)
@@ -286,7 +286,9 @@ def _optimized(func: Function, compiler: str) -> Function:
     return optimized
 
 
-def _is_flat_constant(arg: Expr) -> bool:
+def is_flat_constant(arg: Expr) -> bool:
+    """Whether `bind_constants` moves an argument into the function: as in TVM, a constant or a
+    tuple of constants, but not a nested tuple."""
     if isinstance(arg, Tuple):
         return all(isinstance(f, Constant) for f in arg.fields)
     return isinstance(arg, Constant)

@@ -43,7 +43,46 @@ def test_a_fix_is_shown_as_a_diff_applied_and_undone() -> None:
 def test_a_module_without_faults_needs_no_fix() -> None:
     made = fix(module(main(begin("%x"), "nn.relu(%0)", end("%1"))))
     assert not made and made.left == ()
-    assert str(made) == "nothing was fixed: the module has no faults"
+    assert str(made) == (
+        "nothing was fixed: the linter reports no errors and no warnings, asked without a back end "
+        "and a pipeline"
+    )
+
+
+TUPLE = main(
+    "(%x, %y)",
+    begin("%0", "dnnl"),
+    "concatenate(%1)",
+    end("%2", "dnnl"),
+    parameters="%x: Tensor[(30, 30), float32], %y: Tensor[(30, 30), float32]",
+)
+
+
+def test_fix_asks_the_rules_that_lint_asked() -> None:
+    """What `lint(mod, backend=...)` reports, `fix(mod, backend=...)` repairs, and `fix(mod)` says
+    that the back end reports it."""
+    mod = module(TUPLE)
+    assert lint(mod, backend="dnnl").by_code("BYL027")
+    made = fix(mod, backend="dnnl")
+    assert made and not lint(made.apply(), backend="dnnl")
+    alone = fix(mod)
+    assert not alone and "fix(mod, backend='dnnl') repairs them" in str(alone)
+
+
+def test_fix_of_a_pipeline() -> None:
+    mod = module(main(begin("%x", "dnnl"), begin("1f", "dnnl"), "add(%0, %1)", end("%2", "dnnl")))
+    steps = ["FoldConstant", "PartitionGraph"]
+    assert [f.code for f in lint(mod, steps)] == ["BYL022"]
+    made = fix(mod, pipeline=steps)
+    assert not made and [f.code for f in made.left] == ["BYL022"]
+
+
+def test_hints_are_named_where_nothing_is_to_be_fixed() -> None:
+    mod = module(main(begin("%x", "dnnl"), "nn.relu(%0)", end("%1", "dnnl")))
+    (hint,) = lint(mod, backend="dnnl")
+    made = fix(mod, backend="dnnl")
+    assert hint.code == "BYL028" and not made and not made.left
+    assert hint.message in str(made) and "reports no errors and no warnings" in str(made)
 
 
 def test_each_finding_has_its_own_fix() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from byoc_lab.backends.registry import Backend
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
+from byoc_lab.lab.linting.bound import as_compiled
 from byoc_lab.lab.linting.composites import prefix_of
 from byoc_lab.lab.linting.edits import Proposal, Remove
 from byoc_lab.lab.linting.external import is_external
@@ -81,8 +82,8 @@ def _compiled(subject: Subject) -> Iterator[tuple[Call, str]]:
 
 def _refusal(node: Call, subject: Subject, backend: Backend) -> str | None:
     if isinstance(node.op, Op):
-        typed = subject.typed.get(node)
-        return backend.why_not_compiled(typed) if isinstance(typed, Call) else None
+        call = as_compiled(node, subject)
+        return backend.why_not_compiled(call) if call is not None else None
     if isinstance(node.op, Function):
         name = str(node.op.attrs.get("Composite", ""))
         if prefix_of(name) == backend.name and name not in {n for n, *_ in backend.patterns()}:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
-from byoc_lab.lab.linting.edits import Begin, Proposal, Remove
+from byoc_lab.lab.linting.bound import bound_constant
+from byoc_lab.lab.linting.edits import Begin, Edge, Proposal, Remove
+from byoc_lab.lab.linting.external import is_external, symbol_of
 from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
-from byoc_lab.relay.ir.expr import Call, Tuple
+from byoc_lab.relay.ir.expr import Call, Expr, Tuple
 from byoc_lab.relay.ir.types import TupleType
 
 _T = "Tensor[(20, 300), float32]"
@@ -18,17 +20,30 @@ _WHOLE = (
     '  %1 = annotation.compiler_begin(%0, compiler="dnnl");\n'
     f"  %2 = concatenate(%1);\n{_END.format('%2')}"
 )
+_CONSTANT = (
+    f"def @main(%x: {_T}) {{\n  %0 = (1f, 2f);\n"
+    '  %1 = annotation.compiler_begin(%0, compiler="dnnl");\n  %2 = %1.0;\n'
+    '  %3 = annotation.compiler_begin(%x, compiler="dnnl");\n'
+    f"  %4 = add(%3, %2);\n{_END.format('%4')}"
+)
+_PARTITIONED = (
+    f"{_HEAD}  %0 = (%x, %y);\n  @f(%0)\n}}\n"
+    f'def @f(%pair: ({_T}, {_T}), Compiler="dnnl", Primitive=1, global_symbol="f") {{\n'
+    "  concatenate(%pair)\n}"
+)
 
 
 class TupleBoundary(LintRule):
     """A tuple crosses the boundary of a region: its begin is on the tuple, not on the fields.
 
     It is reported for the back ends that are known: `lint(mod, backend=...)`, or the targets of
-    `lint(mod, pipeline=...)`.
+    `lint(mod, pipeline=...)`. After partitioning, it is reported for the parameter of the region's
+    function. A tuple of constants is not reported, because PartitionGraph moves it into the
+    function; it does not move a nested tuple.
 
     ## Why is this bad?
-    The region's function gets one parameter of a tuple type. Code generators get tensors, and most
-    refuse such a function when the module is built.
+    The region's function gets one parameter of a tuple type. Code generators get tensors, and
+    `byoc_lab.build` refuses such a function.
 
     ## What to do instead
     Put the begins on the fields, so that the tuple is made inside the region.
@@ -47,37 +62,83 @@ class TupleBoundary(LintRule):
             backend="dnnl",
         ),
         Sample(_WHOLE),
+        Sample(_CONSTANT, backend="dnnl"),
     )
-    INVALID = (Sample(_WHOLE, points_at="annotation.compiler_begin", backend="dnnl"),)
+    INVALID = (
+        Sample(_WHOLE, points_at="annotation.compiler_begin", backend="dnnl"),
+        Sample(_PARTITIONED, backend="dnnl"),
+    )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         known = subject.context.backends
-        if not known or not subject.annotated:
+        if is_external(subject.func):
+            compiler = str(subject.func.attrs["Compiler"])
+            if compiler in known:
+                yield from self._parameters(subject, compiler)
+        elif known and subject.annotated:
+            for node in subject.nodes:
+                if is_annotation(node, BEGIN) and compiler_of(node) in known:
+                    yield from self._begin(node, subject)
+
+    def _begin(self, node: Call, subject: Subject) -> Iterator[Finding]:
+        typed = subject.typed.get(node.args[0])
+        if typed is None or not isinstance(typed.checked_type, TupleType):
             return
-        for node in subject.nodes:
-            if not is_annotation(node, BEGIN) or compiler_of(node) not in known:
-                continue
-            typed = subject.typed.get(node.args[0])
-            if typed is None or not isinstance(typed.checked_type, TupleType):
-                continue
-            compiler = compiler_of(node)
-            yield self.finding(
-                f"a tuple enters a region of {compiler} as one argument: the function of the "
-                f"region will have a parameter of type {typed.checked_type}, and code generators "
-                f"get tensors",
-                f'put compiler_begin(..., "{compiler}") on the fields of the tuple',
-                node,
-                subject,
-                0,
-                proposals=_on_fields(node, subject),
-            )
+        if bound_constant(node, subject) is not None:
+            return
+        compiler = compiler_of(node)
+        yield self.finding(
+            f"a tuple enters a region of {compiler} as one argument: the function of the "
+            f"region will have a parameter of type {typed.checked_type}, and code generators "
+            f"get tensors",
+            f'put compiler_begin(..., "{compiler}") on the fields of the tuple',
+            node,
+            subject,
+            0,
+            proposals=_on_fields(node, subject),
+        )
+
+    def _parameters(self, subject: Subject, compiler: str) -> Iterator[Finding]:
+        for param in subject.func.params:
+            typed = subject.typed.get(param)
+            if typed is not None and isinstance(typed.checked_type, TupleType):
+                symbol = symbol_of(subject.func) or subject.name
+                yield self.finding(
+                    f"parameter %{param.name_hint} of the external function {symbol} has the type "
+                    f"{typed.checked_type}, and the code generator of {compiler} gets tensors",
+                    f'annotate again, with compiler_begin(..., "{compiler}") on the fields of the '
+                    f"tuple",
+                    param,
+                    subject,
+                )
 
 
 def _on_fields(begin: Call, subject: Subject) -> list[Proposal]:
-    made = begin.args[0]
     compiler = compiler_of(begin)
-    if not isinstance(made, Tuple) or subject.users[made] != [begin]:
+    edges = _field_edges(begin, subject)
+    if not edges:
         return []
-    begins = [Begin(((made, n),), compiler) for n in range(len(made.fields))]
+    begins = [Begin((edge,), compiler) for edge in edges]
     title = f'put compiler_begin(..., "{compiler}") on each field of the tuple'
     return [Proposal(title, subject.name, (*begins, Remove(begin)))]
+
+
+def _field_edges(begin: Call, subject: Subject) -> list[Edge]:
+    """The edges on which tensors enter the tuple below a begin, nested tuples included; none if
+    something else uses a tuple, or if a field is a tuple that is not written in place."""
+    edges: list[Edge] = []
+    todo: list[tuple[Tuple, Expr]] = []
+    if isinstance(begin.args[0], Tuple):
+        todo.append((begin.args[0], begin))
+    while todo:
+        made, user = todo.pop()
+        if subject.users[made] != [user]:
+            return []
+        for n, value in enumerate(made.fields):
+            if isinstance(value, Tuple):
+                todo.append((value, made))
+            elif isinstance(subject.typed[value].checked_type, TupleType):
+                return []
+            else:
+                edges.append((made, n))
+    return edges

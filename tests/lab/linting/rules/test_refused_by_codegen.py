@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from byoc_lab import lint, relay
+from byoc_lab.backends import register, unregister
 from byoc_lab.backends.dnnl import region_graph
 from byoc_lab.errors import BuildError
 from byoc_lab.lab.linting.rules.refused_by_codegen import RefusedByCodegen
@@ -32,6 +33,30 @@ class TestRefusedByCodegen(RuleChecks):
         """DNNL's predicates do not offer `subtract`, and its code generator compiles it."""
         text = main(begin("%x", "dnnl"), "subtract(%0, %0)", end("%1", "dnnl"))
         assert not lint(read(text), backend="dnnl").by_code("BYL026")
+
+    def test_the_code_generator_is_asked_about_bound_constants(self) -> None:
+        """A predicate that asks for a constant sees it, as it does before annotation and after
+        partitioning, and not its compiler_begin."""
+
+        def constant_operand(call: relay.Call) -> bool:
+            return isinstance(call.args[1], relay.Constant)
+
+        register("npu", supports={"add": constant_operand})
+        try:
+            for operand, count in (("2f", 0), ("%x", 1)):
+                text = main(
+                    begin("%x", "npu"), begin(operand, "npu"), "add(%0, %1)", end("%2", "npu")
+                )
+                mod = InferType()(relay.parse(text))
+                for module in (mod, PartitionGraph()(mod)):
+                    assert len(lint(module, backend="npu").by_code("BYL026")) == count
+        finally:
+            unregister("npu")
+
+    def test_a_tuple_of_constants_is_a_list_of_operands(self) -> None:
+        text = main("(1f, 2f)", begin("%0", "dnnl"), "stack(%1)", end("%2", "dnnl"))
+        (found,) = lint(read(text), backend="dnnl").by_code("BYL026")
+        assert "must be a tensor" not in found.message
 
     def test_a_composite_that_the_table_does_not_have(self) -> None:
         composite = f'fn (%p: {TENSOR}, Composite="dnnl.my_relu") {{\n    nn.relu(%p)\n  }}'

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from byoc_lab import lint
+import pytest
+
+from byoc_lab import fix, lint, relay
 from byoc_lab.backends.dnnl import region_graph
 from byoc_lab.lab.linting.rules.tuple_boundary import TupleBoundary
-from byoc_lab.passes import PartitionGraph
-from tests.lab.linting.samples import RuleChecks
+from byoc_lab.passes import InferType, PartitionGraph
+from byoc_lab.relay.ir.types import TupleType
+from tests.lab.linting.samples import RuleChecks, begin, end, main
 
 
 class TestTupleBoundary(RuleChecks):
@@ -20,3 +23,43 @@ class TestTupleBoundary(RuleChecks):
         for gv, func in partitioned.functions.items():
             if gv.name_hint != "main":
                 region_graph(func, gv.name_hint)  # which refuses parameters that are tuples
+
+    @pytest.mark.parametrize(
+        ("value", "found"),
+        [
+            ("(1f, 2f)", 0),
+            ("(1f, (2f, 3f))", 1),  # as in TVM, PartitionGraph does not move nested tuples
+            ("(1f, %x)", 1),
+            ("((1f, %x), 2f)", 1),
+        ],
+    )
+    def test_a_finding_is_a_parameter_of_a_tuple_type(self, value: str, found: int) -> None:
+        projected = "%1.1" if value != "(1f, (2f, 3f))" else "%1.0"
+        text = main(f"{value}", begin("%0", "dnnl"), projected, "sqrt(%2)", end("%3", "dnnl"))
+        mod = InferType()(relay.parse(text))
+        assert len(lint(mod, backend="dnnl").by_code("BYL027")) == found
+        partitioned = PartitionGraph()(mod)
+        assert len(lint(partitioned, backend="dnnl").by_code("BYL027")) == found
+        tuples = [
+            param
+            for gv, func in partitioned.functions.items()
+            if gv.name_hint != "main"
+            for param in func.params
+            if isinstance(param.checked_type, TupleType)
+        ]
+        assert len(tuples) == found
+        if found:
+            made = fix(mod, backend="dnnl")
+            assert made and not lint(made.apply(), backend="dnnl").by_code("BYL027")
+
+    def test_constants_that_the_pipeline_does_not_bind_are_a_parameter(self) -> None:
+        text = main("(1f, 2f)", begin("%0", "dnnl"), "%1.0", "sqrt(%2)", end("%3", "dnnl"))
+        mod = InferType()(relay.parse(text))
+        for bound, count in ((True, 0), (False, 1)):
+            passes = [PartitionGraph(bind_constants=bound)]
+            assert len(lint(mod, passes, "dnnl").by_code("BYL027")) == count
+
+    def test_default_annotations_around_constants_do_not_count(self) -> None:
+        default = end(begin("1f", "default"), "default")
+        text = main(f"({default}, 2f)", begin("%0", "dnnl"), "%1.0", "sqrt(%2)", end("%3", "dnnl"))
+        assert not lint(InferType()(relay.parse(text)), backend="dnnl").by_code("BYL027")
