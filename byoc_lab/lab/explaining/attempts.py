@@ -8,11 +8,16 @@ from typing import Any
 
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.near_miss import MAX_DEPTH, Fit, NearMatcher, Stop
-from byoc_lab.relay.ir.expr import Call, Expr, Op, Var
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Op, Var
 from byoc_lab.relay.patterns import DFPattern
-from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
+from byoc_lab.relay.patterns.below import called_operators, post_order_patterns, root_operators
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
-from byoc_lab.relay.patterns.patterns import CallPattern, TupleGetItemPattern, TuplePattern
+from byoc_lab.relay.patterns.patterns import (
+    CallPattern,
+    DominatorPattern,
+    TupleGetItemPattern,
+    TuplePattern,
+)
 
 MAX_ROOTS = 64
 """Ends of a match that are tried for one call and pattern."""
@@ -92,7 +97,7 @@ def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> Fit | N
     fits = [
         _climb(near, parts, part, subject, graph)
         for part in parts
-        if isinstance(part, CallPattern) and part.op_name() == _callee(subject)
+        if isinstance(part, CallPattern) and _may_call(part, subject)
     ]
     return max(fits, key=lambda f: f.rank, default=None)
 
@@ -106,28 +111,100 @@ def _climb(
         using = _patterns_using(part, parts)
         if fit.stops or not using:
             break
-        users = graph.outputs.get(node, ())
-        tried = [(near.part(p, u), p, u) for p in using for u in users]
-        fitting = [t for t in tried if node in t[0].covered]
-        if not fitting:
-            found = users[0] if users else node
-            stop = Stop(using[0], found, below=node)
-            return Fit(fit.matched, near.size, (stop,), fit.covered)
-        fit, part, node = max(fitting, key=lambda t: t[0].rank)
+        step: Fit | tuple[DFPattern, Expr]
+        if isinstance(using[0], DominatorPattern):
+            step = _over_path(near, using[0], node, fit, graph)
+        else:
+            step = _to_user(near, using, node, fit, graph)
+        if isinstance(step, Fit):
+            return step
+        part, node = step
+        fit = near.part(part, node)
+    if not fit.stops:  # each part fits, so that the whole decides
+        return near.fit(node)
     return Fit(fit.matched, near.size, fit.stops, fit.covered)
 
 
+def _to_user(
+    near: NearMatcher, using: Sequence[DFPattern], node: Expr, fit: Fit, graph: IndexedGraph
+) -> Fit | tuple[DFPattern, Expr]:
+    """The pattern and the user of a node that fit, or else where they part."""
+    users = _users(node, graph)
+    tried = [(near.part(p, u), p, u) for p in using for u in users]
+    fitting = [t for t in tried if node in t[0].covered]
+    if fitting:
+        _, part, user = max(fitting, key=lambda t: t[0].rank)
+        return part, user
+    levels = _levels_below(near.pattern)
+    fewest = min(levels.get(p, 0) for p in using)
+    first, *others = (p for p in using if levels.get(p, 0) == fewest)
+    stop = Stop(first, users[0] if users else node, below=node, others=tuple(others))
+    return Fit(fit.matched, near.size, (stop,), fit.covered)
+
+
+def _over_path(
+    near: NearMatcher, dominator: DominatorPattern, node: Expr, fit: Fit, graph: IndexedGraph
+) -> Fit | tuple[DFPattern, Expr]:
+    """The end of the path of a dominator that begins at a node, or else where the path ends."""
+    for _ in range(MAX_DEPTH):
+        users = _users(node, graph)
+        end = next((u for u in users if not near.part(dominator.child, u).stops), None)
+        if end is not None and not near.part(dominator, end).stops:
+            return dominator, end
+        on = next((u for u in users if not near.part(dominator.path, u).stops), None)
+        if end is not None or on is None or isinstance(on, Function):
+            found = end or (users[0] if users else node)
+            stop = Stop(dominator, found, below=node)
+            if end is None:
+                stop = Stop(dominator.child, found, below=node, others=(dominator.path,))
+            return Fit(fit.matched, near.size, (stop,), fit.covered)
+        node = on
+    return Fit(fit.matched, near.size, (Stop(dominator, node, below=node),), fit.covered)
+
+
 def _patterns_using(part: DFPattern, parts: Sequence[DFPattern]) -> list[DFPattern]:
-    """The patterns of calls, tuples and fields that have a part as an operand."""
+    """The patterns of calls, tuples and fields that have a part as an operand; or the dominator
+    that has it as its parent or path, alone."""
     same = {part}
     found: list[DFPattern] = []
     for p in parts:  # operands come first
-        if not same.isdisjoint(p.children()):
+        if isinstance(p, DominatorPattern):
+            if p.child in same:
+                same.add(p)
+            elif not same.isdisjoint((p.parent, p.path)):
+                return [p]
+        elif not same.isdisjoint(p.children()):
             if isinstance(p, Users):
                 found.append(p)
             else:  # a condition or an alternative
                 same.add(p)
     return found
+
+
+def _levels_below(pattern: DFPattern) -> dict[DFPattern, int]:
+    """For each part of a pattern, the fewest levels of users between it and the whole."""
+    levels: dict[DFPattern, int] = {}
+    for p in reversed(post_order_patterns(pattern)):
+        own = levels.setdefault(p, 0)
+        for child in p.children():
+            below = own + isinstance(p, Users)
+            levels[child] = min(levels.get(child, below), below)
+    return levels
+
+
+def _users(node: Expr, graph: IndexedGraph) -> list[Expr]:
+    """What uses the value of a node, the functions that return it last; a let that ends in it
+    returns it as its own value."""
+    found: dict[Expr, None] = {}
+    todo = [node]
+    while todo:
+        at = todo.pop()
+        for user in graph.outputs.get(at, ()):
+            if isinstance(user, Let) and user.body is at:
+                todo.append(user)
+            else:
+                found[user] = None
+    return sorted(found, key=lambda user: isinstance(user, Function))
 
 
 def _above(node: Expr, graph: IndexedGraph, levels: int) -> list[Expr]:
@@ -140,6 +217,11 @@ def _above(node: Expr, graph: IndexedGraph, levels: int) -> list[Expr]:
         if not level or len(found) > MAX_ROOTS:
             break
     return list(found)
+
+
+def _may_call(part: CallPattern, subject: Call) -> bool:
+    names = called_operators(part)
+    return names is None or subject.op_name in names
 
 
 def _callee(node: Expr) -> str | None:

@@ -14,7 +14,7 @@ from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import kind
 from byoc_lab.lab.explaining.near_miss import Stop
 from byoc_lab.passes.framework.predicates import ask_check, ask_operator, refusal
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Let, Op, Var
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Var
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.patterns import ConstantPattern, ExprPattern
 
@@ -269,7 +269,10 @@ def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt
         found = "different values"
     elif stop.below is not None:
         where = f" as the user of {inquiry.called(stop.below)}"
-        found = "nothing that uses it" if stop.found is stop.below else found
+        if stop.found is stop.below:
+            found = "nothing that uses it"
+        elif isinstance(stop.found, Function):
+            found = f"no user: it is {inquiry.result_of(stop.found)}"
     elif stop.user is not None:
         where = f" as an operand of {inquiry.called(stop.user)}"
     bound = bound_value(stop.found, attempt.graph)

@@ -19,30 +19,15 @@ from byoc_lab.lab.explaining.module_changes import (
 )
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
+from byoc_lab.lab.explaining.recipes import FOLDING, SIMPLIFIED_BY, other_forms, simplifiers
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
-from byoc_lab.passes.framework.passes import make_pass, pass_names
+from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.passes.framework.predicates import Checked
-from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem, Var
+from byoc_lab.relay.ir.expr import Call, Expr, Var
 from byoc_lab.relay.ir.module import IRModule
-
-SIMPLIFIED_BY = {
-    "SimplifyInference": (
-        "nn.batch_norm", "nn.dropout", "nn.layer_norm", "nn.instance_norm", "nn.group_norm",
-        "nn.l2_normalize",
-    ),
-    "CanonicalizeOps": ("nn.bias_add",),
-    "DynamicToStatic": ("dyn.reshape", "dyn.squeeze", "dyn.expand_dims", "dyn.full", "dyn.tile",
-                        "dyn.topk", "dyn.broadcast_to", "dyn.strided_slice", "dyn.one_hot",
-                        "dyn.nn.upsampling", "dyn.nn.pad", "dyn.zeros", "dyn.ones"),
-    "FakeQuantizationToInteger": ("qnn.dequantize", "qnn.quantize"),
-    "CanonicalizeCast": ("cast",),
-}  # fmt: skip
-"""For each pass that replaces operators by simpler ones, the operators."""
-FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
-"""The passes that move what a norm becomes into the weights before it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +138,8 @@ class Workbench:
             yield from self._prepared()
         if found.subject.op is not call.op:
             yield self._leaving_out(self.inquiry.pass_that_replaced(call))
+        if found.cause in ("check", "predicate", "sub-pattern"):
+            yield from self._other_form()
 
     def levels(self) -> Iterator[Trial]:
         """Without skipping the passes that were skipped."""
@@ -183,7 +170,7 @@ class Workbench:
         if found.cause in ("name", "merge", "pruned", "let"):
             return
         there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
-        for name in _simplifiers(found):
+        for name in simplifiers(found):
             if name not in there:
                 yield self._with_passes(name)
                 yield self._with_passes(name, "FoldConstant")
@@ -247,6 +234,17 @@ class Workbench:
             setup.with_pass(position, *(make_pass(n) for n in names)), ("passes", names),
             missing=f"the pipeline does not run {listed} before {self._before()}",
         )  # fmt: skip
+
+    def _other_form(self) -> Iterator[Trial]:
+        """With the convolutions in the other layout, and in float16."""
+        for text, recipe, keeps in other_forms(self._order):
+            for more in ((), ("FoldConstant",)):
+                new = (recipe, *(make_pass(n) for n in more))
+                yield Trial(
+                    f"run {' and '.join((text, *more))} before {self._before()}",
+                    self.inquiry.setup.with_pass(self._position(), *new), ("form", text, more),
+                    keeps_numbers=keeps,
+                )  # fmt: skip
 
     def _position(self) -> int:
         """The position of the pass that looks for operators to offload."""
@@ -396,18 +394,3 @@ class Workbench:
     def _origin(self, node: Expr | None) -> Call | None:
         """The call of the input that a node, as patterns see it, comes from."""
         return self.inquiry.origin(node) if isinstance(node, Call) else None
-
-
-def _simplifiers(found: Diagnosis) -> list[str]:
-    """The passes that replace the call, or what a pattern found in its place."""
-    nodes: list[Expr] = [found.subject]
-    nodes += [s.found for s in (found.attempt.fit.stops if found.attempt else ())]
-    nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
-    nodes += [a for n in nodes if isinstance(n, Call) for a in n.args if isinstance(a, Call)]
-    nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
-    names = {n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)}
-    return [
-        p
-        for p, replaced in SIMPLIFIED_BY.items()
-        if names.intersection(replaced) and p in pass_names()  # one of them is in compat
-    ]

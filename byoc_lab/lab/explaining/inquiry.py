@@ -32,6 +32,7 @@ class Inquiry:
         self.given = given or {}
         self.target = target
         self.outcome: PipelineRun = setup.run(target)
+        self._entries: dict[str, list[int]] = {}
         self._matchers: dict[tuple[int, IndexedGraph], NearMatcher] = {}
 
     # The pipeline --------------------------------------------------------------------------------
@@ -145,6 +146,15 @@ class Inquiry:
         """A node of the input, or as patterns see it, in words, with its name in the text."""
         return named(node, self.names, self.origin(node) if isinstance(node, Call) else None)
 
+    def result_of(self, function: Function) -> str:
+        """The result of a function, as patterns see it, in words."""
+        stages = self.outcome.trace.stages
+        for mod in (s.before for s in stages[self.matching :]):
+            for gv, func in mod.functions.items():
+                if func is function:
+                    return f"the result of @{gv.name_hint}"
+        return "the result of a function"
+
     def described(self, node: Expr) -> str:
         """The same with its type."""
         typed = node.is_typed and not isinstance(node, Constant)  # whose name has the type
@@ -240,16 +250,16 @@ class Inquiry:
         return found
 
     def entries_with(self, operator: str) -> Sequence[int]:
-        """The positions of the entries whose pattern has an operator."""
-        return self._entries.get(operator, ())
+        """The positions of the entries whose pattern has an operator, or accepts any."""
+        if operator not in self._entries:
+            self._entries[operator] = [
+                n for n, names in enumerate(self._operators) if names is None or operator in names
+            ]
+        return self._entries[operator]
 
     @cached_property
-    def _entries(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for position, (_, pattern, _) in enumerate(self.table):
-            for name in operators_of(pattern):
-                found.setdefault(name, []).append(position)
-        return found
+    def _operators(self) -> list[frozenset[str] | None]:
+        return [operators_of(pattern) for _, pattern, _ in self.table]
 
     def matcher(self, position: int, graph: IndexedGraph) -> NearMatcher:
         """How near the pattern of an entry comes, in a graph."""

@@ -14,15 +14,17 @@ from functools import cached_property
 from byoc_lab.errors import PassError, counted
 from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleGetItem, describe
 from byoc_lab.relay.patterns import DFPattern
-from byoc_lab.relay.patterns.below import post_order_patterns, remembered
+from byoc_lab.relay.patterns.below import called_operators, post_order_patterns, remembered
+from byoc_lab.relay.patterns.grouping import group_at
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
-from byoc_lab.relay.patterns.matcher import Matcher, find_match
+from byoc_lab.relay.patterns.matcher import Matcher
 from byoc_lab.relay.patterns.patterns import (
     AltPattern,
     AttrPattern,
     CallPattern,
     ConstantPattern,
     DataTypePattern,
+    DominatorPattern,
     ExprPattern,
     ShapePattern,
     TupleGetItemPattern,
@@ -46,7 +48,8 @@ class Stop:
     """Where a pattern and an expression part: `found` is not what `pattern` expects.
 
     user: the expression with `found` as an operand, which fits. below: the operand that fits, where
-    `found` uses it; `found` itself if nothing does. reused: `pattern` stands for several values.
+    `found` uses it: a function, if the operand is its result. others: patterns that would do as
+    well. reused: `pattern` stands for several values.
     """
 
     pattern: DFPattern
@@ -54,6 +57,7 @@ class Stop:
     user: Expr | None = None
     below: Expr | None = None
     reused: bool = False
+    others: tuple[DFPattern, ...] = ()
 
     @property
     def expected(self) -> str:
@@ -63,10 +67,11 @@ class Stop:
                 f"one value in all places of one pattern ({expectation(self.pattern)}; write it "
                 f"again for each value)"
             )
-        wanted = expectation(self.pattern)
+        wanted = " or ".join(dict.fromkeys(map(expectation, (self.pattern, *self.others))))
         if isinstance(self.pattern, CallPattern) and isinstance(self.found, Call):
             operands, there = self.pattern.args, len(self.found.args)
-            same_op = self.pattern.op_name() == self.found.op_name
+            names = called_operators(self.pattern)
+            same_op = names is None or self.found.op_name in names
             if operands is not None and same_op and len(operands) != there:
                 wanted += f" with {counted(len(operands), 'operand')}, not {there},"
         return wanted
@@ -77,8 +82,8 @@ class Fit:
     """How far a pattern matches an expression.
 
     matched, total: the number of operators, constants, variables and conditions of the pattern that
-    hold, and of all that it has. stops: where it fails; none if all of it matches. covered: the
-    expressions that its operators, constants and variables matched.
+    hold, and of all that it has. stops: where it fails; none if all of it matches. covered: of a
+    match the nodes that it would move; else what the operators, constants and variables matched.
     """
 
     matched: int
@@ -121,20 +126,40 @@ def expectation(pattern: DFPattern) -> str:
         return f"{which} of {expectation(pattern.tuple)}"
     if isinstance(pattern, WildcardPattern):
         return expectation(pattern.pattern) if pattern.pattern else "anything"
+    if isinstance(pattern, DominatorPattern):
+        child, path, parent = map(expectation, (pattern.child, pattern.path, pattern.parent))
+        return f"{child} whose operands all come from one {parent}, over {path} alone,"
+    if isinstance(pattern, CallPattern):
+        return callee_in_words(pattern)
     return short_text(pattern) or "another expression"
 
 
-def operators_of(pattern: DFPattern) -> frozenset[str]:
-    """The names of the operators that a pattern calls, anywhere."""
-    calls = (p for p in post_order_patterns(pattern) if isinstance(p, CallPattern))
-    return frozenset(name for c in calls if (name := c.op_name()))
+def callee_in_words(pattern: CallPattern) -> str:
+    """The operators that a pattern of a call accepts, such as "add or nn.bias_add"."""
+    names = called_operators(pattern)
+    if names is None:
+        return "a call of any operator"
+    return " or ".join(sorted(names)) or "a call of something other than an operator"
+
+
+def operators_of(pattern: DFPattern) -> frozenset[str] | None:
+    """The names of the operators that a pattern calls, anywhere; None if it accepts any."""
+    found: set[str] = set()
+    for part in post_order_patterns(pattern):
+        names = called_operators(part)
+        if names is None:
+            return None
+        found |= names
+    return frozenset(found)
 
 
 def depth_of(pattern: DFPattern) -> int:
-    """The number of levels of calls, tuples and projections, `MAX_DEPTH` at most."""
+    """The number of levels of calls, tuples and projections, `MAX_DEPTH` at most, as for the path
+    of a dominator."""
     depth: dict[DFPattern, int] = {}
     for p in post_order_patterns(pattern):
-        own = isinstance(p, (CallPattern, TuplePattern, TupleGetItemPattern))
+        own = int(isinstance(p, (CallPattern, TuplePattern, TupleGetItemPattern)))
+        own = MAX_DEPTH if isinstance(p, DominatorPattern) else own
         depth[p] = own + max((depth.get(c, MAX_DEPTH) for c in p.children()), default=0)
     return min(depth[pattern], MAX_DEPTH)
 
@@ -163,13 +188,11 @@ class NearMatcher:
         """How far the pattern matches `root`; without stops exactly if the matcher accepts it."""
         found = self._fit(self.pattern, root, 0)
         try:
-            taken = find_match(self.pattern, root, self.graph)
+            group = group_at(self.pattern, root, self.graph)
         except PassError:  # a match that is nested too deeply for the matcher is none
-            taken = None
-        if taken is not None:
-            leaves = (WildcardPattern, AltPattern, *Conditions)
-            covered = (e for p, es in taken.items() if not isinstance(p, leaves) for e in es)
-            return Fit(found.total, found.total, (), frozenset(covered))
+            group = None
+        if group is not None:
+            return Fit(found.total, found.total, (), frozenset(group.nodes))
         if found.stops:
             return found
         return Fit(found.matched, found.total + 1, (self._shared(root),), found.covered)
@@ -203,6 +226,8 @@ class NearMatcher:
             return Fit(inner.matched + holds, inner.total + 1, stops, inner.covered)
         if isinstance(pattern, CallPattern):
             return self._call(pattern, expr, depth)
+        if isinstance(pattern, DominatorPattern):
+            return self._dominator(pattern, expr, depth)
         if isinstance(pattern, TuplePattern) and pattern.fields is not None:
             if isinstance(expr, Tuple) and len(expr.fields) == len(pattern.fields):
                 return self._parts(pattern.fields, expr.fields, expr, depth)
@@ -216,6 +241,15 @@ class NearMatcher:
         elif Matcher(self.graph).match(pattern, expr):
             return Fit(1, 1, (), frozenset({expr}))
         return _stopped(pattern, expr)
+
+    def _dominator(self, pattern: DominatorPattern, expr: Expr, depth: int) -> Fit:
+        total = size_of(pattern)
+        child = self._fit(pattern.child, expr, depth)
+        if child.stops:
+            return replace(child, total=total)
+        if Matcher(self.graph).match(pattern, expr):
+            return Fit(total, total, (), frozenset({expr}))
+        return Fit(child.matched, total, (Stop(pattern, expr),), child.covered)
 
     def _call(self, pattern: CallPattern, expr: Expr, depth: int) -> Fit:
         if not isinstance(expr, Call):

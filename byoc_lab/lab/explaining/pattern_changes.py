@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from byoc_lab.lab.explaining.near_miss import Conditions, Stop
+from byoc_lab.lab.explaining.near_miss import Conditions, Stop, callee_in_words
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.relay.patterns.below import post_order_patterns
@@ -14,9 +14,11 @@ from byoc_lab.relay.patterns.patterns import (
     CallPattern,
     ConstantPattern,
     DataTypePattern,
+    DominatorPattern,
     ExprPattern,
     ShapePattern,
     TupleGetItemPattern,
+    TuplePattern,
     TypePattern,
     WildcardPattern,
 )
@@ -30,7 +32,7 @@ def relaxed(pattern: DFPattern, stop: Stop) -> Iterator[tuple[str, DFPattern]]:
     """
     at, found = stop.pattern, stop.found
     if isinstance(at, CallPattern):
-        name = at.op_name() or "the call"
+        name = callee_in_words(at)
         for operand in at.args or ():
             if not isinstance(operand, (WildcardPattern, ConstantPattern, ExprPattern)):
                 yield f"make {name} optional", replaced(pattern, at, operand | at)
@@ -44,7 +46,7 @@ def relaxed(pattern: DFPattern, stop: Stop) -> Iterator[tuple[str, DFPattern]]:
             assert part.args is not None
             swapped = CallPattern(part.op, part.args[::-1])
             yield (
-                f"accept the operands of {part.op_name()} in either order",
+                f"accept the operands of {callee_in_words(part)} in either order",
                 replaced(pattern, part, part | swapped),
             )
     callee = found.op if isinstance(found, Call) else None
@@ -54,7 +56,7 @@ def relaxed(pattern: DFPattern, stop: Stop) -> Iterator[tuple[str, DFPattern]]:
     if isinstance(at, CallPattern) and isinstance(callee, Op) and same_number:
         other = CallPattern(is_op(callee.name), at.args)
         yield (
-            f"accept {callee.name} in place of {at.op_name()}, if the code generator has it",
+            f"accept {callee.name} in place of {callee_in_words(at)}, if the code generator has it",
             replaced(pattern, at, at | other),
         )
 
@@ -64,7 +66,7 @@ def _between(pattern: DFPattern, at: CallPattern, found: object) -> Iterator[tup
     if isinstance(found, Call) and isinstance(found.op, Op) and len(found.args) == 1:
         name = found.op.name
         yield (
-            f"accept {name} after {at.op_name()}, if the code generator has it",
+            f"accept {name} after {callee_in_words(at)}, if the code generator has it",
             replaced(pattern, at, at.optional(is_op(name))),
         )
 
@@ -95,6 +97,10 @@ def _rebuilt(p: DFPattern, of: Callable[[DFPattern], DFPattern]) -> DFPattern:
         return AltPattern(of(p.left), of(p.right))
     if isinstance(p, CallPattern):
         return CallPattern(of(p.op), None if p.args is None else [of(a) for a in p.args])
+    if isinstance(p, DominatorPattern):
+        return DominatorPattern(of(p.parent), of(p.path), of(p.child))
+    if isinstance(p, TuplePattern):
+        return TuplePattern(None if p.fields is None else [of(f) for f in p.fields])
     if isinstance(p, TupleGetItemPattern):
         return TupleGetItemPattern(of(p.tuple), p.index)
     if isinstance(p, AttrPattern):

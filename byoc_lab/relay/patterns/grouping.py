@@ -79,6 +79,12 @@ def find_groups(pattern: DFPattern, graph: IndexedGraph) -> list[Group]:
     return groups
 
 
+def group_at(pattern: DFPattern, root: Expr, graph: IndexedGraph) -> Group | None:
+    """The match that ends with `root`, whether or not it may be moved; None if there is none."""
+    taken = find_match(pattern, root, graph)
+    return None if taken is None else _extract(pattern, root, taken, 0)
+
+
 def _candidates(pattern: DFPattern, graph: IndexedGraph) -> Iterable[Expr]:
     ops = root_operators(pattern)
     if ops is None:

@@ -1,0 +1,62 @@
+"""Passes that may prepare a module for a back end: they simplify, fold, or convert it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from byoc_lab.lab.explaining.causes import Diagnosis
+from byoc_lab.passes.framework.passes import Pass, pass_names
+from byoc_lab.passes.layout.convert_layout import ConvertLayout
+from byoc_lab.passes.quantize.to_mixed_precision import ToMixedPrecision
+from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem
+
+SIMPLIFIED_BY = {
+    "SimplifyInference": (
+        "nn.batch_norm", "nn.dropout", "nn.layer_norm", "nn.instance_norm", "nn.group_norm",
+        "nn.l2_normalize",
+    ),
+    "CanonicalizeOps": ("nn.bias_add",),
+    "DynamicToStatic": ("dyn.reshape", "dyn.squeeze", "dyn.expand_dims", "dyn.full", "dyn.tile",
+                        "dyn.topk", "dyn.broadcast_to", "dyn.strided_slice", "dyn.one_hot",
+                        "dyn.nn.upsampling", "dyn.nn.pad", "dyn.zeros", "dyn.ones"),
+    "FakeQuantizationToInteger": ("qnn.dequantize", "qnn.quantize"),
+    "CanonicalizeCast": ("cast",),
+}  # fmt: skip
+"""For each pass that replaces operators by simpler ones, the operators."""
+FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
+"""The passes that move what a norm becomes into the weights before it."""
+
+OTHER_LAYOUT = {
+    "NCW": "NWC", "NWC": "NCW", "NCHW": "NHWC", "NHWC": "NCHW", "NCDHW": "NDHWC", "NDHWC": "NCDHW",
+}  # fmt: skip
+"""For each layout of the data of a convolution, the one with the channels elsewhere."""
+
+
+def simplifiers(found: Diagnosis) -> list[str]:
+    """The passes that replace the call, or what a pattern found in its place."""
+    nodes: list[Expr] = [found.subject]
+    nodes += [s.found for s in (found.attempt.fit.stops if found.attempt else ())]
+    nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
+    nodes += [a for n in nodes if isinstance(n, Call) for a in n.args if isinstance(a, Call)]
+    nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
+    names = {n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)}
+    return [
+        p
+        for p, replaced in SIMPLIFIED_BY.items()
+        if names.intersection(replaced) and p in pass_names()  # one of them is in compat
+    ]
+
+
+def other_forms(calls: Iterable[Call]) -> Iterator[tuple[str, Pass, bool]]:
+    """The passes that write convolutions in their other layout, or compute in float16: as text, the
+    pass, and whether the network computes the same numbers then."""
+    layouts = {
+        c.op_name: [OTHER_LAYOUT[at], "default"]
+        for c in calls
+        if isinstance(c.op, Op)
+        and c.op.get_attr("FTVMConvertOpLayout") is not None
+        and (at := str((c.attrs or {}).get("data_layout"))) in OTHER_LAYOUT
+    }
+    if layouts:
+        yield f"ConvertLayout({layouts})", ConvertLayout(layouts), True
+    yield "ToMixedPrecision('float16')", ToMixedPrecision("float16"), False

@@ -1,0 +1,190 @@
+"""`explain` on the kinds of patterns: alternatives of operators, optional parts, dominators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byoc_lab import backends, relay
+from byoc_lab.lab.explaining import Explanation, Explanations, explain, explain_patterns
+from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, wildcard
+from tests.lab.explaining.planted import CONV, NPU, Any_, bias, conv, entry, weight, x
+
+ADDS = (is_op("add") | is_op("nn.bias_add"))(CONV, Any_())
+BIAS_RELU = is_op("nn.relu")(CONV.optional(lambda v: is_op("nn.bias_add")(v, Any_())))
+OVER_PATH = (is_op("exp") | is_op("tanh"))(Any_())
+DOMINATED = is_op("nn.relu")(Any_()).dominates(CONV, OVER_PATH)
+
+
+@pytest.fixture(autouse=True)
+def back_end() -> Iterator[None]:
+    yield
+    backends.register(NPU)  # takes nothing any more
+
+
+def told(table: list[tuple[Any, ...]], body: relay.Expr) -> Explanations:
+    backends.register(NPU, patterns=table)
+    return explain(IRModule.from_expr(body), NPU)
+
+
+def the(found: Explanations, operator: str) -> Explanation:
+    (one,) = [e for e in found if e.name == operator]
+    return one
+
+
+CALLEES: dict[str, Callable[[], DFPattern]] = {
+    "alternatives": lambda: ADDS,
+    "nested alternatives": lambda: (is_op("add") | (is_op("subtract") | is_op("nn.bias_add")))(
+        CONV, Any_()
+    ),
+    "attributes around alternatives": lambda: (is_op("add") | is_op("nn.bias_add")).has_attr(
+        {"TOpPattern": 1}
+    )(CONV, Any_()),
+    "attributes inside alternatives": lambda: (
+        is_op("add").has_attr({"TOpPattern": 1}) | is_op("nn.bias_add")
+    )(CONV, Any_()),
+    "alternatives around the call": lambda: (
+        is_op("add")(CONV, Any_()) | is_op("nn.bias_add")(CONV, Any_())
+    ),
+    "any operator": lambda: wildcard()(CONV, Any_()),
+    "a redirected wildcard": lambda: redirected(is_op("nn.bias_add"))(CONV, Any_()),
+}
+
+
+def redirected(to: DFPattern) -> DFPattern:
+    pattern = wildcard()
+    pattern.redirect_to(to)
+    return pattern
+
+
+@pytest.mark.parametrize("kind", CALLEES)
+@pytest.mark.parametrize("accepts", [True, False])
+def test_a_callee_with_several_operators_counts_for_each(kind: str, accepts: bool) -> None:
+    table = [entry("conv_bias", CALLEES[kind](), lambda root: accepts)]
+    found = told(table, nn.bias_add(conv(), weight(4)))
+    assert [e.offloaded for e in found] == [accepts] * 2
+    if not accepts:
+        assert {e.cause for e in found} == {"check"}
+        assert all("conv_bias refuses nn.bias_add" in e.reason for e in found)
+        assert all(str(e.nearest).startswith(f"{NPU}.conv_bias (2 of 2") for e in found)
+
+
+@pytest.mark.parametrize("kind", [k for k in CALLEES if k != "any operator"])
+def test_no_pattern_is_told_for_operators_of_no_pattern_alone(kind: str) -> None:
+    found = told([entry("conv_bias", CALLEES[kind]())], relay.tanh(conv()))
+    assert the(found, "tanh").cause == "no-pattern"
+    assert the(found, "nn.conv2d").cause == "sub-pattern"
+    assert "nn.bias_add" in the(found, "nn.conv2d").expected
+    assert "tanh" in the(found, "nn.conv2d").found
+
+
+def test_a_pattern_table_with_alternatives_names_them() -> None:
+    (entry_report,) = explain_patterns([("q.a", ADDS)], IRModule.from_expr(relay.tanh(x())))
+    assert entry_report.reason == "no module has add or nn.bias_add"
+
+
+# The user that is missing -------------------------------------------------------------------------
+
+
+def qnn_conv(data: relay.Expr) -> relay.Expr:
+    zero, one = relay.const(0, "int32"), relay.const(1.0, "float32")
+    kernel = relay.const(np.ones((4, 4, 3, 3), "int8"))
+    return relay.qnn.op.conv2d(data, kernel, zero, zero, one, one, (3, 3), 4, padding=(1, 1))
+
+
+def qnn_requantize(value: relay.Expr) -> relay.Expr:
+    zero, one = relay.const(0, "int32"), relay.const(1.0, "float32")
+    return relay.qnn.op.requantize(value, one, zero, one, zero, out_dtype="int8")
+
+
+QCONV = is_op("qnn.conv2d")(*[Any_() for _ in range(6)])
+QNN = is_op("qnn.requantize")(
+    QCONV.optional(lambda v: is_op("nn.bias_add")(v, Any_())), *[Any_() for _ in range(4)]
+)
+MISSING: dict[str, tuple[DFPattern, Callable[[], relay.Expr], Callable[[Any], Any], str]] = {
+    "optional": (BIAS_RELU, conv, nn.relu, "nn.relu"),
+    "alternative": (
+        is_op("nn.relu")(is_op("nn.bias_add")(CONV, Any_()) | CONV), conv, nn.relu, "nn.relu",
+    ),
+    "two optional parts": (
+        is_op("nn.relu")(
+            CONV.optional(lambda v: is_op("nn.bias_add")(v, Any_())).optional(is_op("tanh"))
+        ),
+        conv, nn.relu, "nn.relu",
+    ),
+    "int8": (
+        QNN, lambda: qnn_conv(x(1, 4, 8, 8, dtype="int8")), qnn_requantize, "qnn.requantize"
+    ),
+    "after the optional part": (
+        BIAS_RELU, lambda: nn.bias_add(conv(), weight(4)), nn.relu, "nn.relu"
+    ),
+    "end or path of a dominator": (DOMINATED, conv, nn.relu, "nn.relu"),
+    "end of the path of a dominator": (
+        DOMINATED, lambda: relay.tanh(conv()), nn.relu, "nn.relu"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", MISSING)
+@pytest.mark.parametrize("ends", [True, False], ids=["result", "used"])
+def test_the_missing_user_completes_the_match(kind: str, ends: bool) -> None:
+    pattern, build, missing, name = MISSING[kind]
+    table = [entry("wanted", pattern)]
+    body = build()
+    found = told(table, body if ends else relay.copy(body))
+    for one in found:
+        if one.name == "copy":
+            continue
+        assert one.cause == "sub-pattern"
+        assert one.expected.split(" or ")[0] == name
+        assert ("no user: it is the result of @main" in one.reason) == ends
+        assert ("found copy" in one.reason) == (not ends)
+    completed = told(table, missing(body))
+    assert all(e.offloaded for e in completed), str(completed)
+
+
+def test_the_end_of_a_let_is_the_result() -> None:
+    body = relay.Let(relay.var("unused"), relay.tanh(x()), conv())
+    found = the(told([entry("conv_relu", BIAS_RELU)], body), "nn.conv2d")
+    assert found.cause == "sub-pattern"
+    assert "no user: it is the result of @main" in found.reason
+
+
+def test_a_path_that_leads_elsewhere() -> None:
+    found = told([entry("dom", DOMINATED)], relay.sin(relay.tanh(conv())))
+    assert "found sin" in the(found, "nn.conv2d").reason
+    assert "as the user of tanh" in the(found, "nn.conv2d").reason
+
+
+def test_a_value_that_is_used_past_a_dominator() -> None:
+    inner = relay.tanh(conv())
+    found = told([entry("dom", DOMINATED)], relay.Tuple([nn.relu(inner), inner]))
+    for name in ("nn.conv2d", "tanh", "nn.relu"):
+        assert "whose operands all come from one nn.conv2d" in the(found, name).expected
+
+
+# Other forms of the module ------------------------------------------------------------------------
+
+CONV_OF_CONSTANT = is_op("nn.conv2d")(Any_(), is_constant())
+FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "another layout": (lambda root: root.attrs.data_layout == "NHWC", "ConvertLayout"),
+    "float16": (lambda root: root.checked_type.dtype == "float16", "ToMixedPrecision('float16')"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_usual_conversions_are_tried(form: str) -> None:
+    check, words = FORMS[form]
+    found = the(told([entry("conv", CONV_OF_CONSTANT, check)], conv()), "nn.conv2d")
+    assert found.cause == "check"
+    assert found.change is not None and words in found.change.what
+    assert found.change.region and found.change.keeps_numbers == (words == "ConvertLayout")
+
+
+def test_a_conversion_that_does_not_help_is_not_told() -> None:
+    found = told([entry("conv", CONV_OF_CONSTANT, lambda root: False)], bias(conv()))
+    assert the(found, "nn.conv2d").change is None
