@@ -2,8 +2,8 @@
 
 Exit codes: 0 for success; 1 for a negative result (findings, wrong numbers, a pass that failed); 2
 for wrong usage (a file that is not Relay, an unknown pipeline) and for a file that cannot be read
-or written; 130 if it was interrupted, 141 if nobody reads its output any more. The commands are in
-`commands/`.
+or written; 3 if what was asked could not be run (the code of regions, for `bisect`); 130 if it was
+interrupted, 141 if nobody reads its output any more. The commands are in `commands/`.
 """
 
 from __future__ import annotations

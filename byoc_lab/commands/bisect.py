@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from byoc_lab.commands.shared import INPUT, INPUTS, NO, OK, read_arrays, read_module
+from byoc_lab.commands.shared import INCONCLUSIVE, INPUT, INPUTS, NO, OK, read_arrays, read_module
 from byoc_lab.terminal import ProgressLine
 
 
@@ -37,7 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if no pass and no kernel changed the numbers, else 1."""
+    """0 if no pass and no kernel changed the numbers, 1 if one did, 3 if no code of the regions
+    could be checked."""
     from byoc_lab import bisect
 
     with ProgressLine() as progress:
@@ -54,4 +55,6 @@ def run(options: argparse.Namespace) -> int:
         kernels=not options.no_kernels,
     )
     print(found.to_json() if options.format == "json" else found)
+    if not found.conclusive:
+        return INCONCLUSIVE
     return NO if found.found else OK

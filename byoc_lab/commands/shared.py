@@ -16,8 +16,9 @@ from byoc_lab.relay.text.parser import MAX_CHARACTERS
 if TYPE_CHECKING:
     from byoc_lab.lab.tracing import Trace
 
-OK, NO, USAGE = 0, 1, 2
-"""Success; a negative result (findings, differences, a pass that failed); wrong usage."""
+OK, NO, USAGE, INCONCLUSIVE = 0, 1, 2, 3
+"""Success; a negative result (findings, differences, a pass that failed); wrong usage; nothing that
+answers the question could be run."""
 
 STANDARD_INPUT = "-"
 INPUT = (

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from byoc_lab import display
+from byoc_lab.errors import counted
 from byoc_lab.lab.checking.bounds.uncertain import Executed
 from byoc_lab.lab.checking.call_sites import CallSite
-from byoc_lab.lab.checking.kernels import Kernel
+from byoc_lab.lab.checking.kernels import Kernel, operator_names
 from byoc_lab.lab.checking.pairing import Parting
 from byoc_lab.passes import Event
-from byoc_lab.relay.ir.expr import Call, describe
+from byoc_lab.relay.ir.expr import Call, Function, describe
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,6 +54,11 @@ class Bisection:
     rounding: where no difference was found, the largest one of an output as a share of its
         tolerance: 0.0 if all outputs are the same.
     exercised: what was checked. folder: where the repro is.
+    kernels: whether the code of regions was to be checked. regions: those whose own code was;
+    unchecked: those whose code was not, since the host or NumPy computes them, they were not called
+    or `kernels` is False.
+
+    It is true if a difference was found.
     """
 
     stage: str | None
@@ -70,10 +76,27 @@ class Bisection:
     rounding: float = 0.0
     call_site: CallSite | None = None
     checked: tuple[Checked, ...] = field(default=(), repr=False)
+    kernels: bool = True
+    regions: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
     @property
     def found(self) -> bool:
         return self.stage is not None
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether what was asked could be checked: not if the code of regions was to be, and none
+        of it ran."""
+        return self.found or not self.kernels or bool(self.regions) or not self.unchecked
+
+    @property
+    def ok(self) -> bool:
+        """Whether what was asked was checked, and no difference was found."""
+        return self.conclusive and not self.found
+
+    def __bool__(self) -> bool:
+        return self.found
 
     @property
     def within_rounding(self) -> bool:
@@ -85,7 +108,7 @@ class Bisection:
 
     def _lines(self) -> Iterator[str]:
         if self.call is None:
-            yield "no difference found"
+            yield self._without_difference()
             if self.within_rounding:
                 share = f"{self.rounding:.0%}" if self.rounding > 0.005 else "less than 1%"
                 yield f"  outputs differ within rounding: by {share} of the tolerance"
@@ -93,8 +116,13 @@ class Bisection:
         number = f" (stage {self.index})" if self.kernel is None else ""
         yield f"{self.stage}{number} changed the numbers"
         yield f"  region: @{self.region}"
-        yield f"  operator: {describe(self.call)}"
-        if self.kernel is not None:
+        if self.kernel is None:
+            yield f"  operator: {describe(self.call)}"
+        else:
+            if isinstance(self.kernel.call.op, Function):
+                yield f"  composite: {'+'.join(operator_names(self.kernel.call))}"
+            elif not self.kernel.whole:
+                yield f"  operator: {describe(self.call)}"
             yield f"  {self.kernel.own}"
         if self.rewrite is not None:
             yield f"  rewrite: {self.rewrite}"
@@ -111,6 +139,17 @@ class Bisection:
         if self.folder is not None:
             yield f"  repro: {self.folder / 'repro.py'}"
 
+    def _without_difference(self) -> str:
+        """The first line where no difference was found: in what, if not in everything."""
+        if not self.unchecked:
+            return "no difference found"
+        left = f"the code of {counted(len(self.unchecked), 'region')} was not checked"
+        if not self.conclusive:
+            return f"inconclusive: the passes changed no numbers, and {left}"
+        if not self.kernels:
+            return f"no pass changed the numbers; {left}"
+        return f"no difference found in what was checked; {left}"
+
     def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: error against tolerance of each stage and kernel that was compared.
 
@@ -123,6 +162,7 @@ class Bisection:
         operator = describe(self.call) if self.call is not None else None
         facts = {
             "found": self.found,
+            "conclusive": self.conclusive,
             "stage": self.stage,
             "index": self.index,
             "region": self.region,
@@ -138,6 +178,7 @@ class Bisection:
             "stages": self.stages,
             "kernel_runs": self.kernel_runs,
             "repro": str(self.folder) if self.folder is not None else None,
+            "unchecked": list(self.unchecked),
             "checked": [
                 {"name": c.name, "share": _finite(c.share), "ok": c.ok, "index": c.index}
                 for c in self.checked

@@ -60,7 +60,9 @@ def bisect(
 
     Stages are evaluated in float64, so that only the constants that passes computed in float32
     differ, within a derived tolerance. A binary search finds the stage, and the values of all
-    operators before and after it the sub-graph: at most ceil(log2(stages)) + 3 evaluations.
+    operators before and after it the sub-graph: at most ceil(log2(stages)) + 3 evaluations. Where
+    there are regions and the code of none of them could be run, the answer is inconclusive
+    (`Bisection.conclusive`).
 
     Raises PassError if a pass fails, and what `trace` and `evaluate` raise.
     """
@@ -80,11 +82,15 @@ def bisect(
     with Progress("bisect", most_runs(len(stages)), progress) as steps:
         search = _Search(mod, stages, given, steps)
         found = search.run()
+        made = _Kernels()
         if found is None and kernels:
             made = _in_kernels(search.modules[-1], given, backends, seed, steps)
             exercised += made.notes
             if made.wrong is not None:
                 return _of_kernel(made, search, tuple(exercised), folder)
+        elif found is None:
+            regions = external_calls(infer_module(search.modules[-1]))
+            made.unchecked = tuple(gv.name_hint for gv in regions)
     if found is None:
         return Bisection(
             None,
@@ -94,8 +100,11 @@ def bisect(
             len(stages),
             exercised=tuple(exercised),
             rounding=search.rounding,
-            kernel_runs=made.runs if kernels else 0,
-            checked=(*search.checked(), *(made.checked if kernels else ())),
+            kernel_runs=made.runs,
+            checked=(*search.checked(), *made.checked),
+            kernels=kernels,
+            regions=made.regions,
+            unchecked=made.unchecked,
         )
     stage, where = found
     step = where.step
@@ -117,13 +126,15 @@ def bisect(
 
 @dataclass
 class _Kernels:
-    """What the checks of the kernels gave."""
+    """What the checks of the kernels gave. regions: whose own code was checked."""
 
     wrong: Kernel | None = None
     region: LinkedRegion | None = None
     notes: list[str] = field(default_factory=list)
     runs: int = 0
     checked: tuple[Checked, ...] = ()
+    regions: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
 
 def _in_kernels(
@@ -138,18 +149,22 @@ def _in_kernels(
         linked = list(linked_regions(typed, backends, fallback=True).values())
     checks = RegionChecks(typed, linked, True, seed=seed)
     checks.check(inputs, progress)
-    wrong = [kernel for kernel in checks.kernels if not kernel.own.ok]
-    notes = [f"the code of {counted(len(checks.reached), 'region')} was checked, kernel by kernel"]
+    wrong = [kernel for kernel in checks.kernels if not kernel.own.ok] + checks.unexplained
+    own_code = {r.symbol for r in linked if r.compiled is not None and r.stand_in is None}
+    ran = own_code & checks.reached
+    unchecked = tuple(r.symbol for r in linked if r.symbol not in ran)
+    notes = [f"the code of {counted(len(ran), 'region')} was checked, kernel by kernel"]
     notes += [f"@{r.symbol} was not checked: {r.why}" for r in linked if r.compiled is None]
     notes += [*stated(stand_ins_of(linked)), *checks.notes]
     runs = max(checks.runs.values(), default=0)
     own = worst_of([kernel.own for kernel in checks.kernels])
     checked = tuple(Checked(c.name, c.share, c.ok, call_site=c.call_site) for c in own)
     if not wrong:
-        return _Kernels(notes=notes, runs=runs, checked=checked)
+        return _Kernels(None, None, notes, runs, checked, tuple(sorted(ran)), unchecked)
     # The operator inside a composite rather than the composite, and the first of several.
     first = wrong[0].region
-    kernel = next((k for k in wrong if k.alone and k.region == first), wrong[0])
+    alone = (k for k in wrong if k.alone and k.complete and k.region == first)
+    kernel = next(alone, wrong[0])
     return _Kernels(kernel, checks.linked[kernel.region], notes, runs, checked)
 
 

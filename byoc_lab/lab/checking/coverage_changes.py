@@ -22,6 +22,7 @@ from byoc_lab.passes.framework.passes import Pass, leaves
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost
+from byoc_lab.relay.analysis.recomputed import operators_again
 from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -38,7 +39,8 @@ class Totals:
     operators, flops: of all of it; offloaded, offloaded_flops: in the regions of the back end.
     regions: how many there are, the smallest of which has `smallest` operators. bytes: what crosses
     their boundaries in one run; None where a shape is not known. unknown: operators whose
-    floating-point operations are not known.
+    floating-point operations are not known. again: operators that are counted more than once, as
+    a region computes a copy of them.
     """
 
     operators: int
@@ -49,6 +51,7 @@ class Totals:
     smallest: int
     bytes: int | None
     unknown: int
+    again: int = 0
 
     @property
     def share(self) -> float:
@@ -65,9 +68,11 @@ class Totals:
             f"{self.flops:,} FLOP offloaded in {counted(self.regions, 'region')}, "
             f"{size} bytes across boundaries"
         )
-        return found + (
-            f"; the FLOP of {counted(self.unknown, 'operator')} are not known" * (self.unknown > 0)
-        )
+        if self.unknown:
+            found += f"; the FLOP of {counted(self.unknown, 'operator')} are not known"
+        if self.again:
+            found += f"; {counted(self.again, 'operator')} computed a second time in a region"
+        return found
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,7 @@ def totals(result: IRModule, backend: str) -> Totals:
         smallest=min((c.calls for c in costs.values()), default=0),
         bytes=None if None in sizes else sum(s for s in sizes if s is not None),
         unknown=offloaded.unknown + outside.unknown,
+        again=operators_again(result),
     )
 
 

@@ -5,7 +5,8 @@ results. One run of that gives each operator's arguments and result, and the ref
 operator on just these arguments gives the operator's own error, apart from what it inherited.
 Composites are one step; one that fails is compiled alone, with the values inside it as results.
 Code that is wrong only where no intermediate value is asked for (kernels fused over steps) is found
-by a binary search over programs that end with an earlier step.
+by a binary search over programs that end with an earlier step. A code generator need not compile
+any of these programs: what it refuses is a note, and the region's own result is compared anyway.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from byoc_lab.relay.ir.expr import (
     describe,
 )
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.relay.ir.visit import applied, post_order
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.build import checked_region
@@ -49,8 +50,9 @@ class Kernel:
     node: the value that was compared; call: the operator or composite that computes it; region: the
     symbol of its region. own: the error on the arguments that the kernel got. alone: the same value
     where the composite around it was compiled by itself, so that nothing outside is fused into it.
-    step, given, got, wanted,
-    tolerance: a function of the step alone, its arguments, and the two results.
+    step, given, got, wanted, tolerance: a function of the step alone, its arguments, and the two
+    results. complete: whether the code generator compiled the other parts of that composite alone,
+    too; if not, the fault may be in one of those. whole: it is the region, as one step.
     """
 
     call: Call
@@ -63,10 +65,12 @@ class Kernel:
     got: Array | None = None
     wanted: Array | None = None
     tolerance: Array | None = None
+    complete: bool = True
+    whole: bool = False
 
     @property
     def operator(self) -> Call:
-        """The operator; of a composite the one whose result it is."""
+        """The operator; of a composite or a region the one whose result it is."""
         found = self.call.op.body if isinstance(self.call.op, Function) else self.call
         assert isinstance(found, Call)
         return found
@@ -94,7 +98,8 @@ class RegionChecker:
         self.function = _typed(region.function)
         self.runs = 0
         self.programs: dict[tuple[Expr, ...], tuple[set[Var], Any]] = {}
-        self.numbers: dict[Call, int] = {}  # steps in order
+        self.numbers: dict[object, int] = {}  # of the call sites of steps, in order
+        self.inputs = ""  # the name of the set of inputs
         self.notes: list[str] = []
         self.exact_values: dict[Expr, Any] = {}  # of the region on its arguments
         self.sites: dict[Expr, CallSite] = {
@@ -126,8 +131,9 @@ class RegionChecker:
             results = self.run(function, nodes, arguments)
         except BuildError as error:
             self.notes.append(
-                f"@{self.region.symbol}: {self.region.compiler} does not compile it with all "
-                f"intermediate values as results ({error}); each step was compiled alone"
+                f"@{self.region.symbol}: could not look inside: {self.region.compiler} does not "
+                f"compile it with all intermediate values as results ({error}); each step was "
+                f"compiled alone"
             )
             return self.one_by_one(function, nodes, known)
         values: dict[Expr, Any] = {**known, **dict(zip(nodes, results, strict=True))}
@@ -166,10 +172,10 @@ class RegionChecker:
         wanted = bounded(step, inputs, self.mod, **self.options)
         call = node.tuple_value if isinstance(node, TupleGetItem) else node
         assert isinstance(call, Call)
-        number = self.numbers.setdefault(call, len(self.numbers))
+        number = self.numbers.setdefault(self.sites.get(call, call), len(self.numbers))
         name = f"@{self.region.symbol} {step_name(call)} {number}"
         if alone:
-            name += ", compiled alone"
+            name += ", compiled alone" + f", on {self.inputs} inputs" * bool(self.inputs)
         value, tolerance = wanted.outputs[0], wanted.tolerances[0]
         own = replace(
             compare(name, got, value, tolerance, wanted.causes[0]), call_site=self.sites.get(call)
@@ -189,21 +195,30 @@ class RegionChecker:
         opened = _typed(Function(step.params, applied(step.body)))
         for copy, node in zip(calls_of(opened), calls_of(kernel.call.op), strict=True):
             self.sites[copy] = self.sites[node]
-        return self.steps(opened, kernel.given, alone=True)
+        found = self.steps(opened, kernel.given, alone=True)
+        complete = len(found) == len(region_values(opened))
+        return [replace(k, complete=complete) for k in found]
 
     def first_wrong(self, arguments: Sequence[Any]) -> list[Kernel]:
         """The first step that is wrong in a program of all steps up to it."""
         nodes = region_values(self.function)
         right, wrong = -1, len(nodes) - 1
-        found: Kernel | None = None
-        while wrong - right > 1:
-            middle = (right + wrong) // 2
-            kernel = self.up_to(nodes[middle], arguments)
-            if kernel.own.ok:
+        found: dict[int, Kernel] = {}
+        while wrong - right > 1 or wrong not in found:
+            middle = (right + wrong) // 2 if wrong - right > 1 else wrong
+            try:
+                found[middle] = self.up_to(nodes[middle], arguments)
+            except BuildError as error:
+                self.notes.append(
+                    f"@{self.region.symbol}: could not look inside: {self.region.compiler} does "
+                    f"not compile it up to {describe(nodes[middle])} ({error})"
+                )
+                break
+            if middle != wrong and found[middle].own.ok:
                 right = middle
             else:
-                found, wrong = kernel, middle
-        return [found or self.up_to(nodes[wrong], arguments)]
+                wrong = middle
+        return [found[wrong]] if wrong in found else []
 
     def up_to(self, node: Expr, arguments: Sequence[Any]) -> Kernel:
         (got,) = self.run(self.function, [node], arguments)
@@ -220,20 +235,43 @@ class RegionChecker:
         symbol, given = self.region.symbol, tuple(arguments)
         return Kernel(call, node, own, symbol, False, cut, given, got, value, tolerance)
 
+    def whole(
+        self,
+        output: int,
+        arguments: Sequence[Any],
+        own: Comparison,
+        got: Array,
+        wanted: Array,
+        tolerance: Array,
+    ) -> Kernel:
+        """An output of the region, compared by `own`, as one step."""
+        node = _tensors(self.function.body)[output]
+        step = _typed(Function(self.function.params, node))
+        call = region_values(step)[-1]
+        call = call.tuple_value if isinstance(call, TupleGetItem) else call
+        assert isinstance(call, Call)
+        symbol, given = self.region.symbol, tuple(arguments)
+        values = (step, given, got, wanted, tolerance)
+        return Kernel(call, node, own, symbol, False, *values, whole=True)
+
     def run(
         self, function: Function, nodes: Sequence[Expr], arguments: Sequence[Any]
     ) -> list[Array]:
-        """The values of `nodes` as the compiled code computes them. Raises BuildError."""
+        """The values of `nodes` as the compiled code computes them. Raises BuildError, whatever the
+        code generator or its code raises: neither was made for this program."""
         key = tuple(nodes)
-        known = self.programs.get(key)
-        if known is None:
-            known = self.compiled(function, nodes)
-            if function is self.function:  # it may run on other arguments, too
-                self.programs[key] = known
-        used, program = known
-        given = [a for p, a in zip(function.params, arguments, strict=True) if p in used]
-        self.runs += 1
-        results: list[Array] = program(*flat(tuple(given)))
+        try:
+            known = self.programs.get(key)
+            if known is None:
+                known = self.compiled(function, nodes)
+                if function is self.function:  # it may run on other arguments, too
+                    self.programs[key] = known
+            used, program = known
+            given = [a for p, a in zip(function.params, arguments, strict=True) if p in used]
+            self.runs += 1
+            results: list[Array] = program(*flat(tuple(given)))
+        except Exception as error:
+            raise BuildError(f"{type(error).__name__}: {error}") from error
         return results
 
     def compiled(self, function: Function, nodes: Sequence[Expr]) -> tuple[set[Var], Any]:
@@ -246,6 +284,16 @@ class RegionChecker:
         made = self.region.codegen(program, self.region.symbol)
         region = checked_region(made, self.region.compiler, program, self.region.symbol)
         return set(used), region
+
+
+def _tensors(value: Expr) -> list[Expr]:
+    """The tensors of a result, tuples flattened."""
+    if not isinstance(value.checked_type, TupleType):
+        return [value]
+    number = len(value.checked_type.fields)
+    projected = (TupleGetItem(value, n) for n in range(number))
+    parts = value.fields if isinstance(value, Tuple) else map(infer_expr, projected)
+    return [t for part in parts for t in _tensors(part)]
 
 
 def _largest_difference(a: Array, b: Array) -> float:

@@ -20,8 +20,10 @@ class RegionChecks:
     """Checks the regions of a typed module on one set of inputs after the other.
 
     comparisons: of the regions' results, without inherited errors. kernels: with `inside`, those of
-    the steps of each region. reached: symbols of regions that were called. runs: how many programs
-    ran for the kernels of each region, at most for one set. notes: what could not be checked.
+    the steps of each region. unexplained: regions with a wrong result whose kernels are right, or
+    could not be checked, each as one step. reached: symbols of regions that were called. runs: how
+    many programs ran for the kernels of each region, at most for one set. notes: what could not be
+    checked.
     """
 
     def __init__(self, mod: IRModule, linked: Iterable[LinkedRegion], inside: bool, **options: Any):
@@ -29,25 +31,27 @@ class RegionChecks:
         self.linked = {r.symbol: r for r in linked if r.compiled is not None}
         self.comparisons: list[Comparison] = []
         self.kernels: list[Kernel] = []
+        self.unexplained: list[Kernel] = []
         self.reached: set[str] = set()
         self._checkers: dict[str, RegionChecker] = {}
         self.runs: dict[str, int] = {}
         self.notes: dict[str, None] = {}
 
-    def check(self, inputs: Any, progress: Progress | None = None) -> None:
-        """Check each call of a region. progress: is told of each."""
+    def check(self, inputs: Any, progress: Progress | None = None, name: str = "") -> None:
+        """Check each call of a region. progress: is told of each. name: of the inputs, if there are
+        several sets."""
         if not self.linked:
             return
 
         def on_region(call: RegionCall) -> tuple[Array, ...] | None:
             if progress is not None:
                 progress.step(f"region @{call.symbol}")
-            return self._checked(call)
+            return self._checked(call, name)
 
         values = bind_inputs(self.mod["main"], inputs)
         observe(self.mod["main"], values, self.mod, EXACT_RUN, keep=False, regions=on_region)
 
-    def _checked(self, call: RegionCall) -> tuple[Array, ...] | None:
+    def _checked(self, call: RegionCall, name: str) -> tuple[Array, ...] | None:
         """Check a region on its arguments, rounded as the module has them; gives the reference's
         results."""
         region = self.linked.get(call.symbol)
@@ -69,8 +73,15 @@ class RegionChecks:
             if region.symbol not in self._checkers:
                 self._checkers[region.symbol] = RegionChecker(region, self.mod, **self.options)
             checker = self._checkers[region.symbol]
+            checker.inputs = name
             before = checker.runs
-            self.kernels += checker.kernels(arguments, not all(c.ok for c in compared))
+            wrong = next((n for n, c in enumerate(compared) if not c.ok), None)
+            found = checker.kernels(arguments, wrong is not None)
+            self.kernels += found
+            if wrong is not None and all(k.own.ok for k in found):
+                value = (wanted.outputs[wrong], wanted.tolerances[wrong])
+                whole = checker.whole(wrong, arguments, compared[wrong], got[wrong], *value)
+                self.unexplained.append(whole)
             now = checker.runs - before
             self.runs[region.symbol] = max(self.runs.get(region.symbol, 0), now)
             self.notes.update(dict.fromkeys(checker.notes))

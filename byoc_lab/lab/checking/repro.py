@@ -78,6 +78,7 @@ import numpy as np
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.run.build import checked_region
 {codegen}
 
 HERE = Path(__file__).parent
@@ -86,7 +87,8 @@ inputs = [saved[f"x{{n}}"] for n in range(len(saved.files) - 1)]
 mod = relay.transform.InferType()(relay.parse((HERE / "region.relay").read_text(encoding="utf-8")))
 function = mod[{symbol!r}]
 wanted = byoc_lab.evaluate(function, inputs, dtype="float64").outputs[0]
-(got,) = codegen(function, {symbol!r})(*inputs)
+region = checked_region(codegen(function, {symbol!r}), {compiler!r}, function, {symbol!r})
+(got,) = region(*inputs)
 with np.errstate(invalid="ignore"):
     error = np.abs(got.astype(float) - wanted)
 error[(got == wanted) | (np.isnan(got) & np.isnan(wanted))] = 0
@@ -198,6 +200,7 @@ def write_kernel_repro(folder: Path, kernel: Kernel, region: LinkedRegion) -> Pa
     script = KERNEL_SCRIPT.format(
         title=f"The code that {region.compiler} generates for this part of a region is wrong.",
         codegen=_import_of(region),
+        compiler=region.compiler,
         symbol=region.symbol,
     )
     write_text(folder / "repro.py", script)

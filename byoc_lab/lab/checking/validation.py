@@ -90,7 +90,7 @@ def validate(
         if inputs is not None:
             checker.check(inputs)
         for kind in sets:
-            checker.check(example_inputs(before["main"], kind, seed))
+            checker.check(example_inputs(before["main"], kind, seed), kind)
     made = [f"{what} (seed {seed})" for what in sets.values()]
     return checker.report(made or ["given"])
 
@@ -113,7 +113,7 @@ class _Checker:
         self.outputs: list[Comparison] = []
         self.regions = RegionChecks(exe.mod, exe.linked, inside, **self.options)
 
-    def check(self, inputs: Inputs) -> None:
+    def check(self, inputs: Inputs, kind: str = "") -> None:
         main = self.before["main"]
         bound = bind_inputs(main, inputs)
         wanted = bounded(main, bound, self.before, watch=self.watch, **self.options)
@@ -127,7 +127,7 @@ class _Checker:
         for n, group in enumerate(wanted.groups(got)):
             name = f"output {n}" if len(got) > 1 else "output"
             self.outputs.append(compare(name, *group))
-        self.regions.check(inputs, self.progress)
+        self.regions.check(inputs, self.progress, kind)
 
     def watch(self, call: Call, args: tuple[Any, ...], value: Any) -> None:
         assert isinstance(call.op, Op)
