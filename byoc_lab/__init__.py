@@ -14,9 +14,9 @@ call is not offloaded, and what would change that), `explain_patterns` (the same
 pattern table), `decode` (what an error message of TVM means). Functions to run them: `build`
 (regions with their back ends, the rest with TVM), `evaluate` (the NumPy reference), `validate`
 (compares a build with the reference), `bisect` (finds the pass and the operator where the numbers
-changed), `coverage` (how much of a module a back end computes), `many` (these for lists of models,
-on any executor). `relay` is the language, `transform` has its passes, `backends` and `dnnl` are the
-back ends.
+changed), `coverage` (how much of a module a back end computes), `reduce` (the smallest module that
+still has a problem), `many` (these for lists of models, on any executor). `relay` is the language,
+`transform` has its passes, `backends` and `dnnl` are the back ends.
 
 `import byoc_lab` is fast: apache-tvm, the compiled extension and the notebook packages are imported
 on first use.
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from byoc_lab.lab.checking.coverage import coverage
     from byoc_lab.lab.checking.validation import validate
     from byoc_lab.lab.explaining import Explanation, Explanations, decode, explain, explain_patterns
+    from byoc_lab.lab.reducing import reduce
     from byoc_lab.run.build import build
     from byoc_lab.run.reference import evaluate
 
@@ -86,6 +87,7 @@ __all__ = [
     "load_trace",
     "many",
     "passes",
+    "reduce",
     "relay",
     "structural_equal",
     "trace",
@@ -116,6 +118,7 @@ _LAZY = {
     "explain": "byoc_lab.lab.explaining",
     "explain_patterns": "byoc_lab.lab.explaining",
     "many": "byoc_lab.jobs",
+    "reduce": "byoc_lab.lab.reducing",
     "validate": "byoc_lab.lab.checking.validation",
 }
 

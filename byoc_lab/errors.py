@@ -276,6 +276,18 @@ class MissingDependencyError(ByocLabError, ImportError):
     """An optional package is not installed; the message names the command that installs it."""
 
 
+class ReductionError(ByocLabError, RuntimeError):
+    """A predicate of `reduce` raised an exception that is not an error of byoc_lab; that is the
+    `__cause__`.
+
+    `module` is the module that the predicate was asked about.
+    """
+
+    def __init__(self, message: str, module: object = None):
+        super().__init__(message)
+        self.module = module
+
+
 class TraceFileError(ByocLabError, ValueError):
     """A file is not a saved trace, is damaged, or has another version of the format."""
 

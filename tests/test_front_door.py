@@ -40,6 +40,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "function": "validate", "models": [MODULE], "backends": ["dnnl"], "seeds": [0],
         "executor": None, "time_limit": 9.0, "imports": [],
     },
+    "reduce": {"mod": MODULE, "predicate": "not-offloaded:nn.relu on ccompiler", "budget": 3},
     "structural_equal": {"lhs": MODULE, "rhs": MODULE},
     "trace": {"mod": MODULE, "pipeline": "dnnl", "era": None, "opt_level": None},
     "board": {"mod": MODULE},

@@ -64,6 +64,9 @@ LAYERS = {
         "errors display files markup terminal processor_time relay passes run backends "
         "lab.tracing lab.explaining"
     ),
+    "lab.reducing": (
+        "errors files relay passes run backends lab.diffing lab.linting lab.explaining lab.checking"
+    ),
     "lab.view": "errors display files relay passes run backends lab",
     "lab": "",
     "relax": "errors display markup relay passes run backends lab",

@@ -1,0 +1,7 @@
+"""The smallest module for which something holds, and the nearest one for which it does not."""
+
+from byoc_lab.lab.reducing.named import KINDS, NamedPredicate, predicate_named
+from byoc_lab.lab.reducing.reducer import reduce
+from byoc_lab.lab.reducing.reduction import Reduction
+
+__all__ = ["KINDS", "NamedPredicate", "Reduction", "predicate_named", "reduce"]

@@ -1,0 +1,149 @@
+"""Asking a predicate about modules: each once, within a budget, with the answers in a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from byoc_lab.errors import ByocLabError, InputError, ReductionError
+from byoc_lab.files import ordinary_file, path_of
+from byoc_lab.lab.checking.progress import Progress
+from byoc_lab.relay.ir.expr import Constant
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+Predicate = Callable[[IRModule], object]
+
+HOLDS, FAILS, RAISED = "holds", "fails", "raised"
+SCHEMA = 1
+
+
+class Exhausted(Exception):
+    """The budget is used up; the search ends with what it has."""
+
+
+class Asker:
+    """A predicate with its answers.
+
+    calls: how many modules were asked about; an answer from the file counts, so that a search that
+    is resumed is the same as one that was not interrupted. raised: for how many the predicate
+    raised a ByocLabError, which means that it does not hold.
+    """
+
+    def __init__(
+        self,
+        predicate: Predicate,
+        name: str,
+        budget: int,
+        seconds: float | None,
+        state: str | Path | None,
+        progress: Progress,
+    ):
+        self.predicate, self.name = predicate, name
+        self.budget, self.seconds = budget, seconds
+        self.progress = progress
+        self.calls = self.raised = 0
+        self._answers: dict[str, str] = {}
+        self._known: dict[str, str] = {}  # answers of the file that were not used yet
+        self._state = None if state is None else path_of(state)
+        self._began = time.process_time()
+        self._digests: WeakKeyDictionary[Constant, bytes] = WeakKeyDictionary()
+
+    def begin(self, mod: IRModule) -> None:
+        """Read the answers of an earlier search for this module, or begin a new file.
+
+        Raises InputError for a file of another search, and OSError.
+        """
+        if self._state is None:
+            return
+        head = {"schema": SCHEMA, "kind": "reduction", "module": self.key(mod), "keep": self.name}
+        if self._state.exists() and self._state.stat().st_size:
+            lines = ordinary_file(self._state).read_text("utf-8", "replace").split("\n")
+            found = _parsed(lines[0])
+            if found != head:
+                raise InputError(
+                    f"{self._state} is not the state of this search: expected the reduction of "
+                    f"this module with the predicate {self.name}, found {_described(found)}; name "
+                    f"another file, or remove it"
+                )
+            for line in lines[1:-1]:  # what follows the last line break was not written in full
+                answer, _, key = line.partition(" ")
+                if answer in (HOLDS, FAILS, RAISED):
+                    self._known[key] = answer
+            with self._state.open("a", encoding="utf-8") as file:
+                file.write("\n" if lines[-1] else "")
+        else:
+            self._state.write_text(json.dumps(head) + "\n", encoding="utf-8")
+
+    def holds(self, mod: IRModule, at: str) -> bool:
+        """Whether the predicate holds for a typed module; `at` says to a listener which one.
+
+        Raises Exhausted and ReductionError.
+        """
+        key = self.key(mod)
+        if key not in self._answers:
+            self._limit()
+            self.calls += 1
+            self.progress.step(at)
+            answer = self._known.get(key) or self._asked(mod)
+            self.raised += answer == RAISED
+            self._answers[key] = answer
+            if self._state is not None and key not in self._known:
+                with self._state.open("a", encoding="utf-8") as file:
+                    file.write(f"{answer} {key}\n")
+        return self._answers[key] == HOLDS
+
+    def _asked(self, mod: IRModule) -> str:
+        try:
+            return HOLDS if self.predicate(mod) else FAILS
+        except ByocLabError:
+            if not self._answers:  # of the module that was given
+                raise
+            return RAISED
+        except Exception as error:
+            kept = f"; the answers so far are in {self._state}" if self._state is not None else ""
+            raise ReductionError(
+                f"call {self.calls} of the predicate {self.name} raised {type(error).__name__}: "
+                f"{error}{kept}. A predicate returns whether it holds, and a ByocLabError means "
+                f"that it does not; .module of this error is the module:\n{mod}",
+                mod,
+            ) from error
+
+    def _limit(self) -> None:
+        spent = self.seconds is not None and time.process_time() - self._began >= self.seconds
+        if self._answers and (self.calls >= self.budget or spent):
+            raise Exhausted
+
+    def key(self, mod: IRModule) -> str:
+        """A hash of the content of a module."""
+        made = hashlib.sha256(mod.astext(show_meta_data=False).encode("utf-8", "replace"))
+        for func in mod.functions.values():
+            for node in post_order(func.body):
+                if isinstance(node, Constant):
+                    made.update(self._digest(node))
+        return made.hexdigest()[:32]
+
+    def _digest(self, constant: Constant) -> bytes:
+        if constant not in self._digests:
+            array = constant.numpy()
+            head = f"{array.dtype} {array.shape} ".encode()
+            self._digests[constant] = hashlib.sha256(head + array.tobytes()).digest()
+        return self._digests[constant]
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def _described(found: Any) -> str:
+    if isinstance(found, dict) and found.get("kind") == "reduction":
+        return f"the reduction of module {found.get('module')} with {found.get('keep')}"
+    return "a file of another kind"

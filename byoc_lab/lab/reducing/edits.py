@@ -1,0 +1,266 @@
+"""Replacing nodes of a module: by their operands, by other expressions, or by new parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from byoc_lab.relay.ir.adt import Match
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import FuncType
+from byoc_lab.relay.ir.variables import free_vars
+from byoc_lab.relay.ir.visit import post_order, with_mapped_parts
+
+COMPOSITE = (Call, Tuple, TupleGetItem, Let, If, Match, RefCreate, RefRead, RefWrite)
+"""Nodes that compute something; the others are leaves and functions."""
+
+Replaced = Mapping[Expr, "Expr | None"]
+"""What is in the place of a node: an expression, or None for a new parameter of its type."""
+
+
+def composites(mod: IRModule) -> list[Expr]:
+    """The nodes of a module that compute something, operands first, function by function."""
+    found: dict[Expr, None] = {}
+    for func in mod.functions.values():
+        found.update((n, None) for n in post_order(func.body) if isinstance(n, COMPOSITE))
+    return list(found)
+
+
+def may_be_parameter(node: Expr) -> bool:
+    """Whether a parameter can have the type of a typed node."""
+    return not isinstance(node.checked_type, FuncType)
+
+
+def operands(node: Expr) -> Iterator[Expr]:
+    """The values that a node can be replaced by if their type is right: its operands, also
+    those in tuples."""
+    if isinstance(node, Call):
+        direct: Sequence[Expr] = node.args
+    elif isinstance(node, TupleGetItem) and isinstance(node.tuple_value, (Call, Tuple)):
+        direct = (node.tuple_value, *node.tuple_value.parts())
+    elif isinstance(node, If):
+        direct = (node.true_branch, node.false_branch)
+    elif isinstance(node, Let):
+        direct = (node.body, node.value)
+    else:
+        direct = node.parts()
+    for part in direct:
+        if isinstance(part, Tuple):
+            yield from part.fields
+        elif has_type(part):
+            yield part
+
+
+def bypasses(node: Expr) -> list[Expr]:
+    """The operands of a typed node that have its type, each once; those that compute something
+    first."""
+    ty = node.checked_type
+    same = dict.fromkeys(p for p in operands(node) if p.checked_type == ty)
+    return sorted(same, key=lambda p: isinstance(p, (Var, Constant)))
+
+
+def has_type(node: Expr) -> bool:
+    """Whether a node is a value with a type: operators and globals have none of their own."""
+    return isinstance(node, (*COMPOSITE, Var, Constant))
+
+
+def edited(
+    mod: IRModule,
+    replaced: Replaced,
+    bodies: Mapping[GlobalVar, Expr] | None = None,
+    *,
+    keep: bool = False,
+) -> IRModule:
+    """A module with nodes replaced.
+
+    bodies: other expressions as the bodies of functions. Where the body of a function is replaced
+    by None, the function returns the values below it. Variables that become free are parameters:
+    of the function, and of its callers; a function literal that is called gets them from its call.
+    keep: parameters and functions that are not used any more stay.
+    """
+    edit = _Edit(mod, replaced, keep)
+    for gv in _callees_first(mod):
+        edit.function(gv, (bodies or {}).get(gv, mod.functions[gv].body))
+    left = {gv: edit.done[gv] for gv in mod.functions}
+    if not keep:
+        used = _reachable(left)
+        left = {gv: func for gv, func in left.items() if gv in used}
+    return mod.with_functions(left)
+
+
+class _Edit:
+    """One application of `edited`."""
+
+    def __init__(self, mod: IRModule, replaced: Replaced, keep: bool):
+        self.mod, self.replaced, self.keep = mod, replaced, keep
+        self.done: dict[GlobalVar, Function] = {}
+        self.kept: dict[GlobalVar, list[int]] = {}  # positions of parameters that calls pass on
+        self.added: dict[GlobalVar, list[Var]] = {}
+        self.fresh: dict[Expr, Var] = {}
+        self.outer: dict[Var, Var] = {}  # parameters of literals: what their calls pass
+        self.literals: dict[Expr, tuple[Function, list[int], list[Var]]] = {}
+        self.names = {
+            v.name_hint
+            for func in mod.functions.values()
+            for v in func.params
+        }  # fmt: skip
+
+    def function(self, gv: GlobalVar, body: Expr) -> None:
+        func = self.mod.functions[gv]
+        memo: dict[Expr, Expr] = {}
+        new = self.outputs(body, memo)
+        used = free_vars(new)
+        wanted = set(used)
+        params: dict[Var, int] = {}
+        for n, p in enumerate(func.params):
+            mapped = self.rebuilt(p, memo)
+            if isinstance(mapped, Var) and (mapped in wanted or (self.keep and mapped is p)):
+                params.setdefault(mapped, n)
+        added = [v for v in used if v not in params]
+        self.kept[gv], self.added[gv] = list(params.values()), added
+        same = new is func.body and tuple(params) == func.params
+        self.done[gv] = (
+            func
+            if same and not added
+            else func.replace(params=[*params, *added], body=new, ret_type=None)
+        )
+
+    def outputs(self, body: Expr, memo: dict[Expr, Expr]) -> Expr:
+        """The new body: if it is replaced by a parameter, the values below it."""
+        if body not in self.replaced or self.replaced[body] is not None:
+            return self.rebuilt(body, memo)
+        seen: set[Expr] = set()
+        found: list[Expr] = []
+        stack = [body]
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if node in self.replaced and self.replaced[node] is None:
+                stack += reversed([p for p in node.parts() if isinstance(p, COMPOSITE)])
+            else:
+                found.append(node)
+        if not found:
+            return self.rebuilt(body, memo)
+        made = [self.rebuilt(node, memo) for node in found]
+        return made[0] if len(made) == 1 else Tuple(made)
+
+    def rebuilt(self, root: Expr, memo: dict[Expr, Expr]) -> Expr:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if node in memo:
+                stack.pop()
+                continue
+            if node in self.replaced:
+                other = self.replaced[node]
+                if other is None:
+                    memo[node] = self.parameter(node)
+                    continue
+                below: Sequence[Expr] = (other,)
+            else:
+                below = node.parts()
+            missing = [p for p in below if p not in memo]
+            if missing:
+                stack += reversed(missing)
+            elif node in self.replaced:
+                memo[node] = memo[below[0]]
+            else:
+                memo[node] = self.called(node, with_mapped_parts(node, memo))
+        return memo[root]
+
+    def parameter(self, node: Expr) -> Var:
+        if node not in self.fresh:
+            self.fresh[node] = self.variable(node.checked_type)
+        return self.fresh[node]
+
+    def variable(self, ty: object) -> Var:
+        number = len(self.fresh) + len(self.outer)
+        while f"p{number}" in self.names:
+            number += 1
+        self.names.add(f"p{number}")
+        return Var(f"p{number}", ty)  # type: ignore[arg-type]
+
+    def called(self, old: Expr, new: Expr) -> Expr:
+        """A call with the arguments that its function takes now."""
+        if not isinstance(new, Call):
+            return new
+        if isinstance(new.op, GlobalVar) and new.op in self.kept:
+            kept, added = self.kept[new.op], self.added[new.op]
+            func = self.mod.functions[new.op]
+            if len(kept) == len(func.params) == len(new.args) and not added:
+                return new
+            args = [new.args[n] for n in kept if n < len(new.args)]
+            return Call(new.op, [*args, *map(self.passed, added)], new.attrs, None, new.span)
+        if isinstance(new.op, Function) and isinstance(old, Call) and new.op is not old.op:
+            literal, kept, lifted = self.literal(new.op)
+            args = [new.args[n] for n in kept if n < len(new.args)]
+            return Call(literal, [*args, *map(self.passed, lifted)], new.attrs, None, new.span)
+        return new
+
+    def literal(self, func: Function) -> tuple[Function, list[int], list[Var]]:
+        """A function literal that takes what it uses; the parameters that stay; the new ones."""
+        if func not in self.literals:
+            used = free_vars(func.body)
+            wanted, made = set(used), set(self.fresh.values())
+            kept = [n for n, p in enumerate(func.params) if self.keep or p in wanted]
+            lifted = [v for v in used if v in made and v not in func.params]
+            params = [*(func.params[n] for n in kept), *lifted]
+            self.literals[func] = func.replace(params=params, ret_type=None), kept, lifted
+        return self.literals[func]
+
+    def passed(self, inner: Var) -> Var:
+        """The variable that a caller passes for a new parameter of its callee."""
+        if inner not in self.outer:
+            ty = inner.type_annotation
+            self.outer[inner] = self.variable(ty if ty is not None else inner.checked_type)
+        return self.outer[inner]
+
+
+def _callees_first(mod: IRModule) -> list[GlobalVar]:
+    done: dict[GlobalVar, None] = {}
+    for first in mod.functions:
+        stack = [first]
+        entered: set[GlobalVar] = set()
+        while stack:
+            gv = stack[-1]
+            below = [] if gv in entered or gv in done else _called(mod.functions[gv])
+            entered.add(gv)
+            missing = [g for g in below if g in mod.functions and g not in done]
+            missing = [g for g in missing if g not in entered]
+            if missing:
+                stack += reversed(missing)
+            else:
+                done[stack.pop()] = None
+    return list(done)
+
+
+def _called(func: Function) -> list[GlobalVar]:
+    return [n for n in post_order(func.body) if isinstance(n, GlobalVar)]
+
+
+def _reachable(functions: Mapping[GlobalVar, Function]) -> set[GlobalVar]:
+    """@main and what it calls; without a @main everything."""
+    entries = [gv for gv in functions if gv.name_hint == "main"] or list(functions)
+    seen: set[GlobalVar] = set()
+    while entries:
+        gv = entries.pop()
+        if gv in functions and gv not in seen:
+            seen.add(gv)
+            entries += _called(functions[gv])
+    return seen

@@ -1,0 +1,180 @@
+"""Predicates with names: what `reduce` and the command line can be asked to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from byoc_lab.backends import registry
+from byoc_lab.errors import ArgumentError, ByocLabError, nearest
+from byoc_lab.lab.checking.validation import validate
+from byoc_lab.lab.explaining import CAUSES, decode, explain
+from byoc_lab.lab.linting.context import context_of
+from byoc_lab.lab.linting.discovery import chosen_rules
+from byoc_lab.lab.linting.examine import examine
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.passes import Sequential
+from byoc_lab.passes.framework.pipelines import named_pipeline
+from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.run.build import build
+
+DEFAULT_TARGET = "dnnl"
+
+
+@dataclass(frozen=True)
+class NamedPredicate:
+    """A predicate that is written as text: `kind:what`, such as "finding:BYL013".
+
+    target: the name of the back end. pipeline: the passes that run on the module, by the name of
+    the pipeline; None: those of the back end, and for a finding none.
+    """
+
+    text: str
+    kind: str
+    what: str
+    target: str | None
+    pipeline: str | None
+
+    def __call__(self, mod: IRModule) -> bool:
+        return KINDS[self.kind].holds(self, mod)
+
+    @property
+    def __name__(self) -> str:
+        given = [f"{n}={v}" for n, v in (("target", self.target), ("pipeline", self.pipeline)) if v]
+        return f"{self.text} ({', '.join(given)})" if given else self.text
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of `predicate_named` that make it."""
+        given = [repr(self.text)]
+        if self.target is not None:
+            given.append(f"target={self.target!r}")
+        if self.pipeline is not None:
+            given.append(f"pipeline={self.pipeline!r}")
+        return ", ".join(given)
+
+    @property
+    def backend(self) -> str:
+        """The name of the back end that is asked: "... on BACKEND", or that of `target`."""
+        return self.what.rpartition(" on ")[2] if " on " in self.what else self.target or "dnnl"
+
+    @property
+    def subject(self) -> str:
+        """What is asked about, without "on BACKEND"."""
+        return self.what.partition(" on ")[0].strip()
+
+    def passed(self, mod: IRModule) -> IRModule:
+        """The module after the passes."""
+        with PassContext(opt_level=3):
+            name = self.pipeline or self.backend
+            return Sequential(named_pipeline(name), name=name)(mod)
+
+
+def _finding(asked: NamedPredicate, mod: IRModule) -> bool:
+    context = context_of(asked.pipeline, asked.target)
+    found = examine(mod, chosen_rules([asked.what]), context)
+    return any(asked.what in (f.code, f.name) for cause in found for f in cause)
+
+
+def _error(asked: NamedPredicate, mod: IRModule) -> bool:
+    try:
+        asked.passed(mod)
+    except ByocLabError as error:
+        text = str(error)
+        return asked.what in text or any(asked.what == m.name for m in decode(text))
+    return False
+
+
+def _crash(asked: NamedPredicate, mod: IRModule) -> bool:
+    try:
+        build(asked.passed(mod))
+    except Exception as error:  # the error is what is looked for
+        return asked.what == type(error).__name__ or asked.what in str(error)
+    return False
+
+
+def _wrong(asked: NamedPredicate, mod: IRModule) -> bool:
+    return not validate(mod, asked.passed(mod), progress=lambda update: None).ok
+
+
+def _not_offloaded(asked: NamedPredicate, mod: IRModule) -> bool:
+    found = explain(mod, asked.backend, None, asked.pipeline)
+    return any(e.name == asked.subject and e.status == "host" for e in found)
+
+
+def _cause(asked: NamedPredicate, mod: IRModule) -> bool:
+    found = explain(mod, asked.backend, None, asked.pipeline)
+    return any(e.cause == asked.subject for e in found)
+
+
+def _rule(asked: NamedPredicate) -> None:
+    chosen_rules([asked.what])
+    context_of(asked.pipeline, asked.target)
+
+
+def _backend(asked: NamedPredicate) -> None:
+    registry.get(asked.backend)
+
+
+def _operator(asked: NamedPredicate) -> None:
+    _backend(asked)
+    Op.get(asked.subject)
+
+
+def _known_cause(asked: NamedPredicate) -> None:
+    _backend(asked)
+    if asked.subject not in CAUSES:
+        raise ArgumentError(
+            f"{asked.text!r}: explain has no cause {asked.subject!r}; "
+            f"{nearest(asked.subject, CAUSES)}"
+        )
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of predicate: what it says, its form, and the check of what follows the colon."""
+
+    form: str
+    says: str
+    holds: Callable[[NamedPredicate, IRModule], bool]
+    check: Callable[[NamedPredicate], None] = _backend
+
+
+KINDS = {
+    "finding": Kind("finding:CODE", "the rule of this code or name reports a finding",
+                    _finding, _rule),
+    "error": Kind("error:TEXT", "the passes fail with a message that has this text, or that "
+                  "decode calls by this name", _error),
+    "crash": Kind("crash:TEXT", "build fails after the passes with an error of this class, or "
+                  "with this text", _crash),
+    "wrong": Kind("wrong:BACKEND", "validate finds wrong numbers on this back end", _wrong),
+    "not-offloaded": Kind("not-offloaded:OPERATOR [on BACKEND]",
+                          "the back end does not compute a call of the operator",
+                          _not_offloaded, _operator),
+    "cause": Kind("cause:CAUSE [on BACKEND]", "explain gives this cause for a call",
+                  _cause, _known_cause),
+}  # fmt: skip
+
+
+def predicate_named(
+    text: str, *, target: str | None = None, pipeline: str | None = None
+) -> NamedPredicate:
+    """The predicate that a text such as "finding:BYL013" describes; `KINDS` has the forms.
+
+    Raises ArgumentError for a text of another form, and UnknownNameError for a rule, operator, back
+    end or pipeline that does not exist.
+    """
+    kind, colon, what = text.partition(":")
+    if kind not in KINDS or not what.strip():
+        forms = ", ".join(k.form for k in KINDS.values())
+        hint = nearest(kind, KINDS) if colon and kind not in KINDS else "write one of them"
+        raise ArgumentError(f"{text!r:.100} is not a predicate; expected {forms}; {hint}")
+    what = what.strip()
+    if kind == "wrong":
+        target = what
+    made = NamedPredicate(text, kind, what, target, pipeline)
+    KINDS[kind].check(made)
+    if pipeline is not None:
+        named_pipeline(pipeline)
+    return made

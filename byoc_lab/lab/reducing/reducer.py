@@ -1,0 +1,105 @@
+"""`reduce`: finds the smallest module for which a predicate holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from byoc_lab.errors import ArgumentError, InputError, kind_of
+from byoc_lab.lab.checking.progress import Listener, Progress
+from byoc_lab.lab.reducing.asking import Asker, Exhausted, Predicate
+from byoc_lab.lab.reducing.named import predicate_named
+from byoc_lab.lab.reducing.reduction import Reduction
+from byoc_lab.lab.reducing.search import Search
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.foreign import refuse_foreign
+from byoc_lab.relay.ir.module import IRModule, module_expected
+from byoc_lab.relay.typing.infer import infer_module
+
+BUDGET = 1000
+
+
+def reduce(
+    mod: IRModule | Function,
+    predicate: Predicate | str,
+    *,
+    target: str | None = None,
+    pipeline: str | None = None,
+    budget: int = BUDGET,
+    seconds: float | None = None,
+    state: str | Path | None = None,
+    progress: Listener | None = None,
+) -> Reduction:
+    """Find the smallest module for which `predicate` holds, and the nearest for which it does not.
+
+    mod: a module or function with the problem. predicate: a function of a typed module, or the name
+        of one, such as "finding:BYL013", "wrong:dnnl" or "not-offloaded:nn.conv2d on dnnl"
+        (`byoc_lab.lab.reducing.KINDS` lists them). A ByocLabError that a function raises for a
+        smaller module means that it does not hold; any other exception ends the search.
+    target, pipeline: the back end, and the pipeline if it is not that of the back end, of a
+        predicate with a name.
+    budget: how often the predicate may be asked. seconds: of processor time that may be used; by
+        default there is no limit, and the result depends on nothing but the arguments.
+    state: a file that receives each answer. If it has answers of the same search, which was
+        interrupted, these are not asked for again.
+    progress: is called with a `Moment` for each call of the predicate; None: work of more than a
+        second shows a line on a terminal or in a notebook.
+
+    Every module that the predicate is asked about has types. The result is the same for the same
+    arguments. Calls, branches, parameters, results, functions, lets, dimension sizes, constants and
+    attributes are made fewer, smaller or simpler, until no single change is left.
+
+    Raises ArgumentError and UnknownNameError for wrong arguments, InputError if the predicate does
+    not hold for `mod`, ReductionError for an exception of the predicate, and what type inference
+    raises for `mod`.
+    """
+    if isinstance(mod, Function):
+        mod = IRModule.from_expr(mod)
+    if not isinstance(mod, IRModule):
+        raise ArgumentError(module_expected("reduce", mod))
+    refuse_foreign(mod, "reduce")
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+        raise ArgumentError(f"reduce: budget must be a positive integer, found {budget!r:.80}")
+    chosen, name = _chosen(predicate, target, pipeline)
+    typed = infer_module(mod)
+    with Progress("reduce", budget, progress) as steps:
+        asker = Asker(chosen, name, budget, seconds, state, steps)
+        asker.begin(typed)
+        if not asker.holds(typed, "the module as it was given"):
+            raise InputError(
+                f"reduce: {name} does not hold for the module that was given; expected a module "
+                f"for which it does"
+            )
+        search, minimal = Search(typed, asker), True
+        try:
+            search.run()
+        except Exhausted:
+            minimal = False
+    return Reduction(
+        name,
+        mod,
+        search.current,
+        search.nearest(),
+        tuple(search.steps),
+        asker.calls,
+        asker.raised,
+        minimal,
+        chosen,
+    )
+
+
+def _chosen(predicate: Any, target: str | None, pipeline: str | None) -> tuple[Predicate, str]:
+    """The predicate as a function, and its name."""
+    if isinstance(predicate, str):
+        predicate = predicate_named(predicate, target=target, pipeline=pipeline)
+        return predicate, predicate.__name__
+    if not callable(predicate):
+        raise ArgumentError(
+            f"reduce: the predicate must be a function of a module, or a name such as "
+            f"'finding:BYL013', found {kind_of(predicate)} {predicate!r:.80}"
+        )
+    if target is not None or pipeline is not None:
+        raise ArgumentError("reduce: target and pipeline are for predicates with a name")
+    known = getattr(predicate, "__qualname__", type(predicate).__qualname__)
+    module = getattr(predicate, "__module__", None)
+    return predicate, f"{module}.{known}" if module else known

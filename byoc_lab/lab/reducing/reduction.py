@@ -1,0 +1,92 @@
+"""`Reduction`: the result of `reduce`, as text and as a script."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from pathlib import Path
+
+from byoc_lab.errors import counted
+from byoc_lab.files import write_text
+from byoc_lab.lab.diffing import Diff, diff
+from byoc_lab.lab.reducing.asking import Predicate
+from byoc_lab.lab.reducing.measures import operator_calls
+from byoc_lab.lab.reducing.script import script_of
+from byoc_lab.relay.ir.module import IRModule
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """The smallest module for which a predicate holds, and the nearest one for which it does not.
+
+    module: the smallest module that was found. passing: of the smaller modules that were tried at
+    the end, the nearest one for which the predicate does not hold; None if it holds for all.
+    original: the module that was given. steps: the changes that led to `module`, in words. calls:
+    how often the predicate was asked. raised: how often it raised a ByocLabError, which means that
+    it does not hold. minimal: whether no single change is left; false if the budget was used up.
+    """
+
+    name: str
+    original: IRModule
+    module: IRModule
+    passing: IRModule | None
+    steps: tuple[str, ...] = field(repr=False)
+    calls: int
+    raised: int
+    minimal: bool
+    predicate: Predicate = field(repr=False)
+
+    @cached_property
+    def difference(self) -> Diff | None:
+        """What makes `passing` of `module`."""
+        return None if self.passing is None else diff(self.module, self.passing)
+
+    def script(self) -> str:
+        """A Python script that shows that the predicate holds for the one module and not for the
+        other.
+
+        For a predicate with a name the script needs nothing else. A function is imported if that is
+        possible; otherwise the script has a marked place for it.
+        """
+        return script_of(self.name, self.predicate, self.module, self.passing)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the script and return its path. Raises OSError."""
+        write_text(path, self.script())
+        return Path(path)
+
+    def _head(self) -> str:
+        after = operator_calls(self.module)
+        before = counted(operator_calls(self.original), "operator")
+        asked = counted(self.calls, "call")
+        lines = [f"{self.name}: reduced from {before} to {after:,} with {asked} of the predicate"]
+        if self.minimal:
+            lines.append("no single change makes the module smaller")
+        else:
+            lines.append("the budget was used up: the module can probably be made smaller")
+        if self.raised:
+            lines.append(
+                f"for {counted(self.raised, 'module')} the predicate raised an error of byoc_lab, "
+                f"which counts as: it does not hold"
+            )
+        return "\n".join(lines)
+
+    @property
+    def _nearest(self) -> str:
+        if self.passing is None:
+            return "it holds for every smaller module that was tried"
+        return "the nearest module for which it does not hold differs by:"
+
+    def __str__(self) -> str:
+        lines = [self._head(), "", "it holds for:", str(self.module), "", self._nearest]
+        if self.difference is not None:
+            lines.append(str(self.difference))
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        shown = "" if self.difference is None else f"<pre>{escape(str(self.difference))}</pre>"
+        return (
+            f"<p>{escape(self._head())}</p><pre>{escape(str(self.module))}</pre>"
+            f"<p>{escape(self._nearest)}</p>{shown}"
+        )

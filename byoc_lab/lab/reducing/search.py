@@ -1,0 +1,210 @@
+"""The search for the smallest module: large cuts first, then single ones, until none is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from byoc_lab.errors import ByocLabError, counted
+from byoc_lab.lab.reducing.asking import Asker
+from byoc_lab.lab.reducing.edits import (
+    COMPOSITE,
+    Replaced,
+    bypasses,
+    composites,
+    edited,
+    may_be_parameter,
+    operands,
+)
+from byoc_lab.lab.reducing.measures import distance, size_of
+from byoc_lab.lab.reducing.simplifying import CHANGES, Change, inlined
+from byoc_lab.relay.ir.expr import Expr, Tuple
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.typing.infer import infer_module
+
+Way = Callable[[Sequence[Expr]], Replaced]
+
+
+class Search:
+    """The smallest module so far, `current`, for which a predicate holds, and the way to it.
+
+    steps: the changes that were made, in words. refused: typed modules of the last round for which
+    the predicate does not hold.
+    """
+
+    def __init__(self, mod: IRModule, asker: Asker):
+        self.current, self.asker = mod, asker
+        self.size = size_of(mod)
+        self.steps: list[str] = []
+        self.refused: list[IRModule] = []
+        self.keep = False
+
+    def run(self) -> None:
+        """Search until no single change is left. Raises Exhausted at the end of the budget."""
+        unused = edited(self.current, {})
+        if not self.attempt("drop what is not used", unused) and size_of(unused) < self.size:
+            self.keep = True  # the predicate asks for a parameter or a function that is not used
+        self.large_cuts()
+        while True:
+            self.refused = []
+            before = self.size
+            self.sweep(1, SINGLE)
+            self.single_changes()
+            if self.size == before:
+                return
+
+    def attempt(self, step: str, candidate: IRModule | None) -> bool:
+        """Make a module the current one if it has types, is smaller and the predicate holds."""
+        if candidate is None:
+            return False
+        try:
+            typed = infer_module(candidate)
+        except ByocLabError:
+            return False
+        size = size_of(typed)
+        if size >= self.size:
+            return False
+        if not self.asker.holds(typed, f"{counted(self.size[0], 'operator')}, {step}"):
+            self.refused.append(typed)
+            return False
+        self.current, self.size = typed, size
+        self.steps.append(step)
+        return True
+
+    def replace(self, step: str, replaced: Replaced) -> bool:
+        return self.attempt(step, edited(self.current, replaced, keep=self.keep))
+
+    def large_cuts(self) -> None:
+        """What does not depend on where the cause is: prefixes, suffixes, and chunks of nodes."""
+        for step, replaced in inlined(self.current):
+            self.replace(step, replaced)
+        self.prefix()
+        self.suffix()
+        size = len(composites(self.current)) // 2
+        while size > 1:
+            self.sweep(size, CHUNKS)
+            size = min(size // 2, max(len(composites(self.current)) // 2, 1))
+
+    def prefix(self) -> None:
+        """The shortest beginning of the nodes, by halving, whose last values are the results."""
+        low, high = 0, len(composites(self.current))
+        while high - low > 1:
+            middle = (low + high) // 2
+            nodes = composites(self.current)
+            removed = [n for n in nodes[middle:] if may_be_parameter(n)]
+            if self.replace(f"cut after {middle} nodes", dict.fromkeys(removed)):
+                high = min(middle, len(composites(self.current)))
+                low = min(low, high)
+            else:
+                low = middle
+
+    def suffix(self) -> None:
+        """The shortest end of the nodes, by halving, whose operands are parameters."""
+        low, high = 0, len(composites(self.current))  # nodes at the end that are enough: high
+        while high - low > 1:
+            middle = (low + high) // 2
+            nodes = composites(self.current)
+            removed = [n for n in nodes[: len(nodes) - middle] if may_be_parameter(n)]
+            if self.replace(f"cut before the last {middle} nodes", dict.fromkeys(removed)):
+                high = min(middle, len(composites(self.current)))
+                low = min(low, high)
+            else:
+                low = middle
+
+    def sweep(self, size: int, ways: Sequence[tuple[str, Way]]) -> None:
+        """Try to remove each chunk of `size` nodes, from the results to the parameters."""
+        nodes = composites(self.current)
+        stop = len(nodes)
+        while stop > 0:
+            start = max(0, stop - size)
+            chunk = nodes[start:stop]
+            if self.removed(chunk, ways):
+                nodes = composites(self.current)
+                stop = min(stop, len(nodes)) if size == 1 else min(start, len(nodes))
+            else:
+                stop = start
+
+    def removed(self, chunk: Sequence[Expr], ways: Sequence[tuple[str, Way]]) -> bool:
+        what = f"{len(chunk)} nodes" if len(chunk) > 1 else chunk[0].summary()
+        for name, way in ways:
+            replaced = way(chunk)
+            if replaced and self.replace(name.format(what), replaced):
+                return True
+        return len(chunk) == 1 and any(self.single(chunk[0]))
+
+    def single(self, node: Expr) -> Iterator[bool]:
+        """Ways to remove one node: by each operand of its type; as a result by each operand."""
+        for other in bypasses(node)[1:]:
+            yield self.replace(f"{node.summary()} by another operand", {node: other})
+        for gv, func in self.current.functions.items():
+            if func.body is node:
+                for part in dict.fromkeys(operands(node)):
+                    if isinstance(part, COMPOSITE):
+                        candidate = edited(self.current, {}, {gv: part}, keep=self.keep)
+                        yield self.attempt(f"return {part.summary()}", candidate)
+                yield self.fields(gv, node)
+
+    def fields(self, gv: object, node: Expr) -> bool:
+        """Drop results of a function that returns a tuple, in chunks."""
+        if not isinstance(node, Tuple):
+            return False
+        kept, size, made = list(node.fields), max(len(node.fields) // 2, 1), False
+        while size and len(kept) > 1:
+            stop = len(kept)
+            while stop > 0 and len(kept) > 1:
+                start = max(0, stop - size)
+                rest = kept[:start] + kept[stop:]
+                body = rest[0] if len(rest) == 1 else Tuple(rest)
+                name = gv.name_hint  # type: ignore[attr-defined]
+                target = self.current.get_global_var(name)
+                candidate = edited(self.current, {}, {target: body}, keep=self.keep)
+                if rest and self.attempt("drop results", candidate):
+                    made = True
+                    now = self.current[name].body
+                    kept = list(now.fields) if isinstance(now, Tuple) else []
+                    stop = min(start, len(kept))
+                else:
+                    stop = start
+            size //= 2
+        return made
+
+    def single_changes(self) -> None:
+        """Simpler parameters, constants, attributes and shapes."""
+        for changes in CHANGES:
+            self.each(changes)
+
+    def each(self, changes: Callable[[IRModule, bool], Iterable[Change]]) -> None:
+        """Try the changes of one kind; after one that was made, those of the new module that come
+        after it."""
+        position = 0
+        while True:
+            for n, (step, make) in enumerate(changes(self.current, self.keep)):
+                if n >= position and self.attempt(step, make()):
+                    position = n
+                    break
+            else:
+                return
+
+    def nearest(self) -> IRModule | None:
+        """Of the modules for which the predicate does not hold, the nearest one to the current
+        one."""
+        return min(self.refused, key=lambda mod: distance(mod, self.current), default=None)
+
+
+def _parameters(chunk: Sequence[Expr]) -> Replaced:
+    return {n: None for n in chunk if may_be_parameter(n)}
+
+
+def _operands(chunk: Sequence[Expr]) -> Replaced:
+    return {n: found[0] for n in chunk if (found := bypasses(n))}
+
+
+def _both(chunk: Sequence[Expr]) -> Replaced:
+    return {**_parameters(chunk), **_operands(chunk)}
+
+
+CHUNKS: list[tuple[str, Way]] = [
+    ("{} by parameters", _parameters),
+    ("{} by operands", _operands),
+    ("{} by operands or parameters", _both),
+]
+SINGLE = CHUNKS[:2]

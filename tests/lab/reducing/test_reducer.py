@@ -1,0 +1,270 @@
+"""`reduce`: what is left of modules, of which kinds, and what it says of predicates that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.errors import ArgumentError, InputError, PassError, ReductionError
+from byoc_lab.lab.checking.progress import Moment
+from byoc_lab.relay import IRModule
+from byoc_lab.relay.ir.expr import Call, Constant, Function, If, Let, Tuple, Var
+from byoc_lab.relay.ir.visit import post_order
+from tests.lab.reducing.networks import chain, convolution, operators, tanh_then_sigmoid
+
+HEAD = '#[version = "0.0.5"]\n'
+
+
+def nodes(mod: IRModule, kind: type) -> list:
+    return [n for f in mod.functions.values() for n in post_order(f.body) if isinstance(n, kind)]
+
+
+def has(*names: str) -> Callable[[IRModule], bool]:
+    return lambda mod: set(names) <= set(operators(mod))
+
+
+def test_a_chain_is_reduced_to_the_operators_that_are_asked_for() -> None:
+    found = byoc_lab.reduce(chain(60, {10: "tanh", 40: "sigmoid"}), tanh_then_sigmoid)
+    assert operators(found.module) == ["tanh", "sigmoid"] and found.minimal
+    assert found.passing is not None and not tanh_then_sigmoid(found.passing)
+    assert len(operators(found.passing)) == 1
+
+
+def test_a_convolution_keeps_its_shape_as_far_as_it_is_asked_for() -> None:
+    def strided(mod: IRModule) -> bool:
+        calls = [c for c in nodes(mod, Call) if c.is_op("nn.conv2d")]
+        return any(tuple(c.attrs.strides) == (2, 2) for c in calls)
+
+    found = byoc_lab.reduce(convolution(), strided)
+    assert operators(found.module) == ["nn.conv2d"]
+    (call,) = nodes(found.module, Call)
+    data, weight = (tuple(map(int, a.checked_type.shape)) for a in call.args)
+    assert found.passing is not None
+    assert operators(found.passing) == ["nn.conv2d"], "with other strides it does not hold"
+    assert data == (1, 1, 1, 1) and weight == (1, 1, 1, 1)
+    assert tuple(call.attrs.padding) == (0, 0) and call.attrs.channels is None
+
+
+def test_dimensions_that_belong_together_shrink_together() -> None:
+    def wide(mod: IRModule) -> bool:
+        calls = [c for c in nodes(mod, Call) if c.is_op("nn.dense")]
+        return any(c.checked_type.shape[1] >= 3 for c in calls)
+
+    found = byoc_lab.reduce(convolution(), wide)
+    (call,) = nodes(found.module, Call)
+    assert [tuple(map(int, a.checked_type.shape)) for a in call.args] == [(1, 1), (3, 1)]
+
+
+def test_branches_lets_tuples_and_functions_go() -> None:
+    text = f"""{HEAD}
+    def @helper(%h: Tensor[(3, 4), float32]) {{ exp(tanh(%h)) }}
+    def @unused(%h: Tensor[(3, 4), float32]) {{ abs(%h) }}
+    def @main(%x: Tensor[(3, 4), float32], %y: Tensor[(3, 4), float32], %c: bool) {{
+      let %v = nn.relu(%x);
+      %0 = if (%c) {{ @helper(%v) }} else {{ negative(%y) }};
+      %1 = fn (%p: Tensor[(3, 4), float32]) {{ sigmoid(%p) }};
+      %2 = (%1(%0), %v);
+      add(%2.0, %2.1)
+    }}"""
+    found = byoc_lab.reduce(relay.parse(text), has("tanh"))
+    assert operators(found.module) == ["tanh"] and len(found.module) == 1
+    assert len(found.module["main"].params) == 1
+    assert not any(nodes(found.module, kind) for kind in (If, Let, Tuple, Function))
+
+
+def test_the_body_of_a_region_is_cut_and_its_call_is_adapted() -> None:
+    text = f"""{HEAD}
+    def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(5, 4), float32]) {{
+      %0 = nn.relu(%x);
+      %1 = @mine_0(%0, %w);
+      abs(%1)
+    }}
+    def @mine_0(%a: Tensor[(3, 4), float32], %b: Tensor[(5, 4), float32], Compiler="mine",
+                Primitive=1, global_symbol="mine_0") {{
+      %2 = tanh(%a);
+      %3 = nn.dense(%2, %b);
+      sigmoid(%3)
+    }}"""
+
+    def dense_in_region(mod: IRModule) -> bool:
+        regions = [f for f in mod.functions.values() if f.attrs.get("Compiler") == "mine"]
+        return any("nn.dense" in operators(IRModule.unchecked(f)) for f in regions)
+
+    found = byoc_lab.reduce(relay.parse(text), dense_in_region)
+    assert operators(found.module) == ["nn.dense"]
+    (region,) = (f for f in found.module.functions.values() if f.attrs.get("Compiler") == "mine")
+    assert list(region.attrs) == ["Compiler"] and isinstance(region.body, Call)
+
+
+def test_constants_become_parameters_or_zeros() -> None:
+    x = relay.var("x", shape=(2, 6))
+    weight = relay.const(np.arange(24, dtype="float32").reshape(4, 6))
+    mod = IRModule.from_expr(relay.nn.relu(relay.nn.dense(x, weight)))
+    found = byoc_lab.reduce(mod, has("nn.dense"))
+    assert not nodes(found.module, Constant)
+
+    def constant_weight(m: IRModule) -> bool:
+        calls = [c for c in nodes(m, Call) if c.is_op("nn.dense")]
+        return any(isinstance(c.args[1], Constant) for c in calls)
+
+    found = byoc_lab.reduce(mod, constant_weight)
+    (constant,) = nodes(found.module, Constant)
+    assert constant.numpy().tolist() == [[0.0]]
+
+
+def test_parameters_of_one_type_become_one() -> None:
+    x, y, z = (relay.var(n, shape=(2, 2)) for n in "xyz")
+    found = byoc_lab.reduce(IRModule.from_expr(x * y + z), has("add", "multiply"))
+    assert len(found.module["main"].params) == 1
+    two = byoc_lab.reduce(
+        IRModule.from_expr(x * y + z),
+        lambda mod: has("add")(mod) and len(mod["main"].params) > 1,
+    )
+    assert len(two.module["main"].params) == 2
+
+
+def test_results_are_dropped_one_by_one() -> None:
+    x = relay.var("x", shape=(2, 2))
+    results = [relay.tanh(x), relay.abs(x), relay.sigmoid(x), relay.exp(x)]
+    mod = IRModule.from_expr(relay.Tuple(results))
+    found = byoc_lab.reduce(mod, has("abs", "exp"))
+    assert sorted(operators(found.module)) == ["abs", "exp"]
+
+
+def test_unused_parameters_stay_if_the_predicate_asks_for_them() -> None:
+    x, y, z = (relay.var(n, shape=(2, 2)) for n in "xyz")
+    mod = IRModule.from_expr(Function([x, y, z], relay.tanh(relay.abs(x))))
+    found = byoc_lab.reduce(mod, lambda m: len(m["main"].params) > 1 and has("tanh")(m))
+    assert operators(found.module) == ["tanh"]
+    assert len(found.module["main"].params) == 2
+
+
+def test_the_same_arguments_give_the_same_result() -> None:
+    runs = [byoc_lab.reduce(convolution(), has("nn.batch_norm", "nn.dense")) for _ in range(2)]
+    assert len({str(run.module) for run in runs}) == len({str(run.passing) for run in runs}) == 1
+    assert runs[0].steps == runs[1].steps and runs[0].calls == runs[1].calls
+
+
+@pytest.mark.parametrize("stop", [1, 2, 7, 20])
+def test_a_search_that_was_interrupted_goes_on_with_the_same_result(
+    tmp_path: Path, stop: int
+) -> None:
+    whole_calls, calls = [], []
+
+    def asked(into: list[IRModule], stop: int | None = None) -> Callable[[IRModule], bool]:
+        def predicate(mod: IRModule) -> bool:
+            if len(into) == stop:
+                raise KeyboardInterrupt
+            into.append(mod)
+            return has("nn.batch_norm", "nn.dense")(mod)
+
+        predicate.__qualname__ = "the same"
+        return predicate
+
+    mod, state = convolution(), tmp_path / "state"
+    whole = byoc_lab.reduce(mod, asked(whole_calls))
+    with pytest.raises(KeyboardInterrupt):
+        byoc_lab.reduce(mod, asked(calls, stop), state=state)
+    with state.open("a") as file:
+        file.write("hol")  # a line that was not written in full
+    rest: list[IRModule] = []
+    resumed = byoc_lab.reduce(mod, asked(rest), state=state)
+    assert str(resumed.module) == str(whole.module) and str(resumed.passing) == str(whole.passing)
+    assert resumed.calls == whole.calls == len(whole_calls) == len(calls) + len(rest)
+    again: list[IRModule] = []
+    assert byoc_lab.reduce(mod, asked(again), state=state).steps == whole.steps and not again
+
+
+def test_the_state_of_another_search_is_refused(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    four = chain(4, {0: "tanh", 1: "sigmoid"})
+    byoc_lab.reduce(four, tanh_then_sigmoid, state=state)
+    for mod, predicate in ((chain(5, {1: "tanh"}), tanh_then_sigmoid), (four, has("tanh"))):
+        with pytest.raises(InputError, match="not the state of this search"):
+            byoc_lab.reduce(mod, predicate, state=state)
+    state.write_text("something else\n")
+    with pytest.raises(InputError, match="a file of another kind"):
+        byoc_lab.reduce(four, tanh_then_sigmoid, state=state)
+    assert state.read_text() == "something else\n"
+
+
+@pytest.mark.parametrize("budget", [1, 2, 10, 25])
+def test_the_budget_is_kept_and_the_result_says_so(budget: int) -> None:
+    asked: list[IRModule] = []
+
+    def predicate(mod: IRModule) -> bool:
+        asked.append(mod)
+        return has("nn.batch_norm", "nn.dense")(mod)
+
+    found = byoc_lab.reduce(convolution(), predicate, budget=budget)
+    assert len(asked) == found.calls == budget and not found.minimal
+    assert predicate(found.module) and "the budget was used up" in str(found)
+
+
+def test_processor_time_is_limited_only_if_that_is_asked_for() -> None:
+    found = byoc_lab.reduce(convolution(), has("nn.dense"), seconds=0.0)
+    assert found.calls == 1 and not found.minimal
+
+
+def test_a_predicate_that_does_not_hold_is_an_error() -> None:
+    with pytest.raises(InputError, match="does not hold for the module that was given"):
+        byoc_lab.reduce(chain(4, {}), tanh_then_sigmoid)
+
+
+def test_an_error_of_byoc_lab_means_that_it_does_not_hold() -> None:
+    def predicate(mod: IRModule) -> bool:
+        if "tanh" not in operators(mod):
+            raise PassError("no tanh")
+        return True
+
+    found = byoc_lab.reduce(chain(30, {12: "tanh"}), predicate)
+    assert operators(found.module) == ["tanh"] and found.raised > 0
+    assert "raised an error of byoc_lab" in str(found)
+    with pytest.raises(PassError, match="no tanh"):
+        byoc_lab.reduce(chain(30, {}), predicate)
+
+
+def test_any_other_exception_ends_the_search_and_keeps_the_state(tmp_path: Path) -> None:
+    def predicate(mod: IRModule) -> bool:
+        return mod["main"].body.args[0].op.name == "tanh"  # type: ignore[no-any-return]
+
+    mod = IRModule.from_expr(relay.abs(relay.tanh(relay.exp(relay.var("x", shape=(2,))))))
+    state = tmp_path / "state"
+    with pytest.raises(ReductionError, match="raised AttributeError") as caught:
+        byoc_lab.reduce(mod, predicate, state=state)
+    assert isinstance(caught.value.__cause__, AttributeError)
+    assert isinstance(caught.value.module, IRModule)
+    assert str(caught.value.module) in caught.value.args[0] and str(state) in str(caught.value)
+    with pytest.raises(AttributeError):
+        predicate(caught.value.module)
+    assert len(state.read_text().splitlines()) >= 2
+
+
+def test_a_listener_hears_each_call() -> None:
+    told: list[Moment] = []
+    found = byoc_lab.reduce(chain(20, {5: "tanh"}), has("tanh"), progress=told.append)
+    assert len(told) == found.calls
+    assert told[0].at == "the module as it was given" and told[1].at.startswith("20 operators, ")
+
+
+def test_wrong_arguments() -> None:
+    mod = chain(4, {})
+    for arguments in ((mod, 3), ("text", tanh_then_sigmoid), (mod, "finding")):
+        with pytest.raises(ArgumentError):
+            byoc_lab.reduce(*arguments)  # type: ignore[arg-type]
+    for budget in (0, -1, 1.5, True):
+        with pytest.raises(ArgumentError, match="budget"):
+            byoc_lab.reduce(mod, tanh_then_sigmoid, budget=budget)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="predicates with a name"):
+        byoc_lab.reduce(mod, tanh_then_sigmoid, target="dnnl")
+
+
+def test_a_predicate_that_always_holds_leaves_one_parameter() -> None:
+    found = byoc_lab.reduce(convolution(), lambda mod: True)
+    assert isinstance(found.module["main"].body, Var) and found.passing is None
+    assert "it holds for every smaller module that was tried" in str(found)
