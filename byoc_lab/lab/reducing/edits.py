@@ -87,8 +87,8 @@ def edited(
 ) -> IRModule:
     """A module with nodes replaced.
 
-    bodies: other expressions as the bodies of functions. Where the body of a function is replaced
-    by None, the function returns the values below it. Variables that become free are parameters:
+    bodies: other expressions as the bodies of functions. Where the body of a function that nothing
+    calls is replaced by None, the function returns the values below it. Variables that become free are parameters:
     of the function, and of its callers; a function literal that is called gets them from its call.
     keep: parameters and functions that are not used any more stay.
     """
@@ -108,6 +108,7 @@ class _Edit:
     def __init__(self, mod: IRModule, replaced: Replaced, keep: bool):
         self.mod, self.replaced, self.keep = mod, replaced, keep
         self.done: dict[GlobalVar, Function] = {}
+        self.callees = {g for func in mod.functions.values() for g in _called(func)}
         self.kept: dict[GlobalVar, list[int]] = {}  # positions of parameters that calls pass on
         self.added: dict[GlobalVar, list[Var]] = {}
         self.fresh: dict[Expr, Var] = {}
@@ -122,7 +123,7 @@ class _Edit:
     def function(self, gv: GlobalVar, body: Expr) -> None:
         func = self.mod.functions[gv]
         memo: dict[Expr, Expr] = {}
-        new = self.outputs(body, memo)
+        new = self.rebuilt(body, memo) if gv in self.callees else self.outputs(body, memo)
         used = free_vars(new)
         wanted = set(used)
         params: dict[Var, int] = {}

@@ -1,0 +1,103 @@
+"""`reduce` on random modules: what it promises of the result, whatever the predicate is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.errors import ByocLabError
+from byoc_lab.lab.reducing.edits import bypasses, composites, edited, may_be_parameter
+from byoc_lab.lab.reducing.measures import size_of
+from byoc_lab.lab.reducing.simplifying import CHANGES
+from byoc_lab.relay import IRModule
+from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.ir.visit import post_order
+from tests.lab.reducing.networks import operators
+from tests.strategies import modules
+
+
+class Wanted:
+    """Holds for modules with at least so many calls of some operators, and with some edges between
+    operators."""
+
+    def __init__(self, counts: dict[str, int], edges: set[tuple[str, str]]):
+        self.counts, self.edges = counts, edges
+
+    def __call__(self, mod: IRModule) -> bool:
+        found = Counter(operators(mod))
+        return all(found[n] >= c for n, c in self.counts.items()) and self.edges <= edges(mod)
+
+
+def edges(mod: IRModule) -> set[tuple[str, str]]:
+    """The operators of which one gets the result of the other, by name."""
+    return {
+        (node.op.name, part.op.name)
+        for func in mod.functions.values()
+        for node in post_order(func.body)
+        if isinstance(node, Call) and isinstance(node.op, Op)
+        for part in node.args
+        if isinstance(part, Call) and isinstance(part.op, Op)
+    }
+
+
+@st.composite
+def predicates(draw: st.DrawFn, mod: IRModule) -> Wanted:
+    """A predicate that holds for a module."""
+    found = Counter(operators(mod))
+    names = draw(st.lists(st.sampled_from(sorted(found)), min_size=1, max_size=3, unique=True))
+    counts = {n: draw(st.integers(1, found[n])) for n in names}
+    between = sorted(edges(mod))
+    some = draw(st.lists(st.sampled_from(between), max_size=2)) if between else []
+    return Wanted(counts, set(some))
+
+
+def single_reductions(mod: IRModule) -> Iterator[IRModule]:
+    """Typed modules that are one change smaller."""
+    candidates = []
+    for node in composites(mod):
+        candidates += [edited(mod, {node: other}) for other in bypasses(node)]
+        if may_be_parameter(node):
+            candidates.append(edited(mod, {node: None}))
+    for changes in CHANGES:
+        candidates += [make() for _, make in changes(mod, False)]
+    for candidate in candidates:
+        if candidate is None:
+            continue
+        try:
+            typed = relay.transform.InferType()(candidate)
+        except ByocLabError:
+            continue
+        if size_of(typed) < size_of(mod):
+            yield typed
+
+
+@settings(max_examples=15)
+@given(st.data())
+def test_the_result_holds_is_minimal_and_has_a_neighbour(data: st.DataObject) -> None:
+    mod = data.draw(modules())
+    if not operators(mod):
+        return
+    wanted = data.draw(predicates(mod))
+    found = byoc_lab.reduce(mod, wanted, budget=10_000)
+    assert found.minimal and wanted(found.module)
+    assert found.passing is not None and not wanted(found.passing)
+    for each in (found.module, found.passing):
+        again = relay.transform.InferType()(relay.parse(each.astext(exact=True)))
+        byoc_lab.assert_structural_equal(again, each)
+    assert size_of(found.passing) < size_of(found.module) <= size_of(mod)
+    assert not any(wanted(smaller) for smaller in single_reductions(found.module))
+
+
+@given(st.data())
+def test_every_cut_has_types_and_computes_a_part_of_the_module(data: st.DataObject) -> None:
+    """What is left of a module are calls that it had."""
+    mod = data.draw(modules())
+    nodes = [n for n in composites(mod) if may_be_parameter(n)]
+    removed = data.draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=5, unique=True))
+    made = relay.transform.InferType()(edited(mod, dict.fromkeys(removed)))
+    assert not Counter(operators(made)) - Counter(operators(mod))
