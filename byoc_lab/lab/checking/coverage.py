@@ -194,6 +194,11 @@ class Coverages(Sequence[Coverage]):
             ("regions", *(str(t.regions) for t in totals)),
             ("operators in the smallest", *(str(t.smallest) for t in totals)),
             ("bytes across boundaries", *(_count(t.bytes) for t in totals)),
+            *(
+                [("operators computed again", *(str(t.again) for t in totals))]
+                if any(t.again for t in totals)
+                else []
+            ),
             (
                 "causes",
                 *(", ".join(f"{g.calls} {g.cause}" for g in c.host) or "-" for c in self._found),

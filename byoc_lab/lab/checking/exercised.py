@@ -21,6 +21,8 @@ def _relu(attrs: Any, args: tuple[Any, ...], value: Any) -> dict[str, bool]:
 
 def _clip(attrs: Any, args: tuple[Any, ...], value: Any) -> dict[str, bool]:
     (x,) = args
+    if attrs.a_min >= attrs.a_max:
+        return {}
     return {
         f"an element below {attrs.a_min:g}": bool(np.any(x < attrs.a_min)),
         f"an element above {attrs.a_max:g}": bool(np.any(x > attrs.a_max)),

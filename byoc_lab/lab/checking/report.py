@@ -35,7 +35,9 @@ class Report:
     it.
     inputs: the sets of inputs. missed: branches of operators that no input exercised.
     fallbacks: regions that did not run on their back end, and why. stand_ins: what NumPy computed
-    in the place of a library that is missing.
+    in the place of a library that is missing. host_is_wrong: where outputs are wrong and all
+    regions are right, whether the partitioned module computes the right outputs in the reference;
+    None where that is not known.
     """
 
     regions: tuple[Comparison, ...]
@@ -45,6 +47,7 @@ class Report:
     missed: tuple[str, ...] = ()
     fallbacks: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
+    host_is_wrong: bool | None = None
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -69,10 +72,20 @@ class Report:
         """What the verdict does not say: where to look next, inputs, fallbacks, what was not
         exercised."""
         if not self.ok and all(c.ok for c in (*self.regions, *self.operators)):
-            yield (
-                "each region computes what its function says: a pass changed the network; "
-                "byoc_lab.bisect(module, pipeline) finds which one"
-            )
+            each = "each region computes what its function says, and " * bool(self.regions)
+            if self.host_is_wrong:
+                yield (
+                    f"{each}the module after the pipeline computes the same as the one before it: "
+                    "the code of the host is wrong"
+                )
+            elif self.host_is_wrong is None:
+                yield f"{each}a pass or the code of the host computes something else"
+            else:
+                yield (
+                    f"{each}the module after the pipeline computes something else than the one "
+                    "before it: a pass changed the network; byoc_lab.bisect(module, pipeline) "
+                    "finds which one"
+                )
         if not self.regions and not self.fallbacks:
             yield "no region: nothing is offloaded, the host computed all of it"
         yield from (f"fell back: {f}" for f in self.fallbacks)

@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, InputError, ValidationError
+from byoc_lab.lab.checking.bounds.step import Array
+from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
 from byoc_lab.lab.checking.comparison import Comparison, compare
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.exercised import Exercised
 from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import Report, errors_of, worst_of
-from byoc_lab.lab.checking.tolerances import bounded
+from byoc_lab.lab.checking.tolerances import Bounded, bounded
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
@@ -111,6 +113,7 @@ class _Checker:
         self.options: dict[str, Any] = {"samples": samples, "seed": seed}
         self.exercised = Exercised()
         self.outputs: list[Comparison] = []
+        self.passes_are_right = True  # as far as wrong outputs tell
         self.regions = RegionChecks(exe.mod, exe.linked, inside, **self.options)
 
     def check(self, inputs: Inputs, kind: str = "") -> None:
@@ -124,10 +127,17 @@ class _Checker:
                 f"the module has {len(wanted.outputs)} outputs before the pipeline, and "
                 f"{len(got)} after it; both must compute the same outputs"
             )
-        for n, group in enumerate(wanted.groups(got)):
-            name = f"output {n}" if len(got) > 1 else "output"
-            self.outputs.append(compare(name, *group))
+        compared = _outputs(wanted, got)
+        self.outputs += compared
+        if not all(c.ok for c in compared):
+            self.passes_are_right &= all(c.ok for c in _outputs(wanted, self.after(inputs)))
         self.regions.check(inputs, self.progress, kind)
+
+    def after(self, inputs: Inputs) -> list[Array]:
+        """The outputs of the module after the pipeline, in the reference."""
+        main = self.exe.mod["main"]
+        run = observe(main, bind_inputs(main, inputs), self.exe.mod, EXACT_RUN, keep=False)
+        return [narrowed(q) for q in run.outputs]
 
     def watch(self, call: Call, args: tuple[Any, ...], value: Any) -> None:
         assert isinstance(call.op, Op)
@@ -152,7 +162,16 @@ class _Checker:
                 if r.compiled is None
             ),
             stand_ins=self.exe.stand_ins,
+            host_is_wrong=self.passes_are_right,
         )
+
+
+def _outputs(wanted: Bounded, got: Sequence[Array]) -> list[Comparison]:
+    single = len(got) == 1
+    return [
+        compare("output" if single else f"output {n}", *group)
+        for n, group in enumerate(wanted.groups(got))
+    ]
 
 
 __all__ = ["Report", "compare", "validate"]

@@ -72,3 +72,32 @@ def test_the_worst_of_several_sets_counts_all_that_was_wrong() -> None:
     second = compare("x", np.float32([1.2, np.nan]), np.float64([1, 2]), 0.1)
     (worst,) = worst_of([first, second])
     assert (worst.wrong, worst.nans, worst.size) == (3, 1, 4) and worst.place == (1,)
+
+
+def test_a_wrong_output_is_the_pass_or_the_host_whichever_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Told by computing the module after the pipeline in the reference, too."""
+    x = relay.var("x", shape=(4,))
+    net = IRModule.from_expr(relay.clip(x, -1.0, 1.0))
+    other = IRModule.from_expr(relay.clip(x, -1.0, 0.5))
+    inputs = [np.float32([-3, 0, 0.75, 3])]
+    by_a_pass = byoc_lab.validate(net, build(other), inputs)
+    assert by_a_pass.host_is_wrong is False and "a pass changed the network" in str(by_a_pass)
+    exe = build(net)
+    run = exe.run
+    monkeypatch.setattr(exe, "run", lambda inputs: [array + 1 for array in run(inputs)])
+    by_the_host = byoc_lab.validate(net, exe, inputs)
+    assert by_the_host.host_is_wrong and "the code of the host is wrong" in str(by_the_host)
+    assert "a pass changed" not in str(by_the_host) and "each region" not in str(by_the_host)
+
+
+@pytest.mark.parametrize("bounds", [(1.0, -1.0), (3.0, 2.0), (0.0, 0.0)])
+def test_a_clip_of_no_interval_is_the_maximum_everywhere(bounds: tuple[float, float]) -> None:
+    x = relay.var("x", shape=(4,))
+    net = IRModule.from_expr(relay.clip(x, *bounds))
+    values = [np.float32([-3, 0, 0.75, 3])]
+    for target in ("dnnl", "ccompiler"):
+        exe = build(byoc_lab.trace(net, target).result)
+        assert byoc_lab.validate(net, exe, values).check().missed == ()
+        assert np.array_equal(exe.run(values)[0], np.full(4, bounds[1], "float32"))

@@ -155,7 +155,8 @@ define_op(
     ),
     reference=lambda attrs, x: np.clip(x, attrs.a_min, attrs.a_max).astype(x.dtype, copy=False),
     flops=per_element(2),
-    relax=lambda R, attrs, x: R.clip(x, attrs.a_min, attrs.a_max),
+    # TVM's own gives a_min where a_min > a_max; this gives a_max, as NumPy and ONNX do.
+    relax=lambda R, attrs, x: R.clip(x, min(attrs.a_min, attrs.a_max), attrs.a_max),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
     doc="out = min(max(a, a_min), a_max).",
