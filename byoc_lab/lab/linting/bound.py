@@ -1,4 +1,4 @@
-"""Constants that PartitionGraph moves into regions, and the calls that a back end gets with them."""
+"""Constants that PartitionGraph moves into regions, and the calls that back ends get."""
 
 from __future__ import annotations
 

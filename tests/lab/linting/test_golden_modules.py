@@ -18,6 +18,8 @@ MALFORMED = {
     "annotatable_let": {"BYL004"},  # the begin that TVM puts on the value of a let
     "tagged_calls_lets": {"BYL004"},
     "conv_bn_relu": {"BYL001", "BYL015"},  # the annotators of the threads of 2020
+    "annotations_G13": {"BYL024"},  # a region of constants alone
+    "functions_external": {"BYL024"},  # an external function that computes with constants alone
     "outlining_same_symbol": {"BYL019"},
 }
 """By how the name of a golden file begins: the codes of what is malformed in it."""

@@ -30,7 +30,8 @@ def _catalogue(prefix: str) -> list[Path]:
 
 @pytest.mark.parametrize("path", _catalogue("G"), ids=lambda p: p.stem)
 def test_well_formed_annotations_are_clean(path: Path) -> None:
-    assert list(lint(relay.parse_file(path))) == []
+    expected = ["BYL024"] if path.stem == "G13" else []  # a region of constants alone: a warning
+    assert [f.code for f in lint(relay.parse_file(path))] == expected
 
 
 @pytest.mark.parametrize("path", _catalogue("M"), ids=lambda p: p.stem)

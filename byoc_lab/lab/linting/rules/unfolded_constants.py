@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
+from byoc_lab.lab.linting.ahead import annotated_ahead
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject, called
 from byoc_lab.lab.linting.batch_norms import fold_then_annotate
-from byoc_lab.lab.linting.edits import Proposal
+from byoc_lab.lab.linting.context import Context
+from byoc_lab.lab.linting.edits import Proposal, compilers_in
+from byoc_lab.lab.linting.external import is_external, symbol_of
 from byoc_lab.relay.analysis.annotations import is_annotation, skip_annotations
 from byoc_lab.relay.analysis.regions import Region
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
 
 _HEAD = (
     "def @main(%x: Tensor[(2, 3), float32]) {\n"
@@ -18,14 +23,28 @@ _HEAD = (
     '  %1 = annotation.compiler_begin(2f, compiler="A");\n'
 )
 _END = '  annotation.compiler_end(%3, compiler="A")\n}'
+_ALONE = (
+    "def @main(%x: Tensor[(2, 3), float32]) {\n"
+    '  %0 = annotation.compiler_begin(2f, compiler="A");\n  %1 = sqrt(%0);\n'
+    '  %2 = annotation.compiler_end(%1, compiler="A");\n  add(%x, %2)\n}'
+)
+_PARTITIONED = (
+    "def @main(%x: Tensor[(2, 3), float32]) {\n  %0 = @f();\n  add(%x, %0)\n}\n"
+    'def @f(Compiler="A", Primitive=1, global_symbol="f") -> Tensor[(), float32] {\n'
+    "  sqrt(2f)\n}"
+)
 
 
 class UnfoldedConstants(LintRule):
     """A region computes a value of constants alone, in every run.
 
+    It is reported for the region, for the function that PartitionGraph makes of it, and, for a
+    module that is not annotated yet, if the given pipeline makes such a region.
+
     ## Why is this bad?
     The back end computes the same values in every run, and patterns that ask for a constant (a
-    weight, a bias) do not match what is still a computation.
+    weight, a bias) do not match what is still a computation. A region of constants alone becomes a
+    function without parameters.
 
     ## What to do instead
     Run FoldConstant (and, for batch norms, FoldScaleAxis) before AnnotateTarget.
@@ -37,46 +56,98 @@ class UnfoldedConstants(LintRule):
     code, name = "BYL024", "unfolded-constants"
     severity = Severity.WARNING
     VALID = (Sample(f"{_HEAD}  %2 = add(%0, %1);\n  %3 = sqrt(%2);\n{_END}"),)
-    INVALID = (Sample(f"{_HEAD}  %2 = sqrt(%1);\n  %3 = add(%0, %2);\n{_END}", points_at="sqrt"),)
+    INVALID = (
+        Sample(f"{_HEAD}  %2 = sqrt(%1);\n  %3 = add(%0, %2);\n{_END}", points_at="sqrt"),
+        Sample(_ALONE, points_at="sqrt"),
+        Sample(_PARTITIONED, points_at="sqrt"),
+    )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
-        for region in subject.offloaded:
-            if not region.outputs:
-                continue
-            constant = _constant_nodes(region, subject)
-            calls = [n for n in constant if isinstance(n, Call) and not is_annotation(n)]
-            others = (
-                n for n in region.nodes - constant if not is_annotation(n) and isinstance(n, Call)
+        if is_external(subject.func):
+            tops = _tops(constant_nodes(subject.nodes), subject)
+            where = f"the external function {symbol_of(subject.func) or subject.name}"
+            if tops:
+                yield self._finding(tops, where, subject)
+            return
+        for region, tops in _regions(subject):
+            where = f"region {subject.number(region)} of {region.target}"
+            fold = Proposal(
+                "remove the annotations, fold the constants, and annotate again",
+                make=partial(fold_then_annotate, compilers=(region.target,)),
             )
-            if not calls or next(others, None) is None:
-                continue
-            tops = [n for n in calls if not constant.issuperset(subject.users[n])] or calls[-1:]
-            yield self.finding(
-                f"{', '.join(dict.fromkeys(map(called, tops)))} in region "
-                f"{subject.number(region)} of {region.target} "
-                f"{'has' if len(tops) == 1 else 'have'} only constants as operands",
-                "run FoldConstant before AnnotateTarget",
-                tops[0],
-                subject,
-                others=tops[1:],
-                proposals=[
-                    Proposal(
-                        "remove the annotations, fold the constants, and annotate again",
-                        make=partial(fold_then_annotate, compilers=(region.target,)),
-                    )
-                ],
-            )
+            yield self._finding(tops, where, subject, [fold])
+
+    def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
+        """The regions that the pipeline will make, if the module has operators on constants."""
+        constant = {
+            gv.name_hint: [n for n in constant_nodes(post_order(f)) if isinstance(n, Call)]
+            for gv, f in mod.functions.items()
+        }
+        plain = any(constant.values()) and not compilers_in(mod)
+        ahead = annotated_ahead(mod, context) if plain else None
+        for gv, func in ahead.functions.items() if ahead is not None else ():
+            here = constant.get(gv.name_hint)
+            subject = Subject(func, gv.name_hint, ahead or mod)
+            regions = list(_regions(subject)) if here and not is_external(func) else []
+            for region, tops in regions:
+                names = {called(n) for n in tops}
+                nodes = [n for n in here or () if called(n) in names] or (here or [])[:1]
+                yield self._finding(nodes, f"a future region of {region.target}", subject)
+
+    def _finding(
+        self, tops: list[Call], where: str, subject: Subject, proposals: Iterable[Proposal] = ()
+    ) -> Finding:
+        return self.finding(
+            f"{', '.join(dict.fromkeys(map(called, tops)))} in {where} "
+            f"{'has' if len(tops) == 1 else 'have'} only constants as operands",
+            "run FoldConstant before AnnotateTarget",
+            tops[0],
+            subject,
+            others=tops[1:],
+            proposals=list(proposals),
+        )
 
 
-def _constant_nodes(region: Region, subject: Subject) -> set[Expr]:
-    """The members of a region that are computed from constants alone."""
+def _regions(subject: Subject) -> Iterator[tuple[Region, list[Call]]]:
+    """The regions that have calls of constants alone, with the last ones of these calls."""
+    for region in subject.offloaded:
+        tops = _tops(constant_nodes(subject.in_order(region)), subject)
+        if region.outputs and tops:
+            yield region, tops
+
+
+def _tops(constant: set[Expr], subject: Subject) -> list[Call]:
+    """The calls whose results other nodes than these use."""
+    calls = [n for n in subject.nodes if n in constant and isinstance(n, Call)]
+    calls = [n for n in calls if not is_annotation(n)]
+    return [n for n in calls if not _computed(constant, n, subject)] or calls[-1:]
+
+
+def _computed(constant: set[Expr], call: Call, subject: Subject) -> bool:
+    return constant.issuperset(u for u in subject.users[call] if not is_annotation(u))
+
+
+def constant_nodes(nodes: Iterable[Expr]) -> set[Expr]:
+    """The nodes, given in evaluation order, that are computed from constants alone: calls of
+    operators and of composite functions, tuples and projections of them."""
     found: set[Expr] = set()
-    for node in subject.in_order(region):
-        if isinstance(node, Call) and not isinstance(node.op, Op):
+
+    def is_constant(operand: Expr) -> bool:
+        value = skip_annotations(operand)
+        if isinstance(value, Tuple) and value not in found:
+            return all(map(is_constant, value.fields))
+        return operand in found or value in found or isinstance(value, Constant)
+
+    for node in nodes:
+        if isinstance(node, Call):
+            pure = isinstance(node.op, Function) or (
+                isinstance(node.op, Op) and not node.op.get_attr("TOpIsStateful")
+            )
+            operands = node.args if pure else ()
+        elif isinstance(node, (Tuple, TupleGetItem)):
+            operands = node.parts()
+        else:
             continue
-        operands = node.args if isinstance(node, Call) else node.parts()
-        if operands and all(
-            p in found or isinstance(skip_annotations(p), Constant) for p in operands
-        ):
+        if operands and all(map(is_constant, operands)):
             found.add(node)
     return found

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from byoc_lab import lint, relay
+from typing import Any
+
+import pytest
+
+from byoc_lab import lint, relay, trace
+from byoc_lab.backends import register, unregister
 from byoc_lab.lab.linting.rules.unfolded_constants import UnfoldedConstants
-from byoc_lab.passes import InferType
+from byoc_lab.passes import AnnotateTarget, InferType
 from byoc_lab.relay.ir.visit import post_order
-from tests.lab.linting.samples import RuleChecks, begin, end, main
+from byoc_lab.relay.patterns import is_constant, is_op, wildcard
+from tests.lab.linting.samples import RuleChecks, main
 
 
 class TestUnfoldedConstants(RuleChecks):
@@ -19,5 +25,44 @@ class TestUnfoldedConstants(RuleChecks):
         operators = {n.name for n in post_order(fix.apply()["main"]) if isinstance(n, relay.Op)}
         assert "sqrt" not in operators and "add" in operators
 
-    def test_a_region_of_constants_alone_is_meant_so(self) -> None:
-        assert self.found_in(main(begin("1f"), "nn.relu(%0)", end("%1"))) == []
+    @pytest.mark.parametrize(
+        ("value", "reported"),
+        [
+            ("add(2f, 3f)", True),
+            ("sqrt(add(2f, 3f))", True),
+            ("add(sqrt(%x), 3f)", False),
+            ("sum(concatenate((expand_dims(2f, axis=0), expand_dims(3f, axis=0))))", True),
+            ('zeros(shape=[10, 10], dtype="float32")', False),  # FoldConstant leaves it alone
+        ],
+    )
+    @pytest.mark.parametrize("merged", [True, False])
+    def test_it_is_reported_at_every_stage(self, value: str, reported: bool, merged: bool) -> None:
+        register("npu", supports=["add", "sqrt", "concatenate", "expand_dims", "zeros"])
+        try:
+            net = InferType()(relay.parse(main(value, "multiply(%x, %0)")))
+            steps: list[Any] = ["InferType", AnnotateTarget("npu")]
+            steps += ["MergeCompilerRegions"] * merged
+            steps.append("PartitionGraph")
+            stages = trace(net, steps)
+            annotated = stages[steps.index("PartitionGraph") - 1].after
+            assert annotated is not None
+            for mod, pipeline in ((net, steps), (annotated, None), (stages.result, None)):
+                found = lint(mod, pipeline).by_code("BYL024")
+                assert bool(found) is reported, mod
+                nodes = {n for f in mod.functions.values() for n in post_order(f)}
+                assert all(f.node in nodes for f in found)
+            assert not lint(net, ["FoldConstant", *steps]).by_code("BYL024")
+        finally:
+            unregister("npu")
+
+    def test_a_function_without_parameters_is_reported_for_its_composites(self) -> None:
+        pattern = is_op("add")(is_constant(), wildcard())
+        register("npu", patterns=[("npu.add", pattern)])
+        try:
+            net = InferType()(relay.parse(main("add(2f, 3f)", "multiply(%x, %0)")))
+            result = trace(net, "npu").result
+            for mod, pipeline in ((net, "npu"), (result, None)):
+                (found,) = lint(mod, pipeline).by_code("BYL024")
+                assert found.node is not None
+        finally:
+            unregister("npu")
