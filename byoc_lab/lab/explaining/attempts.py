@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.near_miss import MAX_DEPTH, Fit, NearMatcher, Stop
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Op, Var
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Var
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import called_operators, post_order_patterns, root_operators
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
@@ -39,6 +40,12 @@ class Attempt:
     root: Expr
     graph: IndexedGraph = field(repr=False)
     fit: Fit
+
+    @cached_property
+    def body(self) -> dict[Expr, None]:
+        """The nodes of a match that no other match may contain, operands before users."""
+        nodes = (n for n in self.fit.covered if not isinstance(n, (Op, Function, Constant)))
+        return dict.fromkeys(sorted(nodes, key=self.graph.index.__getitem__))
 
 
 def attempts_with(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,6 +29,9 @@ from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.relay.ir.expr import Call, Expr, Var
 from byoc_lab.relay.ir.module import IRModule
+
+OWN_CAUSES = ("name", "merge", "pruned", "let", "order", "outside-user", "computed-twice")
+"""Causes that stay the cause if a further pass would help as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +118,9 @@ class Workbench:
         came of it; None if the pipeline fails."""
         if trial.key not in self._runs:
             try:
-                outcome = trial.setup.run(self.inquiry.target)
+                with warnings.catch_warnings():  # of a change that may help nobody
+                    warnings.simplefilter("ignore")
+                    outcome = trial.setup.run(self.inquiry.target)
                 ok = outcome.trace.error is None
                 self._runs[trial.key] = (trial, outcome) if ok else None
             except ByocLabError:  # with this change the pipeline fails, so it is no change
@@ -125,15 +131,20 @@ class Workbench:
 
     def _trials(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         yield from self.levels()
-        yield from self.passes(found)
+        yield from self.partitioning()
+        if found.cause not in OWN_CAUSES:
+            yield from self.passes(found)
         of_cause: dict[str, Callable[[Diagnosis, Call], Iterator[Trial]]] = {
             "name": self._names, "order": self._orders, "pruned": self._without_pass,
             "merge": self._without_pass, "let": self._graph_form,
-            "outside-user": self._computed_twice, "unbound-constant": self._bound,
+            "outside-user": self._computed_twice, "computed-twice": self._last_entry,
+            "unbound-constant": self._bound,
             "sub-pattern": self._relaxed, "check": self._other_call, "predicate": self._other_call,
         }  # fmt: skip
         if found.cause in of_cause:
             yield from of_cause[found.cause](found, call)
+        if found.cause in ("order", "outside-user"):
+            yield from self.passes(found)
         if found.cause in ("no-pattern", "sub-pattern", "unbound-constant"):
             yield from self._prepared()
         if found.subject.op is not call.op:
@@ -164,11 +175,7 @@ class Workbench:
             )  # fmt: skip
 
     def passes(self, found: Diagnosis) -> Iterator[Trial]:
-        """With AnnotateTarget and PartitionGraph, or with a pass that simplifies what stands in the
-        way, before patterns are matched."""
-        yield from self._partitioning()
-        if found.cause in ("name", "merge", "pruned", "let"):
-            return
+        """With a pass that simplifies what stands in the way, before patterns are matched."""
         there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
         for name in simplifiers(found):
             if name not in there:
@@ -182,7 +189,7 @@ class Workbench:
             yield self._with_passes("FoldConstant")
             yield self._with_passes(*FOLDING)
 
-    def _partitioning(self) -> Iterator[Trial]:
+    def partitioning(self) -> Iterator[Trial]:
         """With the passes that no partitioning can do without, if they are not there."""
         setup, names = self.inquiry.setup, []
         if setup.first(AnnotateTarget) is None:
@@ -287,6 +294,12 @@ class Workbench:
         before = next((n for n, e in enumerate(table) if e[0] == found.other), 0)
         table.insert(before, entry)
         yield self._with_table(f"move {entry[0]} before {found.other} in the pattern table", table)
+
+    def _last_entry(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        if found.attempt is not None:
+            table = list(self._table)
+            table.append(table.pop(found.attempt.position))
+            yield self._with_table(f"move {table[-1][0]} to the end of the pattern table", table)
 
     def _without_pass(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         yield self._leaving_out(found.other)

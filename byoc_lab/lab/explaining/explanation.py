@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from byoc_lab.lab.explaining.causes import Diagnosis, diagnose
-from byoc_lab.lab.explaining.changes import VerifiedChange, Workbench
+from byoc_lab.lab.explaining.changes import OWN_CAUSES, VerifiedChange, Workbench
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import Home
 from byoc_lab.relay.ir.expr import Call, Expr, describe
@@ -16,12 +16,13 @@ CAUSES = {
     "sub-pattern": "a pattern fits in part; something else stands in one place",
     "check": "a pattern matches, and its check refuses the match",
     "predicate": "the back end's predicate refuses the call",
-    "order": "an earlier entry of the table, or an earlier target, took it or a part of its match",
+    "order": "an earlier entry, match or target took it or a part of its match",
     "outside-user": "a value inside the match is also used outside of it",
     "let": "a let stands inside the match, and no match crosses a let",
     "unbound-constant": "a pattern wants a constant where the module has a parameter",
     "needs-pass": "it is offloaded after a pass that the pipeline does not run",
     "merge": "its region could not be merged with its neighbour, and is too small alone",
+    "computed-twice": "a region computes it, and the host computes it again for another user",
     "pruned": "it was in a region that a later pass gave back to the host",
     "name": "the name of its composite, or of the target, is not the one that was asked for",
     "skipped-pass": "it is offloaded after a pass that this PassContext skips",
@@ -96,7 +97,9 @@ class Explanation:
         change = work.first(work.levels(), self.typed)
         if change is not None:
             return "skipped-pass", change
-        change = work.first(work.passes(self._diagnosis), self.typed)
+        change = work.first(work.partitioning(), self.typed)
+        if change is None and self._diagnosis.cause not in OWN_CAUSES:
+            change = work.first(work.passes(self._diagnosis), self.typed)
         return None if change is None else ("needs-pass", change)
 
     @property
@@ -175,7 +178,18 @@ class Explanation:
         names = dict.fromkeys(i.op_name or describe(i) for i in images)
         became = "" if self.name in names else f"became {' and '.join(names)}, "
         matched = f" as part of {self.pattern}" if self.pattern else ""
-        return f"{became}in @{self.region}{matched}"
+        return f"{became}in @{self.region}{matched}{self._computed_again()}"
+
+    def _computed_again(self) -> str:
+        """That regions compute the call more than once, in words; empty if they do not."""
+        inquiry = self._inquiry
+        before = inquiry.outcome.images(self.typed, inquiry.matching)
+        copies = [n for b in before for n in inquiry.outcome.follow(b, inquiry.matching)]
+        if len(copies) <= len(before) or any(n.op is not self.typed.op for n in copies):
+            return ""
+        places = dict.fromkeys(inquiry.outcome.homes[n] for n in copies)
+        listed = " and ".join(f"@{h.region} ({h.composite or 'alone'})" for h in places)
+        return f"; computed {len(copies)} times, in {listed}: matches take copies of it"
 
     def _removed_by(self) -> str:
         outcome = self._inquiry.outcome
@@ -189,7 +203,8 @@ class Explanation:
         head = f"{self._inquiry.called(self.typed)}{where}"
         if self.status != "host":
             return f"{head}: {self.status}: {self.reason}"
-        return f"{head}: not offloaded: {self.cause}\n{self.details}"
+        where = "also on the host" if self.cause == "computed-twice" else "not offloaded"
+        return f"{head}: {where}: {self.cause}\n{self.details}"
 
     @property
     def details(self) -> str:

@@ -18,6 +18,7 @@ from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns.grouping import Group, find_groups
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 
 
@@ -32,6 +33,7 @@ class Inquiry:
         self.given = given or {}
         self.target = target
         self.outcome: PipelineRun = setup.run(target)
+        self._groups: dict[tuple[int, IndexedGraph], list[Group]] = {}
         self._entries: dict[str, list[int]] = {}
         self._matchers: dict[tuple[int, IndexedGraph], NearMatcher] = {}
 
@@ -260,6 +262,13 @@ class Inquiry:
     @cached_property
     def _operators(self) -> list[frozenset[str] | None]:
         return [operators_of(pattern) for _, pattern, _ in self.table]
+
+    def groups(self, position: int, graph: IndexedGraph) -> Sequence[Group]:
+        """The matches of an entry alone, in a graph."""
+        key = position, graph
+        if key not in self._groups:
+            self._groups[key] = find_groups(self.table[position][1], graph)
+        return self._groups[key]
 
     def matcher(self, position: int, graph: IndexedGraph) -> NearMatcher:
         """How near the pattern of an entry comes, in a graph."""

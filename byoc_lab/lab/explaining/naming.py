@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from byoc_lab.relay.ir.expr import (
@@ -59,6 +59,11 @@ def kind(node: Expr) -> str:
     if isinstance(node, TupleGetItem):
         return f"field {node.index} of {kind(node.tuple_value)}"
     return describe(node)
+
+
+def counts_in_words(names: Mapping[str, int]) -> str:
+    """Such as "2 nn.conv2d, 1 add"."""
+    return ", ".join(f"{count} {name}" for name, count in names.items())
 
 
 def named(node: Expr, names: NodeNames, origin: Expr | None) -> str:

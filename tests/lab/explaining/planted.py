@@ -117,6 +117,15 @@ def two_users() -> relay.Expr:
     return relay.Tuple([nn.relu(inner), relay.tanh(inner)])
 
 
+def gated() -> relay.Expr:
+    inner = bias(conv())
+    return relay.multiply(inner, relay.sigmoid(inner))
+
+
+def overlapping() -> relay.Expr:
+    return bias(bias(bias(x())))
+
+
 def bound_by_let() -> relay.Expr:
     variable = relay.var("y")
     return relay.Let(variable, conv(), nn.relu(variable))
@@ -391,6 +400,20 @@ TABLES = [
         "an inner value that is returned", "outside-user", "nn.conv2d",
         lambda: relay.Tuple([(c := conv()), nn.relu(c)]), "second time",
         [entry("conv_relu", CONV_RELU)],
+    ),
+    Planted(
+        "a value that flows back into the match", "computed-twice", "nn.conv2d", gated,
+        f"move {NPU}.gate to the end of the pattern table",
+        [
+            entry("gate", is_op("multiply")(CONV_ADD, Any_())),
+            entry("silu", is_op("multiply")(CONV_ADD, is_op("sigmoid")(CONV_ADD))),
+        ],
+        expected="add (%1) used inside the match alone", found="also used by sigmoid (%2)",
+    ),
+    Planted(
+        "a match that overlaps with another", "order", "add", overlapping, None,
+        [entry("sums", is_op("add")(is_op("add")(Any_(), Any_()), Any_()))],
+        expected="overlaps with no later match", found="the match that ends in add",
     ),
     Planted(
         "a let", "let", "nn.conv2d", bound_by_let, "ToGraphNormalForm",

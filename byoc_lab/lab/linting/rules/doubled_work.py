@@ -1,0 +1,67 @@
+"""Lint rule BYL033 doubled-work: a region computes what another place computes too."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from byoc_lab.errors import counted
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
+from byoc_lab.lab.linting.context import Context
+from byoc_lab.relay.analysis.recomputed import recomputed
+from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+_T = "Tensor[(2, 3), float32]"
+
+
+def _text(inside: str, given: str) -> str:
+    return (
+        f'def @region(%p: {_T}, %q: {_T}, Compiler="dnnl", Primitive=1, global_symbol="region") '
+        f"-> {_T} {{\n  multiply({inside}, %q)\n}}\n"
+        f"def @main(%x: {_T}) {{\n  %0 = tanh(%x);\n  %1 = sigmoid(%0);\n  @region({given}, %1)\n}}"
+    )
+
+
+class DoubledWork(LintRule):
+    """A region or composite computes operators that another place computes again.
+
+    ## Why is this bad?
+    MergeComposite accepts a match with a value inside that is also used outside, if the result of
+    that user flows back into the match. The composite then has copies of the operators that make
+    the value, and the originals stay where they are: both are computed, at each run. A convolution
+    that is computed twice often costs more than the region saves. Nothing reports it, because the
+    numbers are right.
+
+    ## What to do instead
+    Let the check of the pattern refuse a match of which an inner value has another user, end the
+    pattern at that value, or let a pattern include the other user.
+
+    ## References
+    TVM 0.16, src/relay/ir/dataflow_matcher.cc (`PatternGrouper`).
+    """
+
+    code, name = "BYL033", "doubled-work"
+    severity = Severity.WARNING
+    VALID = (Sample(_text("%p", "%0")),)
+    INVALID = (Sample(_text("tanh(%p)", "%x"), points_at="tanh"),)
+
+    def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
+        doubled: dict[tuple[str, ...], list[Call]] = {}
+        for found in recomputed(mod):
+            doubled.setdefault(found.places, []).extend(found.calls[:1])
+        functions = mod.functions.items() if doubled else ()
+        home = {n: gv.name_hint for gv, f in functions for n in post_order(f)}
+        for places, calls in doubled.items():
+            names = Counter(c.op_name for c in calls)
+            listed = ", ".join(f"{count} {name}" for name, count in names.items())
+            yield self.finding(
+                f"{' and '.join(places)} each compute {counted(len(calls), 'operator')} ({listed}) "
+                f"of the same values",
+                "let the check of the pattern refuse a match with an inner value that is also used "
+                "outside, or end the pattern at that value",
+                calls[-1],
+                others=calls[:-1],
+                function=home[calls[-1]],
+            )

@@ -1,0 +1,158 @@
+"""Operators that regions compute, and that the host or another region computes again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+)
+from byoc_lab.relay.ir.module import IRModule
+
+
+@dataclass(frozen=True, eq=False)
+class Recomputed:
+    """A value that is computed in several places, one of them a region or composite.
+
+    calls: one for each place, in the order of computation. places: their names, such as "@main",
+    "@tvmgen_default_dnnl_main_0" or "dnnl.conv2d_relu".
+    """
+
+    calls: tuple[Call, ...]
+    places: tuple[str, ...]
+
+
+def recomputed(mod: IRModule) -> list[Recomputed]:
+    """The calls of an annotated or partitioned module that compute one value in several places.
+
+    A match whose end dominates its other parts takes copies of operators that the rest of the
+    network needs too. What the network has twice by itself does not count: equal calls in one
+    place, and regions with equal results. Neither do calls of constants alone, which folding ends.
+    """
+    values = _Values(mod)
+    for gv, func in mod.functions.items():
+        if isinstance(func, Function) and "Compiler" not in func.attrs:
+            values.of_function(func, [object() for _ in func.params], f"@{gv.name_hint}")
+    found = []
+    for first in values.computed.values():
+        by_result = {values.results.get(place): at for place, at in first.items()}
+        if len(by_result) > 1:  # the host is one, so that another is a region
+            found.append(Recomputed(*map(tuple, zip(*by_result.values(), strict=True))))
+    return found
+
+
+def operators_again(mod: IRModule) -> int:
+    """The number of operators that are computed more often than needed, as `recomputed` has it."""
+    return sum(len(r.calls) - 1 for r in recomputed(mod))
+
+
+Place = Call | None  # of a region or composite the call; of the functions of the host None
+
+
+class _Values:
+    """Numbers the values of a module: calls with equal operator, attributes and operands are one
+    value, also across the boundaries of regions."""
+
+    def __init__(self, mod: IRModule):
+        self.mod = mod
+        self.computed: dict[int, dict[Place, tuple[Call, str]]] = {}
+        self.results: dict[Place, Any] = {}
+        self._constants: set[Any] = set()
+        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._fields: dict[int, Sequence[Any]] = {}
+
+    def of_function(
+        self, func: Function, args: Sequence[Any], name: str, place: Place = None
+    ) -> Any:
+        """The value of a function of values."""
+        known: dict[Expr, Any] = dict(zip(func.params, args, strict=True))
+        todo: list[Expr] = [func.body]
+        while todo:
+            node = todo[-1]
+            if node in known:
+                todo.pop()
+                continue
+            if isinstance(node, Let) and node.value in known:
+                known.setdefault(node.var, known[node.value])
+            needed = [p for p in _needs(node) if p not in known]
+            if isinstance(node, Let) and node.value in needed:
+                needed = [node.value]  # the body comes after its variable has a value
+            if needed:
+                todo += reversed(needed)
+            else:
+                known[node] = self._value(node, known, name, place)
+        return known[func.body]
+
+    def _value(self, node: Expr, known: dict[Expr, Any], name: str, place: Place) -> Any:
+        if isinstance(node, Constant):
+            number = self._number(*_constant(node))
+            self._constants.add(number)
+            return number
+        if isinstance(node, Let):
+            return known[node.body]
+        if isinstance(node, Tuple):
+            fields = [known[f] for f in node.fields]
+            number = self._number("tuple", *fields)
+            self._fields[number] = fields
+            return number
+        if isinstance(node, TupleGetItem):
+            of = known[node.tuple_value]
+            if of in self._fields:
+                return self._fields[of][node.index]
+            return self._number("field", of, node.index)
+        if isinstance(node, Call):
+            return self._call(node, [known[a] for a in node.args], name, place)
+        return node  # whatever else has a value of its own
+
+    def _call(self, call: Call, args: list[Any], name: str, place: Place) -> Any:
+        if is_annotation(call):
+            return args[0]
+        inner = self.mod.functions.get(call.op) if isinstance(call.op, GlobalVar) else call.op
+        if isinstance(inner, Function):
+            if "Compiler" in inner.attrs:
+                symbol = call.op.name_hint if isinstance(call.op, GlobalVar) else "a region"
+                return self._region(inner, args, f"@{symbol}", call)
+            if "Composite" in inner.attrs:
+                where = name if place is not None else str(inner.attrs["Composite"])
+                return self._region(inner, args, where, call)
+        if not isinstance(call.op, Op) or call.op.get_attr("TOpIsStateful"):
+            return call
+        number = self._number(call.op, call.attrs, *args)
+        if args and self._constants.issuperset(args):
+            self._constants.add(number)
+        else:
+            self.computed.setdefault(number, {}).setdefault(place, (call, name))
+        return number
+
+    def _region(self, func: Function, args: Sequence[Any], name: str, call: Call) -> Any:
+        self.results[call] = self.of_function(func, args, name, call)
+        return self.results[call]
+
+    def _number(self, *parts: Any) -> int:
+        """The number of a value by what it is computed from."""
+        return self._numbers.setdefault(parts, len(self._numbers))
+
+
+def _needs(node: Expr) -> Sequence[Expr]:
+    if isinstance(node, Call):
+        return node.args
+    if isinstance(node, Let):
+        return (node.value, node.body)
+    return node.parts() if isinstance(node, (Tuple, TupleGetItem)) else ()
+
+
+def _constant(node: Constant) -> tuple[Any, ...]:
+    if node.data.shape:
+        return ("constant", id(node.data))
+    return ("constant", node.data.dtype, node.numpy().tobytes())

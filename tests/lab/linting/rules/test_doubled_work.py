@@ -1,0 +1,92 @@
+"""Lint rule BYL033 doubled-work."""
+
+from __future__ import annotations
+
+from byoc_lab import backends, coverage, explain, lint, relay, trace
+from byoc_lab.lab.linting.rules.doubled_work import DoubledWork
+from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.analysis.recomputed import operators_again
+from byoc_lab.relay.patterns import is_op, wildcard
+from tests.lab.explaining.planted import CONV, CONV_ADD, NPU, bias, conv, entry, gated, x
+from tests.lab.linting.samples import RuleChecks
+
+GATE = entry("gate", is_op("multiply")(CONV_ADD, wildcard()))
+
+
+class TestDoubledWork(RuleChecks):
+    rule = DoubledWork
+
+
+def partitioned(table: list[tuple[object, ...]], body: relay.Expr) -> tuple[IRModule, IRModule]:
+    backends.register(NPU, patterns=table)
+    mod = IRModule.from_expr(body)
+    return mod, trace(mod, NPU).result
+
+
+def test_explain_coverage_and_lint_count_the_same_operators() -> None:
+    mod, after = partitioned([GATE], gated())
+    (finding,) = [f for f in lint(after) if f.code == "BYL033"]
+    assert "2 operators (1 nn.conv2d, 1 add)" in finding.message
+    assert "@main and @tvmgen_default" in finding.message
+    again = [e for e in explain(mod, NPU) if e.cause == "computed-twice"]
+    assert [e.name for e in again] == ["nn.conv2d", "add"]
+    assert all("2 operators (1 nn.conv2d, 1 add)" in e.reason for e in again)
+    found = coverage(mod, NPU)
+    assert found.totals.again == 2
+    assert "2 operators computed a second time" in str(found)
+    assert found.totals.operators == len(explain(mod, NPU)) + 2
+    backends.register(NPU)
+
+
+def test_copies_in_two_regions() -> None:
+    table = [GATE, entry("sigmoid", is_op("sigmoid")(CONV_ADD))]
+    mod, after = partitioned(table, gated())
+    assert operators_again(after) == 2
+    found = explain(mod, NPU)
+    assert len(found.offloaded) == len(found) == 4
+    for one in found[:2]:
+        assert "computed 2 times, in @" in one.reason
+        assert f"({NPU}.gate)" in one.reason and f"({NPU}.sigmoid)" in one.reason
+    assert [f.code for f in lint(after)] == ["BYL033"]
+    backends.register(NPU)
+
+
+def test_before_partitioning_the_composite_is_the_place() -> None:
+    mod, _ = partitioned([GATE], gated())
+    merged = trace(mod, NPU)["MergeComposite"].after
+    (finding,) = [f for f in lint(merged) if f.code == "BYL033"]
+    assert finding.message.startswith(f"@main and {NPU}.gate each compute 2 operators")
+    backends.register(NPU)
+
+
+def test_equal_calls_of_the_network_itself_are_not_doubled() -> None:
+    data = x()
+    body = relay.Tuple([relay.tanh(data), relay.tanh(data), nn.relu(bias(conv(data)))])
+    _, after = partitioned([entry("conv", CONV)], body)
+    assert operators_again(after) == 0
+    assert list(lint(after, rules=["BYL033"])) == []
+    backends.register(NPU)
+
+
+def test_values_are_followed_through_lets_tuples_and_regions_of_several_results() -> None:
+    text = """
+def @region(%p: Tensor[(2, 3), float32], Compiler="dnnl", Primitive=1, global_symbol="region")
+    -> (Tensor[(2, 3), float32], Tensor[(2, 3), float32]) {{
+  %0 = tanh(%p);
+  (%0, exp(%0))
+}}
+def @main(%x: Tensor[(2, 3), float32]) {{
+  let %a = abs(%x);
+  let %t = (%a, %x);
+  %1 = @region(%t.{field});
+  add(exp(tanh(%a)), %1.1)
+}}"""
+    assert operators_again(relay.parse(text.format(field=0))) == 2
+    assert operators_again(relay.parse(text.format(field=1))) == 0
+
+
+def test_a_deep_network_is_no_trouble() -> None:
+    value: relay.Expr = x(2, 3)
+    for _ in range(3000):
+        value = relay.tanh(value)
+    assert operators_again(IRModule.from_expr(value)) == 0
