@@ -88,8 +88,9 @@ def edited(
     """A module with nodes replaced.
 
     bodies: other expressions as the bodies of functions. Where the body of a function that nothing
-    calls is replaced by None, the function returns the values below it. Variables that become free are parameters:
-    of the function, and of its callers; a function literal that is called gets them from its call.
+    calls is replaced by None, the function returns the values below it. Variables that become free
+    are parameters: of the function, and of its callers; a function literal that is called gets them
+    from its call.
     keep: parameters and functions that are not used any more stay.
     """
     edit = _Edit(mod, replaced, keep)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from byoc_lab.errors import counted
 from byoc_lab.files import write_text
@@ -55,6 +56,21 @@ class Reduction:
         """Write the script and return its path. Raises OSError."""
         write_text(path, self.script())
         return Path(path)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as plain data, for JSON, with the modules as exact text."""
+        passing = self.passing
+        return {
+            "keep": self.name,
+            "module": self.module.astext(exact=True),
+            "passing": None if passing is None else passing.astext(exact=True),
+            "operators": operator_calls(self.module),
+            "operators_before": operator_calls(self.original),
+            "steps": list(self.steps),
+            "calls": self.calls,
+            "raised": self.raised,
+            "minimal": self.minimal,
+        }
 
     def _head(self) -> str:
         after = operator_calls(self.module)

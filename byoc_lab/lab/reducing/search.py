@@ -21,6 +21,9 @@ from byoc_lab.relay.ir.expr import Expr, Tuple
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 
+MAX_OTHER_TYPES = 100
+"""In a module of more operators none is replaced by an operand of another type."""
+
 Way = Callable[[Sequence[Expr]], Replaced]
 
 
@@ -133,7 +136,7 @@ class Search:
 
     def single(self, node: Expr) -> Iterator[bool]:
         """Ways to remove one node: by each operand of its type; as a result by each operand."""
-        for other in bypasses(node)[1:]:
+        for other in self.others(node):
             yield self.replace(f"{node.summary()} by another operand", {node: other})
         for gv, func in self.current.functions.items():
             if func.body is node:
@@ -142,6 +145,14 @@ class Search:
                         candidate = edited(self.current, {}, {gv: part}, keep=self.keep)
                         yield self.attempt(f"return {part.summary()}", candidate)
                 yield self.fields(gv, node)
+
+    def others(self, node: Expr) -> list[Expr]:
+        """The operands to replace a node by that were not tried: in a small module those of other
+        types, too, which is right where values are broadcast."""
+        same = bypasses(node)
+        if self.size[0] > MAX_OTHER_TYPES:
+            return same[1:]
+        return [p for p in dict.fromkeys(operands(node)) if p not in same[:1]]
 
     def fields(self, gv: object, node: Expr) -> bool:
         """Drop results of a function that returns a tuple, in chunks."""

@@ -1,0 +1,82 @@
+"""find the smallest module that still has a problem, and the nearest one without it"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from byoc_lab.commands.shared import INPUT, NO, OK, read_module
+from byoc_lab.files import write_text
+from byoc_lab.terminal import ProgressLine
+
+KEEP = (
+    "what the smaller module must still show: finding:CODE (of lint), error:TEXT (in the message "
+    "of the passes, or its name in decode), crash:TEXT (the class or the message of an error of "
+    "build), wrong:BACKEND (numbers, by validate), not-offloaded:OPERATOR, cause:CAUSE (of explain)"
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help=INPUT)
+    parser.add_argument("--keep", required=True, metavar="PREDICATE", help=KEEP)
+    parser.add_argument(
+        "--target", help="the name of the back end (default: dnnl; for a finding none)"
+    )
+    parser.add_argument(
+        "--pipeline",
+        help="the name of the pipeline (default: that of the back end; for a finding none)",
+    )
+    parser.add_argument(
+        "--budget",
+        type=int,
+        default=1000,
+        metavar="CALLS",
+        help="how many modules are examined at most (default: 1000)",
+    )
+    parser.add_argument(
+        "--seconds", type=float, help="how much processor time is used at most (default: no limit)"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="where to write the module, as Relay text"
+    )
+    parser.add_argument(
+        "--script",
+        type=Path,
+        metavar="FILE.py",
+        help="where to write a Python script that shows both modules and what is said of them",
+    )
+    parser.add_argument(
+        "--resume",
+        type=Path,
+        metavar="FILE",
+        help="a file that keeps the answers: a search that was interrupted goes on with them",
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def run(options: argparse.Namespace) -> int:
+    """0 if no single change makes the module smaller, 1 if the budget was used up before."""
+    from byoc_lab import reduce
+
+    with ProgressLine() as progress:
+        progress(f"reading {options.model}")
+        mod = read_module(options.model)
+    found = reduce(
+        mod,
+        options.keep,
+        target=options.target,
+        pipeline=options.pipeline,
+        budget=options.budget,
+        seconds=options.seconds,
+        state=options.resume,
+    )
+    if options.output is not None:
+        write_text(options.output, found.module.astext(exact=True) + "\n")
+    if options.script is not None:
+        found.save(options.script)
+    if options.format == "json":
+        print(json.dumps({"schema": 1, "kind": "reduction", **found.as_dict()}))
+    else:
+        print(found)
+    return OK if found.minimal else NO

@@ -1,0 +1,78 @@
+"""The cost of `reduce`: calls of the predicate, and the operators of the modules it is asked about.
+
+A call costs time in proportion to the operators of its module, so their sum is the cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log2
+
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.relay import IRModule
+from byoc_lab.relay.ir.expr import Call, Op
+from tests.lab.reducing.networks import chain, operators, tanh_then_sigmoid
+
+LARGE = 5_000
+
+
+class Counted:
+    """A predicate that counts its calls, and the operators that it was asked about."""
+
+    def __init__(self, holds: Callable[[IRModule], bool]):
+        self.holds, self.calls, self.operators = holds, 0, 0
+
+    def __call__(self, mod: IRModule) -> bool:
+        self.calls += 1
+        self.operators += len(operators(mod))
+        return self.holds(mod)
+
+
+def test_one_finding_in_5000_operators_costs_two_searches_by_halving() -> None:
+    x = relay.var("x", shape=(2, 4))
+    out: relay.Expr = x
+    for n in range(LARGE):
+        if n == 3_210:
+            out = relay.annotation.compiler_begin(out, "dnnl")
+        out = relay.nn.relu(out) if n % 2 else relay.add(out, x)
+    mod = IRModule.from_expr(out)
+    found = byoc_lab.reduce(mod, "finding:BYL002")
+    assert len(operators(found.module)) <= 2
+    assert found.calls <= 4 * log2(LARGE)
+
+
+@pytest.mark.parametrize("places", [(10, 20), (10, LARGE - 10), (LARGE // 2, LARGE - 1)])
+def test_two_operators_far_apart(places: tuple[int, int]) -> None:
+    counted = Counted(tanh_then_sigmoid)
+    found = byoc_lab.reduce(
+        chain(LARGE, dict(zip(places, ("tanh", "sigmoid"), strict=True))), counted
+    )
+    assert operators(found.module) == ["tanh", "sigmoid"]
+    assert counted.calls == found.calls <= 10 * log2(LARGE)
+    assert counted.operators <= 3 * LARGE * log2(LARGE)
+
+
+def test_the_cost_grows_nearly_linearly() -> None:
+    def cost(length: int) -> int:
+        counted = Counted(tanh_then_sigmoid)
+        byoc_lab.reduce(chain(length, {length // 3: "tanh", 3 * length // 4: "sigmoid"}), counted)
+        return counted.operators
+
+    assert cost(2_000) <= 2.5 * cost(1_000)
+
+
+def test_branches_that_meet_again_are_cut_in_chunks() -> None:
+    """A network of 1,000 blocks, each with two branches; two operators in different branches."""
+    x = relay.var("x", shape=(2, 4))
+    out: relay.Expr = x
+    for n in range(1_000):
+        left = Call(Op.get("tanh" if n == 200 else "nn.relu"), [out])
+        right = Call(Op.get("sigmoid" if n == 700 else "abs"), [relay.exp(out)])
+        out = left + right
+    counted = Counted(tanh_then_sigmoid)
+    found = byoc_lab.reduce(IRModule.from_expr(out), counted)
+    assert operators(found.module) == ["tanh", "sigmoid"]
+    assert counted.calls <= 200 and counted.operators <= 4_000 * 2 * log2(4_000)

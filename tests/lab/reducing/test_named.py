@@ -1,0 +1,130 @@
+"""Predicates with names: each kind, its forms, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.backends import PythonRegion, registry
+from byoc_lab.errors import ArgumentError, BuildError, ByocLabError, UnknownNameError
+from byoc_lab.lab.reducing import KINDS, predicate_named
+from byoc_lab.relay import IRModule
+from byoc_lab.relay.ir.expr import Call, Function
+from byoc_lab.transform import module_pass
+from tests.lab.reducing.networks import convolution, operators
+
+
+@pytest.fixture
+def mine() -> Iterator[str]:
+    yield "mine"
+    registry.unregister("mine")
+
+
+def relu(*names: str) -> IRModule:
+    out: relay.Expr = relay.var("x", shape=(2, 4))
+    for name in names:
+        out = Call(relay.Op.get(name), [out])
+    return relay.transform.InferType()(IRModule.from_expr(out))
+
+
+def test_a_finding_by_code_and_by_name_with_a_back_end() -> None:
+    x = relay.var("x", shape=(2, 4))
+    mod = IRModule.from_expr(relay.nn.relu(relay.annotation.compiler_begin(x, "dnnl")))
+    mod = relay.transform.InferType()(mod)
+    for text in ("finding:BYL002", "finding:missing-end"):
+        assert predicate_named(text)(mod) and not predicate_named(text)(relu("abs"))
+    clean = relu("nn.relu")
+    assert {f.code for f in byoc_lab.lint(clean, backend="dnnl")}.isdisjoint({"BYL002"})
+    assert not predicate_named("finding:BYL002", target="dnnl", pipeline="dnnl")(clean)
+
+
+def test_an_error_of_the_passes_by_its_text_and_by_the_name_of_its_message(mine: str) -> None:
+    @module_pass(opt_level=0, name="refusing")
+    def refusing(mod: IRModule, context: object) -> IRModule:
+        if "tanh" in operators(mod):
+            raise BuildError("free variables: [Var(x)], no tanh please")
+        return mod
+
+    byoc_lab.backends.register(mine, supports=["nn.relu"], pipeline=lambda: [refusing])
+    asked = predicate_named("error:no tanh please", target=mine)
+    assert asked(relu("tanh", "abs")) and not asked(relu("abs"))
+    (meaning,) = byoc_lab.decode("free variables: [Var(x)], no tanh please")
+    assert predicate_named(f"error:{meaning.name}", target=mine)(relu("tanh"))
+    assert not predicate_named("error:something else", target=mine)(relu("tanh"))
+    found = byoc_lab.reduce(relu("abs", "tanh", "exp"), "error:no tanh", target=mine)
+    assert operators(found.module) == ["tanh"]
+
+
+def test_a_crash_of_build_by_class_and_by_text(mine: str) -> None:
+    def codegen(function: Function, symbol: str) -> PythonRegion:
+        if "tanh" in str(function):
+            raise ZeroDivisionError("no tanh here")
+        return PythonRegion(lambda x: np.maximum(x, 0))
+
+    byoc_lab.backends.register(mine, supports=["nn.relu", "tanh"], codegen=codegen)
+    mod = relu("abs", "nn.relu", "exp", "tanh")
+    for text in ("crash:no tanh here", "crash:ZeroDivisionError"):
+        asked = predicate_named(text, target=mine)
+        assert asked(mod) and not asked(relu("nn.relu"))
+        assert operators(byoc_lab.reduce(mod, text, target=mine).module) == ["tanh"]
+    assert not predicate_named("crash:something else", target=mine)(mod)
+
+
+def test_a_cause_of_explain() -> None:
+    mod = relay.transform.InferType()(convolution())
+    explained = byoc_lab.explain(mod, "ccompiler")
+    causes = {e.cause for e in explained.host}
+    assert "no-pattern" in causes
+    found = byoc_lab.reduce(mod, "cause:no-pattern on ccompiler")
+    assert len(operators(found.module)) == 1
+    for cause in ("no-pattern", "let"):
+        assert predicate_named(f"cause:{cause} on ccompiler")(mod) == (cause in causes)
+
+
+def test_wrong_numbers_name_their_back_end(mine: str) -> None:
+    byoc_lab.backends.register(
+        mine, supports=["abs"], codegen=lambda function, symbol: PythonRegion(lambda x: x)
+    )
+    asked = predicate_named(f"wrong:{mine}")
+    assert asked(relu("abs")) and not asked(relu("tanh")) and asked.target == mine
+
+
+def test_it_says_how_it_is_made() -> None:
+    asked = predicate_named("finding:BYL002", target="dnnl", pipeline="dnnl")
+    assert asked.arguments == "'finding:BYL002', target='dnnl', pipeline='dnnl'"
+    assert asked.__name__ == "finding:BYL002 (target=dnnl, pipeline=dnnl)"
+    assert eval(f"predicate_named({asked.arguments})") == asked
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "message"),
+    [
+        ("BYL002", None, "finding:CODE"),
+        ("findnig:BYL002", None, "did you mean 'finding'"),
+        ("finding:", None, "expected finding:CODE"),
+        ("finding:BYL999", None, "BYL999"),
+        ("finding:BYL002", "nothing", "nothing"),
+        ("wrong:nothing", None, "nothing"),
+        ("error:x", "nothing", "nothing"),
+        ("not-offloaded:nn.conv3 on dnnl", None, "nn.conv3"),
+        ("not-offloaded:nn.conv2d on nothing", None, "nothing"),
+        ("cause:no-patern on dnnl", None, "did you mean 'no-pattern'"),
+    ],
+)
+def test_what_is_refused(text: str, target: str | None, message: str) -> None:
+    with pytest.raises((ArgumentError, UnknownNameError), match=message) as caught:
+        predicate_named(text, target=target)
+    assert isinstance(caught.value, ByocLabError)
+
+
+def test_an_unknown_pipeline_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="nothing"):
+        predicate_named("finding:BYL002", pipeline="nothing")
+
+
+def test_every_kind_is_in_a_test() -> None:
+    assert set(KINDS) == {"finding", "error", "crash", "wrong", "not-offloaded", "cause"}

@@ -1,0 +1,97 @@
+"""The script of a reduction runs, and says what the predicate says of the two modules."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.lab.reducing import Reduction
+from byoc_lab.relay import IRModule
+from tests.lab.reducing.networks import chain, operators, tanh_then_sigmoid
+
+
+def run(found: Reduction, path: Path) -> subprocess.CompletedProcess[str]:
+    script = found.save(path / "repro.py")
+    root = Path(__file__).parents[3]
+    command = [sys.executable, str(script)]
+    environment = {"PYTHONPATH": str(root), "PATH": "/usr/bin:/bin"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=path)
+
+
+def open_region() -> IRModule:
+    x = relay.var("x", shape=(2, 4))
+    out = relay.nn.relu(relay.annotation.compiler_begin(relay.abs(x), "dnnl"))
+    return IRModule.from_expr(relay.tanh(out))
+
+
+def test_a_predicate_with_a_name_needs_nothing_else(tmp_path: Path) -> None:
+    ended = run(byoc_lab.reduce(open_region(), "finding:BYL002"), tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("-> the predicate holds\n") == 1
+    assert ended.stdout.count("-> the predicate does not hold\n") == 1
+
+
+def test_a_script_that_says_something_else_fails(tmp_path: Path) -> None:
+    script = byoc_lab.reduce(open_region(), "finding:BYL002").save(tmp_path / "repro.py")
+    text = script.read_text().replace("annotation.compiler_begin", "annotation.compiler_end")
+    script.write_text(text.replace('"finding:BYL002"', '"finding:BYL009"'))
+    ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert ended.returncode == 1 and "-> the predicate holds" not in ended.stdout
+
+
+def test_a_function_is_imported(tmp_path: Path) -> None:
+    found = byoc_lab.reduce(chain(9, {2: "tanh", 5: "sigmoid"}), tanh_then_sigmoid)
+    home = tanh_then_sigmoid.__module__
+    assert f"from {home} import tanh_then_sigmoid as predicate" in found.script()
+    found = byoc_lab.reduce(chain(9, {2: "tanh", 5: "sigmoid"}), named_here)
+    text = found.script().replace(f"from {named_here.__module__} ", "from importable ")
+    (tmp_path / "importable.py").write_text("def named_here(mod):\n    return 'tanh' in str(mod)\n")
+    (tmp_path / "repro.py").write_text(text)
+    ended = subprocess.run(
+        [sys.executable, "repro.py"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+def named_here(mod: IRModule) -> bool:
+    return "tanh" in operators(mod)
+
+
+def test_a_lambda_has_a_marked_place(tmp_path: Path) -> None:
+    found = byoc_lab.reduce(chain(9, {2: "tanh"}), lambda mod: "tanh" in operators(mod))
+    text = found.script()
+    assert "# WRITE THE PREDICATE HERE: " in text and "<lambda>" in text
+    assert "write the predicate" in run(found, tmp_path).stderr
+    written = text.replace(
+        '    raise NotImplementedError("write the predicate into this script")',
+        '    return "tanh" in str(mod)',
+    )
+    (tmp_path / "repro.py").write_text(written)
+    ended = subprocess.run([sys.executable, str(tmp_path / "repro.py")], capture_output=True)
+    assert ended.returncode == 0
+
+
+def test_the_modules_in_a_script_are_exact(tmp_path: Path) -> None:
+    """A scalar of more than six digits, a tensor, and text that ends a string of Python."""
+    x = relay.var("x", shape=(2,))
+    values = relay.const(np.array([0.1, 16777217.0], "float32"))
+    body = relay.add(x, relay.const(np.float32(1.23456789))) * values
+    func = relay.Function([x], body, attrs={"note": 'a """ and \\'})
+    mod = IRModule.from_expr(func)
+
+    def same(m: IRModule) -> bool:
+        return byoc_lab.structural_equal(m, relay.transform.InferType()(mod))
+
+    text = byoc_lab.reduce(mod, same).script()
+    names: dict[str, object] = {}
+    line = text[text.index("HOLDS = ") :].partition("\n\n")[0]
+    if 'r"""' in line:
+        line = text[text.index("HOLDS = ") :].partition('\n"""\n')[0] + '\n"""\n'
+    exec(line, names)
+    again = relay.parse(str(names["HOLDS"]).strip())
+    assert same(relay.transform.InferType()(again))
