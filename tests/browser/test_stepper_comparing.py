@@ -131,7 +131,7 @@ def test_partitioned_calls_stand_beside_the_lines_that_they_were(
 ) -> None:
     page = new_page(viewport=TALL)
     root = mount(page, mobilenet_state, index=8)
-    assert "85 calls and 27 composites moved into 31 functions" in (
+    assert "85 calls and 27 composites moved into 31 functions (" in (
         root.locator(".byl-caption").text_content()
     )
     root.press("g")

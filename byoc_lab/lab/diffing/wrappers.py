@@ -6,11 +6,11 @@ These follow from the correspondence of real nodes.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from byoc_lab.lab.diffing.flow import Flow, label
-from byoc_lab.relay.ir.expr import Constant, Expr, Function, GlobalVar, Let, Op, Var
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Var
 
 if TYPE_CHECKING:
     from byoc_lab.lab.diffing.matching import Correspondence
@@ -54,11 +54,20 @@ def pair_functions(found: Correspondence) -> dict[str, str]:
 
 def pair_wrappers(found: Correspondence) -> None:
     """Pair annotations, lets, function literals and so on that pass corresponding values on: those
-    in one place of corresponding users first, then in order."""
-    before, after = found.before, found.after
+    in one place of corresponding users first, then in order; calls of literals and calls of globals
+    among themselves, before a literal may have become a global."""
     queue = deque(found.to_after.items())
-    leftover: dict[Hashable, tuple[list[Expr], list[Expr]]] = defaultdict(lambda: ([], []))
     _drain(found, queue)
+    _pair_in_order(found, queue, _calls_global)
+    _pair_in_order(found, queue, lambda node: None)
+
+
+def _pair_in_order(
+    found: Correspondence, queue: deque[tuple[Expr, Expr]], kind: Callable[[Expr], Hashable]
+) -> None:
+    """Pair wrappers of one kind around corresponding values, in order."""
+    before, after = found.before, found.after
+    leftover: dict[Hashable, tuple[list[Expr], list[Expr]]] = defaultdict(lambda: ([], []))
     for side, flow in enumerate((before, after)):
         partners = (found.to_after, found.to_before)[side]
         for node in flow.order:
@@ -66,7 +75,7 @@ def pair_wrappers(found: Correspondence) -> None:
                 value = passed_on(flow, node)
                 mine = value if flow is before else found.to_before.get(value)
                 if mine is not None:
-                    leftover[label(node), mine][side].append(node)
+                    leftover[label(node), kind(node), mine][side].append(node)
     for left, right in leftover.values():
         for x, y in zip(left, right, strict=False):
             if found.open(x, y):
@@ -84,6 +93,7 @@ def _drain(found: Correspondence, queue: deque[tuple[Expr, Expr]]) -> None:
         for p, q in zip(mine, theirs, strict=True):
             if (
                 found.open(p, q)
+                and _calls_global(p) == _calls_global(q)
                 and _is_wrapper(before, p)
                 and _is_wrapper(after, q)
                 and (
@@ -92,6 +102,11 @@ def _drain(found: Correspondence, queue: deque[tuple[Expr, Expr]]) -> None:
                 )
             ):
                 _pair(found, p, q, queue)
+
+
+def _calls_global(node: Expr) -> bool:
+    """Whether a node is the call of a global function."""
+    return isinstance(node, Call) and isinstance(node.op, GlobalVar)
 
 
 def _pair(found: Correspondence, x: Expr, y: Expr, queue: deque[tuple[Expr, Expr]]) -> None:

@@ -180,3 +180,36 @@ def test_each_node_is_in_one_module_or_in_both(mod: IRModule, other: IRModule) -
             assert change.after is None
         elif change.before is not None:
             assert made.correspondence.to_after[change.before] is change.after
+
+
+def composites_that_do_not_move(mod: IRModule) -> list[str]:
+    """Those that PartitionGraph is said to add or remove; it only moves them."""
+    stage = byoc_lab.trace(mod, "dnnl")["PartitionGraph"]
+    changes = stage.diff().changes
+    kinds = ("outlined", "moved")
+    return [str(c) for c in changes if c.noun == "composite" and c.kind not in kinds]
+
+
+def test_a_composite_is_no_call_of_the_function_around_it() -> None:
+    """The composite is the result of its region: both calls pass on one value."""
+    x, gamma = relay.var("x", shape=(1, 1, 1, 1)), relay.var("gamma", shape=(1,))
+    norm = relay.nn.batch_norm(relay.nn.conv2d(x, x), gamma, gamma, gamma, gamma)
+    mod = IRModule.from_expr(relay.Function([x, gamma], relay.Tuple([relay.nn.relu(x), norm[0]])))
+    assert composites_that_do_not_move(mod) == []
+
+
+@pytest.mark.slow
+def test_the_composites_of_inception_only_move() -> None:
+    mod, _ = relay.testing.inception_v3.get_workload()
+    assert composites_that_do_not_move(mod) == []
+
+
+def test_many_places_are_no_range() -> None:
+    x = relay.var("x", shape=(4,))
+    value = x
+    for _ in range(5):
+        value = relay.sin(relay.nn.relu(value))
+    stage = byoc_lab.trace(IRModule.from_expr(value), "dnnl")["PartitionGraph"]
+    names = [f"@{gv.name_hint}" for gv in stage.after.functions if gv.name_hint != "main"]
+    listed = stage.diff().summary.partition(" moved into ")[2].partition(", 5 calls added")[0]
+    assert listed == f"5 functions ({names[0]}, {names[1]}, {names[2]} and 2 more)"
