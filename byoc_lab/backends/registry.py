@@ -27,7 +27,7 @@ from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.contrib.register import register_pattern_table, unregister_pattern_table
-from byoc_lab.run.backends import Codegen, register_backend, unregister_backend
+from byoc_lab.run.backends import RESERVED, Codegen, register_backend, unregister_backend
 
 Entry = tuple[Any, ...]  # (name, pattern) or (name, pattern, check)
 
@@ -130,6 +130,11 @@ def register(
         raise PassError(
             f"the patterns of {name!r} must be a list of (name, pattern) or (name, pattern, "
             f"check), or a function that makes one, found {type(patterns).__name__}"
+        )
+    if name in RESERVED:
+        raise PassError(
+            f"a back end cannot be named {name!r}: PartitionGraph removes annotations of that "
+            f"name, so that the host compiles what they surround; choose another name"
         )
     table = patterns if callable(patterns) else partial(list, patterns)
     for n, entry in enumerate(table()):

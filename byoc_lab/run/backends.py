@@ -50,6 +50,9 @@ class CompiledRegion(Protocol):
 
 Codegen = Callable[[Function, str], CompiledRegion]
 
+RESERVED = ("", "default")
+"""Names of compilers that cannot be back ends: TVM compiles "default" itself."""
+
 _backends: dict[str, Codegen] = {}
 
 
@@ -76,6 +79,13 @@ def unregister_backend(name: str) -> None:
 
 def get_backend(name: str) -> Codegen:
     """The code generator of a compiler. Raises UnknownNameError."""
+    if name in RESERVED:
+        raise UnknownNameError(
+            f"{name!r} is not a back end: a function with the attribute Compiler={name!r} has no "
+            f"code generator, and annotations of 'default' mean the host. Remove the attribute "
+            f"from a function that the host shall compile, or name a back end in it "
+            f"({', '.join(backend_names()) or 'none is registered'})"
+        )
     if name not in _backends:
         raise UnknownNameError(
             f"no back end is registered for the compiler {name!r}; there are "

@@ -12,6 +12,7 @@ from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.explaining.messages import ALL, Message
 from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.linting import Finding, lint
+from byoc_lab.lab.linting.external import compilers_of, external_functions
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule
@@ -220,13 +221,24 @@ def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
         raise ArgumentError(
             f"decode: mod must be the module that the pass got, found {type(mod).__name__}"
         )
-    findings = list(lint(mod)) if mod is not None else []
+    findings = _findings(mod) if mod is not None else []
     names = NodeNames(mod if mod is not None else IRModule())
     found = [
         _meaning(message, text[start:end], start, values, findings, node, names)
         for start, end, message, values in _matches(text)
     ]
     return Decoded(found, len(text), mod is not None)
+
+
+def _findings(mod: IRModule) -> list[Finding]:
+    """The findings of all rules that a module by itself allows to ask: with each back end that it
+    names, and, if it is partitioned, as a module that only remains to be built."""
+    found = list(lint(mod))
+    if any(external_functions(mod)):
+        found += lint(mod, pipeline=[])
+    for compiler in compilers_of(mod):
+        found += lint(mod, backend=compiler)
+    return list({(f.code, f.message, f.node, f.argument): f for f in found}.values())
 
 
 def _matches(text: str) -> list[tuple[int, int, Message, dict[str, str]]]:

@@ -8,6 +8,25 @@ ANY_TVM = "TVM 0.6 to 0.19"
 
 MESSAGES = (
     Message(
+        "reserved-compiler",
+        ("codegen tool for relay.ext.", "external codegen for", "' is not a back end: a function"),
+        r"(?:Failed to find|Cannot find) (?:the )?(?:external )?codegen(?: tool)? for "
+        r"(?:relay\.ext\.)?(?P<name>default\b|(?=\s|$))|'(?P<own>default|)' is not a back end: a "
+        r"function[^\n]*",
+        "TVM 0.6 to 0.19, and byoc_lab",
+        "A function has the attribute Compiler=\"{name}{own}\", which is not the name of a "
+        "back end: \"default\" means that TVM itself compiles it; no code generator is registered",
+        "Remove the attribute Compiler from the function, so that TVM compiles it, or give it the "
+        "name of a back end. PartitionGraph removes annotations of \"default\" and makes no such "
+        "function",
+        ("Check failed: (pf) is false: Failed to find the external codegen tool for "
+         "relay.ext.default",
+         "TVMError: Check failed: pf: Failed to find the codegen tool for relay.ext.\n",
+         "UnknownNameError: 'default' is not a back end: a function with the attribute "
+         "Compiler='default' has no code generator, and annotations of 'default' mean the host."),
+        ("BYL034",),
+    ),
+    Message(
         "no-codegen",
         ("external codegen tool for", "the codegen tool for", "external codegen for"),
         r"(?:Failed to find|Cannot find) (?:the )?(?:external )?codegen(?: tool)? for "
@@ -20,6 +39,7 @@ MESSAGES = (
         ("Check failed: (pf) is false: Failed to find the external codegen tool for relay.ext.A",
          "Check failed: pf: Failed to find the codegen tool for relay.ext.dnnl",
          "TVMError: Cannot find external codegen for ccompilr"),
+        ("BYL020",),
     ),
     Message(
         "annotation-built",

@@ -118,5 +118,6 @@ MESSAGES = (
         "No back end is called {name}: a misspelt name, or its module was not imported",
         "Correct the name (byoc_lab.backends.names() lists them), or register it",
         ("UnknownNameError: no back end is registered as 'dnll'; did you mean 'dnnl'?",),
+        ("BYL034", "BYL020"),
     ),
 )  # fmt: skip

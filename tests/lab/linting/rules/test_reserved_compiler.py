@@ -1,0 +1,47 @@
+"""Lint rule BYL034 reserved-compiler."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import backends, lint, relay
+from byoc_lab.errors import PassError, UnknownNameError
+from byoc_lab.lab.linting.rules.reserved_compiler import ReservedCompiler
+from byoc_lab.passes import InferType
+from tests.lab.linting.samples import RuleChecks, begin, end, main
+
+
+class TestReservedCompiler(RuleChecks):
+    rule = ReservedCompiler
+
+    @pytest.mark.parametrize("number", [0, 1, 2])
+    def test_the_fix_leaves_the_function_to_the_host(self, number: int) -> None:
+        fix = self.sample_finding(number).fix
+        assert fix is not None and not lint(fix.apply())
+        values = np.array([[-1, 0, 2], [3, -4, 5]], "float32")
+        result = byoc_lab.build(fix.apply()).run([values])
+        np.testing.assert_array_equal(np.asarray(result[0]), np.maximum(values, 0))
+
+    @pytest.mark.parametrize("number", [0, 1, 2])
+    def test_such_a_function_is_refused_and_decode_says_why(self, number: int) -> None:
+        mod = InferType()(relay.parse(self.rule.INVALID[number].text))
+        with pytest.raises(UnknownNameError) as caught:
+            byoc_lab.build(mod)
+        assert byoc_lab.decode(caught.value, mod)
+        if number < 2:
+            (found,) = byoc_lab.decode(caught.value, mod)
+            assert found.name == "reserved-compiler" and found.rule == "BYL034" and found.findings
+
+    def test_annotations_of_default_are_no_finding(self) -> None:
+        assert self.found_in(main(begin("%x", "default"), "abs(%0)", end("%1", "default"))) == []
+
+    def test_decode_of_a_misspelt_name_stays(self) -> None:
+        said = "Check failed: pf: Failed to find the codegen tool for relay.ext."
+        assert byoc_lab.decode(f"{said}default_npu")[0].name == "no-codegen"
+        assert byoc_lab.decode(f"{said}default\n")[0].name == "reserved-compiler"
+
+    def test_default_cannot_be_registered(self) -> None:
+        with pytest.raises(PassError, match="cannot be named 'default'"):
+            backends.register("default", supports=["abs"])
