@@ -1,11 +1,11 @@
 """Why a call was offloaded or not, and what would change it; what TVM's error messages mean."""
 
 from byoc_lab.lab.explaining.calls import explain
-from byoc_lab.lab.explaining.changes import VerifiedChange
 from byoc_lab.lab.explaining.decoding import Decoded, Meaning, decode
 from byoc_lab.lab.explaining.explanation import CAUSES, Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.pattern_report import EntryReport, PatternReport, explain_patterns
+from byoc_lab.lab.explaining.trials import VerifiedChange
 
 __all__ = [
     "CAUSES",

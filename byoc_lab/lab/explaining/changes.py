@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 
 from byoc_lab.errors import ByocLabError
@@ -18,9 +18,10 @@ from byoc_lab.lab.explaining.module_changes import (
     other_attributes,
     swapped,
 )
-from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
+from byoc_lab.lab.explaining.outcome import PipelineRun, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.lab.explaining.recipes import FOLDING, SIMPLIFIED_BY, other_forms, simplifiers
+from byoc_lab.lab.explaining.trials import Trial, VerifiedChange
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -28,57 +29,9 @@ from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.relay.ir.expr import Call, Expr, Var
-from byoc_lab.relay.ir.module import IRModule
 
 OWN_CAUSES = ("name", "merge", "pruned", "let", "order", "outside-user", "computed-twice")
 """Causes that stay the cause if a further pass would help as well."""
-
-
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """A change that was not run yet. key: equal for trials with the same run. calls: for each call
-    of the input what it is after the change; a call that is not there is itself. missing: which
-    pass does not run without the change, in words. decides: that is the whole reason."""
-
-    what: str
-    setup: Setup
-    key: object
-    calls: dict[Call, Call] = field(default_factory=dict)
-    keeps_numbers: bool = True
-    missing: str = ""
-    decides: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class VerifiedChange:
-    """A change with which a call is offloaded; the pipeline was run with it.
-
-    what: the change in words. keeps_numbers: whether the network computes the same as before.
-    setup: the changed module, passes and PassContext (`setup.mod`, `setup.passes`,
-    `setup.context`).
-    outcome: the run. call: the call in the changed module. region: the external function that has
-    it then; "" if with a further pass nothing of it is left to compute, as of a dropout.
-    missing: which pass does not run without the change, in words. decides: nothing else than that
-    keeps the call on the host.
-    """
-
-    what: str
-    keeps_numbers: bool
-    setup: Setup = field(repr=False)
-    outcome: PipelineRun = field(repr=False)
-    call: Call = field(repr=False)
-    region: str = ""
-    missing: str = ""
-    decides: bool = False
-
-    @property
-    def result(self) -> IRModule:
-        """The partitioned module of the run with the change."""
-        return self.outcome.trace.final
-
-    def __str__(self) -> str:
-        note = "" if self.keeps_numbers else " (then the network computes other numbers)"
-        return self.what + note
 
 
 class Workbench:
@@ -109,9 +62,18 @@ class Workbench:
                 )
                 return VerifiedChange(
                     what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing,
-                    trial.decides,
+                    trial.decides, (self._offloaded, self._offloaded_with(trial, outcome)),
                 )  # fmt: skip
         return None
+
+    @cached_property
+    def _offloaded(self) -> int:
+        outcome = self.inquiry.outcome
+        return sum(not outcome.place(c).outside for c in outcome.calls)
+
+    def _offloaded_with(self, trial: Trial, outcome: PipelineRun) -> int:
+        places = (outcome.place(trial.calls.get(c, c)) for c in self.inquiry.outcome.calls)
+        return sum(not p.outside for p in places)
 
     def _run(self, trial: Trial) -> tuple[Trial, PipelineRun] | None:
         """The trial that was run for the key of this one, whose calls are in its module, and what

@@ -6,9 +6,10 @@ from functools import cached_property
 from typing import Any
 
 from byoc_lab.lab.explaining.causes import Diagnosis, diagnose
-from byoc_lab.lab.explaining.changes import OWN_CAUSES, VerifiedChange, Workbench
+from byoc_lab.lab.explaining.changes import OWN_CAUSES, Workbench
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import Home
+from byoc_lab.lab.explaining.trials import VerifiedChange
 from byoc_lab.relay.ir.expr import Call, Expr, describe
 
 CAUSES = {

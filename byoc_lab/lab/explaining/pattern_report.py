@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-from byoc_lab.errors import ArgumentError, UnknownNameError, nearest
+from byoc_lab.errors import ArgumentError, ByocLabError, UnknownNameError, counted, nearest
 from byoc_lab.lab.explaining.explanation import Nearest
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.near_miss import Fit
@@ -14,9 +14,10 @@ from byoc_lab.lab.explaining.outcome import Setup, typed_calls
 from byoc_lab.markup import table
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.predicates import Checked, ask_check, checked_entry, refusal
-from byoc_lab.relay.ir.expr import Call, Expr
+from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op.contrib import get_pattern_table
 from byoc_lab.relay.patterns.below import root_operators
 from byoc_lab.relay.patterns.grouping import Group, find_groups
@@ -151,6 +152,37 @@ def _run(mod: IRModule, merge: MergeComposite) -> Inquiry:
     return Inquiry(Setup.of(typed, [merge]), "", {t: c for c, t in types.items()})
 
 
+@dataclass(frozen=True)
+class _Merged:
+    """What a table makes of modules: operators, and the number of composites that they are in."""
+
+    operators: int
+    composites: int
+
+    @classmethod
+    def of(cls, runs: Sequence[Inquiry]) -> _Merged:
+        inside = sum(
+            any(run.composite(n) is not None for n in run.outcome.images(c, run.matching))
+            for run in runs
+            for c in run.outcome.calls
+        )
+        finals = (f for run in runs for f in run.outcome.trace.final.functions.values())
+        composites = (
+            n
+            for f in finals
+            for n in post_order(f)
+            if isinstance(n, Function) and "Composite" in n.attrs
+        )
+        return cls(inside, sum(1 for _ in composites))
+
+    def better_than(self, other: _Merged) -> bool:
+        """Whether more operators are merged, or as many into fewer composites."""
+        return (self.operators, -self.composites) > (other.operators, -other.composites)
+
+    def __str__(self) -> str:
+        return f"{counted(self.operators, 'operator')} into {counted(self.composites, 'composite')}"
+
+
 class _Entry:
     """One entry under examination."""
 
@@ -181,7 +213,7 @@ class _Entry:
             return self._report(
                 "shadowed",
                 f"would match {_times(len(accepted))}, but {' and '.join(names)} took the nodes "
-                f"before: move {self.name} before them",
+                f"before; {self._moved_before(tuple(by))}",
                 number, group.root, alone=len(accepted), shadowed_by=names,
             )  # fmt: skip
         if groups:
@@ -212,6 +244,24 @@ class _Entry:
             for graph in run.graphs:
                 for group in find_groups(self.pattern, graph):
                     yield number, run, group
+
+    def _moved_before(self, others: Sequence[str]) -> str:
+        """What becomes of the matches if the entry is moved before others, in words: a run."""
+        first = min(map(self.keys.index, others))
+        moved = list(self.runs[0].table)
+        moved.insert(first, moved.pop(self.position))
+        name, other = self.name, self.names[self.keys[first]]
+        try:
+            merge = MergeComposite(moved)
+            runs = [_run(run.setup.mod, merge) for run in self.runs]
+        except ByocLabError as error:
+            return f"if it were moved before {other}, the pass would fail: {error}"
+        now, then = _Merged.of(self.runs), _Merged.of(runs)
+        if then.better_than(now):
+            return f"move {name} before {other}, which merges {then}, not {now}"
+        if now.better_than(then):
+            return f"leave the order: {name} before {other} merges {then}, not {now}"
+        return f"{name} before {other} merges as much, {then}"
 
     def _refusal(self, root: Expr) -> str | None:
         answer = self.check is None or ask_check(self.check, root, self.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 import byoc_lab
@@ -13,7 +15,7 @@ from byoc_lab.lessons.cases.networks import batch_norm, image, typed
 from byoc_lab.lessons.cases.networks import conv as conv_of
 from byoc_lab.passes import InferType, MergeComposite
 from byoc_lab.relay import IRModule, nn
-from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, is_tuple_get_item, wildcard
 from tests.lab.explaining.planted import CONV, CONV_ADD, CONV_ADD_RELU, CONV_RELU, bias, conv, x
@@ -83,6 +85,46 @@ def test_a_witness_is_a_node_of_its_module(report: PatternReport) -> None:
             assert entry.module is not None
             assert entry.witness in set(post_order(MODULES[entry.module]["main"]))
     assert report["npu.bias_relu"].witness is MODULES[0]["main"].body
+
+
+def merged(table: list[tuple[str, DFPattern]]) -> tuple[int, int]:
+    """The operators that are in composites, and the number of composites, over `MODULES`."""
+    bodies = [
+        n.body
+        for m in MODULES
+        for n in post_order(*MergeComposite(table)(m).functions.values())
+        if isinstance(n, Function) and "Composite" in n.attrs
+    ]
+    return sum(isinstance(n, Call) for b in bodies for n in post_order(b)), len(bodies)
+
+
+ENTRIES = {
+    "q.cbr": CONV_ADD_RELU, "q.cb": CONV_ADD, "q.c": CONV, "q.r": is_op("nn.relu")(wildcard()),
+    "q.cbr again": is_op("nn.relu")(is_op("add")(CONV, wildcard())),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("names", [n for k in (2, 3) for n in permutations(ENTRIES, k)])
+def test_the_advice_of_a_shadowed_entry_is_what_the_pass_does(names: tuple[str, ...]) -> None:
+    table = [(n, ENTRIES[n]) for n in names]
+    for one in explain_patterns(table, MODULES).by_status("shadowed"):
+        moved = list(table)
+        first = min(names.index(n) for n in one.shadowed_by)
+        moved.insert(first, moved.pop(one.position))
+        before, after = merged(table), merged(moved)
+        gain = (after[0] - before[0], before[1] - after[1])
+        words = f"{one.name} before {names[first]}"
+        assert (f"; move {words}" in one.reason) == (gain > (0, 0)), one.reason
+        assert (f"; leave the order: {words}" in one.reason) == (gain < (0, 0)), one.reason
+        assert ("merges as much" in one.reason) == (gain == (0, 0)), one.reason
+        assert f"{after[0]} operator" in one.reason
+
+
+def test_a_right_table_is_left_alone() -> None:
+    table = [("dnnl.conv2d_bias_relu", CONV_ADD_RELU), ("dnnl.conv2d", CONV)]
+    report = explain_patterns(table, InferType()(IRModule.from_expr(nn.relu(bias(conv())))))
+    assert report["dnnl.conv2d"].status == "shadowed"
+    assert "move" not in report["dnnl.conv2d"].reason
 
 
 def test_shadowed_entries_match_when_they_come_first() -> None:

@@ -1,0 +1,62 @@
+"""A change to be tried, and one that was tried and offloads a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from byoc_lab.errors import counted
+from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
+from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.module import IRModule
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A change that was not run yet. key: equal for trials with the same run. calls: for each call
+    of the input what it is after the change; a call that is not there is itself. missing: which
+    pass does not run without the change, in words. decides: that is the whole reason."""
+
+    what: str
+    setup: Setup
+    key: object
+    calls: dict[Call, Call] = field(default_factory=dict)
+    keeps_numbers: bool = True
+    missing: str = ""
+    decides: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class VerifiedChange:
+    """A change with which a call is offloaded; the pipeline was run with it.
+
+    what: the change in words. keeps_numbers: whether the network computes the same as before.
+    setup: the changed module, passes and PassContext (`setup.mod`, `setup.passes`,
+    `setup.context`).
+    outcome: the run. call: the call in the changed module. region: the external function that has
+    it then; "" if with a further pass nothing of it is left to compute, as of a dropout.
+    missing: which pass does not run without the change, in words. decides: nothing else than that
+    keeps the call on the host. offloaded: the number of calls of the module that are offloaded,
+    before and with the change.
+    """
+
+    what: str
+    keeps_numbers: bool
+    setup: Setup = field(repr=False)
+    outcome: PipelineRun = field(repr=False)
+    call: Call = field(repr=False)
+    region: str = ""
+    missing: str = ""
+    decides: bool = False
+    offloaded: tuple[int, int] = (0, 0)
+
+    @property
+    def result(self) -> IRModule:
+        """The partitioned module of the run with the change."""
+        return self.outcome.trace.final
+
+    def __str__(self) -> str:
+        before, then = self.offloaded
+        notes = [] if self.keeps_numbers else ["then the network computes other numbers"]
+        if then < before:
+            notes.append(f"then {counted(then, 'call')} of the module are offloaded, not {before}")
+        return self.what + (f" ({'; '.join(notes)})" if notes else "")
