@@ -13,11 +13,13 @@ from weakref import WeakKeyDictionary
 from byoc_lab.errors import ByocLabError, InputError, ReductionError
 from byoc_lab.files import ordinary_file, path_of
 from byoc_lab.lab.checking.progress import Progress
+from byoc_lab.lab.reducing.tables import Table, table_text
 from byoc_lab.relay.ir.expr import Constant
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
-Predicate = Callable[[IRModule], object]
+Predicate = Callable[..., object]
+"""A function of a typed module, or of a module and a pattern table."""
 
 HOLDS, FAILS, RAISED = "holds", "fails", "raised"
 SCHEMA = 1
@@ -54,14 +56,15 @@ class Asker:
         self._began = time.process_time()
         self._digests: WeakKeyDictionary[Constant, bytes] = WeakKeyDictionary()
 
-    def begin(self, mod: IRModule) -> None:
+    def begin(self, mod: IRModule, table: Table | None) -> None:
         """Read the answers of an earlier search for this module, or begin a new file.
 
         Raises InputError for a file of another search, and OSError.
         """
         if self._state is None:
             return
-        head = {"schema": SCHEMA, "kind": "reduction", "module": self.key(mod), "keep": self.name}
+        head = {"schema": SCHEMA, "kind": "reduction", "module": self.key(mod, table)}
+        head["keep"] = self.name
         if self._state.exists() and self._state.stat().st_size:
             lines = ordinary_file(self._state).read_text("utf-8", "replace").split("\n")
             found = _parsed(lines[0])
@@ -80,17 +83,19 @@ class Asker:
         else:
             self._state.write_text(json.dumps(head) + "\n", encoding="utf-8")
 
-    def holds(self, mod: IRModule, at: str) -> bool:
+    def holds(self, mod: IRModule, at: str, table: Table | None) -> bool:
         """Whether the predicate holds for a typed module; `at` says to a listener which one.
+
+        table: the second argument of the predicate; None if it has none.
 
         Raises Exhausted and ReductionError.
         """
-        key = self.key(mod)
+        key = self.key(mod, table)
         if key not in self._answers:
             self._limit()
             self.calls += 1
             self.progress.step(at)
-            answer = self._known.get(key) or self._asked(mod)
+            answer = self._known.get(key) or self._asked(mod, table)
             self.raised += answer == RAISED
             self._answers[key] = answer
             if self._state is not None and key not in self._known:
@@ -98,9 +103,10 @@ class Asker:
                     file.write(f"{answer} {key}\n")
         return self._answers[key] == HOLDS
 
-    def _asked(self, mod: IRModule) -> str:
+    def _asked(self, mod: IRModule, table: Table | None) -> str:
         try:
-            return HOLDS if self.predicate(mod) else FAILS
+            given = (mod,) if table is None else (mod, list(table))
+            return HOLDS if self.predicate(*given) else FAILS
         except ByocLabError:
             if not self._answers:  # of the module that was given
                 raise
@@ -119,13 +125,15 @@ class Asker:
         if self._answers and (self.calls >= self.budget or spent):
             raise Exhausted
 
-    def key(self, mod: IRModule) -> str:
-        """A hash of the content of a module."""
+    def key(self, mod: IRModule, table: Table | None) -> str:
+        """A hash of the content of a module and of a table."""
         made = hashlib.sha256(mod.astext(show_meta_data=False).encode("utf-8", "replace"))
         for func in mod.functions.values():
             for node in post_order(func.body):
                 if isinstance(node, Constant):
                     made.update(self._digest(node))
+        if table is not None:
+            made.update(table_text(table).encode("utf-8", "replace"))
         return made.hexdigest()[:32]
 
     def _digest(self, constant: Constant) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from byoc_lab.lab.reducing.asking import Asker, Exhausted, Predicate
 from byoc_lab.lab.reducing.named import predicate_named
 from byoc_lab.lab.reducing.reduction import Reduction
 from byoc_lab.lab.reducing.search import Search
+from byoc_lab.lab.reducing.tables import Entry, checked_table
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import refuse_foreign
 from byoc_lab.relay.ir.module import IRModule, module_expected
@@ -23,6 +25,7 @@ def reduce(
     mod: IRModule | Function,
     predicate: Predicate | str,
     *,
+    table: Sequence[Entry] | None = None,
     target: str | None = None,
     pipeline: str | None = None,
     budget: int = BUDGET,
@@ -36,6 +39,8 @@ def reduce(
         of one, such as "finding:BYL013", "wrong:dnnl" or "not-offloaded:nn.conv2d on dnnl"
         (`byoc_lab.lab.reducing.KINDS` lists them). A ByocLabError that a function raises for a
         smaller module means that it does not hold; any other exception ends the search.
+    table: a pattern table, which is made smaller, too: entries, checks and parts of patterns are
+        dropped. The predicate is then a function of a module and a table.
     target, pipeline: the back end, and the pipeline if it is not that of the back end, of a
         predicate with a name.
     budget: how often the predicate may be asked. seconds: of processor time that may be used; by
@@ -61,16 +66,19 @@ def reduce(
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ArgumentError(f"reduce: budget must be a positive integer, found {budget!r:.80}")
     chosen, name = _chosen(predicate, target, pipeline)
+    if table is not None and isinstance(predicate, str):
+        raise ArgumentError("reduce: table is for predicates that are functions")
+    entries = None if table is None else checked_table(table)
     typed = infer_module(mod)
     with Progress("reduce", budget, progress) as steps:
         asker = Asker(chosen, name, budget, seconds, state, steps)
-        asker.begin(typed)
-        if not asker.holds(typed, "the module as it was given"):
+        asker.begin(typed, entries)
+        if not asker.holds(typed, "the module as it was given", entries):
             raise InputError(
                 f"reduce: {name} does not hold for the module that was given; expected a module "
                 f"for which it does"
             )
-        search, minimal = Search(typed, asker), True
+        search, minimal = Search(typed, asker, entries), True
         try:
             search.run()
         except Exhausted:
@@ -85,6 +93,7 @@ def reduce(
         asker.raised,
         minimal,
         chosen,
+        search.table,
     )
 
 

@@ -14,6 +14,7 @@ from byoc_lab.lab.diffing import Diff, diff
 from byoc_lab.lab.reducing.asking import Predicate
 from byoc_lab.lab.reducing.measures import operator_calls
 from byoc_lab.lab.reducing.script import script_of
+from byoc_lab.lab.reducing.tables import Table, table_text
 from byoc_lab.relay.ir.module import IRModule
 
 
@@ -26,6 +27,7 @@ class Reduction:
     original: the module that was given. steps: the changes that led to `module`, in words. calls:
     how often the predicate was asked. raised: how often it raised a ByocLabError, which means that
     it does not hold. minimal: whether no single change is left; false if the budget was used up.
+    table: the smallest pattern table, if one was given.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Reduction:
     raised: int
     minimal: bool
     predicate: Predicate = field(repr=False)
+    table: Table | None = field(default=None, repr=False)
 
     @cached_property
     def difference(self) -> Diff | None:
@@ -50,7 +53,7 @@ class Reduction:
         For a predicate with a name the script needs nothing else. A function is imported if that is
         possible; otherwise the script has a marked place for it.
         """
-        return script_of(self.name, self.predicate, self.module, self.passing)
+        return script_of(self.name, self.predicate, self.module, self.passing, self.table)
 
     def save(self, path: str | Path) -> Path:
         """Write the script and return its path. Raises OSError."""
@@ -70,6 +73,7 @@ class Reduction:
             "calls": self.calls,
             "raised": self.raised,
             "minimal": self.minimal,
+            "table": None if self.table is None else table_text(self.table).splitlines(),
         }
 
     def _head(self) -> str:
@@ -91,18 +95,22 @@ class Reduction:
     @property
     def _nearest(self) -> str:
         if self.passing is None:
-            return "it holds for every smaller module that was tried"
+            return "no smaller module was found for which it does not hold"
         return "the nearest module for which it does not hold differs by:"
 
     def __str__(self) -> str:
-        lines = [self._head(), "", "it holds for:", str(self.module), "", self._nearest]
+        lines = [self._head(), "", "it holds for:", str(self.module).rstrip(), ""]
+        if self.table is not None:
+            lines += ["with the pattern table:", table_text(self.table), ""]
+        lines.append(self._nearest)
         if self.difference is not None:
             lines.append(str(self.difference))
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         shown = "" if self.difference is None else f"<pre>{escape(str(self.difference))}</pre>"
+        table = "" if self.table is None else f"<pre>{escape(table_text(self.table))}</pre>"
         return (
-            f"<p>{escape(self._head())}</p><pre>{escape(str(self.module))}</pre>"
+            f"<p>{escape(self._head())}</p><pre>{escape(str(self.module))}</pre>{table}"
             f"<p>{escape(self._nearest)}</p>{shown}"
         )

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from byoc_lab.lab.reducing.named import NamedPredicate
+from byoc_lab.lab.reducing.tables import Table, table_text
 from byoc_lab.relay.ir.module import IRModule
 
 SCRIPT = '''"""{name}: a module for which it holds, and the nearest one for which it does not.
@@ -23,7 +24,7 @@ HOLDS = {module}
 
 def asked(text):
     mod = relay.transform.InferType()(relay.parse(text.strip()))
-    found = bool(predicate(mod))
+    found = bool(predicate({arguments}))
     print(mod)
     print("-> the predicate " + ("holds" if found else "does not hold"), end="\\n\\n")
     return found
@@ -52,14 +53,27 @@ def predicate(mod):
     raise NotImplementedError("write the predicate into this script")
 """
 
+TABLE = """
+# WRITE THE PATTERN TABLE HERE. These entries are left of it:
+{entries}
+TABLE = []
+"""
+
 BUILT_IN = ("dnnl", "ccompiler")
 
 
-def script_of(name: str, predicate: Any, module: IRModule, passing: IRModule | None) -> str:
+def script_of(
+    name: str,
+    predicate: Any,
+    module: IRModule,
+    passing: IRModule | None,
+    table: Table | None,
+) -> str:
     """The text of the script."""
     return SCRIPT.format(
         name=name.replace("\\", "\\\\").replace('"', "'"),
-        predicate=_predicate(name, predicate),
+        predicate=_predicate(name, predicate, table),
+        arguments="mod" if table is None else "mod, TABLE",
         module=_text(module),
         passing="" if passing is None else PASSING.format(module=_text(passing)),
         expected="asked(HOLDS)"
@@ -73,7 +87,14 @@ def _text(mod: IRModule) -> str:
     return repr(text) if '"""' in text else f'r"""\n{text}\n"""'
 
 
-def _predicate(name: str, predicate: Any) -> str:
+def _predicate(name: str, predicate: Any, table: Table | None) -> str:
+    if table is None:
+        return _function(name, predicate)
+    entries = "\n".join(f"# {line}" for line in table_text(table).splitlines())
+    return f"{_function(name, predicate)}\n{TABLE.format(entries=entries)}"
+
+
+def _function(name: str, predicate: Any) -> str:
     if isinstance(predicate, NamedPredicate):
         target = predicate.target
         own = target is not None and target not in BUILT_IN

@@ -17,12 +17,14 @@ from byoc_lab.lab.reducing.edits import (
 )
 from byoc_lab.lab.reducing.measures import distance, size_of
 from byoc_lab.lab.reducing.simplifying import CHANGES, Change, inlined
+from byoc_lab.lab.reducing.tables import Table, smaller_tables, table_size
 from byoc_lab.relay.ir.expr import Expr, Tuple
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 
 MAX_OTHER_TYPES = 100
-"""In a module of more operators none is replaced by an operand of another type."""
+"""In a module of more operators none is replaced by an operand of another type, and results are not
+added."""
 
 Way = Callable[[Sequence[Expr]], Replaced]
 
@@ -30,12 +32,13 @@ Way = Callable[[Sequence[Expr]], Replaced]
 class Search:
     """The smallest module so far, `current`, for which a predicate holds, and the way to it.
 
-    steps: the changes that were made, in words. refused: typed modules of the last round for which
-    the predicate does not hold.
+    table: the smallest pattern table so far, if the predicate gets one. steps: the changes that
+    were made, in words. refused: typed modules of the last round for which the predicate does not
+    hold.
     """
 
-    def __init__(self, mod: IRModule, asker: Asker):
-        self.current, self.asker = mod, asker
+    def __init__(self, mod: IRModule, asker: Asker, table: Table | None = None):
+        self.current, self.asker, self.table = mod, asker, table
         self.size = size_of(mod)
         self.steps: list[str] = []
         self.refused: list[IRModule] = []
@@ -49,11 +52,23 @@ class Search:
         self.large_cuts()
         while True:
             self.refused = []
-            before = self.size
+            before = len(self.steps)
             self.sweep(1, SINGLE)
             self.single_changes()
-            if self.size == before:
+            while self.smaller_table():
+                pass
+            if len(self.steps) == before:
                 return
+
+    def smaller_table(self) -> bool:
+        """Make the first smaller table for which the predicate holds the current one."""
+        for step, table in smaller_tables(self.table or ()):
+            smaller = table_size(table) < table_size(self.table or ())
+            if smaller and self.asker.holds(self.current, step, table):
+                self.table, self.refused = table, []
+                self.steps.append(step)
+                return True
+        return False
 
     def attempt(self, step: str, candidate: IRModule | None) -> bool:
         """Make a module the current one if it has types, is smaller and the predicate holds."""
@@ -66,7 +81,7 @@ class Search:
         size = size_of(typed)
         if size >= self.size:
             return False
-        if not self.asker.holds(typed, f"{counted(self.size[0], 'operator')}, {step}"):
+        if not self.asker.holds(typed, f"{counted(self.size[0], 'operator')}, {step}", self.table):
             self.refused.append(typed)
             return False
         self.current, self.size = typed, size
@@ -138,6 +153,9 @@ class Search:
         """Ways to remove one node: by each operand of its type; as a result by each operand."""
         for other in self.others(node):
             yield self.replace(f"{node.summary()} by another operand", {node: other})
+        for part in operands(node):
+            if isinstance(part, COMPOSITE) and self.size[0] <= MAX_OTHER_TYPES:
+                yield self.split(node, part)
         for gv, func in self.current.functions.items():
             if func.body is node:
                 for part in dict.fromkeys(operands(node)):
@@ -145,6 +163,15 @@ class Search:
                         candidate = edited(self.current, {}, {gv: part}, keep=self.keep)
                         yield self.attempt(f"return {part.summary()}", candidate)
                 yield self.fields(gv, node)
+
+    def split(self, node: Expr, part: Expr) -> bool:
+        """A parameter in the place of a node, whose operand is one more result of @main."""
+        main = next((gv for gv in self.current.functions if gv.name_hint == "main"), None)
+        if main is None or self.current[main].body is node:
+            return False
+        results = Tuple([self.current[main].body, part])
+        candidate = edited(self.current, {node: None}, {main: results}, keep=self.keep)
+        return self.attempt(f"{node.summary()} by a parameter, and return its operand", candidate)
 
     def others(self, node: Expr) -> list[Expr]:
         """The operands to replace a node by that were not tried: in a small module those of other
