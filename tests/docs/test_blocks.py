@@ -65,6 +65,7 @@ def test_there_is_a_page_for_each_symptom() -> None:
         "# My pattern does not match",
         "# Is my codegen used at all?",
         "# Which pass did it?",
+        "# A small module for a bug report",
     } <= titles
 
 
