@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from byoc_lab.errors import ArgumentError, RegionError
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.ndarray import numpy_dtype, refuse_masked
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.run.operands import missing_arguments
 from byoc_lab.run.tvm_runtime import packed
 
 Kernel = Callable[..., Any]
@@ -117,6 +119,16 @@ class BoundPythonRegion(TypedRegion):
 
     def _computed(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """What the function returns, verified; so that no other object leaves its process."""
+        try:
+            signature(self.kernel.fn).bind(*inputs)
+        except ValueError:
+            pass  # a function of C without a signature
+        except TypeError as error:
+            missing = missing_arguments(self.function)
+            raise RegionError(
+                f"region @{self.symbol}: its function cannot be called with {len(inputs)} arrays, "
+                f"one for each parameter of the region: {error}{f'. {missing}' if missing else ''}"
+            ) from error
         result = self.kernel.fn(*inputs)
         fields = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(fields) != len(self._outputs):

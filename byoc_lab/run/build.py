@@ -32,6 +32,7 @@ from byoc_lab.run.hosts.numpy_host import NumpyHost
 from byoc_lab.run.hosts.tvm_host import TvmHost
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import checked_module
+from byoc_lab.run.operands import missing_arguments
 from byoc_lab.run.symbols import checked_symbol, shown
 from byoc_lab.run.tvm_runtime import stand_in
 
@@ -223,10 +224,11 @@ def _generated(codegen: Codegen, compiler: str, function: Function, symbol: str)
     except ByocLabError:
         raise
     except Exception as error:
+        missing = missing_arguments(function)
         raise BuildError(
             f"the code generator of back end {compiler!r} failed for the function @{symbol}"
             f"{place_outside(error)}: {type(error).__name__}: {error}. It is called as "
-            f"codegen(function, symbol)"
+            f"codegen(function, symbol){f'. {missing}' if missing else ''}"
         ) from error
 
 

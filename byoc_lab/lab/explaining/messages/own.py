@@ -8,6 +8,36 @@ HERE = "byoc_lab"
 
 MESSAGES = (
     Message(
+        "own-repeated-operand",
+        ("because a repeated operand is one parameter",),
+        r"(?P<what>(?:The region|\w[\w.\-]*) has \d+ parameters?: %\w+ stands for \d+ operands), "
+        r"because a repeated operand is one parameter",
+        HERE,
+        "{what}: the passes make one parameter, and one argument, of a value that is used several "
+        "times (x * x). The code generator or the region's function expects one for each operand",
+        "Look up the argument of each parameter from the body of the composite, or let the check "
+        "of the pattern refuse repeated operands (call.args[0] is call.args[1])",
+        ("BuildError: the code generator of back end 'npu' failed for the function @f: IndexError: "
+         "tuple index out of range. It is called as codegen(function, symbol). npu.mul has 1 "
+         "parameter: %FunctionVar_0_0 stands for 2 operands, because a repeated operand is one "
+         "parameter",),
+        ("BYL035",),
+    ),
+    Message(
+        "own-codegen-failed",
+        ("the code generator of back end ",),
+        r"the code generator of back end '(?P<who>[^']+)' failed for the function @(?P<symbol>\S+?)"
+        r"(?P<place> at \S+:\d+)?: (?P<error>\w+): (?P<why>[^\n]{0,300})",
+        HERE,
+        "The code generator of {who} is at fault, or got a function that it was not written for: "
+        "{error}: {why}",
+        "Read the line of the code generator{place}. It must raise BuildError for what it cannot "
+        "compile; byoc_lab.build(fallback=True) then leaves such functions to the host",
+        ("the code generator of back end 'mcu' failed for the function @r at npu.py:7: KeyError: "
+         "'nn.relu'",),
+        ("BYL035", "BYL027", "BYL026"),
+    ),
+    Message(
         "own-open-region",
         (" contains free variables: [%",),
         r"@(?P<function>\S+) contains free variables: \[%(?P<variable>\w+?_\d+_i\d+)\b",

@@ -1,0 +1,97 @@
+"""Lint rule BYL035 repeated-operand, and what the build and `decode` say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import backends, lint, relay
+from byoc_lab.errors import BuildError, RegionError
+from byoc_lab.lab.linting.rules.repeated_operand import RepeatedOperand
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, wildcard
+from tests.lab.linting.samples import RuleChecks
+
+X = relay.var("x", shape=(4,))
+K = relay.const(np.full(4, 2, "float32"))
+
+
+def _two_arguments(function: relay.Function, symbol: str) -> backends.PythonRegion:
+    calls = [n for n in post_order(function.body) if isinstance(n, relay.Call)]
+    (call,) = [c for c in calls if isinstance(c.op, relay.Function)]
+    assert call.args[0] is not None and call.args[1] is not None
+    return backends.PythonRegion(lambda a, b: a * b)
+
+
+@pytest.fixture
+def npu() -> Iterator[Any]:
+    def register(pattern: DFPattern, **options: Any) -> None:
+        options.setdefault("codegen", _two_arguments)
+        backends.register("npu", patterns=[("npu.mul", pattern)], **options)
+
+    yield register
+    backends.unregister("npu")
+
+
+def _partitioned(net: relay.Expr) -> tuple[Any, Any]:
+    mod = relay.IRModule.from_expr(relay.Function([X], net))
+    return mod, byoc_lab.trace(mod, "npu").result
+
+
+class TestRepeatedOperand(RuleChecks):
+    rule = RepeatedOperand
+
+    @pytest.mark.parametrize("net", [X * X, relay.exp(X) * K], ids=["repeated", "two values"])
+    def test_lint_and_the_build_report_a_repeated_operand(self, npu: Any, net: Any) -> None:
+        npu(is_op("multiply")(wildcard(), wildcard()))
+        repeated = isinstance(net.args[0], relay.Var)
+        plain, mod = _partitioned(net)
+        assert bool(lint(plain, "npu").by_code("BYL035")) is repeated
+        assert bool(lint(mod, backend="npu").by_code("BYL035")) is repeated
+        if not repeated:
+            byoc_lab.build(mod)
+            return
+        with pytest.raises(BuildError, match="a repeated operand is one parameter") as caught:
+            byoc_lab.build(mod)
+        for found in (byoc_lab.decode(caught.value, mod), byoc_lab.decode(str(caught.value))):
+            assert found[0].name == "own-repeated-operand"
+        assert byoc_lab.decode(caught.value, mod)[0].findings
+
+    def test_one_constant_twice_is_one_parameter(self, npu: Any) -> None:
+        npu(is_op("multiply")(wildcard(), wildcard()))
+        _, mod = _partitioned(X + K * K)
+        assert lint(mod, backend="npu").by_code("BYL035")
+        with pytest.raises(BuildError, match="a repeated operand is one parameter"):
+            byoc_lab.build(mod)
+
+    def test_constants_of_the_pattern_are_in_the_body(self, npu: Any) -> None:
+        npu(is_op("multiply")(wildcard(), is_constant()))
+        _, mod = _partitioned(X * K)
+        with pytest.raises(
+            BuildError, match=r"npu\.mul has 1 parameter: constants that its pattern"
+        ):
+            byoc_lab.build(mod)
+
+    def test_a_pattern_that_asks_for_one_value_twice_is_not_reported(self, npu: Any) -> None:
+        value = wildcard()
+        npu(is_op("multiply")(value, value))
+        plain, mod = _partitioned(X * X)
+        assert not lint(plain, "npu").by_code("BYL035")
+        assert not lint(mod, backend="npu").by_code("BYL035")
+
+    def test_a_region_function_of_too_many_arguments_says_so(self, npu: Any) -> None:
+        npu(
+            is_op("add")(wildcard(), wildcard()),
+            supports=["multiply"],
+            codegen=lambda function, symbol: backends.PythonRegion(lambda a, b: a * b),
+        )
+        _, mod = _partitioned(X * X)
+        with pytest.raises(
+            RegionError, match="The region has 1 parameter: %npu_0_i0 stands for 2 operands"
+        ) as caught:
+            byoc_lab.build(mod).run([np.ones(4, "float32")])
+        assert byoc_lab.decode(caught.value)[0].name == "own-repeated-operand"
