@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.near_miss import MAX_DEPTH, Fit, NearMatcher, Stop
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op, Var
+from byoc_lab.lab.explaining.near_miss import MAX_DEPTH, Fit, NearMatcher, Stop, bound_value
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import called_operators, post_order_patterns, root_operators
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
@@ -83,13 +83,6 @@ def nearest_attempts(subject: Call, attempts: Sequence[Attempt]) -> list[Attempt
     return [a for a in attempts if rank(a) == rank(best) and a.fit.stops[0].found is place]
 
 
-def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
-    """What a let binds a variable to."""
-    if not isinstance(node, Var):
-        return None
-    return next(iter(graph.inputs.get(node, ())), None)
-
-
 def _concerns(fit: Fit, subject: Call, graph: IndexedGraph) -> bool:
     """Whether a fit says something about a call: it is part of it, or what does not fit."""
     if subject in fit.covered:
@@ -129,7 +122,7 @@ def _climb(
         fit = near.part(part, node)
     if not fit.stops:  # each part fits, so that the whole decides
         return near.fit(node)
-    return Fit(fit.matched, near.size, fit.stops, fit.covered)
+    return replace(fit, total=near.size)
 
 
 def _to_user(

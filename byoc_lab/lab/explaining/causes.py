@@ -10,12 +10,11 @@ from byoc_lab.errors import counted
 from byoc_lab.lab.explaining.attempts import (
     Attempt,
     attempts_with,
-    bound_value,
     nearest_attempts,
 )
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import counts_in_words, kind
-from byoc_lab.lab.explaining.near_miss import Stop
+from byoc_lab.lab.explaining.near_miss import Stop, bound_value
 from byoc_lab.passes.framework.predicates import ask_check, ask_operator, refusal
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Var
 from byoc_lab.relay.ir.visit import post_order

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from byoc_lab.errors import PassError, counted
-from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleGetItem, describe
+from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleGetItem, Var, describe
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import called_operators, post_order_patterns, remembered
 from byoc_lab.relay.patterns.grouping import group_at
@@ -84,17 +84,20 @@ class Fit:
     matched, total: the number of operators, constants, variables and conditions of the pattern that
     hold, and of all that it has. stops: where it fails; none if all of it matches. covered: of a
     match the nodes that it would move; else what the operators, constants and variables matched.
+    beyond: the number of parts that hold on the other side of a let, which no match crosses.
     """
 
     matched: int
     total: int
     stops: tuple[Stop, ...] = ()
     covered: frozenset[Expr] = frozenset()
+    beyond: int = 0
 
     @property
     def rank(self) -> tuple[bool, float, int]:
         """The larger, the nearer."""
-        return not self.stops, self.matched / max(self.total, 1), self.matched
+        near = self.matched + self.beyond
+        return not self.stops, near / max(self.total, 1), near
 
     def __str__(self) -> str:
         return f"{self.matched} of {self.total}"
@@ -208,7 +211,13 @@ class NearMatcher:
         if key not in self._known:
             self._known[key] = _stopped(pattern, expr)  # until it is known: a pattern in itself
             if depth < MAX_DEPTH:
-                self._known[key] = self._walk(pattern, expr, depth + 1)
+                found = self._walk(pattern, expr, depth + 1)
+                value = bound_value(expr, self.graph) if found.stops else None
+                if value is not None:
+                    inner = self._fit(pattern, value, depth + 1)
+                    beyond = inner.matched + inner.beyond
+                    found = replace(found, covered=inner.covered, beyond=beyond)
+                self._known[key] = found
         return self._known[key]
 
     def _walk(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
@@ -220,7 +229,7 @@ class NearMatcher:
         if isinstance(pattern, Conditions):
             inner = self._fit(pattern.pattern, expr, depth)
             if inner.stops:
-                return Fit(inner.matched, inner.total + 1, inner.stops, inner.covered)
+                return replace(inner, total=inner.total + 1)
             holds = pattern.holds(Matcher(self.graph), expr)
             stops = () if holds else (Stop(pattern, expr),)
             return Fit(inner.matched + holds, inner.total + 1, stops, inner.covered)
@@ -237,7 +246,7 @@ class NearMatcher:
                 if pattern.index in (None, expr.index):
                     return found
                 further = (Stop(pattern, expr), *found.stops)
-                return Fit(found.matched - 1, found.total, further, found.covered)
+                return replace(found, matched=found.matched - 1, stops=further)
         elif Matcher(self.graph).match(pattern, expr):
             return Fit(1, 1, (), frozenset({expr}))
         return _stopped(pattern, expr)
@@ -282,6 +291,7 @@ class NearMatcher:
             1 + sum(f.total for f in fits),
             tuple(_used(s, e, node) for f, e in zip(fits, exprs, strict=True) for s in f.stops),
             frozenset({node}).union(*(f.covered for f in fits)),
+            sum(f.beyond for f in fits),
         )
 
 
@@ -301,6 +311,13 @@ def size_of(pattern: DFPattern) -> int:
         else:
             size[p] = sum(below) + (not isinstance(p, WildcardPattern))
     return size[pattern]
+
+
+def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
+    """What a let binds a variable to."""
+    if not isinstance(node, Var):
+        return None
+    return next(iter(graph.inputs.get(node, ())), None)
 
 
 def _used(stop: Stop, operand: Expr, user: Expr) -> Stop:

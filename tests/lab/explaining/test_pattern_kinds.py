@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ import pytest
 from byoc_lab import backends, relay
 from byoc_lab.lab.explaining import Explanation, Explanations, explain, explain_patterns
 from byoc_lab.relay import IRModule, nn
-from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, wildcard
+from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, is_tuple, wildcard
 from tests.lab.explaining.planted import CONV, NPU, Any_, bias, conv, entry, weight, x
 
 ADDS = (is_op("add") | is_op("nn.bias_add"))(CONV, Any_())
 BIAS_RELU = is_op("nn.relu")(CONV.optional(lambda v: is_op("nn.bias_add")(v, Any_())))
+CONV_ = is_op("nn.conv2d")(Any_(), Any_())
 OVER_PATH = (is_op("exp") | is_op("tanh"))(Any_())
 DOMINATED = is_op("nn.relu")(Any_()).dominates(CONV, OVER_PATH)
 
@@ -188,3 +190,41 @@ def test_the_usual_conversions_are_tried(form: str) -> None:
 def test_a_conversion_that_does_not_help_is_not_told() -> None:
     found = told([entry("conv", CONV_OF_CONSTANT, lambda root: False)], bias(conv()))
     assert the(found, "nn.conv2d").change is None
+
+
+# Lets ---------------------------------------------------------------------------------------------
+
+FLOAT = is_op("nn.relu")(is_op("nn.bias_add")(CONV, Any_()))
+CONV1D = is_op("nn.relu")(is_op("nn.bias_add")(is_op("nn.conv1d")(Any_(), Any_()), Any_()))
+INT8 = is_op("nn.relu")(is_op("nn.bias_add")(QCONV, Any_()))
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+@pytest.mark.parametrize("ends", [True, False])
+def test_the_nearest_pattern_has_the_operator_that_a_let_binds(
+    order: tuple[int, ...], ends: bool
+) -> None:
+    table = [entry("int8", INT8), entry("conv1d", CONV1D), entry("float", FLOAT)]
+    variable = relay.var("y")
+    last = nn.bias_add(variable, weight(4))
+    found = told([table[n] for n in order], relay.Let(variable, conv(), nn.relu(last)))
+    if ends:
+        found = told([table[n] for n in order], relay.Let(variable, conv(), last))
+    for one in found:
+        assert one.cause == "let" or (ends and one.name == "nn.bias_add"), str(one)
+        assert str(one.nearest).startswith(f"{NPU}.float"), str(one)
+        if one.cause == "let":
+            assert "which a let binds to nn.conv2d" in one.reason
+            assert one.change is None or "ToGraphNormalForm" in one.change.what
+
+
+def test_a_pass_that_helps_does_not_hide_the_cause() -> None:
+    inner = conv()
+    both = relay.Tuple([nn.relu(inner), nn.relu(nn.dropout(inner, 0.5))])
+    table = [
+        entry("conv_relus", is_tuple([is_op("nn.relu")(CONV_), is_op("nn.relu")(CONV_)])),
+        entry("conv_relu", is_op("nn.relu")(CONV)),
+    ]
+    found = the(told(table, both), "nn.conv2d")
+    assert found.cause == "outside-user"
+    assert "nn.dropout" in found.reason
