@@ -12,6 +12,7 @@ from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CODEGEN = "Codegen"  # the attribute of a function that a back end compiles
+COMPOSITE = "Composite"  # of a function that a pattern made
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,22 @@ def region_functions(mod: Any) -> dict[str, Any]:
 def host_functions(mod: Any) -> list[Any]:
     """The other functions of Relax."""
     return [f for _, f in _functions(mod) if not (f.attrs and CODEGEN in f.attrs)]
+
+
+def composite_names(mod: Any) -> set[str]:
+    """The names of composites: of global functions, and of local ones in regions."""
+    tvm = import_tvm()
+    found: set[str] = set()
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tvm.relax.Function) and node.attrs and COMPOSITE in node.attrs:
+            found.add(str(node.attrs[COMPOSITE]))
+
+    for _, function in _functions(mod):
+        visit(function)
+        if function.attrs and CODEGEN in function.attrs:
+            tvm.relax.analysis.post_order_visit(function, visit)
+    return found
 
 
 def region_calls(mod: Any) -> list[str]:

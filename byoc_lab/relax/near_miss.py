@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from byoc_lab.errors import counted
 from byoc_lab.relax.calls import OperatorCall, operator_calls
-from byoc_lab.relax.types import name_of
+from byoc_lab.relax.types import name_of, type_of
+from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CONSTANT = "constant"  # the kind of a miss where a constant is wanted
+OPERATOR = "operator"  # where the call of another operator is
 _COMMUTATIVE = ("relax.add", "relax.multiply", "relax.maximum", "relax.minimum")
 
 
@@ -38,7 +41,7 @@ class Miss:
     variable: str = ""
 
     def __str__(self) -> str:
-        if not self.fitting:
+        if not self.fitting and not self.path and self.kind == OPERATOR:
             return f"the function has no {self.wanted.removeprefix('a ')}"
         at = f"operand {self.path}" if self.path else "the call"
         return f"at %{self.variable}, {at} must be {self.wanted}, found {self.found}"
@@ -113,17 +116,21 @@ class _Matcher:
         name = str(getattr(getattr(call, "op", None), "name", ""))
         if not isinstance(call, self.relax.Call) or (wanted and name not in wanted):
             what = described(pattern.op)
-            return Miss(path, f"a call of {what}", self.shown(call), "operator", call)
+            return Miss(path, f"a call of {what}", self.shown(call), OPERATOR, call)
         args = list(call.args)
+        count = Miss(
+            path, f"one of {counted(len(pattern.args), 'operand')}", f"one of {len(args)}",
+            "operands", call, 1,
+        )  # fmt: skip
         if len(pattern.args) > len(args):
-            count = f"{len(pattern.args)} operands"
-            return Miss(path, count, f"{len(args)} of them", "operands", call, 1)
+            return count
         orders = [args, args[::-1]] if name in _COMMUTATIVE and len(args) == 2 else [args]
-        return max(
+        missed = max(
             (m for m in (self._operands(pattern, order, path) for order in orders) if m),
             key=lambda m: m.fitting,
             default=None,
         )
+        return count if missed is None and len(pattern.args) < len(args) else missed
 
     def _operands(self, pattern: Any, args: list[Any], path: str) -> Miss | None:
         fitting = 1
@@ -142,8 +149,9 @@ class _Matcher:
         return max((m for m in sides if m), key=lambda m: m.fitting, default=None)
 
     def _AndPattern(self, pattern: Any, expr: Any, path: str) -> Miss | None:
-        sides = (self.miss(side, expr, path) for side in (pattern.left, pattern.right))
-        return next((m for m in sides if m), None)
+        sides = [(side, self.miss(side, expr, path)) for side in (pattern.left, pattern.right)]
+        fitting = sum(m.fitting if m else _calls(side) for side, m in sides)
+        return next((replace(m, fitting=fitting) for _, m in sides if m), None)
 
     def _AttrPattern(self, pattern: Any, expr: Any, path: str) -> Miss | None:
         inner = self.miss(pattern.pattern, expr, path)
@@ -158,7 +166,17 @@ class _Matcher:
         return Miss(path, f"a call with {words}", found, "attribute", expr, fitting)
 
     def _wrapped(self, pattern: Any, expr: Any, path: str) -> Miss | None:
-        return self.miss(pattern.pattern, expr, path)
+        inner = self.miss(pattern.pattern, expr, path)
+        if inner is not None:
+            return inner
+        fitting, type_ = _calls(pattern.pattern), type_of(expr)
+        if not isinstance(type_, TensorType):
+            return Miss(path, described(pattern), f"{type_}", "type", expr, fitting)
+        found = {
+            "DataTypePattern": f"one of dtype {type_.dtype}",
+            "ShapePattern": f"one of shape {list(type_.shape)}",
+        }.get(type(pattern).__name__, f"one of type {type_}")
+        return Miss(path, described(pattern), found, "type", expr, fitting)
 
     _ShapePattern = _DataTypePattern = _TypePattern = _StructInfoPattern = _wrapped
 
@@ -187,6 +205,15 @@ def described(pattern: Any) -> str:
     if kind == "DataTypePattern":
         return f"of dtype {pattern.dtype}"
     return " of ".join(names) or f"what {pattern!s:.60} matches"
+
+
+def root_kinds(pattern: Any) -> set[str]:
+    """The classes of what a pattern may match at its root."""
+    kind = type(pattern).__name__
+    if kind in ("OrPattern", "AndPattern"):
+        return root_kinds(pattern.left) | root_kinds(pattern.right)
+    inner = getattr(pattern, "pattern", None)
+    return {kind} if inner is None else root_kinds(inner)
 
 
 def _parts(pattern: Any) -> Iterator[Any]:

@@ -41,8 +41,20 @@ def test_a_pattern_that_matches_has_none() -> None:
             CONSTANT, ".args[1]", "a constant", "the parameter %w",
         ),
         (CONV.has_attr({"groups": 2}), "attribute", "", "a call with groups=2", "groups=1"),
-        (CONV.has_dtype("int8"), "other", "", "of dtype int8", "a call of nn.conv2d"),
-        (CONV.has_shape((1, 5, 8, 8)), "other", "", "of shape [1, 5, 8, 8]", "a call of nn.conv2d"),
+        (CONV.has_dtype("int8"), "type", "", "of dtype int8", "one of dtype float32"),
+        (
+            CONV.has_shape((1, 5, 8, 8)),
+            "type", "", "of shape [1, 5, 8, 8]", "one of shape [1, 4, 8, 8]",
+        ),
+        (is_op("relax.erf")(), "operands", "", "one of 0 operands", "one of 1"),
+        (
+            is_op("relax.erf")(wildcard(), wildcard()),
+            "operands", "", "one of 2 operands", "one of 1",
+        ),
+        (
+            is_op("relax.add")(CONV, wildcard()) & is_op("relax.nn.relu")(wildcard()),
+            "operator", "", "a call of nn.relu", "a call of add",
+        ),
         (
             ERF(is_op("relax.nn.gelu")(wildcard()) | is_op("relax.tanh")(wildcard())),
             "operator", ".args[0]", "a call of nn.gelu", "a call of nn.relu",

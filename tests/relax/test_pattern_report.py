@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
-from tvm.relax.dpl import is_const, is_op, wildcard
+from tvm.relax.dpl import is_const, is_op, is_tuple, is_tuple_get_item, wildcard
 from tvm.relax.transform import FusionPattern
 
 import byoc_lab
@@ -38,7 +38,7 @@ def test_the_status_of_each_entry() -> None:
     ]
     report = byoc_lab.explain_patterns(table, SMALL)
     assert [e.status for e in report] == ["matches", "matches", "shadowed", "refused", "never"]
-    assert report["a.conv"].alone == 1 and report["a.conv"].shadowed_by == ("a.bias", "a.relu")
+    assert report["a.conv"].alone == 1 and report["a.conv"].shadowed_by == ("a.bias",)
     assert "check" in report["a.erf"].reason
     assert "found a call of add" in report["a.conv_relu"].reason
     assert "<td>a.conv_relu</td><td>never</td>" in plain(report._repr_html_())
@@ -77,3 +77,39 @@ def _weights() -> Any:
 def test_a_malformed_entry_is_refused() -> None:
     with pytest.raises(ArgumentError, match="an entry of a pattern table is"):
         byoc_lab.explain_patterns([CONV], SMALL)
+
+
+def test_entries_of_one_name_are_told_apart() -> None:
+    """The tables of TensorRT and CUTLASS repeat names."""
+    table = [("a.x", is_op("relax.nn.gelu")(wildcard())), ("a.x", RELU), FusionPattern("a.x", BIAS)]
+    report = byoc_lab.explain_patterns(table, SMALL)
+    assert [(e.name, e.status) for e in report] == [
+        ("a.x", "never"), ("a.x", "matches"), ("a.x", "matches")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("root", "said"),
+    [
+        (is_op("relax.nn.relu"), "an operator, not a call of it"),
+        (is_tuple_get_item(wildcard(), 0), "an item of a tuple"),
+        (is_tuple([wildcard()]) | is_const(), "a constant or a tuple"),
+    ],
+)
+def test_a_root_that_no_call_can_be(root: Any, said: str) -> None:
+    (entry,) = byoc_lab.explain_patterns([("a.x", root)], SMALL)
+    assert entry.status == "never"
+    assert (
+        entry.reason == f"FuseOpsByPattern asks calls alone, and the root of the pattern is {said}"
+    )
+
+
+def test_an_operator_that_is_there_is_never_said_to_be_absent() -> None:
+    called = ("nn.conv2d", "add", "nn.relu", "erf")
+    first, other = (is_op(f"relax.{name}") for name in ("nn.relu", "add"))
+    tables = [first(), first(wildcard(), wildcard()), first(wildcard()) & other(CONV, wildcard())]
+    tables += [first(wildcard()).has_dtype("int8"), first(is_const()), first(CONV)]
+    for pattern in tables:
+        (entry,) = byoc_lab.explain_patterns([("a.x", pattern)], SMALL)
+        assert entry.status == "never"
+        assert not any(f"has no call of {name}" in entry.reason for name in called), entry.reason

@@ -28,14 +28,15 @@ def findings_of(mod: RelaxModule) -> list[Finding]:
 
 
 def pattern_findings(table: Sequence[Any], mod: Any, made: set[str]) -> list[Finding]:
-    """Of a pattern table, the entries without a composite. mod: TVM's module before
-    FuseOpsByPattern. made: the names of composites that were made."""
+    """Of a pattern table, the entries without a composite that a call of the module comes near; an
+    entry whose calls an earlier one takes is none. mod: TVM's module before FuseOpsByPattern. made:
+    the names of composites that were made."""
     if all(entry.name in made for entry in entries_of(table)):
         return []
     return [
         _pattern_finding(report)
         for report in explain_patterns(table, mod)
-        if isinstance(report, RelaxEntryReport) and report.name not in made
+        if isinstance(report, RelaxEntryReport) and report.near and report.name not in made
     ]
 
 

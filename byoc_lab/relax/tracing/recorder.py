@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from byoc_lab.errors import PassError, UnknownNameError, nearest
 from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
+from byoc_lab.relax.calls import composite_names
 from byoc_lab.relax.partition import partitioning_passes, preparing_passes
 from byoc_lab.relax.tracing.findings import pattern_findings
-from byoc_lab.relax.tracing.mirror import Mirror, attributes
+from byoc_lab.relax.tracing.mirror import Mirror
 from byoc_lab.relax.tracing.script import Script
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -209,8 +210,7 @@ class _Recorder:
         fusing = [p for p in _flat(self._top) if p.name == FUSES and p.after is not None]
         if not fusing:
             return
-        functions = (f for state in self._states for f in state.source.functions.values())
-        made = {str(a["Composite"]) for f in functions if "Composite" in (a := attributes(f))}
+        made = {name for state in self._states for name in composite_names(state.source)}
         assert fusing[-1].after is not None
         before = self._states[fusing[0].before].source
         self._states[fusing[-1].after].known = pattern_findings(table, before, made)

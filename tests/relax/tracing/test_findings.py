@@ -72,6 +72,27 @@ def test_a_table_of_which_every_entry_matches_gives_no_finding() -> None:
     assert codes(recorded.findings) == ["BYR001"]
 
 
+@pytest.mark.parametrize("annotate", [False, True])
+@pytest.mark.parametrize("merge", [False, True])
+def test_composites_inside_regions_are_composites(annotate: bool, merge: bool) -> None:
+    passes = [transform.FuseOpsByPattern(TABLE[:1], annotate_codegen=annotate)]
+    passes += [transform.MergeCompositeFunctions()] if merge and not annotate else []
+    recorded = byoc_lab.trace(SMALL, passes, patterns=TABLE[:1])
+    assert not {"BYR003", "BYR004"} & set(codes(recorded.findings))
+
+
+def test_entries_that_the_module_has_no_use_for_are_no_findings() -> None:
+    """TVM's tables have an entry for each operator of a back end."""
+    others = [
+        (f"mychip.{name}", is_op(f"relax.{name}")(wildcard()))
+        for name in ("exp", "nn.gelu", "sqrt", "tanh")
+    ]
+    shadowed = ("mychip.conv", CONV)
+    table = [TABLE[0], shadowed, *others]
+    recorded = byoc_lab.trace(SMALL, [transform.FuseOpsByPattern(table)], patterns=table)
+    assert codes(recorded.findings) == ["BYR001"]
+
+
 def test_rules_are_chosen_and_left_out() -> None:
     mod = byoc_lab.trace(SMALL, [fuse()]).final
     assert codes(byoc_lab.lint(mod, rules=["BYR002"])) == []
