@@ -23,6 +23,7 @@ from byoc_lab.passes.quantize import qnn_transform
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.expr import Function, GlobalVar
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TupleType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.backends import Codegen, CompiledRegion, backend_names, get_backend
@@ -194,6 +195,7 @@ def _link(
         return LinkedRegion(symbol, compiler, function, None, why, stand_in=stand_in())
     try:
         codegen = backends.get(compiler) or get_backend(compiler)
+        _check_tensors(compiler, function, symbol)
         made = _generated(codegen, compiler, function, checked_symbol(symbol))
         compiled = checked_region(made, compiler, function, symbol)
     except (
@@ -215,6 +217,18 @@ def _link(
     missing = getattr(compiled, "stand_in", None)
     code = compiled.module
     return LinkedRegion(symbol, compiler, function, compiled, None, codegen, code, missing)
+
+
+def _check_tensors(compiler: str, function: Function, symbol: str) -> None:
+    """Raises BuildError for a parameter that is not a tensor: compiled regions get tensors."""
+    for param in function.params:
+        ty = param.checked_type
+        if isinstance(ty, TupleType):
+            raise BuildError(
+                f"region @{shown(symbol)} of {compiler}: parameter %{param.name_hint} is a tuple, "
+                f"expected a tensor, found {ty}. Put compiler_begin on the fields of the tuple, so "
+                f"that the region makes the tuple itself"
+            )
 
 
 def _generated(codegen: Codegen, compiler: str, function: Function, symbol: str) -> Any:

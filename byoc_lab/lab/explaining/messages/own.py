@@ -8,6 +8,21 @@ HERE = "byoc_lab"
 
 MESSAGES = (
     Message(
+        "own-tuple-parameter",
+        (" is a tuple, expected a tensor, found ",),
+        r"region @(?P<symbol>\S+) of (?P<compiler>\S+): parameter (?P<param>%\S+) is a tuple, "
+        r"expected a tensor, found (?P<type>[^\n]{1,300}?)\. Put[^\n]*",
+        HERE,
+        "The function of a region of {compiler} has the parameter {param} of type {type}: a "
+        "compiler_begin was put on a tuple. The code of regions gets tensors",
+        "Annotate again, with compiler_begin on the fields of the tuple; byoc_lab.fix(mod, "
+        "backend=...) of the annotated module does it",
+        ("BuildError: region @work of dnnl: parameter %pair is a tuple, expected a tensor, found "
+         "(Tensor[(4), float32], Tensor[(4), float32]). Put compiler_begin on the fields of the "
+         "tuple, so that the region makes the tuple itself",),
+        ("BYL027",),
+    ),
+    Message(
         "own-repeated-operand",
         ("because a repeated operand is one parameter",),
         r"(?P<what>(?:The region|\w[\w.\-]*) has \d+ parameters?: %\w+ stands for \d+ operands), "

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from byoc_lab import fix, lint, relay
+import byoc_lab
+from byoc_lab import backends, fix, lint, relay
 from byoc_lab.backends.dnnl import region_graph
+from byoc_lab.errors import BuildError
 from byoc_lab.lab.linting.rules.tuple_boundary import TupleBoundary
 from byoc_lab.passes import InferType, PartitionGraph
 from byoc_lab.relay.ir.types import TupleType
@@ -63,3 +65,40 @@ class TestTupleBoundary(RuleChecks):
         default = end(begin("1f", "default"), "default")
         text = main(f"({default}, 2f)", begin("%0", "dnnl"), "%1.0", "sqrt(%2)", end("%3", "dnnl"))
         assert not lint(InferType()(relay.parse(text)), backend="dnnl").by_code("BYL027")
+
+    @pytest.mark.parametrize("compiler", ["dnnl", "ccompiler", "npu"])
+    @pytest.mark.parametrize(
+        ("kind", "value"),
+        [("({t}, {t})", "(%x, %x)"), ("(({t}, {t}), {t})", "((%x, %x), %x)"), ("{t}", "%x")],
+    )
+    def test_lint_and_build_agree_about_parameters(
+        self, compiler: str, kind: str, value: str
+    ) -> None:
+        """Of every back end: what lint does not report, the build compiles."""
+        tensor = "Tensor[(10, 10), float32]"
+        field = {"(": "%p.1"}.get(kind[0], "%p")
+        text = main(value, "@work(%0)" if kind[0] == "(" else "@work(%x)") + (
+            f'\ndef @work(%p: {kind.format(t=tensor)}, Primitive=1, Compiler="{compiler}", '
+            f'global_symbol="work") {{\n  abs({field})\n}}'
+        )
+        mod = InferType()(relay.parse(text))
+        backends.register(
+            "npu",
+            supports=["abs"],
+            codegen=lambda function, symbol: backends.PythonRegion(abs),
+        )
+        try:
+            found = lint(mod, backend=compiler).by_code("BYL027")
+            assert bool(found) is (kind[0] == "(")
+            if not found:
+                byoc_lab.build(mod)
+                return
+            with pytest.raises(BuildError, match="%p is a tuple") as caught:
+                byoc_lab.build(mod)
+            (meaning,) = byoc_lab.decode(caught.value, mod)
+            assert meaning.name == "own-tuple-parameter"
+            assert meaning.findings and meaning.rule == "BYL027"
+            with pytest.warns(byoc_lab.run.OffloadWarning, match="%p is a tuple"):
+                byoc_lab.build(mod, fallback=True)
+        finally:
+            backends.unregister("npu")
