@@ -134,7 +134,8 @@ class _Edit:
                 params.setdefault(mapped, n)
         added = [v for v in used if v not in params]
         self.kept[gv], self.added[gv] = list(params.values()), added
-        same = new is func.body and tuple(params) == func.params
+        # The result of a function that calls others may have another type now.
+        same = new is func.body and tuple(params) == func.params and not _called(func)
         self.done[gv] = (
             func
             if same and not added
@@ -183,7 +184,7 @@ class _Edit:
             elif node in self.replaced:
                 memo[node] = memo[below[0]]
             else:
-                memo[node] = self.called(node, with_mapped_parts(node, memo))
+                memo[node] = self.adapted(node, with_mapped_parts(node, memo))
         return memo[root]
 
     def parameter(self, node: Expr) -> Var:
@@ -198,8 +199,11 @@ class _Edit:
         self.names.add(f"p{number}")
         return Var(f"p{number}", ty)  # type: ignore[arg-type]
 
-    def called(self, old: Expr, new: Expr) -> Expr:
-        """A call with the arguments that its function takes now."""
+    def adapted(self, old: Expr, new: Expr) -> Expr:
+        """A call with the arguments that its function takes now; a function with the result that
+        it has now."""
+        if isinstance(new, Function) and new is not old:
+            return new.replace(ret_type=None)
         if not isinstance(new, Call):
             return new
         if isinstance(new.op, GlobalVar) and new.op in self.kept:

@@ -65,6 +65,8 @@ def reduce(
     refuse_foreign(mod, "reduce")
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ArgumentError(f"reduce: budget must be a positive integer, found {budget!r:.80}")
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float))):
+        raise ArgumentError(f"reduce: seconds must be a number or None, found {seconds!r:.80}")
     chosen, name = _chosen(predicate, target, pipeline)
     if table is not None and isinstance(predicate, str):
         raise ArgumentError("reduce: table is for predicates that are functions")

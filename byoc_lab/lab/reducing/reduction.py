@@ -76,6 +76,10 @@ class Reduction:
             "table": None if self.table is None else table_text(self.table).splitlines(),
         }
 
+    @property
+    def _text(self) -> str:
+        return self.module.astext(show_meta_data=False, header=False, show_types=False).strip()
+
     def _head(self) -> str:
         after = operator_calls(self.module)
         before = counted(operator_calls(self.original), "operator")
@@ -99,7 +103,7 @@ class Reduction:
         return "the nearest module for which it does not hold differs by:"
 
     def __str__(self) -> str:
-        lines = [self._head(), "", "it holds for:", str(self.module).rstrip(), ""]
+        lines = [self._head(), "", "it holds for:", self._text, ""]
         if self.table is not None:
             lines += ["with the pattern table:", table_text(self.table), ""]
         lines.append(self._nearest)
@@ -111,6 +115,6 @@ class Reduction:
         shown = "" if self.difference is None else f"<pre>{escape(str(self.difference))}</pre>"
         table = "" if self.table is None else f"<pre>{escape(table_text(self.table))}</pre>"
         return (
-            f"<p>{escape(self._head())}</p><pre>{escape(str(self.module))}</pre>{table}"
+            f"<p>{escape(self._head())}</p><pre>{escape(self._text)}</pre>{table}"
             f"<p>{escape(self._nearest)}</p>{shown}"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 
@@ -101,3 +102,20 @@ def test_every_cut_has_types_and_computes_a_part_of_the_module(data: st.DataObje
     removed = data.draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=5, unique=True))
     made = relay.transform.InferType()(edited(mod, dict.fromkeys(removed)))
     assert not Counter(operators(made)) - Counter(operators(mod))
+
+
+@settings(max_examples=15)
+@given(modules(), st.integers(2, 5), st.integers(0, 99))
+def test_a_predicate_without_any_order_is_treated_alike(mod: IRModule, of: int, seed: int) -> None:
+    """One that holds for the given module and, by a hash of the text, for one in `of` others."""
+    given_text = mod.astext()
+
+    def lottery(each: IRModule) -> bool:
+        text = each.astext()
+        return text == given_text or zlib.crc32(f"{seed} {text}".encode()) % of == 0
+
+    runs = [byoc_lab.reduce(mod, lottery, budget=10_000) for _ in range(2)]
+    assert runs[0].steps == runs[1].steps and runs[0].minimal and lottery(runs[0].module)
+    if runs[0].passing is not None:
+        assert not lottery(runs[0].passing)
+    assert not any(lottery(smaller) for smaller in single_reductions(runs[0].module))

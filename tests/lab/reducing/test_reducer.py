@@ -101,6 +101,29 @@ def test_the_body_of_a_region_is_cut_and_its_call_is_adapted() -> None:
     assert list(region.attrs) == ["Compiler"] and isinstance(region.body, Call)
 
 
+def test_shapes_shrink_through_functions_with_stated_results() -> None:
+    """The types of results are written in a text, of functions of the module and of literals."""
+    text = f"""{HEAD}
+    def @main(%x: Tensor[(6, 8), float32]) -> Tensor[(6, 8), float32] {{
+      %0 = fn (%p: Tensor[(6, 8), float32], Composite="mine.tanh") -> Tensor[(6, 8), float32] {{
+        tanh(%p)
+      }};
+      %1 = %0(%x);
+      @mine_0(%1)
+    }}
+    def @mine_0(%a: Tensor[(6, 8), float32], Compiler="mine") -> Tensor[(6, 8), float32] {{
+      abs(%a)
+    }}"""
+
+    def both(mod: IRModule) -> bool:
+        literals = [f.attrs.get("Composite") for f in nodes(mod, Function)]
+        regions = [f.attrs.get("Compiler") for f in mod.functions.values()]
+        return "mine.tanh" in literals and "mine" in regions and has("tanh", "abs")(mod)
+
+    found = byoc_lab.reduce(relay.parse(text), both)
+    assert "(1, 1)" in str(found.module) and "6" not in str(found.module)
+
+
 def test_constants_become_parameters_or_zeros() -> None:
     x = relay.var("x", shape=(2, 6))
     weight = relay.const(np.arange(24, dtype="float32").reshape(4, 6))
@@ -260,6 +283,8 @@ def test_wrong_arguments() -> None:
     for budget in (0, -1, 1.5, True):
         with pytest.raises(ArgumentError, match="budget"):
             byoc_lab.reduce(mod, tanh_then_sigmoid, budget=budget)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="seconds"):
+        byoc_lab.reduce(mod, tanh_then_sigmoid, seconds="1")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="predicates with a name"):
         byoc_lab.reduce(mod, tanh_then_sigmoid, target="dnnl")
 
