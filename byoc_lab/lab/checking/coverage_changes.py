@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from byoc_lab.backends import registry
@@ -138,7 +139,8 @@ def totals(result: IRModule, backend: str) -> Totals:
 def changes(setup: Setup, backend: str, before: Totals) -> tuple[CoverageChange, ...]:
     """The changes that give other totals, the most work offloaded first (of those with the same
     totals the first one that was tried), and then those that make the pipeline fail."""
-    attempts = (_run(what, changed, backend) for what, changed in _attempts(setup, backend))
+    ready = _Ready(setup)
+    attempts = (ready.run(what, changed, backend) for what, changed in _attempts(ready, backend))
     return those_that_matter(attempts, before)
 
 
@@ -157,16 +159,38 @@ def those_that_matter(
     return (*(change for _, change in best), *failed)
 
 
-def _run(what: str, setup: Setup, backend: str) -> CoverageChange:
-    try:
-        with setup.context:
-            result = as_pass(setup.passes, None)(setup.mod)
-        return CoverageChange(what, totals(infer_module(result), backend))
-    except ByocLabError as error:
-        return CoverageChange(what, None, str(error).partition("\n")[0][:200])
+class _Ready:
+    """The module before each pass of a run, so that a changed run begins where it differs."""
+
+    def __init__(self, setup: Setup):
+        self.setup = setup
+        self._modules = [setup.mod]
+
+    def before(self, position: int) -> IRModule:
+        """The module before the pass at `position`; after all of them for their number."""
+        while len(self._modules) <= position:
+            p = self.setup.passes[len(self._modules) - 1]
+            with self.setup.context:
+                self._modules.append(as_pass([p], None)(self._modules[-1]))
+        return self._modules[position]
+
+    def run(self, what: str, changed: Setup, backend: str) -> CoverageChange:
+        """The totals of a changed run."""
+        same = 0
+        if changed.context is self.setup.context:
+            pairs = zip(changed.passes, self.setup.passes, strict=False)
+            same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
+        try:
+            result = self.before(same)
+            with changed.context:
+                result = as_pass(changed.passes[same:], None)(result)
+            return CoverageChange(what, totals(infer_module(result), backend))
+        except ByocLabError as error:
+            return CoverageChange(what, None, str(error).partition("\n")[0][:200])
 
 
-def _attempts(setup: Setup, backend: str) -> Iterator[tuple[str, Setup]]:
+def _attempts(ready: _Ready, backend: str) -> Iterator[tuple[str, Setup]]:
+    setup = ready.setup
     needed = {p.opt_level for p in leaves([p for p in setup.passes if isinstance(p, Pass)])}
     for level in sorted(level for level in needed if level > setup.opt_level):
         yield f"PassContext(opt_level={level})", setup.at_level(level)
@@ -176,7 +200,7 @@ def _attempts(setup: Setup, backend: str) -> Iterator[tuple[str, Setup]]:
             f"regions of at least {counted(least, 'operator')}",
             setup.with_pass(len(setup.passes), prune),
         )
-    yield from _pattern_orders(setup)
+    yield from _pattern_orders(ready)
     yield from _pass_orders(setup)
 
 
@@ -185,20 +209,27 @@ def _why_small(function: Function, least: int) -> str | None:
     return f"has {counted(calls, 'operator')}, fewer than {least}" if calls < least else None
 
 
-def _pattern_orders(setup: Setup) -> Iterator[tuple[str, Setup]]:
-    """The pattern table from its end; and each later entry moved to its front."""
+def _pattern_orders(ready: _Ready) -> Iterator[tuple[str, Setup]]:
+    """The pattern table from its end; and each later entry that matches something, moved to its
+    front. One that matches nothing changes nothing there."""
+    setup = ready.setup
     found = setup.first(MergeComposite)
     if found is None:
         return
     position, merge = found
     table = list(merge.table)
-    orders = [("the pattern table in reverse order", table[::-1])]
-    orders += [
-        (f"the pattern {table[n][0]} first", [table[n], *table[:n], *table[n + 1 :]])
-        for n in range(1, len(table))
-    ]
-    for what, order in orders:
-        yield what, setup.replacing(position, MergeComposite(order))
+    yield (
+        "the pattern table in reverse order",
+        setup.replacing(position, MergeComposite(table[::-1])),
+    )
+    mod = ready.before(position)
+    for n in range(1, len(table)):
+        if MergeComposite([table[n]])(mod) is not mod:
+            order = [table[n], *table[:n], *table[n + 1 :]]
+            yield (
+                f"the pattern {table[n][0]} first",
+                setup.replacing(position, MergeComposite(order)),
+            )
 
 
 def _pass_orders(setup: Setup) -> Iterator[tuple[str, Setup]]:

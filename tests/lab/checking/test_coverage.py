@@ -11,6 +11,8 @@ import byoc_lab
 from byoc_lab import backends, relay
 from byoc_lab.errors import ArgumentError, OffloadError, PartitionError, UnknownNameError
 from byoc_lab.lab.checking.coverage import Coverage, coverage
+from byoc_lab.lab.checking.coverage_changes import setup_of, totals
+from byoc_lab.lab.tracing.recorder import as_pass
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
@@ -19,6 +21,7 @@ from byoc_lab.relay import nn
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.patterns import is_op, wildcard
 from byoc_lab.relay.testing import mobilenet
+from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import build
 from tests.plain_cells import plain
 
@@ -105,6 +108,31 @@ def test_every_change_is_what_its_pipeline_gives() -> None:
     (small,) = [c for c in found.changes if c.what == "regions of at least 3 operators"]
     assert small.totals is not None
     assert (small.totals.regions, small.totals.offloaded, small.totals.bytes) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["dnnl", "shadow"])
+def test_every_change_gives_the_totals_of_a_run_from_the_beginning(
+    name: str, shadowed: str
+) -> None:
+    """Runs begin where they differ, and entries that match nothing are not moved."""
+    mod = chain()
+    found = one(mod, name)
+    setup = setup_of(mod, name, None)
+    merge_at, merge = setup.first(MergeComposite) or (0, MergeComposite([]))
+    table = list(merge.table)
+    totals_of = {
+        f"the pattern {entry[0]} first": MergeComposite([entry, *table[:n], *table[n + 1 :]])
+        for n, entry in enumerate(table)
+    }
+    totals_of["the pattern table in reverse order"] = MergeComposite(table[::-1])
+    wanted = set()
+    for made in totals_of.values():
+        with setup.context:
+            result = as_pass(setup.replacing(merge_at, made).passes, None)(setup.mod)
+        wanted.add(totals(infer_module(result), name))
+    wanted.discard(found.totals)
+    got = {c.totals for c in found.changes if c.what in totals_of}
+    assert got <= wanted <= {c.totals for c in found.changes}
 
 
 def test_a_change_that_makes_the_pipeline_fail_says_so() -> None:
