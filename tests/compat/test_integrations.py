@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import byoc_lab
-from byoc_lab import backends, relay
+from byoc_lab import backends, decode, relay
 from byoc_lab.compat import integrations
 from byoc_lab.compat.overlay import Overlay
 from byoc_lab.compat.overlay import module as tvm_module
-from byoc_lab.errors import UnknownNameError
+from byoc_lab.errors import PredicateError, UnknownNameError
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.op.contrib import get_pattern_table
@@ -213,3 +214,36 @@ def test_building_says_what_is_missing() -> None:
     cut = backends.partition(module(nn.softmax(var(2, 3))), "cudnn")
     with pytest.raises(UnknownNameError, match=r"no back end is registered for the compiler 'cud"):
         byoc_lab.build(cut)
+
+
+def _biased_conv(data: relay.Expr) -> relay.Expr:
+    conv = nn.conv2d(
+        data, ones(4, 3, 3, 4), channels=4, kernel_size=(3, 3), padding=(1, 1),
+        data_layout="NHWC", kernel_layout="OHWI",
+    )  # fmt: skip
+    return nn.bias_add(conv, ones(4), axis=3)
+
+
+@pytest.mark.parametrize(
+    ("raises", "net"),
+    [
+        # As TVM 0.16's own partition_for_cutlass does with these networks.
+        (False, lambda h: relay.add(_biased_conv(h), h)),
+        (False, lambda h: nn.relu(relay.multiply(_biased_conv(h), h))),
+        (True, lambda h: relay.add(a := nn.relu(relay.add(_biased_conv(h), h)), _biased_conv(a))),
+        (True, lambda h: relay.add(_biased_conv(a := relay.add(_biased_conv(h), h)), a)),
+        (True, lambda h: relay.add(_biased_conv(h), relay.zeros((1, 6, 6, 4), "float32"))),
+    ],
+)
+def test_a_residual_block_of_cutlass_raises_as_in_tvm(
+    raises: bool, net: Callable[[relay.Expr], relay.Expr]
+) -> None:
+    """TVM's check reads the name of each callee down the first operands, also of composites."""
+    mod = module(net(nn.relu(_biased_conv(var(1, 6, 6, 4)))))
+    partition = integrations.cutlass.partition_for_cutlass
+    if not raises:
+        assert any("residual" in name for name in regions(partition(mod)))
+        return
+    with pytest.raises(PredicateError) as caught:
+        partition(mod)
+    assert decode(caught.value)[0].name in ("own-check-met-composite", "own-predicate-raised")

@@ -13,7 +13,7 @@ from byoc_lab.compat.integrations.matched import (
     root_of,
     with_params,
 )
-from byoc_lab.errors import UnknownNameError
+from byoc_lab.errors import InputError, UnknownAttributeError, UnknownNameError
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
@@ -22,7 +22,7 @@ from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass, PassContext, Sequential
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
-from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, wildcard
 
@@ -168,16 +168,45 @@ def check_conv2d_transpose(match: Call) -> bool | Refused:
     return _check_conv(match, "nn.conv2d_transpose", "IHWO")
 
 
+def _root(expr: Expr, operator: str) -> Call | None:
+    """The first call of `operator` down the first operands.
+
+    Raises UnknownAttributeError and InputError where TVM 0.16 raises AttributeError and IndexError:
+    its check reads the name of each callee, and the first argument of each call.
+    """
+    while isinstance(expr, Call):
+        if not isinstance(expr.op, Op):
+            name = expr.op.attrs.get("Composite") if isinstance(expr.op, Function) else None
+            made = f" It is the composite {name}." if name else ""
+            raise UnknownAttributeError(
+                f"{type(expr.op).__name__!r} object has no attribute 'name': the check looks for "
+                f"{operator} and met a call of a function.{made} TVM 0.16 raises here, too"
+            )
+        if expr.is_op(operator):
+            return expr
+        if not expr.args:
+            raise InputError(
+                f"the check looks for {operator} and met {expr.op.name}, which has no arguments. "
+                f"TVM 0.16 raises an IndexError here"
+            )
+        expr = expr.args[0]
+    return None
+
+
 def check_conv2d_residual(match: Call, binary_op: str) -> bool | Refused:
     """The same of a residual block: the other tensor has the convolution's shape, and does not
-    come from this convolution (as the two factors of silu do)."""
+    come from this convolution (as the two factors of silu do).
+
+    As in TVM 0.16, it raises if a first operand is a call of a composite that an earlier entry of
+    the table made, or a call without arguments, before a convolution is found.
+    """
+    conv = _root(match, CONVOLUTION)
     answer = check_conv2d(match)
     if not answer:
         return answer
     joined = root_of(match, binary_op)
     assert joined is not None
-    conv = root_of(match, CONVOLUTION)
-    if all(root_of(side, CONVOLUTION) is conv for side in joined.args):
+    if all(_root(side, CONVOLUTION) is conv for side in joined.args):
         return Refused("the tensor that is joined comes from the convolution itself")
     shapes = [side.checked_type.shape for side in joined.args]
     if any(a != b for a, b in zip(*shapes, strict=False)):

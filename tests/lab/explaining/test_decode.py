@@ -17,8 +17,10 @@ from byoc_lab.lessons import cases
 from byoc_lab.passes import MergeCompilerRegions, PartitionGraph
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.analysis.annotations import begin, end
+from byoc_lab.relay.patterns import is_op, wildcard
 
 SAMPLES = [(m, s) for m in ALL for s in m.samples]
+TVM_CLASS = "<class 'tvm.relay.{kind}'> has no attribute name"
 X = relay.var("x", shape=(4, 4))
 Y = relay.var("y", shape=(4, 4))
 
@@ -121,3 +123,24 @@ def test_a_long_log_takes_linear_time() -> None:
 def test_a_message_after_a_thousand_like_it_is_found() -> None:
     text = "the module x is not registered\n" * 1000 + "Operator nn.conv2 is not registered"
     assert "nn.conv2" in decode(text).cause
+
+
+@pytest.mark.parametrize("kind", ["function.Function", "expr.GlobalVar", "ir.expr.GlobalVar"])
+@pytest.mark.parametrize("spelling", ["'{short}' object has no attribute 'name'", TVM_CLASS])
+def test_a_check_that_met_a_composite_is_decoded(kind: str, spelling: str) -> None:
+    text = spelling.format(short=kind.split(".")[-1], kind=kind)
+    for log in (text, f"Traceback:\n  File x\nAttributeError: {text}\n"):
+        (found,) = decode(log)
+        assert found.name == "check-met-composite"
+        assert "earlier entry of the table" in found.cause and kind.split(".")[-1] in found.cause
+
+
+def test_a_check_that_raises_for_a_composite_is_decoded_from_the_error() -> None:
+    """Whatever attribute of the callee the check reads first."""
+    table = [
+        ("npu.relu", is_op("nn.relu")(wildcard())),
+        ("npu.add", is_op("add")(wildcard(), wildcard()), lambda e: e.args[0].op.name == "exp"),
+    ]
+    with pytest.raises(ByocLabError) as caught:
+        byoc_lab.explain_patterns(table, IRModule.from_expr(relay.add(nn.relu(X), X)))
+    assert decode(caught.value)[0].name == "own-check-met-composite"

@@ -5,8 +5,31 @@ from __future__ import annotations
 from byoc_lab.lab.explaining.messages.record import Message
 
 HERE = "byoc_lab"
+MET_COMPOSITE = (
+    "MergeComposite applies the table in order: an operand can already be a call of a composite "
+    "function, which an earlier entry of the table made, and a function has no name"
+)
+CHECK_THE_CALLEE = (
+    "Test the callee before its name: isinstance(call.op, Op) (tvm.ir.Op) and call.op.name == ..., "
+    "and return False for other callees; or put the entry before those that make such composites"
+)
 
 MESSAGES = (
+    Message(
+        "own-check-met-composite",
+        ("raised AttributeError: '", "raised UnknownAttributeError: '"),
+        r"(?P<who>back end '[^']+': [^\n]{1,200}?|a pattern table: [^\n]{1,200}?) raised "
+        r"(?:Unknown)?AttributeError: '(?P<kind>Function|GlobalVar)' "
+        r"object has no attribute 'name'[^\n]*?(?:\. It was asked about (?P<call>[^\n]{1,200}?);"
+        r"[^\n]*|(?=\n|$))",
+        HERE,
+        "{who} failed: it reads op.name of a call whose callee is a {kind}. "
+        + MET_COMPOSITE,
+        CHECK_THE_CALLEE,
+        ("PredicateError: back end 'npu': the check of the pattern 'npu.conv_res' raised "
+         "AttributeError: 'Function' object has no attribute 'name'. It was asked about add(...) "
+         "of type Tensor[(1, 8), float32]; return False for what is not supported",),
+    ),
     Message(
         "own-tuple-parameter",
         (" is a tuple, expected a tensor, found ",),

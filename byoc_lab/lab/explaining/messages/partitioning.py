@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from byoc_lab.lab.explaining.messages.own import CHECK_THE_CALLEE, MET_COMPOSITE
 from byoc_lab.lab.explaining.messages.record import Message
 
 VARIABLES = r"free variables: \[(?P<variables>(?:relay\.)?Var\([^\n]{0,2000})"
@@ -23,6 +24,35 @@ OPEN_RULES = ("BYL002", "BYL010", "BYL004", "BYL003", "BYL008", "BYL006")
 NESTED_RULES = ("BYL003", "BYL001", "BYL008", "BYL004")
 
 MESSAGES = (
+    Message(
+        "check-met-composite",
+        ("'Function' object has no attribute 'name", "'GlobalVar' object has no attribute 'name'",
+         "function.Function'> has no attribute name", "expr.GlobalVar'> has no attribute name",
+         "ir.expr.GlobalVar'> has no attribute name"),
+        r"(?:AttributeError: )?(?:'(?P<kind>Function|GlobalVar)' object|<class '[\w.]*?\.(?P<tvm>"
+        r"Function|GlobalVar)'>(?: object)?) has no attribute '?name\b'?",
+        ANY_TVM,
+        "A check or a predicate reads op.name of a call whose callee is a {kind}{tvm}. "
+        + MET_COMPOSITE,
+        CHECK_THE_CALLEE,
+        ("AttributeError: <class 'tvm.relay.function.Function'> has no attribute name",
+         "AttributeError: 'Function' object has no attribute 'name'",
+         "AttributeError: <class 'tvm.ir.expr.GlobalVar'> has no attribute name"),
+    ),
+    Message(
+        "check-met-other-node",
+        ("object has no attribute 'op'", "'> has no attribute op",
+         "object has no attribute 'args'", "'> has no attribute args"),
+        r"(?:AttributeError: )?(?:'(?P<kind>Var|Constant|Tuple|TupleGetItem|Function|Let|If)' "
+        r"object|<class 'tvm\.relay\.[\w.]*?\.(?P<tvm>\w+)'>(?: object)?) has no attribute "
+        r"'?(?P<name>op|args)\b'?",
+        ANY_TVM,
+        "A check or a predicate reads .{name} of a {kind}{tvm}: an operand of a match can be any "
+        "expression, not only a call. Operands of add and multiply come in both orders",
+        "Test isinstance(expr, relay.Call) first, and return False for other expressions",
+        ("AttributeError: <class 'tvm.relay.expr.Var'> has no attribute op",
+         "AttributeError: 'Constant' object has no attribute 'args'"),
+    ),
     Message(
         "nested-region",
         ("fv.size() == 0",),
