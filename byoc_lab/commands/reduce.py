@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import runpy
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from byoc_lab.commands.shared import INPUT, NO, OK, read_module
-from byoc_lab.files import write_text
+from byoc_lab.errors import ArgumentError
+from byoc_lab.files import ordinary_file, write_text
 from byoc_lab.terminal import ProgressLine
 
 KEEP = (
     "what the smaller module must still show: finding:CODE (of lint), error:TEXT (in the message "
     "of the passes, or its name in decode), crash:TEXT (the class or the message of an error of "
-    "build), wrong:BACKEND (numbers, by validate), not-offloaded:OPERATOR, cause:CAUSE (of explain)"
+    "build), wrong:BACKEND (numbers, by validate), bisect:PASS (which changes the numbers), "
+    "not-offloaded:OPERATOR, cause:CAUSE (of explain), or FILE.py:FUNCTION, a function of a module "
+    "(the file is run)"
 )
 
 
@@ -64,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         mod = read_module(options.model)
     found = reduce(
         mod,
-        options.keep,
+        _function(options.keep) or options.keep,
         target=options.target,
         pipeline=options.pipeline,
         budget=options.budget,
@@ -80,3 +86,16 @@ def run(options: argparse.Namespace) -> int:
     else:
         print(found)
     return OK if found.minimal else NO
+
+
+def _function(keep: str) -> Callable[..., Any] | None:
+    """The function of FILE.py:FUNCTION; None for the name of a predicate. Raises ArgumentError and
+    OSError."""
+    name, _, function = keep.rpartition(":")
+    if not name.endswith(".py"):
+        return None
+    path = ordinary_file(name)
+    found = runpy.run_path(str(path), run_name=path.stem).get(function)
+    if not callable(found):
+        raise ArgumentError(f"{name} has no function {function!r}; --keep FILE.py:FUNCTION")
+    return found

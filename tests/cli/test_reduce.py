@@ -67,6 +67,20 @@ def test_a_budget_that_is_used_up_can_be_resumed(
     assert resumed == capsys.readouterr().out
 
 
+def test_a_function_of_a_file(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(LONG)
+    source, script = tmp_path / "wanted.py", tmp_path / "repro.py"
+    source.write_text("def sigmoid(mod):\n    return 'sigmoid' in str(mod)\n")
+    options = ["--keep", f"{source}:sigmoid", "--script", str(script)]
+    assert cli.main(["reduce", str(file), *options]) == cli.OK
+    assert capsys.readouterr().out.startswith("wanted.sigmoid: reduced from 5 operators to 1 ")
+    assert "wanted.sigmoid cannot be imported" in script.read_text()
+    for keep in (f"{source}:tanh", f"{tmp_path / 'none.py'}:sigmoid"):
+        assert cli.main(["reduce", str(file), "--keep", keep]) == cli.USAGE
+
+
 def test_wrong_usage(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(CLEAN)
     assert cli.main(["reduce", str(file), "--keep", "finding:BYL002"]) == cli.USAGE

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from byoc_lab.backends import registry
 from byoc_lab.errors import ArgumentError, ByocLabError, nearest
+from byoc_lab.lab.checking.bisection import bisect
 from byoc_lab.lab.checking.validation import validate
 from byoc_lab.lab.explaining import CAUSES, decode, explain
 from byoc_lab.lab.linting.context import context_of
@@ -98,6 +99,12 @@ def _wrong(asked: NamedPredicate, mod: IRModule) -> bool:
     return not validate(mod, asked.passed(mod), progress=lambda update: None).ok
 
 
+def _bisect(asked: NamedPredicate, mod: IRModule) -> bool:
+    name = asked.pipeline or asked.backend
+    found = bisect(mod, name, kernels=False, progress=lambda update: None)
+    return found.stage == asked.what
+
+
 def _not_offloaded(asked: NamedPredicate, mod: IRModule) -> bool:
     found = explain(mod, asked.backend, None, asked.pipeline)
     return any(e.name == asked.subject and e.status == "host" for e in found)
@@ -149,6 +156,7 @@ KINDS = {
     "crash": Kind("crash:TEXT", "build fails after the passes with an error of this class, or "
                   "with this text", _crash),
     "wrong": Kind("wrong:BACKEND", "validate finds wrong numbers on this back end", _wrong),
+    "bisect": Kind("bisect:PASS", "bisect says that this pass changes the numbers", _bisect),
     "not-offloaded": Kind("not-offloaded:OPERATOR [on BACKEND]",
                           "the back end does not compute a call of the operator",
                           _not_offloaded, _operator),
@@ -167,9 +175,9 @@ def predicate_named(
     """
     kind, colon, what = text.partition(":")
     if kind not in KINDS or not what.strip():
-        forms = ", ".join(k.form for k in KINDS.values())
-        hint = nearest(kind, KINDS) if colon and kind not in KINDS else "write one of them"
-        raise ArgumentError(f"{text!r:.100} is not a predicate; expected {forms}; {hint}")
+        hint = nearest(kind, KINDS) if colon and kind not in KINDS else "write one of these:"
+        forms = "".join(f"\n  {k.form}: {k.says}" for k in KINDS.values())
+        raise ArgumentError(f"{text!r:.100} is not a predicate; {hint}{forms}")
     what = what.strip()
     if kind == "wrong":
         target = what

@@ -15,6 +15,7 @@ from byoc_lab.lab.reducing import KINDS, predicate_named
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.transform import module_pass
+from tests.lab.checking.faults import FAULTS, planted
 from tests.lab.reducing.networks import convolution, operators
 
 
@@ -93,6 +94,17 @@ def test_wrong_numbers_name_their_back_end(mine: str) -> None:
     assert asked(relu("abs")) and not asked(relu("tanh")) and asked.target == mine
 
 
+def test_the_pass_that_changes_the_numbers(mine: str) -> None:
+    fault = planted(FAULTS["clip 6 to 5.9"], 0)
+    faulty = module_pass(lambda mod, context: fault(mod), opt_level=0, name="faulty")
+    byoc_lab.backends.register(mine, supports=["exp"], pipeline=lambda: [faulty])
+    x = relay.var("x", shape=(2, 64))
+    mod = IRModule.from_expr(relay.tanh(relay.clip(relay.exp(relay.abs(x) * x), 0.0, 6.0)))
+    found = byoc_lab.reduce(mod, "bisect:faulty", target=mine)
+    assert "clip" in operators(found.module) and len(operators(found.module)) <= 2
+    assert not predicate_named("bisect:another", target=mine)(found.module)
+
+
 def test_it_says_how_it_is_made() -> None:
     asked = predicate_named("finding:BYL002", target="dnnl", pipeline="dnnl")
     assert asked.arguments == "'finding:BYL002', target='dnnl', pipeline='dnnl'"
@@ -105,7 +117,7 @@ def test_it_says_how_it_is_made() -> None:
     [
         ("BYL002", None, "finding:CODE"),
         ("findnig:BYL002", None, "did you mean 'finding'"),
-        ("finding:", None, "expected finding:CODE"),
+        ("finding:", None, "write one of these:\n  finding:CODE: the rule"),
         ("finding:BYL999", None, "BYL999"),
         ("finding:BYL002", "nothing", "nothing"),
         ("wrong:nothing", None, "nothing"),
@@ -127,4 +139,6 @@ def test_an_unknown_pipeline_is_refused() -> None:
 
 
 def test_every_kind_is_in_a_test() -> None:
-    assert set(KINDS) == {"finding", "error", "crash", "wrong", "not-offloaded", "cause"}
+    assert set(KINDS) == {
+        "finding", "error", "crash", "wrong", "bisect", "not-offloaded", "cause",
+    }  # fmt: skip
