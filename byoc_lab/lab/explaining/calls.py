@@ -69,7 +69,7 @@ def explain(
     inquiry = Inquiry(setup, backend.name, {t: c for c, t in types.items()})
     workbench = Workbench(inquiry)
     found = [Explanation(c, types[c], inquiry, workbench) for c in wanted]
-    return Explanations(backend.name, found)
+    return Explanations(backend.name, found, inquiry.outcome.odd_answers)
 
 
 def _check_not_annotated(mod: IRModule) -> None:

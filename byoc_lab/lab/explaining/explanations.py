@@ -26,11 +26,13 @@ class Explanations(Sequence[Explanation]):
     """The explanations of the calls of a module, in its order; displays itself as a table.
 
     `explanations[call]` is the one of a call, `explanations.host` has those that are not offloaded,
-    `explanations.by_cause` has these by cause.
+    `explanations.by_cause` has these by cause. `explanations.warnings`: answers of checks and
+    predicates of the back end that count as True and may not be meant so.
     """
 
-    def __init__(self, target: str, found: Sequence[Explanation]):
+    def __init__(self, target: str, found: Sequence[Explanation], warnings: Sequence[str] = ()):
         self.target = target
+        self.warnings = list(warnings)
         self._all = list(found)
         self._of = {e.call: e for e in found}
 
@@ -48,7 +50,7 @@ class Explanations(Sequence[Explanation]):
     def __getitem__(self, index: Expr) -> Explanation: ...
     def __getitem__(self, index: int | slice | Expr) -> Explanation | Explanations:
         if isinstance(index, slice):
-            return Explanations(self.target, self._all[index])
+            return Explanations(self.target, self._all[index], self.warnings)
         if isinstance(index, int):
             return self._all[index]
         if isinstance(index, Call) and index in self._of:
@@ -97,7 +99,7 @@ class Explanations(Sequence[Explanation]):
         return list(groups.values())
 
     def __str__(self) -> str:
-        lines = [self.summary]
+        lines = [self.summary, *(f"warning: {text}" for text in self.warnings)]
         for group in self.groups[:SHOWN]:
             first = group[0]
             if len(group) == 1:
@@ -120,6 +122,7 @@ class Explanations(Sequence[Explanation]):
         return {
             "target": self.target,
             "summary": self.summary,
+            "warnings": self.warnings,
             "calls": [{**e.as_dict(change=False), "group": group_of.get(e)} for e in self._all],
             "groups": [
                 {
@@ -143,7 +146,8 @@ class Explanations(Sequence[Explanation]):
             inside.setdefault((e.name, e.pattern), []).append(e)
         rows = [_row(g) for g in (*self.groups, *inside.values())]
         more = f"<p>{len(rows) - SHOWN} more rows</p>" if len(rows) > SHOWN else ""
-        return f"<p>{escape(self.summary)}</p>{table(titles, rows[:SHOWN])}{more}"
+        warnings = "".join(f"<p>warning: {escape(text)}</p>" for text in self.warnings)
+        return f"<p>{escape(self.summary)}</p>{warnings}{table(titles, rows[:SHOWN])}{more}"
 
 
 def _numbers(group: Sequence[Explanation]) -> str:

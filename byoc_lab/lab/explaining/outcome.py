@@ -13,6 +13,7 @@ from byoc_lab.lab.tracing import Stage, Trace, trace
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, Sequential, make_pass
 from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
+from byoc_lab.passes.framework.predicates import odd_answers
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -55,9 +56,9 @@ class Setup:
 
     def run(self, target: str) -> PipelineRun:
         """Run the pipeline. Raises what a pass raises, except for malformed regions."""
-        with self.context:
+        with self.context, odd_answers() as heard:
             recorded = trace(self.mod, list(self.passes))
-        return PipelineRun(recorded, target)
+        return PipelineRun(recorded, target, tuple(dict.fromkeys(heard)))
 
     @property
     def opt_level(self) -> int:
@@ -136,9 +137,10 @@ class PipelineRun:
     """A traced run, asked for the calls of its input.
 
     What became of a call is what its provenance says (`Stage.images`), as far as it is a call.
+    odd_answers: of checks and predicates, in words, as `predicates.odd_answer` has it.
     """
 
-    def __init__(self, recorded: Trace, target: str):
+    def __init__(self, recorded: Trace, target: str, odd: tuple[str, ...] = ()):
         error = recorded.error
         if error is not None and not isinstance(error, (PartitionError, WellFormedError)):
             if isinstance(error, ByocLabError):
@@ -147,6 +149,7 @@ class PipelineRun:
                 f"{recorded.stages[-1].name} raised {type(error).__name__} on this module, so that "
                 f"nothing can be said of offloading: {error}"
             ) from error
+        self.odd_answers = odd
         self.trace = recorded
         self.target = target
 

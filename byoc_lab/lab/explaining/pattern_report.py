@@ -13,7 +13,13 @@ from byoc_lab.lab.explaining.near_miss import Fit
 from byoc_lab.lab.explaining.outcome import Setup, typed_calls
 from byoc_lab.markup import table
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
-from byoc_lab.passes.framework.predicates import Checked, ask_check, checked_entry, refusal
+from byoc_lab.passes.framework.predicates import (
+    Checked,
+    ask_check,
+    checked_entry,
+    odd_answer,
+    refusal,
+)
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
@@ -203,7 +209,8 @@ class _Entry:
         if made:
             number, _, group = made[0]
             return self._report(
-                "matches", f"matches {_times(len(made))}", number, group.root,
+                "matches", f"matches {_times(len(made))}{self._odd_answer(made)}",
+                number, group.root,
                 matches=len(made), alone=len(accepted),
             )  # fmt: skip
         if accepted:
@@ -263,8 +270,16 @@ class _Entry:
             return f"leave the order: {name} before {other} merges {then}, not {now}"
         return f"{name} before {other} merges as much, {then}"
 
+    def _answer(self, root: Expr) -> object:
+        return self.check is None or ask_check(self.check, root, self.name)
+
+    def _odd_answer(self, found: Sequence[tuple[int, Inquiry, Group]]) -> str:
+        """An answer of the check that counts as True and may not be meant so, in words."""
+        odd = next((o for *_, g in found if (o := odd_answer(self._answer(g.root)))), "")
+        return odd and f"; its check {odd}"
+
     def _refusal(self, root: Expr) -> str | None:
-        answer = self.check is None or ask_check(self.check, root, self.name)
+        answer = self._answer(root)
         return None if answer else refusal(f"the check of {self.name}", root, answer)
 
     def _composite(self, found: tuple[int, Inquiry, Group]) -> str | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+
 from byoc_lab.errors import PassError, PredicateError
 from byoc_lab.relay.ir.attrs import Attrs
-from byoc_lab.relay.ir.expr import Call, Expr, describe
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, describe
 from byoc_lab.relay.patterns import DFPattern
 
 Answer = TypeVar("Answer")
@@ -56,7 +60,8 @@ def _changed_attributes(expr: Expr) -> str:
 def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
     """The answer of `predicate` about `expr`. who: its name for the message.
 
-    Raises PredicateError if it raises, and for a text, which would count as "yes".
+    Raises PredicateError if it raises, for an answer without a truth value, and for a text, which
+    would count as "yes".
     """
     try:
         answer = predicate(expr)
@@ -70,7 +75,47 @@ def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
             f"{who} returned a text, {answer!r:.80}. It was asked about {_shown(expr)}; return "
             f"True, or False, or Refused({answer!r:.80})"
         )
+    try:
+        odd = odd_answer(answer)
+    except Exception as error:
+        raise PredicateError(
+            f"{who} returned {answer!r:.80}, which is neither true nor false ({error}). It was "
+            f"asked about {_shown(expr)}; return True, or False, or Refused('why')"
+        ) from error
+    heard = _heard.get()
+    if odd and heard is not None:
+        heard.append(f"{who} {odd}")
     return answer
+
+
+def odd_answer(answer: object) -> str:
+    """That an answer counts as True without being meant so, perhaps, in words; empty for a bool, a
+    `Refused`, and what counts as False."""
+    if isinstance(answer, (bool, np.bool_, Refused)) or not answer:
+        return ""
+    return (
+        f"answered {_described(answer)}, which is neither a bool nor a Refused and counts as True"
+    )
+
+
+def _described(answer: object) -> str:
+    if isinstance(answer, Constant) and not answer.data.shape:
+        return f"relay.const({answer.numpy()})"
+    return describe(answer) if isinstance(answer, Expr) else f"{answer!r:.60}"
+
+
+_heard: ContextVar[list[str] | None] = ContextVar("odd_answers", default=None)
+
+
+@contextmanager
+def odd_answers() -> Iterator[list[str]]:
+    """Collects what `odd_answer` has to say of the answers to all questions inside."""
+    heard: list[str] = []
+    token = _heard.set(heard)
+    try:
+        yield heard
+    finally:
+        _heard.reset(token)
 
 
 def ask_check(check: Callable[[Any], Answer], expr: Expr, pattern: str) -> Answer:
