@@ -56,9 +56,9 @@ class Setup:
 
     def run(self, target: str) -> PipelineRun:
         """Run the pipeline. Raises what a pass raises, except for malformed regions."""
-        with self.context, odd_answers() as heard:
+        with self.context, odd_answers() as told:
             recorded = trace(self.mod, list(self.passes))
-        return PipelineRun(recorded, target, tuple(dict.fromkeys(heard)))
+        return PipelineRun(recorded, target, tuple(dict.fromkeys(told)))
 
     @property
     def opt_level(self) -> int:

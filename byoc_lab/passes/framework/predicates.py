@@ -82,9 +82,9 @@ def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
             f"{who} returned {answer!r:.80}, which is neither true nor false ({error}). It was "
             f"asked about {_shown(expr)}; return True, or False, or Refused('why')"
         ) from error
-    heard = _heard.get()
-    if odd and heard is not None:
-        heard.append(f"{who} {odd}")
+    told = _told.get()
+    if odd and told is not None:
+        told.append(f"{who} {odd}")
     return answer
 
 
@@ -104,18 +104,18 @@ def _described(answer: object) -> str:
     return describe(answer) if isinstance(answer, Expr) else f"{answer!r:.60}"
 
 
-_heard: ContextVar[list[str] | None] = ContextVar("odd_answers", default=None)
+_told: ContextVar[list[str] | None] = ContextVar("odd_answers", default=None)
 
 
 @contextmanager
 def odd_answers() -> Iterator[list[str]]:
     """Collects what `odd_answer` has to say of the answers to all questions inside."""
-    heard: list[str] = []
-    token = _heard.set(heard)
+    told: list[str] = []
+    token = _told.set(told)
     try:
-        yield heard
+        yield told
     finally:
-        _heard.reset(token)
+        _told.reset(token)
 
 
 def ask_check(check: Callable[[Any], Answer], expr: Expr, pattern: str) -> Answer:

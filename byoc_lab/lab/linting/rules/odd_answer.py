@@ -59,10 +59,10 @@ class OddAnswer(LintRule):
             return
         if any(is_annotation(n) for f in mod.functions.values() for n in post_order(f)):
             return
-        with odd_answers() as heard:
+        with odd_answers() as told:
             try:
                 Experiment(mod, context).run()
             except ByocLabError:
                 return  # blocked-match reports it
-        for text in dict.fromkeys(heard):
+        for text in dict.fromkeys(told):
             yield self.finding(text, "return True, False, or Refused('why')", None)
