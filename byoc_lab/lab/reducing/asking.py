@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -64,15 +65,15 @@ class Asker:
         if self._state is None:
             return
         head = {"schema": SCHEMA, "kind": "reduction", "module": self.key(mod, table)}
-        head["keep"] = self.name
+        head |= {"keep": self.name, "code": _code_digest(self.predicate)}
         if self._state.exists() and self._state.stat().st_size:
             lines = ordinary_file(self._state).read_text("utf-8", "replace").split("\n")
             found = _parsed(lines[0])
             if found != head:
                 raise InputError(
                     f"{self._state} is not the state of this search: expected the reduction of "
-                    f"this module with the predicate {self.name}, found {_described(found)}; name "
-                    f"another file, or remove it"
+                    f"this module with the predicate {self.name} as it is, found "
+                    f"{_described(found)}; name another file, or remove it"
                 )
             for line in lines[1:-1]:  # what follows the last line break was not written in full
                 answer, _, key = line.partition(" ")
@@ -142,6 +143,22 @@ class Asker:
             head = f"{array.dtype} {array.shape} ".encode()
             self._digests[constant] = hashlib.sha256(head + array.tobytes()).digest()
         return self._digests[constant]
+
+
+def _code_digest(predicate: Predicate) -> str:
+    """A hash of the code of a function, which may change between two searches; "" for others."""
+    made = hashlib.sha256()
+    todo: list[Any] = [getattr(predicate, "__code__", None)]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, CodeType):
+            made.update(item.co_code + repr(item.co_names).encode())
+            todo += item.co_consts
+        elif isinstance(item, frozenset):  # its order is another one in each process
+            made.update(repr(sorted(map(repr, item))).encode())
+        else:
+            made.update(repr(item).encode())
+    return made.hexdigest()[:16] if hasattr(predicate, "__code__") else ""
 
 
 def _parsed(line: str) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -207,6 +210,13 @@ def test_the_state_of_another_search_is_refused(tmp_path: Path) -> None:
     state = tmp_path / "state"
     four = chain(4, {0: "tanh", 1: "sigmoid"})
     byoc_lab.reduce(four, tanh_then_sigmoid, state=state)
+    changed: list[Callable[[IRModule], bool]] = [
+        lambda mod: {"tanh", "sigmoid"} <= set(operators(mod)) and len(mod.functions) < 2,
+        lambda mod: {"tanh", "sigmoid"} <= set(operators(mod)) and len(mod.functions) < 3,
+    ]
+    byoc_lab.reduce(four, changed[0], state=tmp_path / "changed")
+    with pytest.raises(InputError, match="not the state of this search"):
+        byoc_lab.reduce(four, changed[1], state=tmp_path / "changed")
     for mod, predicate in ((chain(5, {1: "tanh"}), tanh_then_sigmoid), (four, has("tanh"))):
         with pytest.raises(InputError, match="not the state of this search"):
             byoc_lab.reduce(mod, predicate, state=state)
@@ -293,3 +303,30 @@ def test_a_predicate_that_always_holds_leaves_one_parameter() -> None:
     found = byoc_lab.reduce(convolution(), lambda mod: True)
     assert isinstance(found.module["main"].body, Var) and found.passing is None
     assert "no smaller module was found" in str(found)
+
+
+def test_a_search_goes_on_in_another_process(tmp_path: Path) -> None:
+    """The state does not depend on the hashes of strings, which each process has of its own."""
+    script = tmp_path / "search.py"
+    script.write_text(
+        "import sys\n"
+        "from byoc_lab import reduce, relay\n"
+        "asked = 0\n"
+        "def wanted(mod):\n"
+        "    global asked\n"
+        "    asked += 1\n"
+        "    words = str(mod).replace('(', ' ').split()\n"
+        "    return any(w in {'tanh', 'sigmoid', 'erf'} for w in words)\n"
+        "x = relay.var('x', shape=(2, 3))\n"
+        "mod = relay.IRModule.from_expr(relay.exp(relay.tanh(relay.abs(x))))\n"
+        f"found = reduce(mod, wanted, state={str(tmp_path / 'state')!r})\n"
+        "print(asked, found.calls, found.steps)\n"
+    )
+    told = []
+    for seed in ("1", "2"):
+        settings = {**os.environ, "PYTHONHASHSEED": seed}
+        run = [sys.executable, str(script)]
+        done = subprocess.run(run, capture_output=True, text=True, env=settings)
+        assert done.returncode == 0, done.stderr
+        told.append(done.stdout.split(" ", 1))
+    assert told[0][1] == told[1][1] and told[0][0] != "0" and told[1][0] == "0"
