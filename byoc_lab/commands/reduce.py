@@ -31,7 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--pipeline",
-        help="the name of the pipeline (default: that of the back end; for a finding none)",
+        help="the name of the pipeline, or names of passes, such as PartitionGraph, separated by "
+        "commas (default: the pipeline of the back end; for a finding none)",
     )
     parser.add_argument(
         "--budget",

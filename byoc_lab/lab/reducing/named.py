@@ -14,8 +14,8 @@ from byoc_lab.lab.linting.context import context_of
 from byoc_lab.lab.linting.discovery import chosen_rules
 from byoc_lab.lab.linting.examine import examine
 from byoc_lab.passes.framework.context import PassContext
-from byoc_lab.passes.framework.passes import Sequential
-from byoc_lab.passes.framework.pipelines import named_pipeline
+from byoc_lab.passes.framework.passes import Sequential, make_pass, pass_names
+from byoc_lab.passes.framework.pipelines import named_pipeline, pipeline_names
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.build import build
@@ -27,8 +27,9 @@ DEFAULT_TARGET = "dnnl"
 class NamedPredicate:
     """A predicate that is written as text: `kind:what`, such as "finding:BYL013".
 
-    target: the name of the back end. pipeline: the passes that run on the module, by the name of
-    the pipeline; None: those of the back end, and for a finding none.
+    target: the name of the back end. pipeline: the passes that run on the module: the name of a
+    pipeline, or names of passes, separated by commas; None: those of the back end, and for a
+    finding none.
     """
 
     text: str
@@ -65,15 +66,33 @@ class NamedPredicate:
         """What is asked about, without "on BACKEND"."""
         return self.what.partition(" on ")[0].strip()
 
+    @property
+    def passes(self) -> str | list[str] | None:
+        """The pipeline by its name, or the names of its passes."""
+        return None if self.pipeline is None else _members(self.pipeline)
+
     def passed(self, mod: IRModule) -> IRModule:
         """The module after the passes."""
+        members = _members(self.pipeline or self.backend)
         with PassContext(opt_level=3):
-            name = self.pipeline or self.backend
-            return Sequential(named_pipeline(name), name=name)(mod)
+            if isinstance(members, str):
+                passes = named_pipeline(members)
+            else:
+                passes = [make_pass(name) for name in members]
+            return Sequential(passes, name=self.pipeline or self.backend)(mod)
+
+
+def _members(pipeline: str) -> str | list[str]:
+    """The name of a pipeline, or names of passes. Raises UnknownNameError."""
+    names = [part.strip() for part in pipeline.split(",")]
+    if pipeline not in pipeline_names() and all(name in pass_names() for name in names):
+        return names
+    named_pipeline(pipeline)
+    return pipeline
 
 
 def _finding(asked: NamedPredicate, mod: IRModule) -> bool:
-    context = context_of(asked.pipeline, asked.target)
+    context = context_of(asked.passes, asked.target)
     found = examine(mod, chosen_rules([asked.what]), context)
     return any(asked.what in (f.code, f.name) for cause in found for f in cause)
 
@@ -100,24 +119,24 @@ def _wrong(asked: NamedPredicate, mod: IRModule) -> bool:
 
 
 def _bisect(asked: NamedPredicate, mod: IRModule) -> bool:
-    name = asked.pipeline or asked.backend
-    found = bisect(mod, name, kernels=False, progress=lambda update: None)
+    passes = asked.passes or asked.backend
+    found = bisect(mod, passes, kernels=False, progress=lambda update: None)
     return found.stage == asked.what
 
 
 def _not_offloaded(asked: NamedPredicate, mod: IRModule) -> bool:
-    found = explain(mod, asked.backend, None, asked.pipeline)
+    found = explain(mod, asked.backend, None, asked.passes)
     return any(e.name == asked.subject and e.status == "host" for e in found)
 
 
 def _cause(asked: NamedPredicate, mod: IRModule) -> bool:
-    found = explain(mod, asked.backend, None, asked.pipeline)
+    found = explain(mod, asked.backend, None, asked.passes)
     return any(e.cause == asked.subject for e in found)
 
 
 def _rule(asked: NamedPredicate) -> None:
     chosen_rules([asked.what])
-    context_of(asked.pipeline, asked.target)
+    context_of(asked.passes, asked.target)
 
 
 def _backend(asked: NamedPredicate) -> None:
@@ -184,5 +203,5 @@ def predicate_named(
     made = NamedPredicate(text, kind, what, target, pipeline)
     KINDS[kind].check(made)
     if pipeline is not None:
-        named_pipeline(pipeline)
+        _members(pipeline)
     return made

@@ -145,7 +145,7 @@ def merge_parameters(mod: IRModule, keep: bool) -> Iterator[Change]:
 
 
 def simpler_constants(mod: IRModule, keep: bool) -> Iterator[Change]:
-    """Constants by parameters, zeros and ones."""
+    """Constants by parameters, scalars, zeros and ones."""
     found = _constants(mod)
     tensors = [c for c in found if c.data.shape]
     if len(tensors) > 1:
@@ -153,6 +153,9 @@ def simpler_constants(mod: IRModule, keep: bool) -> Iterator[Change]:
     for c in found:
         if c.data.shape:
             yield f"{c.summary()} by a parameter", _edit(mod, {c: None}, keep)
+            if c.data.numpy().size:
+                scalar = Constant(c.numpy().reshape(-1)[0])
+                yield f"{c.summary()} by a scalar", _edit(mod, {c: scalar}, keep)
         for name, make in (("zeros", np.zeros_like), ("ones", np.ones_like)):
             values = make(c.numpy())
             if not np.array_equal(values, c.numpy()):

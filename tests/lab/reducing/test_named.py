@@ -12,6 +12,7 @@ from byoc_lab import relay
 from byoc_lab.backends import PythonRegion, registry
 from byoc_lab.errors import ArgumentError, BuildError, ByocLabError, UnknownNameError
 from byoc_lab.lab.reducing import KINDS, predicate_named
+from byoc_lab.lessons.cases import nested_partition
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.transform import module_pass
@@ -58,6 +59,19 @@ def test_an_error_of_the_passes_by_its_text_and_by_the_name_of_its_message(mine:
     assert not predicate_named("error:something else", target=mine)(relu("tanh"))
     found = byoc_lab.reduce(relu("abs", "tanh", "exp"), "error:no tanh", target=mine)
     assert operators(found.module) == ["tanh"]
+
+
+def test_an_error_of_one_pass_on_an_annotated_module() -> None:
+    mod = nested_partition.annotate(nested_partition.network(), begins_on_conv_data=False)
+    error = byoc_lab.trace(mod, ["PartitionGraph"]).error
+    assert "free variables" in str(error)
+    for pipeline in ("PartitionGraph", "MergeCompilerRegions, PartitionGraph"):
+        found = byoc_lab.reduce(mod, "error:free variables", pipeline=pipeline)
+        assert len(operators(found.module)) < 8 < len(operators(mod))
+        with pytest.raises(ByocLabError, match="free variables"):
+            relay.transform.PartitionGraph()(found.module)
+        assert found.passing is not None
+        relay.transform.PartitionGraph()(found.passing)
 
 
 def test_a_crash_of_build_by_class_and_by_text(mine: str) -> None:

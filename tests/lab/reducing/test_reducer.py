@@ -143,6 +143,15 @@ def test_constants_become_parameters_or_zeros() -> None:
     assert constant.numpy().tolist() == [[0.0]]
 
 
+def test_a_constant_that_has_to_stay_becomes_a_scalar_if_it_is_broadcast() -> None:
+    x = relay.var("x", shape=(2, 6))
+    values = relay.const(np.arange(1, 7, dtype="float32"))
+    mod = IRModule.from_expr(relay.add(x, values))
+    found = byoc_lab.reduce(mod, lambda m: bool(nodes(m, Constant)) and has("add")(m))
+    (constant,) = nodes(found.module, Constant)
+    assert constant.data.shape == () and float(constant.numpy()) == 0
+
+
 def test_parameters_of_one_type_become_one() -> None:
     x, y, z = (relay.var(n, shape=(2, 2)) for n in "xyz")
     found = byoc_lab.reduce(IRModule.from_expr(x * y + z), has("add", "multiply"))
