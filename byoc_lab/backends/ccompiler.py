@@ -6,13 +6,12 @@ Read it, and copy it to write your own.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from byoc_lab.backends.c_source import DENSE, OPERATORS, c_source
 from byoc_lab.backends.module_region import ModuleRegion
 from byoc_lab.backends.registry import Refused, register
-from byoc_lab.backends.system_compiler import HEADERS, C, c_library, c_objects, linked
+from byoc_lab.backends.system_compiler import HEADERS, C, c_library
 from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.patterns import is_op, wildcard
@@ -47,14 +46,9 @@ class CRegion(ModuleRegion):
         typed = function if function.is_typed else infer_expr(function)
         assert isinstance(typed, Function)
         made = c_source(inlined(typed), symbol, header)
-        self.source, self.data = made.text, made.data
-        library = c_library(symbol, [C(self.source)], FLAGS, [HEADERS], self.data)
+        self.source = made.text
+        library = c_library(symbol, [C(self.source)], FLAGS, [HEADERS], made.data)
         super().__init__(typed, symbol, library)
-
-    def link_into(self, folder: Path) -> tuple[list[Path], list[str]]:
-        """What an exported library is linked with to have this region's code in it."""
-        objects = c_objects(self.symbol, [C(self.source)], folder, FLAGS, [HEADERS], self.data)
-        return objects, linked()
 
     def stats(self) -> dict[str, Any]:
         return {"threads": 1}

@@ -9,7 +9,7 @@ from typing import Any
 
 from byoc_lab.backends.child_process import TIME_LIMIT
 from byoc_lab.backends.isolation import isolated as isolated_codegen
-from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
+from byoc_lab.errors import ArgumentError, PassError, UnknownNameError
 from byoc_lab.passes.byoc.annotate_target import BEYOND_TVM, AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -27,6 +27,9 @@ from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.contrib.register import register_pattern_table, unregister_pattern_table
+from byoc_lab.relay.op.contrib.vendors import unregistered
+from byoc_lab.relay.patterns.below import called_operators, post_order_patterns
+from byoc_lab.relay.patterns.patterns import CallPattern
 from byoc_lab.run.backends import RESERVED, Codegen, register_backend, unregister_backend
 
 Entry = tuple[Any, ...]  # (name, pattern) or (name, pattern, check)
@@ -50,6 +53,18 @@ class Backend:
         """The sentence about NumPy in the place of this back end's library (`run.stand_in`), if
         that is missing here."""
         return None if self.missing is None else self.missing()
+
+    def operators(self) -> frozenset[str] | None:
+        """The operators that it supports alone or in a pattern; None where a pattern takes any."""
+        found = set(self.supports)
+        for _, pattern, *_ in self.patterns():
+            for part in post_order_patterns(pattern):
+                if isinstance(part, CallPattern):
+                    called = called_operators(part)
+                    if called is None:
+                        return None
+                    found |= called
+        return frozenset(found)
 
     def why_not_compiled(self, call: Call) -> str | None:
         """Why the code generator refuses a typed call in a region, in words; None if it does not.
@@ -220,7 +235,7 @@ def get(name: str) -> Backend:
         )
     if name not in _registered:
         raise UnknownNameError(
-            f"no back end is registered as {name!r}; {nearest(name, names())} "
+            f"no back end is registered as {name!r}; {unregistered(name, names())} "
             f"byoc_lab.backends.register({name!r}, ...) registers one"
         )
     return _registered[name]

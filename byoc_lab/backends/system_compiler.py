@@ -69,6 +69,9 @@ def c_library(
 
     The files have names of their own ("source_0.c"), in a temporary folder.
 
+    The module has a method `link_into(folder)`, with which `Executable.export_library` compiles the
+    sources again into the exported library (see `run.CompiledRegion`).
+
     Raises BuildError for a symbol or a name of data that is no identifier of C, for data without a
     plain dtype, when no compiler is found, with the compiler's message when it fails, and when the
     temporary folder is on a file system that allows no execution. Raises MissingDependencyError
@@ -82,17 +85,28 @@ def c_library(
     with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:
         target = Path(folder) / "region.so"
         paths = _written(symbol, sources, data, Path(folder))
-        runtime = [] if not any(isinstance(source, Cpp) for source in sources) else ["-lstdc++"]
+        needed = _needed(sources)
         options = [*FLAGS, *flags, *_included(includes), *map(str, paths), "-o", str(target)]
-        _compile(symbol, [*options, *linked(), *runtime])
+        _compile(symbol, [*options, *needed])
         try:
-            return tvm_ffi.load_module(str(target))  # the file may go: the library stays mapped
+            module = tvm_ffi.load_module(str(target))  # the file may go: the library stays mapped
         except (RuntimeError, OSError) as error:
             raise BuildError(
                 f"region @{symbol} was compiled, and its library cannot be loaded: {error}. If "
                 f"{tempfile.gettempdir()} is mounted without permission to execute (noexec), name "
                 f"another folder in the environment variable TMPDIR"
             ) from error
+
+    def link_into(folder: Path) -> tuple[list[Path], list[str]]:
+        return c_objects(symbol, sources, folder, flags, includes, data), needed
+
+    module.link_into = link_into
+    return module
+
+
+def _needed(sources: Sequence[SourceText]) -> list[str]:
+    """What a library of these sources is linked with."""
+    return [*linked(), *(["-lstdc++"] if any(isinstance(s, Cpp) for s in sources) else [])]
 
 
 def _tvm_ffi(symbol: str) -> Any:

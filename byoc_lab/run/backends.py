@@ -14,6 +14,7 @@ import numpy as np
 
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.op.contrib.vendors import IN_COMPAT, unregistered
 
 
 class CompiledRegion(Protocol):
@@ -87,10 +88,11 @@ def get_backend(name: str) -> Codegen:
             f"({', '.join(backend_names()) or 'none is registered'})"
         )
     if name not in _backends:
+        known = ", ".join(backend_names()) or "none"
+        about = f"{unregistered(name, [])} " if name in IN_COMPAT else ""
         raise UnknownNameError(
-            f"no back end is registered for the compiler {name!r}; there are "
-            f"{', '.join(backend_names()) or 'none'}. Register one with "
-            f"byoc_lab.backends.register({name!r}, codegen=...)"
+            f"no back end is registered for the compiler {name!r}; there are {known}. {about}"
+            f"Register a code generator with byoc_lab.backends.register({name!r}, codegen=...)"
         )
     return _backends[name]
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from byoc_lab.backends import HEADERS, C, c_library
+import byoc_lab
+from byoc_lab import backends, relay
+from byoc_lab.backends import HEADERS, C, ModuleRegion, PythonRegion, c_library
 from byoc_lab.errors import BuildError
+from byoc_lab.run import load_library
 
 needs_cc = pytest.mark.skipif(
     not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler is installed"
@@ -57,3 +61,58 @@ def test_a_temporary_folder_may_have_any_name(tmp_path, monkeypatch) -> None:
     weights = np.arange(3, dtype=np.float32)
     c_library("f", [C(text)], includes=[HEADERS], data={"f_w": weights})["f"](out)
     np.testing.assert_array_equal(out, weights)
+
+
+CODE = """
+#include "tensor_argument.h"
+extern const float {symbol}_one[1];
+int __tvm_ffi_{symbol}(
+    void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) {{
+  int64_t shape[1] = {{4}};
+  float* in = tensor_argument(args, 0, shape, 1);
+  float* out = tensor_argument(args, 1, shape, 1);
+  if (!in || !out) return -1;
+  for (int n = 0; n < 4; ++n) out[n] = in[n] + {symbol}_one[0];
+  return 0;
+}}
+"""
+
+
+@needs_cc
+def test_regions_of_c_library_are_exported(tmp_path: Path) -> None:
+    """Several regions, with data, in a back end of a user's own."""
+    pytest.importorskip("tvm")
+
+    def codegen(function: relay.Function, symbol: str) -> ModuleRegion:
+        source = C(CODE.format(symbol=symbol))
+        data = {f"{symbol}_one": np.ones(1, "float32")}
+        return ModuleRegion(function, symbol, c_library(symbol, [source], [], [HEADERS], data))
+
+    x = relay.var("x", shape=(4,))
+    inner = relay.tanh(relay.add(x, relay.const(np.ones(4, "float32"))))
+    net = relay.add(inner, relay.const(np.ones(4, "float32")))
+    backends.register("npu", supports=["add"], codegen=codegen)
+    try:
+        mod = byoc_lab.trace(relay.IRModule.from_expr(net), "npu").result
+    finally:
+        backends.unregister("npu")
+    exe = byoc_lab.build(mod, backends={"npu": codegen})
+    values = np.arange(4, dtype="float32")
+    (expected,) = exe.run([values])
+    exe.export_library(tmp_path / "net.so")
+    (found,) = load_library(tmp_path / "net.so").run([values])
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(found, np.tanh(values + 1) + 1, rtol=1e-5)
+
+
+def test_a_region_in_python_is_not_exported(tmp_path: Path) -> None:
+    pytest.importorskip("tvm")
+    net = relay.IRModule.from_expr(relay.tanh(relay.nn.relu(relay.var("x", shape=(4,)))))
+    codegen = PythonRegion(lambda x: np.maximum(x, 0))
+    backends.register("npu", supports=["nn.relu"], codegen=lambda function, symbol: codegen)
+    try:
+        exe = byoc_lab.build(byoc_lab.trace(net, "npu").result)
+    finally:
+        backends.unregister("npu")
+    with pytest.raises(BuildError, match=r"it is Python\. What byoc_lab\.backends\.c_library"):
+        exe.export_library(tmp_path / "net.so")

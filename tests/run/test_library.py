@@ -142,7 +142,9 @@ class LibraryRegion(backends.ModuleRegion):
     """The code of ccompiler, of which nothing is known but the loaded library."""
 
     def __init__(self, function: relay.Function, symbol: str):
-        super().__init__(function, symbol, CRegion(function, symbol).module)
+        module = CRegion(function, symbol).module
+        del module.link_into  # as `tvm_ffi.load_module` gives it
+        super().__init__(function, symbol, module)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")

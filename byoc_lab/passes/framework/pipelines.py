@@ -8,9 +8,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 
-from byoc_lab.errors import PassError, UnknownNameError, nearest
+from byoc_lab.errors import PassError, UnknownNameError
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, pass_names
+from byoc_lab.relay.op.contrib.vendors import unregistered
 
 Factory = Callable[..., Sequence[Pass]]
 _pipelines: dict[str, Factory] = {}
@@ -50,7 +51,7 @@ def named_pipeline(name: str, era: str | None = None) -> list[Pass]:
         if name in pass_names():
             raise UnknownNameError(f"{name!r} is a pass; a pipeline of it alone is [{name!r}]")
         raise UnknownNameError(
-            f"no pipeline is named {name!r}; {nearest(name, _pipelines)} "
+            f"no pipeline is named {name!r}; {unregistered(name, sorted(_pipelines))} "
             f"byoc_lab.passes.pipeline_names() lists all {len(_pipelines)}"
         )
     factory = _pipelines[name]

@@ -53,29 +53,31 @@ class TvmHost:
         self._machine.set_instrument(instrument)
 
     def export(self, path: Path, regions: Sequence[LinkedRegion], lock: Lock) -> None:
-        loaded: list[Any] = []  # code that has to be linked in
+        loaded: list[tuple[Any, Any]] = []  # modules to link in, with what writes their objects
         for region in regions:
             code: Any = region.compiled
             if code is None or (code.module is not None and _is_saved(code.module)):
                 continue
-            if not hasattr(code, "link_into"):
+            link_into = getattr(code, "link_into", getattr(code.module, "link_into", None))
+            if link_into is None:
+                why = "its module cannot be saved" if code.module is not None else "it is Python"
                 raise BuildError(
                     f"the code that {region.compiler} made of @{region.symbol} cannot be exported: "
-                    f"its module cannot be saved. build(offload=False) makes all of it "
-                    f"exportable"
+                    f"{why}. What byoc_lab.backends.c_library compiles can be exported, and "
+                    f"build(offload=False) makes all of the module exportable"
                 )
-            loaded.append(code)
+            loaded.append((code.module, link_into))
         with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:
             objects: list[str] = []
             options: dict[str, None] = {}
-            for n, code in enumerate(loaded):
+            for n, (_, link_into) in enumerate(loaded):
                 own = Path(folder, f"region_{n}")
                 own.mkdir()
-                files, needed = code.link_into(own)
+                files, needed = link_into(own)
                 objects += map(str, files)
                 options.update(dict.fromkeys(needed))
             more = {"addons": objects, "options": list(options)} if loaded else {}
-            with lock, self._without([code.module for code in loaded]):
+            with lock, self._without([module for module, _ in loaded]):
                 try:
                     self._compiled.export_library(str(path), **more)
                 except (RuntimeError, ValueError, OSError) as error:

@@ -16,6 +16,20 @@ CHECK_THE_CALLEE = (
 
 MESSAGES = (
     Message(
+        "own-in-compat",
+        ("whose table is in byoc_lab.compat",),
+        r"no (?:back end is registered (?:as|for the compiler)|pipeline is named) '(?P<name>[^']+)'"
+        r"[^\n]*?whose table is in byoc_lab\.compat[^\n]*",
+        HERE,
+        "{name} is one of TVM's integrations. byoc_lab has its pattern table, for scripts of TVM, "
+        "and registers it on request; it has no code generator for it",
+        "import byoc_lab.compat.integrations, then explain, lint and trace know {name}. To build, "
+        "register a code generator of that name, or use build(fallback=True)",
+        ("UnknownNameError: no back end is registered as 'cutlass'; 'cutlass' is one of TVM's "
+         "integrations, whose table is in byoc_lab.compat: `import byoc_lab.compat.integrations`",),
+        ("BYL017", "BYL020"),
+    ),
+    Message(
         "own-check-met-composite",
         ("raised AttributeError: '", "raised UnknownAttributeError: '"),
         r"(?P<who>back end '[^']+': [^\n]{1,200}?|a pattern table: [^\n]{1,200}?) raised "

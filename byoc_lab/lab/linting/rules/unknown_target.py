@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from byoc_lab.backends.registry import names as backend_names
-from byoc_lab.errors import nearest
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
 from byoc_lab.lab.linting.composites import composites_in, prefix_of
 from byoc_lab.lab.linting.context import Context
@@ -13,6 +12,7 @@ from byoc_lab.passes.byoc.annotate_target import BEYOND_TVM, AnnotateTarget
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.op.contrib.vendors import unregistered
 
 _TEXT = "def @main(%x: Tensor[(2, 3), float32]) {\n  nn.relu(%x)\n}"
 
@@ -58,6 +58,7 @@ class UnknownTarget(LintRule):
             yield self.finding(
                 f"AnnotateTarget gets the target {target!r}, which no operator, pattern or "
                 f"back end knows: it will offload nothing to it",
-                f"correct the name or register the back end; {nearest(target, backend_names())}",
+                f"correct the name or register the back end; "
+                f"{unregistered(target, backend_names())}",
                 None,
             )

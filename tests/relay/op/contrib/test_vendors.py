@@ -1,0 +1,63 @@
+"""Errors about TVM's integrations that are not registered: where their tables are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from byoc_lab.relay.op.contrib.vendors import IN_COMPAT, NOT_HERE, unregistered
+
+SCRIPT = """
+import byoc_lab
+from byoc_lab import relay
+
+name = {name!r}
+net = relay.IRModule.from_expr(relay.nn.relu(relay.var("x", shape=(4,))))
+for ask in (byoc_lab.explain, byoc_lab.trace, byoc_lab.coverage, byoc_lab.lint):
+    try:
+        ask(net, name)
+    except byoc_lab.errors.UnknownNameError as error:
+        assert "import byoc_lab.compat.integrations" in str(error), error
+        assert byoc_lab.decode(error)[0].name == "own-in-compat", error
+    else:
+        raise SystemExit(f"{{ask.__name__}} knows {{name}}")
+import byoc_lab.compat.integrations
+for ask in (byoc_lab.explain, byoc_lab.trace, byoc_lab.coverage, byoc_lab.lint):
+    ask(net, name)
+"""
+
+
+def test_the_names_are_those_of_compat() -> None:
+    found = subprocess.run(
+        [sys.executable, "-c", "from byoc_lab.compat.integrations import MODULES; print(*MODULES)"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert tuple(found.stdout.split()) == IN_COMPAT
+
+
+@pytest.mark.parametrize("name", IN_COMPAT)
+def test_the_errors_name_the_import_that_registers_them(name: str) -> None:
+    subprocess.run([sys.executable, "-c", SCRIPT.format(name=name)], check=True)
+
+
+def test_the_command_line_of_the_error_works(tmp_path: Path) -> None:
+    file = tmp_path / "net.relay"
+    file.write_text("def @main(%x: Tensor[(4, 4), float16]) { nn.dense(%x, %x) }")
+    assert "`python -m byoc_lab.compat -m byoc_lab.cli`" in unregistered("cutlass", [])
+    command = ["-m", "byoc_lab.compat", "-m", "byoc_lab.cli", "explain", str(file)]
+    done = subprocess.run(
+        [sys.executable, *command, "--target", "cutlass"], capture_output=True, text=True
+    )
+    assert "1 of 1 call offloaded to cutlass" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("name", NOT_HERE)
+def test_others_are_named_as_tvm_s(name: str) -> None:
+    assert "integrations, and byoc_lab does not have its table" in unregistered(name, ["dnnl"])
+
+
+def test_other_names_get_the_nearest() -> None:
+    assert unregistered("dnll", ["dnnl"]) == "did you mean 'dnnl'?"
