@@ -183,3 +183,18 @@ def test_a_code_generator_must_return_a_compiled_region(made: object) -> None:
 def test_a_back_end_that_is_misspelt_gets_the_nearest_names() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'dnnl'"):
         backends.get("dnll")
+
+
+def test_the_operators_of_a_back_end_are_those_of_its_patterns_too() -> None:
+    either = (is_op("add") | is_op("nn.bias_add"))(
+        is_op("nn.conv2d")(wildcard(), wildcard()), wildcard()
+    )
+    backends.register("edu_known", supports=["exp"], patterns=[("edu_known.a", either)])
+    backends.register("edu_any", patterns=[("edu_any.a", wildcard()(wildcard()))])
+    try:
+        known = backends.get("edu_known").operators()
+        assert known == {"exp", "add", "nn.bias_add", "nn.conv2d"}
+        assert backends.get("edu_any").operators() is None
+    finally:
+        backends.unregister("edu_known")
+        backends.unregister("edu_any")

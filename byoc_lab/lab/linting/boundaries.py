@@ -2,6 +2,7 @@
 
 A module does not always tell which operators a region was meant to have. Its other regions give
 evidence: an operator that is offloaded elsewhere was probably meant to be, one that is not was not.
+So does a registered back end: an operator that it does not have was not.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ def was_meant(node: Expr, compiler: str, subject: Subject, outside: Set[str]) ->
     left = node.op.name in outside
     if not offloaded and not left and DEFAULT in subject.operators_of:
         return True  # where "default" is annotated, every operator was
-    return None if offloaded == left else offloaded
+    if offloaded == left:
+        known = subject.operators_known_to(compiler)
+        return False if known is not None and node.op.name not in known else None
+    return offloaded
 
 
 def leaving_edges(core: Set[Expr], subject: Subject) -> list[Edge]:

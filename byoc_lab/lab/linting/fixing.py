@@ -17,15 +17,17 @@ from byoc_lab.lab.linting.context import Context, Pipeline, context_of
 from byoc_lab.lab.linting.discovery import all_rules
 from byoc_lab.lab.linting.edits import Edit, Proposal, edited_module, without_annotations
 from byoc_lab.lab.linting.examine import examine, in_text_order
-from byoc_lab.lab.linting.external import compilers_of
+from byoc_lab.lab.linting.external import compilers_of, external_functions
 from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.build_module import bind_params_by_name
+from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.foreign import refuse_foreign
 from byoc_lab.relay.ir.module import IRModule, module_expected
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 
 TOLERANCE = 1e-4
@@ -38,7 +40,8 @@ class Fix:
     """A proved repair: shows itself as a diff; `apply()` gives the module, `undo()` takes it back.
 
     steps: what it does, in words. before, after: the modules. proof: why it is right, in words.
-    left: the findings that it does not repair; empty if `after` is clean.
+    left: the findings that it does not repair; empty if `after` is clean. others: where one finding
+    has several repairs, the others, each proved too.
     """
 
     steps: tuple[str, ...]
@@ -46,6 +49,7 @@ class Fix:
     after: IRModule
     proof: str
     left: tuple[Finding, ...] = ()
+    others: tuple[Fix, ...] = ()
 
     def apply(self) -> IRModule:
         """The repaired module."""
@@ -67,8 +71,13 @@ class Fix:
             left = "".join(f"\n{f}" for f in self.left)
             return f"nothing was fixed: {self.proof}{left}"
         lines = [f"fix {n}: {step}" for n, step in enumerate(self.steps, 1)]
+        lines += [f"makes {_regions_of(self.after)}"] * bool(self.others)
         lines += [f"proved: {self.proof}", str(self.diff())]
         lines += [f"not fixed: {f}" for f in self.left]
+        lines += [
+            f"or, proved too: {'; '.join(other.steps)}\nmakes {_regions_of(other.after)}"
+            for other in self.others
+        ]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -164,7 +173,7 @@ def _no_faults(mod: IRModule, hints: Sequence[Finding], context: Context) -> str
 
 def _repaired(mod: IRModule, context: Context) -> Fix:
     """The module after the steps that lead to no findings, if they can be proved."""
-    found = _faults(mod, context)
+    found = first = _faults(mod, context)
     steps: list[str] = []
     now, why = mod, ""
     for _ in range(_ROUNDS):
@@ -179,7 +188,27 @@ def _repaired(mod: IRModule, context: Context) -> Fix:
     if found:
         left = tuple(in_text_order(_faults(mod, context), mod))
         return Fix((), mod, mod, "no repair of all these findings could be proved", left)
-    return Fix(tuple(steps), mod, now, why)
+    others: list[Fix] = []
+    if len(first) == len(steps) == 1:
+        others = [
+            f for f in prove(mod, context, first[0]) if f.steps != tuple(steps) and not f.left
+        ]
+    return Fix(tuple(steps), mod, now, why, others=tuple(others))
+
+
+def _regions_of(mod: IRModule) -> str:
+    """The regions that PartitionGraph makes of an annotated module, in words."""
+    made = [
+        f"{name} ({', '.join(_operators(func))})"
+        for func, _ in external_functions(PartitionGraph()(mod))
+        for name in [func.attrs["Compiler"]]
+    ]
+    return f"{counted(len(made), 'region')}: {', '.join(made)}" if made else "no region"
+
+
+def _operators(func: Function) -> list[str]:
+    called = (node for node in post_order(func) if isinstance(node, Call))
+    return [node.op_name for node in called if node.op_name]
 
 
 def prove(mod: IRModule, context: Context, finding: Finding) -> Iterator[Fix]:

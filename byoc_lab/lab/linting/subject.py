@@ -8,6 +8,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
+from byoc_lab.backends.registry import get as get_backend
+from byoc_lab.backends.registry import names as backend_names
 from byoc_lab.errors import ByocLabError, PartitionError
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.passes.byoc.merge_compiler_regions import merged_regions
@@ -39,6 +41,7 @@ class Subject:
     mod: IRModule
     context: Context = field(default_factory=Context)
     problems: list[Problem] = field(default_factory=list)
+    _known: dict[str, frozenset[str] | None] = field(default_factory=dict, repr=False)
 
     @cached_property
     def regions(self) -> RegionSet:
@@ -144,6 +147,13 @@ class Subject:
                     key = region.target if region is not None else ""
                     found.setdefault(key, set()).add(node.op.name)
         return found
+
+    def operators_known_to(self, compiler: str) -> frozenset[str] | None:
+        """The operators that a registered back end has; None where that is not known."""
+        if compiler not in self._known:
+            registered = compiler in backend_names()
+            self._known[compiler] = get_backend(compiler).operators() if registered else None
+        return self._known[compiler]
 
     def problems_of(self, kind: str) -> Iterator[Problem]:
         _ = self.regions  # computing the regions reports the problems

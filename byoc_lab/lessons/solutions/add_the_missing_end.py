@@ -6,7 +6,7 @@ from byoc_lab.lessons.tools import change_calls
 from byoc_lab.relay import Call
 from byoc_lab.relay.op.annotation.regions import compiler_end
 
-HOST = ("tanh", "exp", "sigmoid")
+HOST = ("exp", "erf", "sqrt")
 
 
 def answer(mod):

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from byoc_lab import backends, fix, lint, relay
 from byoc_lab.lab.linting.rules.missing_end import MissingEnd
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.op.annotation.regions import compiler_begin
+from byoc_lab.relay.typing.infer import infer_module
 from tests.lab.linting.samples import RuleChecks, begin, called_op, end, main
 
 
@@ -22,3 +28,28 @@ class TestMissingEnd(RuleChecks):
     def test_a_begin_on_a_let_value_is_left_to_free_variable(self) -> None:
         text = main(f"let %a = {begin('%x')};\n  nn.relu(%a)")
         assert self.found_in(text) == []
+
+
+@pytest.mark.parametrize("host", ["exp", "tanh"])
+def test_where_a_region_ends_is_told_by_the_operators_of_its_back_end(host: str) -> None:
+    """All ways to close it that are proved are shown, each with the region that it makes."""
+    backends.register("edu_ends", supports=["nn.conv2d", "nn.relu", "tanh"])
+    try:
+        data, weight = (
+            relay.var("data", shape=(1, 3, 8, 8)),
+            relay.var("weight", shape=(4, 3, 3, 3)),
+        )
+        begun = [compiler_begin(v, "edu_ends") for v in (data, weight)]
+        body = getattr(relay, host)(relay.nn.relu(relay.nn.conv2d(*begun)))
+        repair = fix(infer_module(IRModule.from_expr(relay.Function([data, weight], body))))
+        shown = str(repair)
+    finally:
+        backends.unregister("edu_ends")
+    inside = {"exp": "nn.conv2d, nn.relu", "tanh": "nn.conv2d, nn.relu, tanh"}[host]
+    assert f"\nmakes 1 region: edu_ends ({inside})\n" in shown
+    others = {o.steps: len(o.after.functions) for o in repair.others}
+    assert ("remove the begins of edu_ends without an end",) in others
+    assert (('put compiler_end(..., "edu_ends") on exp',) in others) == (host == "exp")
+    for other in repair.others:
+        assert not [f for f in lint(other.after) if str(f.severity) != "info"]
+        assert f"or, proved too: {other.steps[0]}\nmakes " in shown
