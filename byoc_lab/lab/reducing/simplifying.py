@@ -83,6 +83,15 @@ def _edit(mod: IRModule, replaced: Replaced, keep: bool) -> Callable[[], IRModul
     return lambda: edited(mod, replaced, keep=keep)
 
 
+def callee_alone(mod: IRModule, keep: bool) -> Iterator[Change]:
+    """A function that @main calls in the place of @main."""
+    main = next((gv for gv in mod.functions if gv.name_hint == "main"), None)
+    for gv, func in mod.functions.items():
+        if main is not None and gv is not main:
+            alone = mod.with_functions({**mod.functions, main: func})
+            yield f"@{gv.name_hint} in the place of @main", _edit(alone, {}, False)
+
+
 def drop_each(mod: IRModule, keep: bool) -> Iterator[Change]:
     """Functions and parameters that are not used, attributes of functions and of the module, and
     type definitions."""
@@ -331,6 +340,7 @@ def _resized_value(value: Any, sizes: Mapping[int, int]) -> Any:
 
 
 CHANGES = (
+    callee_alone,
     inline_each,
     drop_each,
     merge_parameters,

@@ -104,6 +104,18 @@ def test_the_body_of_a_region_is_cut_and_its_call_is_adapted() -> None:
     assert list(region.attrs) == ["Compiler"] and isinstance(region.body, Call)
 
 
+def test_a_function_that_cannot_be_inlined_becomes_main() -> None:
+    text = f"""{HEAD}
+    def @main(%x: Tensor[(6, 8), float32]) {{
+      %0 = annotation.compiler_begin(@f, compiler="A");
+      %1 = %0(%x);
+      abs(%1)
+    }}
+    def @f(%p: Tensor[(6, 8), float32]) -> Tensor[(6, 8), float32] {{ nn.relu(exp(%p)) }}"""
+    found = byoc_lab.reduce(relay.parse(text), has("nn.relu"))
+    assert operators(found.module) == ["nn.relu"] and len(found.module) == 1
+
+
 def test_shapes_shrink_through_functions_with_stated_results() -> None:
     """The types of results are written in a text, of functions of the module and of literals."""
     text = f"""{HEAD}
