@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 
 from byoc_lab.errors import ByocLabError
-from byoc_lab.lab.explaining.causes import Diagnosis, is_computed_constant
+from byoc_lab.lab.explaining.causes import is_computed_constant
+from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.module_changes import (
     Edited,
@@ -18,7 +19,8 @@ from byoc_lab.lab.explaining.module_changes import (
     other_attributes,
     swapped,
 )
-from byoc_lab.lab.explaining.outcome import PipelineRun, typed_calls
+from byoc_lab.lab.explaining.nearby import Surroundings
+from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.lab.explaining.recipes import FOLDING, SIMPLIFIED_BY, other_forms, simplifiers
 from byoc_lab.lab.explaining.trials import Trial, VerifiedChange
@@ -29,6 +31,7 @@ from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.relay.ir.expr import Call, Expr, Var
+from byoc_lab.relay.ir.module import IRModule
 
 OWN_CAUSES = ("name", "merge", "pruned", "let", "order", "outside-user", "computed-twice")
 """Causes that stay the cause if a further pass would help as well."""
@@ -40,10 +43,32 @@ class Workbench:
     def __init__(self, inquiry: Inquiry):
         self.inquiry = inquiry
         self._runs: dict[object, tuple[Trial, PipelineRun] | None] = {}
+        self._surroundings: dict[IRModule, Surroundings | None] = {}
 
     def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
         """The first change with which `call` is offloaded; None if none of those tried does it."""
-        return self.first(self._trials(found, call), call)
+        trials = self._trials(found, call)
+        if found.cause not in OWN_CAUSES:  # those depend on more than what stands around the call
+            trials = (trial for trial in trials if self._may_help(trial, call))
+        return self.first(trials, call)
+
+    def _may_help(self, trial: Trial, call: Call) -> bool:
+        """Whether a change is worth a run on the whole module: in a large one, whether it offloads
+        the call in the part around it."""
+        mod = trial.setup.mod
+        if trial.key in self._runs:
+            return True
+        if mod not in self._surroundings:
+            self._surroundings[mod] = Surroundings.of(mod)
+        around = self._surroundings[mod]
+        if around is None:
+            return True
+        part, there = around.part(trial.calls.get(call, call))
+        outcome = self._outcome(replace(trial.setup, mod=part))
+        if outcome is None:
+            return True
+        place = outcome.place(there)
+        return place.offloaded or (place.removed and bool(trial.missing))
 
     def first(self, trials: Iterator[Trial], call: Call) -> VerifiedChange | None:
         """The first of some changes with which `call` is offloaded."""
@@ -63,6 +88,7 @@ class Workbench:
                 return VerifiedChange(
                     what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing,
                     trial.decides, (self._offloaded, self._offloaded_with(trial, outcome)),
+                    trial.calls,
                 )  # fmt: skip
         return None
 
@@ -79,15 +105,19 @@ class Workbench:
         """The trial that was run for the key of this one, whose calls are in its module, and what
         came of it; None if the pipeline fails."""
         if trial.key not in self._runs:
-            try:
-                with warnings.catch_warnings():  # of a change that may help nobody
-                    warnings.simplefilter("ignore")
-                    outcome = trial.setup.run(self.inquiry.target)
-                ok = outcome.trace.error is None
-                self._runs[trial.key] = (trial, outcome) if ok else None
-            except ByocLabError:  # with this change the pipeline fails, so it is no change
-                self._runs[trial.key] = None
+            outcome = self._outcome(trial.setup)
+            self._runs[trial.key] = None if outcome is None else (trial, outcome)
         return self._runs[trial.key]
+
+    def _outcome(self, setup: Setup) -> PipelineRun | None:
+        """A run; None if the pipeline fails."""
+        try:
+            with warnings.catch_warnings():  # of a change that may help nobody
+                warnings.simplefilter("ignore")
+                outcome = setup.run(self.inquiry.target)
+        except ByocLabError:  # with this change the pipeline fails, so it is no change
+            return None
+        return outcome if outcome.trace.error is None else None
 
     # Which changes suit which cause -------------------------------------------------------------
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from byoc_lab.lab.explaining.causes import Diagnosis, diagnose
+from byoc_lab.lab.explaining.causes import diagnose
 from byoc_lab.lab.explaining.changes import OWN_CAUSES, Workbench
+from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import Home
 from byoc_lab.lab.explaining.trials import VerifiedChange
@@ -204,12 +205,17 @@ class Explanation:
         head = f"{self._inquiry.called(self.typed)}{where}"
         if self.status != "host":
             return f"{head}: {self.status}: {self.reason}"
-        where = "also on the host" if self.cause == "computed-twice" else "not offloaded"
-        return f"{head}: {where}: {self.cause}\n{self.details}"
+        change = f"  change    {self.change or self.without_change}"
+        return "\n".join([f"{head}: {self.where}: {self.cause}", *self.about, change])
 
     @property
-    def details(self) -> str:
-        """The lines below the first one: reason, nearest pattern, path and change."""
+    def where(self) -> str:
+        """ "not offloaded", or "also on the host" if a region computes it too."""
+        return "also on the host" if self.cause == "computed-twice" else "not offloaded"
+
+    @property
+    def about(self) -> list[str]:
+        """The lines between the first one and the change: reason, nearest pattern and path."""
         lines = [f"  reason    {self.reason}"]
         if self.nearest and self.nearest.matched > 1:
             lines.append(f"  nearest   {self.nearest}")
@@ -217,8 +223,7 @@ class Explanation:
             lines += [f"  expected  {self.expected}", f"  found     {self.found}"]
         if self.path:
             lines.append(f"  path      {' -> '.join(self._path_in_words)}")
-        lines.append(f"  change    {self.change or self.without_change}")
-        return "\n".join(lines)
+        return lines
 
     @property
     def _path_in_words(self) -> list[str]:

@@ -90,12 +90,13 @@ class Explanations(Sequence[Explanation]):
 
     @cached_property
     def groups(self) -> list[list[Explanation]]:
-        """Those that are not offloaded; those of one operator with the same reason are one group:
-        names and types aside. The most frequent cause comes first."""
+        """Those that are not offloaded; those with the same reason are one group, names and types
+        aside: calls of one operator, or the parts of one match. The most frequent cause is first.
+        """
         groups: dict[tuple[str | None, ...], list[Explanation]] = {}
         for es in self.by_cause.values():
             for e in es:
-                groups.setdefault((e.cause, e.name, VARYING.sub("", e.reason)), []).append(e)
+                groups.setdefault((e.cause, VARYING.sub("", e.reason)), []).append(e)
         return list(groups.values())
 
     def __str__(self) -> str:
@@ -105,8 +106,8 @@ class Explanations(Sequence[Explanation]):
             if len(group) == 1:
                 lines += ["", str(first)]
             else:
-                head = f"{len(group)} calls of {first.name} not offloaded: {first.cause}"
-                lines += ["", f"{head} ({_numbers(group)})", first.details]
+                head = f"{len(group)} calls of {_operators(group)} {first.where}: {first.cause}"
+                lines += ["", f"{head} ({_numbers(group)})", *first.about, _change_line(group)]
         if len(self.groups) > SHOWN:
             lines += ["", f"... {len(self.groups) - SHOWN} more; explanations.groups has all"]
         return "\n".join(lines)
@@ -115,7 +116,7 @@ class Explanations(Sequence[Explanation]):
         """The explanations as plain data, for JSON.
 
         Calls with the same reason are one group, and the change is that of the first call of the
-        group, which was tried.
+        group, which was tried. `offloads`: how many calls of the group it offloads.
         """
         groups = self.groups
         group_of = {e: n for n, es in enumerate(groups) for e in es}
@@ -130,6 +131,7 @@ class Explanations(Sequence[Explanation]):
                     "cause": es[0].cause,
                     "numbers": [e.number for e in es],
                     "change": str(es[0].change) if es[0].change else None,
+                    "offloads": _offloaded_by_change(es),
                 }
                 for es in groups
             ],
@@ -157,6 +159,28 @@ def _numbers(group: Sequence[Explanation]) -> str:
     return ", ".join(shown) + (f" and {rest} more" if rest else "")
 
 
+def _operators(group: Sequence[Explanation]) -> str:
+    """Such as "nn.conv2d and nn.relu"."""
+    return " and ".join(dict.fromkeys(e.name for e in group))
+
+
+def _offloaded_by_change(group: Sequence[Explanation]) -> int:
+    """The number of calls of a group that the change of the first one offloads."""
+    change = group[0].change
+    return 0 if change is None else sum(change.offloads(e.typed) for e in group)
+
+
+def _change(group: Sequence[Explanation]) -> str:
+    """The change of a group in words: that of its first call, and how many it offloads."""
+    first, count = group[0], _offloaded_by_change(group)
+    some = f" (offloads {count} of these {len(group)})" if 0 < count < len(group) else ""
+    return f"{first.change or first.without_change}{some}"
+
+
+def _change_line(group: Sequence[Explanation]) -> str:
+    return f"  change    {_change(group)}"
+
+
 def _row(group: Sequence[Explanation]) -> list[str]:
     first = group[0]
     if first.offloaded:
@@ -166,4 +190,4 @@ def _row(group: Sequence[Explanation]) -> list[str]:
     why = f"{first.cause}: {first.reason}"
     calls = f"{len(group)}: {_numbers(group)}"
     nearest = str(first.nearest or "")
-    return [first.name, calls, "host", why, nearest, str(first.change or first.without_change)]
+    return [_operators(group), calls, "host", why, nearest, _change(group)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
@@ -143,7 +144,11 @@ def explain_patterns(
         )
     entries = [checked_entry(n, entry) for n, entry in enumerate(table)]
     # Entries of one name get names of their own, so that their composites can be told apart.
-    keys = [f"{n}: {name}" for n, (name, _, _) in enumerate(entries)]
+    count = Counter(name for name, _, _ in entries)
+    keys = [
+        name if count[name] == 1 else f"{name} (entry {n})"
+        for n, (name, _, _) in enumerate(entries)
+    ]
     merge = MergeComposite([(k, p, c) for k, (_, p, c) in zip(keys, entries, strict=True)])
     runs = [_run(m, merge) for m in given]
     return PatternReport([_Entry(n, entries, keys, runs).report() for n in range(len(entries))])
@@ -213,8 +218,11 @@ class _Entry:
                 number, group.root,
                 matches=len(made), alone=len(accepted),
             )  # fmt: skip
+        own = self.keys[self.position]
+        by = dict.fromkeys(k for g in accepted for k in self._taken_by(g) if k != own)
+        if accepted and not by:
+            return self._of_operands(accepted)
         if accepted:
-            by = dict.fromkeys(k for g in accepted for k in self._taken_by(g))
             names = tuple(self.names[k] for k in by)
             number, _, group = accepted[0]
             return self._report(
@@ -251,6 +259,26 @@ class _Entry:
             for graph in run.graphs:
                 for group in find_groups(self.pattern, graph):
                     yield number, run, group
+
+    def _of_operands(self, accepted: Sequence[tuple[int, Inquiry, Group]]) -> EntryReport:
+        """It matches alone, and no longer where earlier entries made composites of operands."""
+        number, _, group = accepted[0]
+        by = dict.fromkeys(
+            k
+            for _, run, g in accepted
+            for n in g.inputs
+            if isinstance(n, Call) and (k := run.composite(n)) is not None
+        )
+        names = tuple(self.names[k] for k in by)
+        reason = f"would match {_times(len(accepted))} as the only entry"
+        if by:
+            reason += (
+                f", but {' and '.join(names)} made composites of operands before; "
+                f"{self._moved_before(tuple(by))}"
+            )
+        return self._report(
+            "shadowed", reason, number, group.root, alone=len(accepted), shadowed_by=names
+        )
 
     def _moved_before(self, others: Sequence[str]) -> str:
         """What becomes of the matches if the entry is moved before others, in words: a run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from byoc_lab.lab.explaining.causes import Diagnosis
+from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.passes.framework.passes import Pass, pass_names
 from byoc_lab.passes.layout.convert_layout import ConvertLayout
 from byoc_lab.passes.quantize.to_mixed_precision import ToMixedPrecision

@@ -36,7 +36,7 @@ class VerifiedChange:
     it then; "" if with a further pass nothing of it is left to compute, as of a dropout.
     missing: which pass does not run without the change, in words. decides: nothing else than that
     keeps the call on the host. offloaded: the number of calls of the module that are offloaded,
-    before and with the change.
+    before and with the change. calls: as in `Trial`.
     """
 
     what: str
@@ -48,6 +48,13 @@ class VerifiedChange:
     missing: str = ""
     decides: bool = False
     offloaded: tuple[int, int] = (0, 0)
+    calls: dict[Call, Call] = field(default_factory=dict, repr=False)
+
+    def offloads(self, call: Call) -> bool:
+        """Whether regions compute a call of the input with the change, or nothing of it is left to
+        compute with a further pass."""
+        place = self.outcome.place(self.calls.get(call, call))
+        return place.offloaded or (place.removed and bool(self.missing))
 
     @property
     def result(self) -> IRModule:

@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
-from byoc_lab.errors import PassError, PredicateError
+from byoc_lab.errors import ByocLabError, PassError, PredicateError
 from byoc_lab.relay.ir.attrs import Attrs
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, describe
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, describe
+from byoc_lab.relay.ir.visit import post_order, rebuild
 from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.typing.infer import infer_expr
 
 Answer = TypeVar("Answer")
 MAX_LEVELS = 4
@@ -124,23 +127,72 @@ def ask_check(check: Callable[[Any], Answer], expr: Expr, pattern: str) -> Answe
     try:
         return ask(check, expr, who)
     except PredicateError as error:
-        if not _has_either_order(expr):
+        why = _why_it_raises(check, expr, who)
+        if not why:
             raise
-        raise PredicateError(
-            f"{error}. A pattern takes the operands of add and multiply in either order: the check "
-            f"must look for the operand that it asks about on both sides"
-        ) from error.__cause__
+        raise PredicateError(f"{error}. {why}") from error.__cause__
 
 
-def _has_either_order(expr: Expr) -> bool:
-    """Whether an add or multiply is at the end of a match, or a few operators before it."""
+def _why_it_raises(check: Callable[[Any], Answer], expr: Expr, who: str) -> str:
+    """A cause in words, if the check answers about the match without it; else empty."""
+    composites = sorted({str(n.op.attrs["Composite"]) for n in _composites(expr)})
+    if composites and _answers(check, _inlined(expr), who):
+        made = " and ".join(map(repr, composites))
+        return (
+            f"An operand of the match is a composite of {made}, an earlier entry of the table: "
+            f"about its operators the check answers, and about a call of the composite it raises. "
+            f"The op of such a call is a Function, not an Op: use call.op_name, or ask "
+            f"isinstance(call.op, Op)"
+        )
+    if any(_answers(check, swapped, who) for swapped in _in_other_order(expr)):
+        return (
+            "A pattern takes the operands of add and multiply in either order: the check "
+            "must look for the operand that it asks about on both sides"
+        )
+    return ""
+
+
+def _answers(check: Callable[[Any], Answer], expr: Expr, who: str) -> bool:
+    try:
+        ask(check, infer_expr(expr), who)
+    except ByocLabError:
+        return False
+    return True
+
+
+def _composites(expr: Expr) -> list[Any]:
+    """The calls of composite functions that an expression has."""
+    calls = (n for n in post_order(expr) if isinstance(n, Call) and isinstance(n.op, Function))
+    return [c for c in calls if isinstance(c.op, Function) and "Composite" in c.op.attrs]
+
+
+def _inlined(expr: Expr) -> Expr:
+    """An expression with the operators of composites in place of their calls."""
+    composites = set(_composites(expr))
+
+    def inline(pre: Any, post: Any) -> Any:
+        if pre not in composites:
+            return post
+        values = dict(zip(post.op.params, post.args, strict=True))
+        return rebuild(post.op.body, lambda _, new: new, memo=values)
+
+    return rebuild(expr, inline)  # type: ignore[no-any-return]
+
+
+def _in_other_order(expr: Expr) -> Iterator[Expr]:
+    """An expression with the operands of an add or multiply near its end swapped: of one at a time,
+    for all of them that are near."""
     level = [expr]
     for _ in range(MAX_LEVELS):
         calls = [e for e in level if isinstance(e, Call)]
-        if any(c.op_name in ("add", "multiply") for c in calls):
-            return True
+        for call in calls:
+            if call.op_name in ("add", "multiply"):
+                yield rebuild(expr, partial(_swap, call))
         level = [a for c in calls for a in c.args]
-    return False
+
+
+def _swap(call: Call, pre: Any, post: Any) -> Any:
+    return Call(post.op, post.args[::-1], post.attrs, span=post.span) if pre is call else post
 
 
 def ask_operator(predicate: Callable[[Any], Answer], call: Call, back_end: str) -> Answer:

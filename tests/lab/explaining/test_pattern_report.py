@@ -7,10 +7,10 @@ from itertools import permutations
 import pytest
 
 import byoc_lab
-from byoc_lab import relay
+from byoc_lab import backends, relay
 from byoc_lab.backends import Refused
 from byoc_lab.errors import ArgumentError, UnknownNameError
-from byoc_lab.lab.explaining import PatternReport, explain_patterns
+from byoc_lab.lab.explaining import PatternReport, explain, explain_patterns
 from byoc_lab.lessons.cases.networks import batch_norm, image, typed
 from byoc_lab.lessons.cases.networks import conv as conv_of
 from byoc_lab.passes import InferType, MergeComposite
@@ -163,3 +163,21 @@ def test_one_pattern_for_several_values_is_named() -> None:
     assert wrong.status == "never"
     assert "one value in all places of one pattern (a constant; write it again" in wrong.reason
     assert wrong.reason.endswith("found different values")
+
+
+def test_an_entry_whose_operands_earlier_entries_merged() -> None:
+    def convolutions(root: Call) -> bool:
+        return all(a.op_name in ("nn.conv2d", "nn.relu") for a in root.args)
+
+    table = [("q.relu", CONV_RELU), ("q.add", is_op("add")(wildcard(), wildcard()), convolutions)]
+    mod = InferType()(IRModule.from_expr(relay.add(nn.relu(conv()), conv())))
+    found = explain_patterns(table, mod)["q.add"]
+    assert (found.status, found.shadowed_by) == ("shadowed", ("q.relu",))
+    assert "would match once as the only entry, but q.relu made composites of operands" in str(
+        found
+    )
+    assert "move q.add before q.relu, which merges 3 operators into 2 composites" in str(found)
+    backends.register("q", patterns=table)
+    told = explain(mod, "q", "add")[0]
+    assert told.cause == "order" and "q.relu made a composite of nn.relu" in told.reason
+    assert told.change is not None and "move q.add before q.relu" in told.change.what

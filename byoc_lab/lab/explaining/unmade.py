@@ -1,0 +1,119 @@
+"""Matches of which no composite was made, or one that has copies, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from byoc_lab.errors import counted
+from byoc_lab.lab.explaining.attempts import Attempt, attempts_with
+from byoc_lab.lab.explaining.diagnosis import Diagnosis
+from byoc_lab.lab.explaining.inquiry import Inquiry
+from byoc_lab.lab.explaining.naming import counts_in_words, kind
+from byoc_lab.passes.framework.predicates import ask_check, refusal
+from byoc_lab.relay.ir.expr import Call, Expr, Function
+from byoc_lab.relay.ir.visit import post_order
+
+
+def why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
+    """All of a pattern matches, and its composite was not made."""
+    name, graph = attempt.name, attempt.graph
+    answer = attempt.check is None or ask_check(attempt.check, attempt.root, name)
+    if not answer:
+        reason = refusal(f"the check of {name}", attempt.root, answer)
+        return Diagnosis(
+            "check", reason, subject, attempt, "a match that the check accepts", reason
+        )
+    for node, user in _used_outside(attempt):
+        if not graph.dominates(attempt.root, user):
+            uses = "uses"
+            who = f"{inquiry.called(user)}, outside of the match,"
+            if isinstance(user, Function):
+                who, uses = f"{inquiry.result_of(user)}, outside of the match,", "is"
+            return Diagnosis(
+                "outside-user",
+                f"{name} matches, and {who} {uses} the value of {inquiry.called(node)} inside",
+                subject, attempt,
+                f"{inquiry.called(node)} used inside the match alone",
+                f"also used by {who.partition(',')[0]}",
+                blocked=node, user=user,
+            )  # fmt: skip
+    for node in attempt.body:
+        other = inquiry.composite(node) if isinstance(node, Call) else None
+        if other is not None and other != name:
+            return Diagnosis(
+                "order",
+                f"{name} matches, and {other} took {inquiry.called(node)} before: entries are "
+                f"tried in the order of the table",
+                subject, attempt, f"{name} before {other}", f"{other} before {name}", other=other,
+            )  # fmt: skip
+    return _overlapped(inquiry, subject, attempt) or _without_operand(inquiry, subject, attempt)
+
+
+def _overlapped(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
+    """Another match of the same entry, nearer to the end of the function, has a part of it."""
+    for group in inquiry.groups(attempt.position, attempt.graph):
+        shared = [n for n in group.nodes if n in attempt.body and n in group.body]
+        if shared and group.root is not attempt.root:
+            end = inquiry.called(group.root)
+            return Diagnosis(
+                "order",
+                f"{attempt.name} matches, and its match that ends in {end} has "
+                f"{inquiry.called(shared[0])}: of matches of one entry that overlap, the last "
+                f"one in the function is kept",
+                subject, attempt, "a match that overlaps with no later match of the entry",
+                f"the match that ends in {end}",
+            )  # fmt: skip
+    return None
+
+
+def _without_operand(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
+    """An earlier entry made a composite of an operand of the match, which alone is accepted."""
+    operands = (p for n in attempt.body if isinstance(n, Call) for p in n.args)
+    for node in operands:
+        other = inquiry.composite(node) if isinstance(node, Call) else None
+        if other is not None and node not in attempt.body:
+            return Diagnosis(
+                "order",
+                f"{attempt.name} matches as the only entry, and {other} made a composite of "
+                f"{inquiry.called(node)}, an operand of the match, before",
+                subject, attempt, f"{attempt.name} before {other}",
+                f"{other} before {attempt.name}", other=other,
+            )  # fmt: skip
+    return None
+
+
+def computed_twice(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
+    """A region of the target has a copy of it, and so has the host."""
+    homes = inquiry.outcome.homes
+    copies = inquiry.outcome.follow(subject, inquiry.matching)
+    inside = [n for n in copies if n in homes and homes[n].compiler == inquiry.target]
+    if not inside or len(inside) == len(copies) or inside[0].op is not subject.op:
+        return None
+    home = homes[inside[0]]
+    matches = (a for a in attempts_with(inquiry, subject) if a.name == home.composite)
+    attempt = next((a for a in matches if not a.fit.stops and subject in a.fit.covered), None)
+    reason = f"@{home.region} computes it, and the host computes it again"
+    if attempt is None:
+        return Diagnosis("computed-twice", reason, subject)
+    kept = list(_used_outside(attempt))
+    needed = {n for v, _ in kept for n in post_order(v)}
+    names = Counter(kind(n) for n in attempt.body if n in needed and isinstance(n, Call))
+    value, user = kept[0]
+    return Diagnosis(
+        "computed-twice",
+        f"{reason}: {inquiry.called(user)}, outside of the match of {attempt.name}, uses the value "
+        f"of {inquiry.called(value)} inside, and its result flows into the match. Computed twice: "
+        f"{counted(names.total(), 'operator')} ({counts_in_words(names)})",
+        subject, attempt, f"{inquiry.called(value)} used inside the match alone",
+        f"also used by {inquiry.called(user)}", blocked=value, user=user,
+    )  # fmt: skip
+
+
+def _used_outside(attempt: Attempt) -> Iterator[tuple[Expr, Expr]]:
+    """The values inside a match that have users outside of it, each with such a user."""
+    for value in attempt.body:
+        if value is not attempt.root:
+            for user in attempt.graph.outputs.get(value, ()):
+                if user not in attempt.body:
+                    yield value, user

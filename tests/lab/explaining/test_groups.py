@@ -1,0 +1,97 @@
+"""Groups of explanations: one reason is told once, and a change says how many calls it offloads."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from byoc_lab import backends, coverage, relay
+from byoc_lab.backends import Refused
+from byoc_lab.lab.explaining import explain, explain_patterns
+from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.patterns import is_constant, is_op, wildcard
+from tests.lab.explaining.planted import (
+    CONV_ADD,
+    NPU,
+    conv,
+    entry,
+    gated,
+    left_is_conv,
+    two_users,
+    weight,
+    x,
+)
+from tests.plain_cells import plain
+
+
+@pytest.fixture(autouse=True)
+def back_end() -> Iterator[None]:
+    yield
+    backends.register(NPU)
+
+
+def test_the_parts_of_one_match_are_told_once() -> None:
+    backends.register(NPU, patterns=[entry("conv_bias", CONV_ADD, lambda root: Refused("slow"))])
+    found = explain(IRModule.from_expr(relay.add(conv(), weight(4, 1, 1))), NPU)
+    assert len(found) == 2 and [len(g) for g in found.groups] == [2]
+    text = str(found)
+    assert text.count("slow") == 1
+    assert "2 calls of nn.conv2d and add not offloaded: check (%0, result of @main)" in text
+    assert plain(found._repr_html_()).count("slow") == 1
+    assert coverage(IRModule.from_expr(relay.add(conv(), weight(4, 1, 1))), NPU).host[0].calls == 2
+
+
+def test_operators_with_reasons_of_their_own_are_apart() -> None:
+    backends.register(NPU)
+    found = explain(IRModule.from_expr(relay.sin(relay.cos(x()))), NPU)
+    assert len(found.groups) == 2
+
+
+def test_a_group_on_the_host_and_in_a_region_says_so() -> None:
+    gate = is_op("multiply")(CONV_ADD, wildcard())
+    backends.register(NPU, patterns=[entry("gate", gate)])
+    text = str(explain(IRModule.from_expr(gated()), NPU))
+    assert "2 calls of nn.conv2d and add also on the host: computed-twice (%0, %1)" in text
+
+
+def test_the_change_of_a_group_says_how_many_it_offloads() -> None:
+    backends.register(NPU, patterns=[entry("conv_bias", CONV_ADD, left_is_conv)])
+    value = conv()
+    for _ in range(2):
+        value = nn.conv2d(relay.add(weight(4, 1, 1), value), weight(4, 4, 3, 3), padding=(1, 1))
+    found = explain(IRModule.from_expr(relay.add(weight(4, 1, 1), value)), NPU)
+    (group,) = found.groups
+    assert len(group) == 6 and group[0].change is not None
+    with_change = explain(group[0].change.setup.mod, NPU)
+    now = sum(e.offloaded for e in with_change)
+    assert f"(offloads {now} of these 6)" in str(found)
+    assert found.as_dict()["groups"][0]["offloads"] == now == 2
+
+
+def test_a_change_that_offloads_all_says_nothing_more() -> None:
+    backends.register(NPU, patterns=[entry("conv_relu", is_op("nn.relu")(is_op("nn.conv2d")(
+        wildcard(), wildcard()
+    )))])  # fmt: skip
+    text = str(explain(IRModule.from_expr(two_users()), NPU))
+    assert "second time" in text and "of these" not in text
+
+
+def test_no_warning_of_numpy_leaks() -> None:
+    zero = relay.const(np.zeros(4, "float32"))
+    huge = relay.const(np.full(4, 1e30, "float32"))
+    body = relay.Tuple([
+        relay.add(x(1, 4), relay.divide(huge, zero)),
+        relay.add(x(1, 4), relay.cast(relay.log(zero), "int32").astype("float32")),
+        nn.relu(relay.multiply(x(1, 4), relay.exp(huge))),
+    ])  # fmt: skip
+    table = [entry("add", is_op("add")(wildcard(), is_constant()), lambda root: False)]
+    backends.register(NPU, patterns=table)
+    mod = IRModule.from_expr(body)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for text in (explain(mod, NPU), coverage(mod, NPU), explain_patterns(table, mod)):
+            assert str(text)
+        assert coverage(mod, NPU).changes is not None

@@ -1,0 +1,90 @@
+"""A check that raises: the error names a cause only if the check answers without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from byoc_lab import explain_patterns, relay
+from byoc_lab.errors import PredicateError
+from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.patterns import is_op, wildcard
+from tests.lab.explaining.planted import CONV, CONV_RELU, bias, conv, weight, x
+
+COMPOSITE = "An operand of the match is a composite of 'npu.conv_relu', an earlier entry"
+ORDER = "in either order: the check must look"
+
+
+def error_of(check: Callable[[Any], Any], pattern: Any, body: relay.Expr, *names: str) -> str:
+    first, second = names or ("npu.conv_relu", "npu.add")
+    table = [(first, CONV_RELU), (second, pattern, check)]
+    with pytest.raises(PredicateError) as caught:
+        explain_patterns(table, IRModule.from_expr(body))
+    return str(caught.value)
+
+
+def name_of_all(root: Call) -> bool:
+    """Whether no operand is another convolution; reads op.name of every call below."""
+    todo: list[Any] = [root]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Call):
+            assert node.op.name != "nn.relu of nothing"
+            todo += node.args
+    return True
+
+
+ADD = is_op("add")(CONV, wildcard())
+AFTER_RELU = is_op("add")(wildcard(), wildcard())
+
+
+@pytest.mark.parametrize("pattern", [AFTER_RELU, is_op("tanh")(AFTER_RELU)])
+def test_an_operand_that_an_earlier_entry_made_is_named(pattern: Any) -> None:
+    body = relay.add(nn.relu(conv()), conv())
+    text = error_of(name_of_all, pattern, relay.tanh(body))
+    assert "raised AttributeError" in text and COMPOSITE in text
+    assert ORDER not in text
+
+
+def test_it_is_not_named_if_the_check_raises_without_it_too() -> None:
+    def broken(root: Call) -> bool:
+        return bool(root.args[7])
+
+    text = error_of(broken, AFTER_RELU, relay.add(nn.relu(conv()), conv()))
+    assert "raised IndexError" in text
+    assert COMPOSITE not in text and ORDER not in text
+
+
+def test_the_order_of_operands_is_named_if_the_other_order_is_answered() -> None:
+    def left(root: Call) -> bool:
+        return bool(root.args[0].attrs.groups == 1)
+
+    text = error_of(left, ADD, relay.add(weight(4, 1, 1), conv()))
+    assert ORDER in text and COMPOSITE not in text
+    text = error_of(lambda root: left(root.args[0]), is_op("tanh")(ADD), relay.tanh(
+        relay.add(weight(4, 1, 1), conv())
+    ))  # fmt: skip
+    assert ORDER in text
+
+
+def test_an_add_alone_is_no_cause() -> None:
+    text = error_of(lambda root: root.args[0].attrs.no_such_field, ADD, bias(conv()))
+    assert "raised" in text and ORDER not in text
+
+
+@pytest.mark.parametrize("names", [("npu.a", "npu.b"), ("npu.a", "npu.a")])
+def test_the_back_end_and_the_entry_keep_their_names(names: tuple[str, str]) -> None:
+    text = error_of(lambda root: root.args[7], AFTER_RELU, relay.add(x(), conv()), *names)
+    assert text.startswith(f"back end 'npu': the check of the pattern '{names[1]}")
+
+
+def test_the_operator_of_a_call_is_what_the_advice_says() -> None:
+    def asks(root: Call) -> bool:
+        return all(not isinstance(a, Call) or isinstance(a.op, Op) for a in root.args)
+
+    body = relay.add(nn.relu(conv()), conv())
+    table = [("npu.conv_relu", CONV_RELU), ("npu.add", AFTER_RELU, asks)]
+    assert explain_patterns(table, IRModule.from_expr(body))["npu.add"].status == "shadowed"
