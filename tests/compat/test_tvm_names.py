@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
+from byoc_lab import decode
 from byoc_lab.compat import relay, transform, tvm
 from byoc_lab.compat.overlay import module
 from byoc_lab.errors import BuildError, UnknownNameError
@@ -166,13 +168,55 @@ def test_the_header_of_a_target_is_in_the_code() -> None:
 
 
 def test_a_header_that_is_not_used_gives_a_warning() -> None:
-    """ccompiler writes C of float32; what else is annotated for it is compiled by TVM."""
+    """ccompiler writes C of float32; sums of integers, which TVM's has too, are compiled by the
+    host."""
     y = relay.annotation.compiler_begin(relay.var("y", shape=(2,), dtype="int32"), "ccompiler")
-    body = relay.annotation.compiler_end(relay.abs(y), "ccompiler")
+    body = relay.annotation.compiler_end(relay.add(y, y), "ccompiler")
     mod = transform.PartitionGraph()(transform.InferType()(tvm.IRModule.from_expr(body)))
     target = [tvm.target.Target("llvm"), tvm.target.Target("ccompiler -header=//x")]
     with pytest.warns(OffloadWarning, match="header unused"):
         relay.build(mod, target=target)
+
+
+@pytest.mark.parametrize(
+    ("operator", "dtype", "outcome"),
+    [
+        # Built by TVM 0.16, or not ("Unrecognized op", "Unsupported dtype").
+        ("add", "float32", "c"),
+        ("subtract", "int8", "host"),
+        ("multiply", "int64", "host"),
+        ("add", "float16", "host"),
+        ("add", "float64", "refused"),
+        ("add", "uint32", "refused"),
+        ("power", "float32", "refused"),
+        ("floor_divide", "int32", "refused"),
+        ("divide", "float32", "c"),  # byoc_lab's has C for more operators
+    ],
+)
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_region_that_neither_compiles_is_refused(
+    operator: str, dtype: str, outcome: str, beside: bool
+) -> None:
+    def region(call: Any, name: str, dtype: str) -> Any:
+        x, y = (relay.var(f"{name}{n}", shape=(2, 3), dtype=dtype) for n in "xy")
+        begun = [relay.annotation.compiler_begin(v, "ccompiler") for v in (x, y)]
+        return relay.annotation.compiler_end(call(*begun), "ccompiler")
+
+    body = region(getattr(relay, operator), "a", dtype)
+    if beside:
+        body = relay.Tuple([region(relay.add, "b", "float32"), body])
+    mod = transform.PartitionGraph()(transform.InferType()(tvm.IRModule.from_expr(body)))
+    if outcome == "refused":
+        with pytest.raises(BuildError, match="ccompiler") as caught:
+            relay.build(mod, "llvm")
+        assert decode(caught.value)
+        return
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        built = relay.build(mod, "llvm")
+    said = [str(w.message) for w in warned if issubclass(w.category, OffloadWarning)]
+    assert bool(said) is (outcome == "host"), said
+    assert any("ran on llvm" in str(c) for c in built.executable.cards()) is (outcome == "host")
 
 
 # Devices -----------------------------------------------------------------------------------------

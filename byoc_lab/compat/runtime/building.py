@@ -50,8 +50,9 @@ from byoc_lab.passes import (
 )
 from byoc_lab.passes.quantize.qnn_transform import Legalize as LegalizeQnn
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Var
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Tuple, Var
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order, substitute
 from byoc_lab.relay.text import parser
 from byoc_lab.run.backends import get_backend
@@ -63,6 +64,10 @@ from byoc_lab.run.to_relax import ENTRY
 
 _FORMAT, _VERSION = "byoc_lab program", 1
 _TARGET_KINDS = ("llvm", "c")
+TVM_OPERATORS = ("add", "subtract", "multiply")
+TVM_DTYPES = ("float32", "float16", "bfloat16", "int8", "uint8", "int32", "int64")
+"""What TVM 0.16's codegen.cc of "ccompiler" translates: it says "Unrecognized op" and
+"Unsupported dtype" of others."""
 
 
 class Library:
@@ -233,7 +238,8 @@ def build(
 ) -> Library:
     """Compile a module for this machine's CPU, with `params` (by name) as constants.
 
-    Raises BuildError for a target that is no CPU, the C runtime, and what `byoc_lab.build` raises.
+    Raises BuildError for a target that is no CPU, the C runtime, a region of ccompiler that neither
+    byoc_lab nor TVM has C for, and what `byoc_lab.build` raises.
     """
     check_target(target)
     if runtime is not None and runtime.name != "cpp":
@@ -247,10 +253,15 @@ def _compiled(
     mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None
 ) -> Executable:
     header = _header(target)
-    if not _has_c(mod):
-        if header:
-            unused = "TVM compiles the regions of ccompiler, which has no C for them: header unused"
-            warnings.warn(unused, OffloadWarning, stacklevel=3)
+    on_host = _left_to_host(mod)
+    if on_host:
+        unused = "; header unused" if header else ""
+        warnings.warn(
+            f"the host compiles the regions of ccompiler, because byoc_lab's has no C for "
+            f"@{on_host[0]}{unused}",
+            OffloadWarning,
+            stacklevel=3,
+        )
         return build_executable(mod, params, backends={ccompiler.NAME: None})
     codegens = {ccompiler.NAME: partial(ccompiler.CRegion, header=header)} if header else None
     return build_executable(mod, params, backends=codegens)
@@ -262,18 +273,35 @@ def _header(target: Any) -> str:
     return next(found, "")
 
 
-def _has_c(mod: IRModule) -> bool:
-    """Whether the back end "ccompiler" can compile its regions. TVM's sample of that
-    name supports more operators and dtypes: TVM compiles those, with the host part."""
+def _left_to_host(mod: IRModule) -> list[str]:
+    """The regions of "ccompiler" that TVM's back end of that name compiles and byoc_lab's does not.
+
+    Raises BuildError for a region that neither compiles.
+    """
     if get_backend(ccompiler.NAME) is not ccompiler.CRegion:  # the script has one of its own
-        return True
-    try:
-        for function in mod.functions.values():
-            if function.attrs.get("Compiler") == ccompiler.NAME:
-                c_source(inlined(function), "region")
-    except BuildError:
-        return False
-    return True
+        return []
+    found = []
+    for gv, function in mod.functions.items():
+        if function.attrs.get("Compiler") == ccompiler.NAME:
+            try:
+                c_source(inlined(function), gv.name_hint)
+            except BuildError:
+                if not _in_tvm(function):
+                    raise
+                found.append(gv.name_hint)
+    return found
+
+
+def _in_tvm(function: Function) -> bool:
+    """Whether TVM 0.16's "ccompiler" compiles a region: sums, differences and products."""
+    return all(
+        isinstance(n, Call)
+        and n.op_name in TVM_OPERATORS
+        and isinstance(n.checked_type, TensorType)
+        and n.checked_type.dtype in TVM_DTYPES
+        for n in post_order(function.body)
+        if isinstance(n, (Call, Tuple))
+    )
 
 
 def outlined(mod: IRModule) -> IRModule:
