@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 
 def nearest(name: object, known: Iterable[str], most: int = 3) -> str:
@@ -39,7 +39,13 @@ class ByocLabError(Exception):
 
     As text it shows only the ends of a name of more than 200 characters and of a line of more than
     1,000; `args` has all of the message.
+
+    advice: what to do about any error of the class; `decode` shows it.
     """
+
+    advice: ClassVar[str] = (
+        "Compare what the message found with what it expected, at the place that it names"
+    )
 
     def __str__(self) -> str:
         return shortened(super().__str__())
@@ -173,6 +179,8 @@ class StructuralEqualError(ByocLabError, ValueError):
 class UnknownNameError(ByocLabError, KeyError):
     """A name (of an operator, global function, pass, rule, pattern table, ...) does not exist."""
 
+    advice = "Correct the name, or register what it names before it is used"
+
     def __str__(self) -> str:  # KeyError would show the repr of the message
         return shortened(str(self.args[0])) if self.args else ""
 
@@ -211,6 +219,11 @@ class DuplicateNameError(ByocLabError, ValueError):
 class PassError(ByocLabError, RuntimeError):
     """A pass cannot run on a module; the module is unchanged."""
 
+    advice = (
+        "byoc_lab.trace(mod, pipeline) shows the module before the pass, and byoc_lab.lint(mod, "
+        "pipeline) reports what the passes will trip over"
+    )
+
 
 class DiffError(ByocLabError, ValueError):
     """A diff cannot be read or applied, or is asked for modules that it was loaded without."""
@@ -232,12 +245,19 @@ class PredicateError(PassError):
     """A predicate of a back end, or the check of one of its patterns, raised an exception, which is
     the `__cause__`."""
 
+    advice = "Return False, or Refused('why'), for calls that the predicate does not know"
+
 
 class PartitionError(PassError):
     """PartitionGraph or MergeCompilerRegions stopped at malformed region annotations.
 
     `node` is the expression at fault, or None.
     """
+
+    advice = (
+        "byoc_lab.lint of the annotated module names the edge, and byoc_lab.fix repairs it where "
+        "that can be proved"
+    )
 
     def __init__(self, message: str, node: object = None):
         super().__init__(message)
@@ -247,21 +267,43 @@ class PartitionError(PassError):
 class EvaluationError(ByocLabError, RuntimeError):
     """An expression cannot be evaluated: an operator has no reference, or an input is wrong."""
 
+    advice = (
+        "Pass inputs of the types of @main's parameters; byoc_lab.build compiles what the NumPy "
+        "reference cannot compute"
+    )
+
 
 class InputError(ByocLabError, ValueError):
     """An input is missing, superfluous, or has the wrong value, shape or dtype."""
+
+    advice = "Pass the values by name: the parameters of @main have the names, shapes and dtypes"
 
 
 class BuildError(ByocLabError, RuntimeError):
     """A module cannot be built or run: no translation, no code generator, a missing tool."""
 
+    advice = (
+        "Leave the operator to the host (the predicate or the pattern's check refuses it), or use "
+        "byoc_lab.build(fallback=True); byoc_lab.lint(mod, backend=...) reports such regions before"
+    )
+
 
 class RegionError(ByocLabError, RuntimeError):
     """The code of a region failed, crashed, or did not end."""
 
+    advice = (
+        "Call the region alone with its inputs; byoc_lab.build(mod, offload=False) runs the module "
+        "without it, and byoc_lab.bisect finds the operator"
+    )
+
 
 class OffloadError(ByocLabError, AssertionError):
     """A region that should have run on a back end did not."""
+
+    advice = (
+        "byoc_lab.explain(mod, back end) says why calls are not offloaded; the cards of the "
+        "executable say where each region ran"
+    )
 
 
 class ValidationError(ByocLabError, AssertionError):
@@ -271,9 +313,15 @@ class ValidationError(ByocLabError, AssertionError):
 class NativeExtensionError(ByocLabError, ImportError):
     """The compiled DNNL extension is missing or cannot be loaded."""
 
+    advice = (
+        "byoc-lab doctor says what is missing; without the extension NumPy computes the regions"
+    )
+
 
 class MissingDependencyError(ByocLabError, ImportError):
     """An optional package is not installed; the message names the command that installs it."""
+
+    advice = "Run the command that the message names; byoc-lab doctor lists what is missing"
 
 
 class ReductionError(ByocLabError, RuntimeError):

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, overload
 
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, ByocLabError
 from byoc_lab.lab.explaining.messages import ALL, Message
+from byoc_lab.lab.explaining.messages.raised import own_errors, own_message, recognizable
 from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.linting import Finding, lint
 from byoc_lab.lab.linting.external import compilers_of, external_functions
@@ -21,6 +22,10 @@ BEFORE, AFTER = 400, 200_000
 """Characters around a fixed part of a message that are looked at."""
 LONGEST = 160_000
 """Characters of the longest message that is recognized, from its fixed part on."""
+
+OWN_ERROR = re.compile(r"^(?:byoc_lab\.errors\.)?(\w+Error): ", re.MULTILINE)
+OF_REGIONS = ("BYL027", "BYL026", "BYL020", "BYL034", "BYL035")
+"""Rules about what a back end gets, whose findings explain an error of its own."""
 
 
 def _variables(text: str) -> str:
@@ -182,8 +187,8 @@ class Decoded(Sequence[Meaning]):
         if not self._found:
             return (
                 f"no known message in this text of {self._size} characters: {len(ALL)} messages of "
-                f"TVM 0.6 to 0.19 and of byoc_lab are known. byoc_lab.lint(mod) looks at a module "
-                f"without a message"
+                f"TVM 0.6 to 0.19, and all errors of byoc_lab, are known. "
+                f"byoc_lab.lint(mod) looks at a module without a message"
             )
         lines = [str(m) for m in self._found]
         if self._looked and not any(m.findings for m in self._found):
@@ -210,6 +215,7 @@ def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
     Raises ArgumentError for a `text` or `mod` of another type.
     """
     node = getattr(text, "node", None)
+    own = type(text).__name__ if isinstance(text, ByocLabError) else ""
     if isinstance(text, BaseException):
         text = f"{type(text).__name__}: {text}"
     if not isinstance(text, str):
@@ -223,9 +229,10 @@ def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
         )
     findings = _findings(mod) if mod is not None else []
     names = NodeNames(mod if mod is not None else IRModule())
+    matches = _matches(text, ALL) or _own_matches(text, own, findings)
     found = [
         _meaning(message, text[start:end], start, values, findings, node, names)
-        for start, end, message, values in _matches(text)
+        for start, end, message, values in matches
     ]
     return Decoded(found, len(text), mod is not None)
 
@@ -241,10 +248,13 @@ def _findings(mod: IRModule) -> list[Finding]:
     return list({(f.code, f.message, f.node, f.argument): f for f in found}.values())
 
 
-def _matches(text: str) -> list[tuple[int, int, Message, dict[str, str]]]:
-    """The first place of each message, in order; of messages that overlap, the first in `ALL`."""
-    found: list[tuple[int, int, Message, dict[str, str]]] = []
-    for message in ALL:
+Match = tuple[int, int, Message, dict[str, str]]
+
+
+def _matches(text: str, messages: Sequence[Message]) -> list[Match]:
+    """The first place of each message, in order; of messages that overlap, the first one."""
+    found: list[Match] = []
+    for message in messages:
         place = _first(message, text)
         if place is None:
             continue
@@ -252,6 +262,16 @@ def _matches(text: str) -> list[tuple[int, int, Message, dict[str, str]]]:
         if all(end <= s or e <= start for s, e, _, _ in found):
             found.append((start, end, message, values))
     return sorted(found, key=lambda f: f[0])
+
+
+def _own_matches(text: str, own: str, findings: Sequence[Finding]) -> list[Match]:
+    """The errors of byoc_lab in a text without messages of `ALL`: by their class, which a traceback
+    names and `own` is, or by the fixed parts of what they say."""
+    named = [own] if own else [n for n in OWN_ERROR.findall(text) if n in own_errors()]
+    by_class = [own_message(n, (n,), rf"\b{n}: (?P<said>[^\n]+)") for n in dict.fromkeys(named)]
+    found = _matches(text, by_class or recognizable())
+    rules = tuple(code for code in OF_REGIONS if any(f.code == code for f in findings))
+    return [(s, e, replace(message, rules=rules), values) for s, e, message, values in found]
 
 
 def _first(message: Message, text: str) -> tuple[int, int, dict[str, str]] | None:

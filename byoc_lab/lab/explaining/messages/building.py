@@ -77,14 +77,15 @@ MESSAGES = (
         "unknown-composite",
         ("Unknown composite function", "Unrecognized DNNL pattern", "Unsupported composite"),
         r"(?:Unknown composite function|Unrecognized DNNL pattern|Unsupported composite"
-        r"(?: function)?):? ?(?P<name>[\w.]*)",
+        r"(?: function)?):?\s*[\"'`]?(?P<name>[\w.-]*)",
         ANY_TVM,
         "The code generator gets a composite that it does not know: {name}. The pattern table has "
         "entries that it does not implement",
         "Implement it in the code generator, or take the entry out of the table; names must agree, "
         "prefix included",
         ("Check failed: Unknown composite function:dnnl.conv2d_sum",
-         "TVMError: Unrecognized DNNL pattern: dnnl.dense_gelu"),
+         "TVMError: Unrecognized DNNL pattern: dnnl.dense_gelu",
+         'TVMError: Unknown composite function:"dnnl.qnn.dense"'),
         lesson="fused-ops",
     ),
     Message(

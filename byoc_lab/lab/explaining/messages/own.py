@@ -16,6 +16,18 @@ CHECK_THE_CALLEE = (
 
 MESSAGES = (
     Message(
+        "own-refused-by-codegen",
+        ("ccompiler has no C for ", "DNNL has no counterpart of "),
+        r"(?:region @(?P<symbol>[^\s:]+): )?(?:ccompiler has no C for|DNNL has no counterpart of) "
+        r"(?P<name>[^\n;]{1,200}?)(?:\(\.\.\.\))?(?:;[^\n]*|$|(?=\n))",
+        HERE,
+        "A region has {name}, and its back end does not compile it",
+        "Leave {name} to the host: the predicate or the pattern's check must refuse it; or use "
+        "byoc_lab.build(fallback=True). byoc_lab.lint(mod, backend=...) reports it earlier",
+        ("region @r: ccompiler has no C for nn.conv2d(...); it has it for abs, add",),
+        ("BYL026",),
+    ),
+    Message(
         "own-in-compat",
         ("whose table is in byoc_lab.compat",),
         r"no (?:back end is registered (?:as|for the compiler)|pipeline is named) '(?P<name>[^']+)'"

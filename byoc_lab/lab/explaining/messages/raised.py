@@ -1,0 +1,110 @@
+"""Messages of byoc_lab's own errors of BYOC, read from the places that raise them.
+
+What such an error says is written once, where it is raised; so no table of them can be incomplete.
+The class of the error says what to do (`ByocLabError.advice`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import byoc_lab
+from byoc_lab import errors
+from byoc_lab.errors import ByocLabError
+from byoc_lab.lab.explaining.messages.record import Message
+
+FOLDERS = (
+    "backends", "run", "passes/byoc", "passes/framework", "relay/analysis", "relay/op/contrib",
+    "compat/runtime", "compat/integrations",
+)  # fmt: skip
+"""The parts of the package that annotate, partition, generate code, build and run."""
+LEAST_ANCHOR, LEAST_TEXT = 12, 20
+"""Characters of the longest fixed part, and of all, by which a message is recognized."""
+VALUE = r"[\s\S]{0,400}?"
+
+
+@dataclass(frozen=True)
+class Raised:
+    """One place that makes an error. parts: the fixed parts of its message, None for a value."""
+
+    file: str
+    line: int
+    error: str
+    parts: tuple[str | None, ...]
+
+    @property
+    def fixed(self) -> list[str]:
+        return [part for part in self.parts if part]
+
+    @property
+    def is_recognizable(self) -> bool:
+        """Whether the fixed parts tell the message from any other text."""
+        longest = max(map(len, self.fixed), default=0)
+        return longest >= LEAST_ANCHOR and sum(map(len, self.fixed)) >= LEAST_TEXT
+
+    def message(self) -> Message:
+        pattern = "".join(VALUE if part is None else re.escape(part) for part in self.parts)
+        anchor = max(self.fixed, key=len)
+        return own_message(self.error, (anchor,), f"(?P<said>{pattern}[^\\n]*)")
+
+
+def own_message(error: str, anchors: tuple[str, ...], pattern: str) -> Message:
+    """The message of an error class, by its name; the cause is what the error says."""
+    kebab = re.sub(r"(?<!^)(?=[A-Z])", "-", error).lower()
+    todo = own_errors()[error].advice
+    return Message(f"own-{kebab}", anchors, pattern, "byoc_lab", "{said}", todo, ())
+
+
+@lru_cache(maxsize=1)
+def own_errors() -> dict[str, type[ByocLabError]]:
+    """The classes of byoc_lab's errors by name."""
+    return {
+        name: value
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, ByocLabError)
+    }
+
+
+@lru_cache(maxsize=1)
+def raised() -> tuple[Raised, ...]:
+    """Every place of `FOLDERS` that makes an error of byoc_lab; none if the package was installed
+    without its sources."""
+    package = Path(byoc_lab.__file__).parent
+    files = (file for folder in FOLDERS for file in sorted((package / folder).rglob("*.py")))
+    return tuple(place for file in files for place in _places(file, package))
+
+
+@lru_cache(maxsize=1)
+def recognizable() -> tuple[Message, ...]:
+    """The messages of these places, the longest fixed text first."""
+    known = [place for place in raised() if place.is_recognizable]
+    known.sort(key=lambda place: -sum(map(len, place.fixed)))
+    return tuple(place.message() for place in known)
+
+
+def _places(file: Path, package: Path) -> Iterator[Raised]:
+    text = file.read_text(encoding="utf-8")
+    if "Error(" not in text:
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            name = node.func.id
+            if name in own_errors():
+                where = file.relative_to(package).as_posix()
+                yield Raised(where, node.lineno, name, tuple(_parts(node.args[0])))
+
+
+def _parts(expr: ast.expr) -> list[str | None]:
+    """The fixed parts of a text, and None for each value in it."""
+    if isinstance(expr, ast.Constant) and isinstance(expr.value, str):
+        return [expr.value]
+    if isinstance(expr, ast.JoinedStr):
+        return [part for value in expr.values for part in _parts(value)]
+    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Add):
+        return [*_parts(expr.left), *_parts(expr.right)]
+    return [None]

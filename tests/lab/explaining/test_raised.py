@@ -1,0 +1,87 @@
+"""Every error of byoc_lab about BYOC is decoded: read from the places that raise them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import byoc_lab
+from byoc_lab import decode, relay
+from byoc_lab.errors import BuildError, ByocLabError
+from byoc_lab.lab.explaining.messages.raised import FOLDERS, Raised, own_errors, raised
+from byoc_lab.passes import InferType
+
+PLACES = raised()
+BYOC = ("PassError", "PartitionError", "PredicateError", "BuildError", "RegionError")
+
+
+def _said(place: Raised) -> str:
+    return "".join("value" if part is None else part for part in place.parts)
+
+
+def _ids(place: Raised) -> str:
+    return f"{place.file}:{place.line}"
+
+
+def test_the_places_are_all_in_the_sources() -> None:
+    """As many as a plain search finds, in each folder."""
+    package = Path(byoc_lab.__file__).parent
+    for folder in FOLDERS:
+        texts = [f.read_text() for f in (package / folder).rglob("*.py")]
+        pattern = re.compile(rf"(?<![\w.])(?:{'|'.join(own_errors())})\((?!\w+, \w+\):|\):)")
+        code = "\n".join(ast.unparse(ast.parse(text)) for text in texts)
+        classes = len(re.findall(r"^class \w+\(\w*Error\)", code, re.MULTILINE))
+        found = [p for p in PLACES if p.file.startswith(f"{folder}/")]
+        assert len(found) >= len(pattern.findall(code)) - classes - code.count("super()"), folder
+    assert len(PLACES) > 200
+
+
+@pytest.mark.parametrize("place", PLACES, ids=_ids)
+def test_an_error_is_decoded(place: Raised) -> None:
+    """The exception, its line in a traceback, and, if it has enough fixed text, the text alone."""
+    error = own_errors()[place.error](_said(place)) if place.error in BYOC else None
+    logs: list[str | BaseException] = [error] if error is not None else []
+    logs.append(f"Traceback:\n  File x\nbyoc_lab.errors.{place.error}: {_said(place)}\n")
+    if place.is_recognizable:
+        logs += [_said(place), f"log\n{_said(place)}\nmore"]
+    for log in logs:
+        found = decode(log)
+        assert found and found.cause and found.what_to_do, log
+        assert "{" not in found.what_to_do
+
+
+def test_few_messages_need_the_name_of_their_class() -> None:
+    """Those whose text is put together elsewhere, or is about values alone."""
+    short = [place for place in PLACES if not place.is_recognizable]
+    assert len(short) < len(PLACES) / 6, [_ids(p) for p in short]
+
+
+def test_each_class_of_byoc_says_what_to_do() -> None:
+    for name in BYOC:
+        assert own_errors()[name].advice != ByocLabError.advice, name
+
+
+def test_the_findings_of_a_module_explain_an_error_of_its_build() -> None:
+    tensor = "Tensor[(4), float32]"
+    mod = InferType()(
+        relay.parse(
+            f"def @main(%x: {tensor}) {{\n  @f(%x)\n}}\n"
+            f'def @f(%x: {tensor}, Compiler="dnnl", Primitive=1, global_symbol="f") {{\n'
+            "  erf(%x)\n}"
+        )
+    )
+    with pytest.raises(BuildError) as caught:
+        byoc_lab.build(mod)
+    for said in (caught.value, str(caught.value)):
+        found = decode(said, mod)
+        assert found.rule == "BYL026" and found[0].findings
+
+
+@pytest.mark.parametrize(
+    "text", ["ValueError: expected a tensor", "region", "RegionError", "is a str, expected an int"]
+)
+def test_other_texts_are_not_taken_for_errors_of_byoc_lab(text: str) -> None:
+    assert not decode(text)
