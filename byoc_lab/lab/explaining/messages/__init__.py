@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from byoc_lab.lab.explaining.messages import (
     building,
+    codegens,
     own,
     partitioning,
     programs,
@@ -14,7 +15,7 @@ from byoc_lab.lab.explaining.messages.record import Message
 
 ALL: tuple[Message, ...] = (
     *relax.MESSAGES, *own.MESSAGES, *partitioning.MESSAGES, *building.MESSAGES,
-    *programs.MESSAGES, *typing.MESSAGES
+    *codegens.MESSAGES, *programs.MESSAGES, *typing.MESSAGES
 )  # fmt: skip
 """Every message that is known; of two that are in a text at one place, the first here counts."""
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import byoc_lab
 from byoc_lab import errors
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.explaining.messages.record import Message
@@ -74,7 +73,7 @@ def own_errors() -> dict[str, type[ByocLabError]]:
 def raised() -> tuple[Raised, ...]:
     """Every place of `FOLDERS` that makes an error of byoc_lab; none if the package was installed
     without its sources."""
-    package = Path(byoc_lab.__file__).parent
+    package = Path(errors.__file__).parent
     files = (file for folder in FOLDERS for file in sorted((package / folder).rglob("*.py")))
     return tuple(place for file in files for place in _places(file, package))
 
