@@ -66,8 +66,8 @@ class Asker:
             return
         head = {"schema": SCHEMA, "kind": "reduction", "module": self.key(mod, table)}
         head |= {"keep": self.name, "code": _code_digest(self.predicate)}
-        if self._state.exists() and self._state.stat().st_size:
-            lines = ordinary_file(self._state).read_text("utf-8", "replace").split("\n")
+        if self._state.exists() and ordinary_file(self._state).stat().st_size:
+            lines = self._state.read_text("utf-8", "replace").split("\n")
             found = _parsed(lines[0])
             if found != head:
                 raise InputError(

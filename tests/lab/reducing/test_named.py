@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,6 +151,12 @@ def test_what_is_refused(text: str, target: str | None, message: str) -> None:
 def test_an_unknown_pipeline_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="nothing"):
         predicate_named("finding:BYL002", pipeline="nothing")
+
+
+def test_the_page_names_every_kind() -> None:
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "smallest-module.md"
+    rows = [line for line in page.read_text().splitlines() if line.startswith("| `")]
+    assert {row.removeprefix("| `").partition(":")[0] for row in rows} == set(KINDS)
 
 
 def test_every_kind_is_in_a_test() -> None:

@@ -247,6 +247,13 @@ def test_the_state_of_another_search_is_refused(tmp_path: Path) -> None:
     assert state.read_text() == "something else\n"
 
 
+def test_a_state_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", tmp_path, tmp_path / "none" / "state"):
+        with pytest.raises(OSError):
+            byoc_lab.reduce(chain(4, {1: "tanh"}), has("tanh"), state=path)
+
+
 @pytest.mark.parametrize("budget", [1, 2, 10, 25])
 def test_the_budget_is_kept_and_the_result_says_so(budget: int) -> None:
     asked: list[IRModule] = []
