@@ -54,8 +54,8 @@ MESSAGES = (
         ("number of input constants must match", "mismatch for the number of constants",
          "position of constant in the graph must be", "number of variables and ndarray counts"),
         r"(?:The number of input constants must match the number of required|Found mismatch for "
-        r"the number of constants in the graph and required|The position of constant in the graph must "
-        r"be the same as the required|The number of variables and ndarray counts must match)",
+        r"the number of constants in the graph and required|The position of constant in the graph "
+        r"must be the same as the required|The number of variables and ndarray counts must match)",
         JSON,
         "A region's runtime gets other constants than its JSON graph lists, or in another order",
         "Build code and constants from one partitioned module; a code generator must report each "
