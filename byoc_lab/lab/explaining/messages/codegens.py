@@ -215,4 +215,126 @@ MESSAGES = (
          "Check failed: Region not defined for CallNode(...)"),
         ("BYL002", "BYL010"),
     ),
+    Message(
+        "constant-name",
+        ("External constant names must start with compiler name",),
+        r"External constant names must start with compiler name",
+        "TVM 0.8 to 0.19",
+        "The constant updater of a back end records a constant under a name that does not begin "
+        "with the name of the compiler",
+        "Let it name constants <compiler>_..., as the function's symbol begins",
+        ("Check failed: (const_name.find(codegen_name) == 0) is false: External constant names "
+         "must start with compiler name",),
+    ),
+    Message(
+        "constant-unknown",
+        ("No constants known for function '", "No such constant variable '",
+         "More than one constant with the name ", "No binding for late-bound constant"),
+        r"(?:No constants known for function|No such constant variable|More than one constant with "
+        r"the name|No binding for late-bound constant(?: at index)?) ?'?(?P<name>[\w.\-]*)",
+        "TVM 0.9 to 0.19",
+        "The constants that were saved do not fit those that the code asks for, at {name}",
+        "Load library and constants of one build; give modules that are linked together different "
+        "values of mod_name",
+        ("No such constant variable 'dnnl_0_const_0' for function 'dnnl_0'",
+         "No constants known for function 'npu_0'",
+         "No binding for late-bound constant at index 3"),
+    ),
+    Message(
+        "json-attribute-missing",
+        ("is not found",),
+        r"Key: ?(?P<name>\w+) ?is not found",
+        JSON,
+        "The runtime of a region asks a node of its JSON graph for the attribute {name}, which the "
+        "code generator did not write: the composite has no call of the operator with it, or "
+        "library and runtime are of different versions",
+        "Let the serializer copy the attributes of the root operator of a composite "
+        "(SetCallNodeAttribute), and build library and runtime from one version",
+        ("Check failed: (attrs_.count(key) > 0U) is false: Key: stridesis not found",),
+    ),
+    Message(
+        "json-damaged",
+        ("Loading graph json failed", "Loading symbol name failed", "invalid json format",
+         "Loading the const name list failed", "Loading const variables failed",
+         "Loading variable names failed"),
+        r"Loading (?:graph json|symbol name|the const name list|const variables|variable names) "
+        r"failed|invalid json format",
+        JSON,
+        "A library ends within the data of a region, or was written by another version of TVM",
+        "Export it again, with the version of TVM that loads it",
+        ("Check failed: (stream->Read(&graph_json)) is false: Loading graph json failed",),
+    ),
+    Message(
+        "region-arguments",
+        ("Expect NDArray or DLTensor",),
+        r"Expect NDArray or DLTensor",
+        JSON,
+        "A region was called with an argument that is not a tensor: a tuple entered it as one "
+        "argument",
+        "Put compiler_begin on the fields of the tuple",
+        ("Check failed: Expect NDArray or DLTensor",),
+        ("BYL027",),
+    ),
+    Message(
+        "field-of-tuple-parameter",
+        ("res.size() > static_cast<size_t>(op->index)",),
+        r"res\.size\(\) > static_cast<size_t>\(op->index\)(?: \((?P<sizes>\d+ vs\. \d+)\))?",
+        ANY_TVM,
+        "A region projects a field of a parameter that is a tuple, and the code generator made one "
+        "value of the parameter",
+        "Put compiler_begin on the fields of the tuple, so that the region makes the tuple itself",
+        ("Check failed: res.size() > static_cast<size_t>(op->index) (1 vs. 1)",),
+        ("BYL027",),
+    ),
+    Message(
+        "symbol-differs",
+        ("kGlobalSymbol attribute must match the name",
+         "requires all functions to already have a"),
+        r"(?:If present, the )?kGlobalSymbol attribute must match the name of the GlobalVar|"
+        r"ExistingGlobalSymbolCache requires all functions to already have a",
+        "TVM 0.9 to 0.19",
+        "An external function has no global_symbol, or another one than the name under which the "
+        "module has it",
+        "Rename the function or the attribute, so that both agree; PartitionGraph makes them agree",
+        ("If present, the kGlobalSymbol attribute must match the name of the GlobalVar",
+         "ExistingGlobalSymbolCache requires all functions to already have a 'global_symbol'"),
+        ("BYL019",),
+    ),
+    Message(
+        "external-outputs",
+        ("internal and external output tensor", "Internal and external output tensor"),
+        r"(?:(?P<what>Data types|Element number) mismatching (?:for|of) internal and external "
+        r"output tensors|Internal and external output tensor shapes are mismatched)",
+        JSON,
+        "The result of a region has another shape or dtype than the tensor that the caller gave",
+        "Build the library from the typed module that is run; check that the code generator keeps "
+        "the type of the function's result",
+        ("Data types mismatching for internal and external output tensors",
+         "Internal and external output tensor shapes are mismatched"),
+    ),
+    Message(
+        "targets-of-byoc",
+        ("all subsequent must be for external codegen", "must be bound to an (external) Function"),
+        r"[^\n]*all subsequent must be for external codegen[^\n]*|[^\n]*must be bound to an "
+        r"\(external\) Function[^\n]*",
+        "TVM 0.9 to 0.19",
+        "The list of targets, or a call of a region, does not fit: targets of external compilers "
+        "stand after the target of TVM, and a call names a function of the module",
+        "Give relay.build the host's target first, then those of the external compilers",
+        ("the first must be for non external codegen, and all subsequent must be for external "
+         "codegen. However have been given first",),
+    ),
+    Message(
+        "integration-missing",
+        ("Can only partition for TensorRT if it is enabled", "CUTLASS root directory not found",
+         "Please pass Vitis AI DPU identifier"),
+        r"Can only partition for (?P<name>\w+) if it is enabled|The (?P<library>CUTLASS) root "
+        r"directory not found|Please pass (?P<vitis>Vitis AI) DPU identifier",
+        "TVM 0.8 to 0.19",
+        "The integration {name}{library}{vitis} cannot work: its library was not built into TVM, "
+        "or an argument that it needs is missing",
+        "Build TVM with it (USE_TENSORRT_CODEGEN, USE_CUTLASS), or pass what the message names",
+        ("AssertionError: Can only partition for TensorRT if it is enabled",
+         "AssertionError: The CUTLASS root directory not found in: ['/tvm/3rdparty/cutlass']"),
+    ),
 )  # fmt: skip
