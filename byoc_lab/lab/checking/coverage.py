@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from byoc_lab import backends, display
 from byoc_lab.errors import ArgumentError, OffloadError, counted
 from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, changes, setup_of, totals
-from byoc_lab.lab.explaining import Explanation, explain
-from byoc_lab.lab.explaining.outcome import Member, Setup
+from byoc_lab.lab.explaining import Explanation
+from byoc_lab.lab.explaining.calls import explained
+from byoc_lab.lab.explaining.outcome import Member, PipelineRun, Setup
 from byoc_lab.markup import escaped, table
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.costs import boundary_bytes, call_flops, cost
@@ -284,7 +285,7 @@ def _one(mod: IRModule | Function, backend: str, pipeline: Any) -> Coverage:
         if f.attrs.get("Compiler") == backend
         for found, size in [(cost(f), boundary_bytes(f))]
     ]
-    return Coverage(backend, totals(result, backend), regions, _Source(setup, backend), result)
+    return Coverage(backend, totals(result, backend), regions, _Source(setup, outcome), result)
 
 
 @dataclass(frozen=True)
@@ -292,15 +293,15 @@ class _Source:
     """Of a module of Relay."""
 
     setup: Setup
-    backend: str
+    outcome: PipelineRun
 
     def host(self) -> list[HostGroup]:
-        with self.setup.context:
-            found = explain(self.setup.mod, self.backend, pipeline=self.setup.passes)
+        calls = self.outcome.calls
+        found = explained(self.setup, self.outcome, {c: c for c in calls}, calls)
         return [_group(cause, es) for cause, es in found.by_cause.items()]
 
     def changes(self, before: Totals) -> tuple[CoverageChange, ...]:
-        return changes(self.setup, self.backend, before)
+        return changes(self.setup, self.outcome.target, before)
 
 
 def _group(cause: str, found: Sequence[Explanation]) -> HostGroup:

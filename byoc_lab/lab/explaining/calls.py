@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from byoc_lab.backends import registry
@@ -12,7 +12,7 @@ from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import NodeNames
-from byoc_lab.lab.explaining.outcome import Member, Setup, typed_calls
+from byoc_lab.lab.explaining.outcome import Member, PipelineRun, Setup, typed_calls
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, describe
@@ -66,10 +66,18 @@ def explain(
     typed, types = typed_calls(mod)
     wanted = _wanted(call, mod, types)
     setup = Setup.of(typed, target if pipeline is None else pipeline)
-    inquiry = Inquiry(setup, backend.name, {t: c for c, t in types.items()})
+    given = {t: c for c, t in types.items()}
+    return explained(setup, setup.run(backend.name), given, [types[c] for c in wanted])
+
+
+def explained(
+    setup: Setup, outcome: PipelineRun, given: Mapping[Call, Call], wanted: Sequence[Call]
+) -> Explanations:
+    """The explanations of some typed calls in a run. given: as `Inquiry` takes it."""
+    inquiry = Inquiry(setup, outcome, given)
     workbench = Workbench(inquiry)
-    found = [Explanation(c, types[c], inquiry, workbench) for c in wanted]
-    return Explanations(backend.name, found, inquiry.outcome.odd_answers)
+    found = [Explanation(given[typed], typed, inquiry, workbench) for typed in wanted]
+    return Explanations(outcome.target, found, outcome.odd_answers)
 
 
 def _check_not_annotated(mod: IRModule) -> None:

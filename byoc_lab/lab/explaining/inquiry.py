@@ -25,14 +25,15 @@ from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 class Inquiry:
     """A pipeline that ran on a module, for one target; everything else is computed when asked.
 
-    given: for each typed call of the module, the one that the caller has, which may be untyped.
+    outcome: the run of the setup. given: for each typed call of the module, the one that the caller
+    has, which may be untyped.
     """
 
-    def __init__(self, setup: Setup, target: str, given: Mapping[Call, Call] | None = None):
+    def __init__(self, setup: Setup, outcome: PipelineRun, given: Mapping[Call, Call]):
         self.setup = setup
-        self.given = given or {}
-        self.target = target
-        self.outcome: PipelineRun = setup.run(target)
+        self.given = given
+        self.target = outcome.target
+        self.outcome = outcome
         self._groups: dict[tuple[int, IndexedGraph], list[Group]] = {}
         self._entries: dict[str, list[int]] = {}
         self._matchers: dict[tuple[int, IndexedGraph], NearMatcher] = {}

@@ -160,7 +160,8 @@ def _times(number: int) -> str:
 
 def _run(mod: IRModule, merge: MergeComposite) -> Inquiry:
     typed, types = typed_calls(mod)
-    return Inquiry(Setup.of(typed, [merge]), "", {t: c for c, t in types.items()})
+    setup = Setup.of(typed, [merge])
+    return Inquiry(setup, setup.run(""), {t: c for c, t in types.items()})
 
 
 @dataclass(frozen=True)

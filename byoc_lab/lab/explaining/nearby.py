@@ -1,0 +1,89 @@
+"""`nearby`: a call with what stands around it, as a module of its own.
+
+Whether a change offloads a call usually depends on a few operators around it. In a large module a
+change is tried there first, and on the whole module only if it helps there. The part has the nodes
+that are reached from the call, along operands and users, before `NEAR` nodes are found; values that
+come from further away are parameters, and values that go further away are results, so that they are
+used outside as before. What computes with constants alone is always in it: it can be folded.
+
+Cost: linear in the module once (users and constants), then in the part.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from byoc_lab.lab.explaining.outcome import typed_calls
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple, Var
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import is_dataflow, post_order, rebuild, users
+
+NEAR = 30
+"""Nodes in a part; modules of less than twice as many are tried whole."""
+_LEAVES = (Constant, GlobalVar, Op, Var)
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """What `nearby` needs to know of a module: the users of each node, and which nodes compute with
+    constants alone."""
+
+    main: Function
+    users: Mapping[Expr, list[Expr]]
+    constant: frozenset[Expr]
+
+    @classmethod
+    def of(cls, mod: IRModule) -> Surroundings | None:
+        """None for a module that is small, or more than the dataflow of @main."""
+        main = mod["main"] if "main" in mod and len(mod.functions) == 1 else None
+        nodes = list(post_order(main.body)) if main is not None else []
+        if main is None or len(nodes) < 2 * NEAR or not all(map(_is_simple, nodes)):
+            return None
+        constant: set[Expr] = set()
+        for node in nodes:
+            if isinstance(node, (Constant, Op)) or (
+                node.parts() and constant.issuperset(node.parts())
+            ):
+                constant.add(node)
+        return cls(main, users(main), frozenset(constant))
+
+    def part(self, call: Call) -> tuple[IRModule, Call]:
+        """The part around a call, typed, and the call in it."""
+        near = self._near(call)
+        memo: dict[Expr, Expr] = {}
+        parts = (part for node in near for part in node.parts())
+        for part in parts:
+            inside = part in near or part in self.constant or isinstance(part, _LEAVES)
+            if not inside and part not in memo:
+                memo[part] = Var(f"outside{len(memo)}", part.checked_type)
+        roots = [
+            n for n in near if not near.issuperset(self.users.get(n, ())) or n is self.main.body
+        ]
+        made = [rebuild(root, lambda pre, post: post, memo=memo) for root in roots or [call]]
+        body = made[0] if len(made) == 1 else Tuple(made)
+        mod = IRModule.from_expr(body)
+        typed, calls = typed_calls(mod)
+        copy = memo[call]
+        assert isinstance(copy, Call)
+        return typed, calls[copy]
+
+    def _near(self, call: Call) -> set[Expr]:
+        near: dict[Expr, None] = {call: None}
+        queue: deque[Expr] = deque([call])
+        while queue and len(near) < NEAR:
+            node = queue.popleft()
+            for other in (*node.parts(), *self.users.get(node, ())):
+                if other in near or other in self.constant or isinstance(other, _LEAVES):
+                    continue
+                if other is not self.main:
+                    near[other] = None
+                    queue.append(other)
+        return set(near)
+
+
+def _is_simple(node: Expr) -> bool:
+    if isinstance(node, Call):
+        return isinstance(node.op, Op)
+    return is_dataflow(node) or isinstance(node, _LEAVES)

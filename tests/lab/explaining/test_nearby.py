@@ -1,0 +1,101 @@
+"""Changes are tried around a call first: the answers are those of runs on the whole module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.lab.explaining import changes
+from byoc_lab.lab.explaining.nearby import NEAR, Surroundings
+from byoc_lab.relay import nn
+from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_module
+
+
+def chain(length: int, last: Callable[[relay.Expr], relay.Expr]) -> IRModule:
+    """Convolutions with batch norms, in residual blocks, and something at the end."""
+    value = relay.var("x", shape=(1, 8, 8, 8))
+    stats = [relay.const(np.ones(8, np.float32)) for _ in range(4)]
+    for n in range(length):
+        weight = relay.const(np.full((8, 8, 3, 3), 0.1 * n, np.float32))
+        convolved = nn.conv2d(value, weight, padding=(1, 1))
+        value = relay.add(nn.relu(nn.batch_norm(convolved, *stats)[0]), value)
+    return infer_module(IRModule.from_expr(last(value)))
+
+
+LAST: dict[str, Callable[[relay.Expr], relay.Expr]] = {
+    "erf": lambda x: relay.erf(x),
+    "float64": lambda x: relay.cast(relay.exp(relay.cast(x, "float64")), "float32"),
+    "unbound norm": lambda x: nn.batch_norm(
+        nn.conv2d(x, relay.const(np.ones((8, 8, 3, 3), np.float32))),
+        *(relay.var(name, shape=(8,)) for name in ("gamma", "beta", "mean", "var")),
+    )[0],
+    "dropout": lambda x: nn.relu(nn.dropout(relay.power(x, relay.const(2.0)))),
+    "flatten": lambda x: nn.batch_flatten(nn.max_pool2d(x, pool_size=(2, 2))),
+    "integers": lambda x: nn.conv2d(
+        relay.cast(x, "int8"),
+        relay.const(np.ones((8, 8, 3, 3), np.int8)), channels=8, out_dtype="int32",
+    ),
+}  # fmt: skip
+
+
+def answers(mod: IRModule, target: str) -> list[tuple[str, str]]:
+    found = byoc_lab.explain(mod, target)
+    first = [group[0] for group in found.groups if group[0].status == "host"]
+    return [(str(e.cause), str(e.change)) for e in first]
+
+
+@pytest.mark.parametrize("target", ["dnnl", "ccompiler"])
+@pytest.mark.parametrize("last", LAST)
+def test_the_answers_are_those_of_the_whole_module(
+    last: str, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mod = chain(20, LAST[last])
+    assert Surroundings.of(mod) is not None
+    nearby = answers(mod, target)
+    monkeypatch.setattr(changes.Workbench, "_may_help", lambda self, trial, call: True)
+    assert nearby == answers(mod, target) and nearby
+
+
+def test_a_part_keeps_what_is_near_and_what_is_constant() -> None:
+    weight = relay.transpose(relay.const(np.ones((3, 3, 8, 8), np.float32)), axes=(3, 2, 0, 1))
+    for _ in range(2 * NEAR):
+        weight = relay.negative(weight)  # a long way of constants
+    mod = chain(20, lambda x: relay.exp(nn.conv2d(x, weight, padding=(1, 1))))
+    around = Surroundings.of(mod)
+    assert around is not None
+    calls = [n for n in post_order(mod["main"].body) if isinstance(n, Call)]
+    (conv,) = [c for c in calls if c.is_op("nn.conv2d") and isinstance(c.args[1], Call)]
+    part, there = around.part(conv)
+    assert there in set(post_order(part["main"].body)) and there.checked_type == conv.checked_type
+    names = [n.op_name for n in post_order(part["main"].body) if isinstance(n, Call)]
+    assert names.count("negative") == 2 * NEAR and "transpose" in names and "exp" in names
+    assert 0 < len(names) - 2 * NEAR <= NEAR + 1
+
+
+def test_a_value_that_is_used_further_away_is_a_result_of_the_part() -> None:
+    """So that a pattern cannot take it in."""
+    x = relay.var("x", shape=(1, 8, 8, 8))
+    conv = nn.conv2d(x, relay.const(np.ones((8, 8, 3, 3), np.float32)), padding=(1, 1))
+    value = nn.relu(conv)
+    for _ in range(2 * NEAR):
+        value = relay.tanh(value)
+    mod = infer_module(IRModule.from_expr(relay.Function([x], relay.add(value, conv))))
+    around = Surroundings.of(mod)
+    assert around is not None
+    convolution = next(n for n in post_order(mod["main"].body) if isinstance(n, Call))
+    part, there = around.part(convolution)
+    users = [n for n in post_order(part["main"].body) if there in n.parts()]
+    assert len(users) == 2
+
+
+def test_small_modules_and_those_with_functions_are_tried_whole() -> None:
+    assert Surroundings.of(chain(2, LAST["erf"])) is None
+    whole = chain(20, LAST["erf"])
+    assert Surroundings.of(byoc_lab.trace(whole, "dnnl").result) is None
