@@ -242,8 +242,8 @@ def coverage(
 
     mod: a module or function before partitioning. backend: the name of a registered back end; of a
         list of names the answers stand side by side. pipeline: the passes that partition, as for
-        `trace`; by default those of the back end. They run under the active PassContext, or at
-        level 3 without one.
+        `trace`; by default those of the back end. They run at the level at which they run by
+        themselves, as for `explain`.
 
     A module of TVM's Relax is passed on to `byoc_lab.relax.coverage`; backend is "dnnl".
 

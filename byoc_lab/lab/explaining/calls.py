@@ -33,7 +33,8 @@ def explain(
     call: explain this call alone, a node of `mod` or its name in the text of `mod` ("%12"), or the
         calls of the operator of this name.
     pipeline: the passes that partition, as for `trace`; by default those of the back end. They run
-        under the active PassContext, or at level 3 without one, so that no pass is skipped.
+        at the level at which they run by themselves: that of the active PassContext; without one,
+        that of a pipeline given by name (3 for back ends), or 2 as for any Sequential.
 
     An `Explanation` has the region and the pattern of an offloaded call; of any other the cause,
     the nearest pattern, what it expected and found there, and the smallest change with which the
