@@ -115,11 +115,7 @@ class _Edit:
         self.fresh: dict[Expr, Var] = {}
         self.outer: dict[Var, Var] = {}  # parameters of literals: what their calls pass
         self.literals: dict[Expr, tuple[Function, list[int], list[Var]]] = {}
-        self.names = {
-            v.name_hint
-            for func in mod.functions.values()
-            for v in func.params
-        }  # fmt: skip
+        self.names = {v.name_hint for func in mod.functions.values() for v in func.params}
 
     def function(self, gv: GlobalVar, body: Expr) -> None:
         func = self.mod.functions[gv]

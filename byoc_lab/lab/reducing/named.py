@@ -59,12 +59,20 @@ class NamedPredicate:
     @property
     def backend(self) -> str:
         """The name of the back end that is asked: "... on BACKEND", or that of `target`."""
-        return self.what.rpartition(" on ")[2] if " on " in self.what else self.target or "dnnl"
+        return self._asked_about[1] or self.target or DEFAULT_TARGET
 
     @property
     def subject(self) -> str:
         """What is asked about, without "on BACKEND"."""
-        return self.what.partition(" on ")[0].strip()
+        return self._asked_about[0]
+
+    @property
+    def _asked_about(self) -> tuple[str, str]:
+        """The subject, and the back end that the text names or ""."""
+        if "[on BACKEND]" not in KINDS[self.kind].form:
+            return self.what, ""
+        subject, _, backend = self.what.partition(" on ")
+        return subject.strip(), backend.strip()
 
     @property
     def passes(self) -> str | list[str] | None:

@@ -16,7 +16,7 @@ from byoc_lab.lab.reducing.edits import (
     operands,
 )
 from byoc_lab.lab.reducing.measures import distance, size_of
-from byoc_lab.lab.reducing.simplifying import CHANGES, Change, inlined
+from byoc_lab.lab.reducing.simplifying import CHANGES, Change, all_lets_inlined
 from byoc_lab.lab.reducing.tables import Table, smaller_tables, table_size
 from byoc_lab.relay.ir.expr import Expr, Tuple
 from byoc_lab.relay.ir.module import IRModule
@@ -92,9 +92,10 @@ class Search:
         return self.attempt(step, edited(self.current, replaced, keep=self.keep))
 
     def large_cuts(self) -> None:
-        """What does not depend on where the cause is: prefixes, suffixes, and chunks of nodes."""
-        for step, replaced in inlined(self.current):
-            self.replace(step, replaced)
+        """Cut off beginnings, ends and chunks of the nodes, each half as large as before."""
+        lets = all_lets_inlined(self.current)
+        if lets:
+            self.replace("inline all lets", lets)
         self.prefix()
         self.suffix()
         size = len(composites(self.current)) // 2

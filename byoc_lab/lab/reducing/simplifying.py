@@ -26,7 +26,7 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.ir.visit import post_order, rebuild, users
+from byoc_lab.relay.ir.visit import contains, post_order, rebuild, users
 
 Change = tuple[str, Callable[[], IRModule | None]]
 """A change in words, and what makes it."""
@@ -37,14 +37,17 @@ MAX_PAIRED_AXES = 24
 """With more of them, they are not shrunk two by two."""
 
 
-def inlined(mod: IRModule) -> Iterator[tuple[str, dict[Expr, Expr | None]]]:
-    """All lets by their values; all calls of function literals by their bodies."""
+def all_lets_inlined(mod: IRModule) -> Replaced:
+    """All lets by their values, but for recursive functions."""
     lets: dict[Expr, Expr | None] = {}
     for node in composites(mod):
-        if isinstance(node, Let):
+        if isinstance(node, Let) and not _is_recursive(node):
             lets[node], lets[node.var] = node.body, node.value
-    if lets:
-        yield "inline all lets", lets
+    return lets
+
+
+def _is_recursive(let: Let) -> bool:
+    return isinstance(let.value, Function) and contains(let.value, [let.var])
 
 
 def inline_each(mod: IRModule, keep: bool) -> Iterator[Change]:
@@ -52,6 +55,8 @@ def inline_each(mod: IRModule, keep: bool) -> Iterator[Change]:
     often = {gv: users(func.body) for gv, func in mod.functions.items()}
     for node in composites(mod):
         if isinstance(node, Let):
+            if _is_recursive(node):
+                continue
             replaced: dict[Expr, Expr | None] = {node: node.body, node.var: node.value}
         elif not isinstance(node, Call):
             continue
@@ -351,4 +356,4 @@ CHANGES = (
 )
 """Kinds of changes: each gives the changes of a module, the larger ones first."""
 
-__all__ = ["CHANGES", "Change", "inlined"]
+__all__ = ["CHANGES", "Change", "all_lets_inlined"]

@@ -62,6 +62,14 @@ def test_an_error_of_the_passes_by_its_text_and_by_the_name_of_its_message(mine:
     assert operators(found.module) == ["tanh"]
 
 
+def test_a_text_of_an_error_may_have_any_words() -> None:
+    for text in ("error:failed on nothing", "crash:failed on nothing"):
+        asked = predicate_named(text, target="ccompiler")
+        assert asked.what == "failed on nothing" and asked.backend == "ccompiler"
+    asked = predicate_named("cause:no-pattern on ccompiler", target="dnnl")
+    assert asked.subject == "no-pattern" and asked.backend == "ccompiler"
+
+
 def test_an_error_of_one_pass_on_an_annotated_module() -> None:
     mod = nested_partition.annotate(nested_partition.network(), begins_on_conv_data=False)
     error = byoc_lab.trace(mod, ["PartitionGraph"]).error

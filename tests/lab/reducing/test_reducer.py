@@ -104,6 +104,30 @@ def test_the_body_of_a_region_is_cut_and_its_call_is_adapted() -> None:
     assert list(region.attrs) == ["Compiler"] and isinstance(region.body, Call)
 
 
+def test_recursive_functions_end() -> None:
+    """A let-bound loop, and a function of the module that calls itself."""
+    text = f"""{HEAD}
+    def @again(%n: int32, %y: Tensor[(3, 4), float32]) -> Tensor[(3, 4), float32] {{
+      if (less(%n, 1)) {{ %y }} else {{ @again(subtract(%n, 1), sigmoid(%y)) }}
+    }}
+    def @main(%x: Tensor[(3, 4), float32]) {{
+      let %loop = fn (%n: int32, %y: Tensor[(3, 4), float32]) -> Tensor[(3, 4), float32] {{
+        if (less(%n, 1)) {{ %y }} else {{ %loop(subtract(%n, 1), tanh(%y)) }}
+      }};
+      abs(@again(3, %loop(2, exp(%x))))
+    }}"""
+    for name in ("tanh", "sigmoid", "abs", "less"):
+        found = byoc_lab.reduce(relay.parse(text), has(name))
+        assert operators(found.module) == [name], str(found)
+
+    def recursive(mod: IRModule) -> bool:
+        lets = nodes(mod, Let)
+        return any(isinstance(n.value, Function) and n.var in post_order(n.value) for n in lets)
+
+    found = byoc_lab.reduce(relay.parse(text), recursive)
+    assert operators(found.module) == [] and recursive(found.module)
+
+
 def test_a_function_that_cannot_be_inlined_becomes_main() -> None:
     text = f"""{HEAD}
     def @main(%x: Tensor[(6, 8), float32]) {{
