@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 
 from byoc_lab.commands.shared import INCONCLUSIVE, INPUT, INPUTS, NO, OK, read_arrays, read_module
+from byoc_lab.errors import ArgumentError
+from byoc_lab.files import write_text
 from byoc_lab.terminal import ProgressLine
 
 
@@ -33,14 +35,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="where to write a script that fails on its own, if a difference is found",
     )
+    parser.add_argument(
+        "--reduce",
+        action="store_true",
+        help="with --repro, if a pass changed the numbers: also write network.relay, the smallest "
+        "network whose numbers it changes, with network.py (numbers from seed 0; see reduce)",
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
 def run(options: argparse.Namespace) -> int:
     """0 if no pass and no kernel changed the numbers, 1 if one did, 3 if no code of the regions
     could be checked."""
-    from byoc_lab import bisect
+    from byoc_lab import bisect, reduce
 
+    if options.reduce and (options.repro is None or options.era is not None):
+        raise ArgumentError("--reduce writes into the folder of --repro, and has no --era")
     with ProgressLine() as progress:
         progress(f"reading {options.model}")
         mod = read_module(options.model)
@@ -55,6 +65,10 @@ def run(options: argparse.Namespace) -> int:
         kernels=not options.no_kernels,
     )
     print(found.to_json() if options.format == "json" else found)
+    if options.reduce and found.found and found.kernel is None:
+        small = reduce(mod, f"bisect:{found.stage}", pipeline=options.pipeline)
+        write_text(options.repro / "network.relay", small.module.astext(exact=True) + "\n")
+        small.save(options.repro / "network.py")
     if not found.conclusive:
         return INCONCLUSIVE
     return NO if found.found else OK

@@ -62,6 +62,23 @@ def test_a_wrong_pass(
     assert facts["error"] == pytest.approx(0.1) and facts["kernel"] is None
 
 
+def test_the_smallest_network_is_written_beside_the_repro(
+    file: Path, tmp_path: Path, wrong_clip: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(NET.replace("(1, 8)", "(4, 64)").replace("clip(%x", "clip(multiply(%x, 4f)"))
+    folder = tmp_path / "repro"
+    options = ["--pipeline", wrong_clip, "--no-kernels", "--repro", str(folder), "--reduce"]
+    assert cli.main(["bisect", str(file), *options]) == cli.NO
+    assert "faulty_pass" in capsys.readouterr().out
+    text = (folder / "network.relay").read_text()
+    assert "clip(" in text and "tanh" not in text and (folder / "repro.py").exists()
+    assert "bisect:faulty_pass" in (folder / "network.py").read_text()
+    again = ["bisect", str(folder / "network.relay"), "--pipeline", wrong_clip, "--no-kernels"]
+    assert cli.main(again) == cli.NO
+    assert "faulty_pass" in capsys.readouterr().out
+    assert cli.main(["bisect", str(file), "--reduce"]) == cli.USAGE
+
+
 def test_wrong_usage(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(CLEAN)
     assert cli.main(["bisect", str(file), "--pipeline", "no such"]) == cli.USAGE

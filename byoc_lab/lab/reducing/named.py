@@ -123,7 +123,7 @@ def _crash(asked: NamedPredicate, mod: IRModule) -> bool:
 
 
 def _wrong(asked: NamedPredicate, mod: IRModule) -> bool:
-    return not validate(mod, asked.passed(mod), progress=lambda update: None).ok
+    return bool(validate(mod, asked.passed(mod), progress=lambda update: None).wrong)
 
 
 def _bisect(asked: NamedPredicate, mod: IRModule) -> bool:
