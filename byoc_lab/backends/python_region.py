@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,11 @@ int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t count, TVMFFIA
   return status;
 }}
 """
+
+TOO_FEW_ARRAYS = re.compile(
+    r"IndexError|required positional argument|not enough values to unpack|arguments? but \d+ w"
+)
+"""What Python says of a function that expects more arrays than the region has parameters."""
 
 _numbers = itertools.count()
 
@@ -91,10 +96,16 @@ class BoundPythonRegion(TypedRegion):
 
     def __call__(self, *inputs: Any) -> list[np.ndarray]:
         call = partial(self._computed, self._held(inputs))
-        if self.kernel.isolated:
-            computed: list[np.ndarray] = in_child(self.symbol, call, self.kernel.time_limit)
-        else:
-            computed = in_this_process(self.symbol, call)
+        try:
+            if self.kernel.isolated:
+                computed: list[np.ndarray] = in_child(self.symbol, call, self.kernel.time_limit)
+            else:
+                computed = in_this_process(self.symbol, call)
+        except RegionError as error:
+            missing = missing_arguments(self.function)
+            if missing and TOO_FEW_ARRAYS.search(str(error)):
+                raise RegionError(f"{error}. {missing}") from error
+            raise
         return computed
 
     def _held(self, inputs: Sequence[Any]) -> list[np.ndarray]:
@@ -119,16 +130,6 @@ class BoundPythonRegion(TypedRegion):
 
     def _computed(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """What the function returns, verified; so that no other object leaves its process."""
-        try:
-            signature(self.kernel.fn).bind(*inputs)
-        except ValueError:
-            pass  # a function of C without a signature
-        except TypeError as error:
-            missing = missing_arguments(self.function)
-            raise RegionError(
-                f"region @{self.symbol}: its function cannot be called with {len(inputs)} arrays, "
-                f"one for each parameter of the region: {error}{f'. {missing}' if missing else ''}"
-            ) from error
         result = self.kernel.fn(*inputs)
         fields = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(fields) != len(self._outputs):

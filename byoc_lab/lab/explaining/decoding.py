@@ -215,7 +215,7 @@ def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
     Raises ArgumentError for a `text` or `mod` of another type.
     """
     node = getattr(text, "node", None)
-    own = type(text).__name__ if isinstance(text, ByocLabError) else ""
+    own = type(text) if isinstance(text, ByocLabError) else None
     if isinstance(text, BaseException):
         text = f"{type(text).__name__}: {text}"
     if not isinstance(text, str):
@@ -264,11 +264,17 @@ def _matches(text: str, messages: Sequence[Message]) -> list[Match]:
     return sorted(found, key=lambda f: f[0])
 
 
-def _own_matches(text: str, own: str, findings: Sequence[Finding]) -> list[Match]:
+def _own_matches(
+    text: str, own: type[ByocLabError] | None, findings: Sequence[Finding]
+) -> list[Match]:
     """The errors of byoc_lab in a text without messages of `ALL`: by their class, which a traceback
     names and `own` is, or by the fixed parts of what they say."""
-    named = [own] if own else [n for n in OWN_ERROR.findall(text) if n in own_errors()]
-    by_class = [own_message(n, (n,), rf"\b{n}: (?P<said>[^\n]+)") for n in dict.fromkeys(named)]
+    known = own_errors()
+    named = [own] if own else [known[n] for n in OWN_ERROR.findall(text) if n in known]
+    by_class = [
+        own_message(error, (error.__name__,), rf"\b{error.__name__}: (?P<said>[^\n]+)")
+        for error in dict.fromkeys(named)
+    ]
     found = _matches(text, by_class or recognizable())
     rules = tuple(code for code in OF_REGIONS if any(f.code == code for f in findings))
     return [(s, e, replace(message, rules=rules), values) for s, e, message, values in found]

@@ -85,3 +85,13 @@ def test_the_findings_of_a_module_explain_an_error_of_its_build() -> None:
 )
 def test_other_texts_are_not_taken_for_errors_of_byoc_lab(text: str) -> None:
     assert not decode(text)
+
+
+def test_an_error_of_a_class_of_ones_own_is_decoded() -> None:
+    class NpuError(BuildError):
+        """Of a user's back end."""
+
+        advice = "Ask the vendor"
+
+    found = decode(NpuError("no kernel for this"))
+    assert found.cause == "no kernel for this" and found.what_to_do == "Ask the vendor"

@@ -49,14 +49,13 @@ class Raised:
     def message(self) -> Message:
         pattern = "".join(VALUE if part is None else re.escape(part) for part in self.parts)
         anchor = max(self.fixed, key=len)
-        return own_message(self.error, (anchor,), f"(?P<said>{pattern}[^\\n]*)")
+        return own_message(own_errors()[self.error], (anchor,), f"(?P<said>{pattern}[^\\n]*)")
 
 
-def own_message(error: str, anchors: tuple[str, ...], pattern: str) -> Message:
-    """The message of an error class, by its name; the cause is what the error says."""
-    kebab = re.sub(r"(?<!^)(?=[A-Z])", "-", error).lower()
-    todo = own_errors()[error].advice
-    return Message(f"own-{kebab}", anchors, pattern, "byoc_lab", "{said}", todo, ())
+def own_message(error: type[ByocLabError], anchors: tuple[str, ...], pattern: str) -> Message:
+    """The message of an error class; the cause is what the error says."""
+    kebab = re.sub(r"(?<!^)(?=[A-Z])", "-", error.__name__).lower()
+    return Message(f"own-{kebab}", anchors, pattern, "byoc_lab", "{said}", error.advice, ())
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ from byoc_lab.lab.linting.bound import bound_constant
 from byoc_lab.lab.linting.edits import Begin, Edge, Proposal, Remove
 from byoc_lab.lab.linting.external import is_external, symbol_of
 from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
-from byoc_lab.relay.ir.expr import Call, Expr, Tuple
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple
 from byoc_lab.relay.ir.types import TupleType
 
 _T = "Tensor[(20, 300), float32]"
@@ -71,14 +71,13 @@ class TupleBoundary(LintRule):
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         known = subject.context.backends
-        if is_external(subject.func):
-            compiler = str(subject.func.attrs["Compiler"])
-            if compiler in known:
-                yield from self._parameters(subject, compiler)
-        elif known and subject.annotated:
-            for node in subject.nodes:
-                if is_annotation(node, BEGIN) and compiler_of(node) in known:
-                    yield from self._begin(node, subject)
+        for node in subject.nodes if known else ():
+            if isinstance(node, Function) and is_external(node):
+                compiler = str(node.attrs["Compiler"])
+                if compiler in known:
+                    yield from self._parameters(node, compiler, subject)
+            elif is_annotation(node, BEGIN) and compiler_of(node) in known:
+                yield from self._begin(node, subject)
 
     def _begin(self, node: Call, subject: Subject) -> Iterator[Finding]:
         typed = subject.typed.get(node.args[0])
@@ -98,11 +97,11 @@ class TupleBoundary(LintRule):
             proposals=_on_fields(node, subject),
         )
 
-    def _parameters(self, subject: Subject, compiler: str) -> Iterator[Finding]:
-        for param in subject.func.params:
+    def _parameters(self, func: Function, compiler: str, subject: Subject) -> Iterator[Finding]:
+        for param in func.params:
             typed = subject.typed.get(param)
             if typed is not None and isinstance(typed.checked_type, TupleType):
-                symbol = symbol_of(subject.func) or subject.name
+                symbol = symbol_of(func) or subject.name
                 yield self.finding(
                     f"parameter %{param.name_hint} of the external function {symbol} has the type "
                     f"{typed.checked_type}, and the code generator of {compiler} gets tensors",

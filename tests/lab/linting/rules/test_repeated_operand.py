@@ -83,15 +83,36 @@ class TestRepeatedOperand(RuleChecks):
         assert not lint(plain, "npu").by_code("BYL035")
         assert not lint(mod, backend="npu").by_code("BYL035")
 
-    def test_a_region_function_of_too_many_arguments_says_so(self, npu: Any) -> None:
+    @pytest.mark.parametrize(
+        "function", [lambda a, b: a * b, lambda *a: a[0] * a[1], lambda *a: _product(a)]
+    )
+    @pytest.mark.parametrize("isolated", [False, True])
+    def test_a_region_function_of_too_many_arguments_says_so(
+        self, npu: Any, function: Any, isolated: bool
+    ) -> None:
+        region = backends.PythonRegion(function, isolated=isolated)
         npu(
             is_op("add")(wildcard(), wildcard()),
             supports=["multiply"],
-            codegen=lambda function, symbol: backends.PythonRegion(lambda a, b: a * b),
+            codegen=lambda function, symbol: region,
         )
         _, mod = _partitioned(X * X)
-        with pytest.raises(
-            RegionError, match="The region has 1 parameter: %npu_0_i0 stands for 2 operands"
-        ) as caught:
+        with pytest.raises(RegionError, match="The region has 1 parameter: %npu_0_i0 st") as caught:
             byoc_lab.build(mod).run([np.ones(4, "float32")])
         assert byoc_lab.decode(caught.value)[0].name == "own-repeated-operand"
+
+    def test_other_errors_of_such_a_region_stay(self, npu: Any) -> None:
+        npu(
+            is_op("add")(wildcard(), wildcard()),
+            supports=["multiply"],
+            codegen=lambda function, symbol: backends.PythonRegion(lambda a: a.no_such_attribute),
+        )
+        _, mod = _partitioned(X * X)
+        with pytest.raises(RegionError) as caught:
+            byoc_lab.build(mod).run([np.ones(4, "float32")])
+        assert "repeated operand" not in str(caught.value)
+
+
+def _product(arrays: tuple[Any, ...]) -> Any:
+    a, b = arrays
+    return a * b

@@ -102,3 +102,12 @@ class TestTupleBoundary(RuleChecks):
                 byoc_lab.build(mod, fallback=True)
         finally:
             backends.unregister("npu")
+
+    def test_an_external_function_in_place_is_examined(self) -> None:
+        tensor = "Tensor[(10, 10), float32]"
+        function = (
+            f'fn (%p: ({tensor}, {tensor}), Primitive=1, Compiler="dnnl", global_symbol="f") '
+            "{\n    abs(%p.0)\n  }"
+        )
+        text = main("(%x, %x)", function, "%1(%0)")
+        assert len(lint(relay.parse(text), backend="dnnl").by_code("BYL027")) == 1
