@@ -8,7 +8,14 @@ from functools import cached_property
 from typing import Any
 
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.near_miss import MAX_DEPTH, Fit, NearMatcher, Stop, bound_value
+from byoc_lab.lab.explaining.near_miss import (
+    MAX_DEPTH,
+    Conditions,
+    Fit,
+    NearMatcher,
+    Stop,
+    bound_value,
+)
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import called_operators, post_order_patterns, root_operators
@@ -62,13 +69,12 @@ def attempts_with(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
         roots = root_operators(pattern)
         ends = [e for e in above[near.depth] if roots is None or _callee(e) in roots]
         fits = [(e, f) for e in ends if _concerns(f := near.fit(e), subject, graph)]
-        if fits:
-            root, fit = max(fits, key=lambda pair: (subject in pair[1].covered, pair[1].rank))
-        else:
+        if not any(subject in f.covered for _, f in fits):
             inner = _inner_fit(near, subject, graph)
-            if inner is None:
-                continue
-            root, fit = subject, inner
+            fits += [(subject, inner)] if inner is not None else []
+        if not fits:
+            continue
+        root, fit = max(fits, key=lambda pair: (subject in pair[1].covered, pair[1].rank))
         yield Attempt(position, name, pattern, check, root, graph, fit)
 
 
@@ -108,8 +114,9 @@ def _climb(
     """How far a part of a pattern fits a node, and then what uses it, up to where it stops."""
     fit = near.part(part, node)
     for _ in range(MAX_DEPTH):
-        using = _patterns_using(part, parts)
+        using, unmet = _patterns_using(near, part, node, parts)
         if fit.stops or not using:
+            fit = fit if fit.stops or unmet is None else near.part(unmet, node)
             break
         step: Fit | tuple[DFPattern, Expr]
         if isinstance(using[0], DominatorPattern):
@@ -162,23 +169,29 @@ def _over_path(
     return Fit(fit.matched, near.size, (Stop(dominator, node, below=node),), fit.covered)
 
 
-def _patterns_using(part: DFPattern, parts: Sequence[DFPattern]) -> list[DFPattern]:
+def _patterns_using(
+    near: NearMatcher, part: DFPattern, node: Expr, parts: Sequence[DFPattern]
+) -> tuple[list[DFPattern], DFPattern | None]:
     """The patterns of calls, tuples and fields that have a part as an operand; or the dominator
-    that has it as its parent or path, alone."""
+    that has it as its parent or path, alone. And a condition around the part that does not hold for
+    `node`, which the part matches."""
     same = {part}
+    unmet = None
     found: list[DFPattern] = []
     for p in parts:  # operands come first
         if isinstance(p, DominatorPattern):
             if p.child in same:
                 same.add(p)
             elif not same.isdisjoint((p.parent, p.path)):
-                return [p]
+                return [p], unmet
         elif not same.isdisjoint(p.children()):
             if isinstance(p, Users):
                 found.append(p)
-            else:  # a condition or an alternative
+            elif isinstance(p, Conditions) and near.part(p, node).stops:
+                unmet = p
+            else:  # a condition that holds, or an alternative
                 same.add(p)
-    return found
+    return found, unmet
 
 
 def _levels_below(pattern: DFPattern) -> dict[DFPattern, int]:

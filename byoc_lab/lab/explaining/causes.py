@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from byoc_lab.errors import counted
 from byoc_lab.lab.explaining.attempts import (
     Attempt,
     attempts_with,
@@ -12,8 +13,8 @@ from byoc_lab.lab.explaining.attempts import (
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import kind
-from byoc_lab.lab.explaining.near_miss import bound_value
-from byoc_lab.lab.explaining.unmade import computed_twice, why_not_moved
+from byoc_lab.lab.explaining.near_miss import bound_value, listed
+from byoc_lab.lab.explaining.unmade import computed_twice, taken_as_input, why_not_moved
 from byoc_lab.passes.framework.predicates import ask_operator, refusal
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Var
 from byoc_lab.relay.patterns import DFPattern
@@ -157,7 +158,8 @@ def _not_matched(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
         )
     part = [a for a in attempts if a.fit.stops]
     if not part:
-        return _without_pattern(inquiry, call, subject)
+        found_input = (d for a in attempts if (d := taken_as_input(inquiry, subject, a)))
+        return next(found_input, None) or _without_pattern(inquiry, call, subject)
     return _partial(inquiry, call, subject, nearest_attempts(subject, part))
 
 
@@ -205,7 +207,7 @@ def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt
     """Something in patterns does not fit: what stands there decides the cause."""
     attempt = attempts[0]
     stop = attempt.fit.stops[0]
-    expected = _listed([a.fit.stops[0].expected for a in attempts])
+    expected = listed(a.fit.stops[0].expected for a in attempts)
     found, where = inquiry.described(stop.found), ""
     if stop.reused:
         found = "different values"
@@ -230,17 +232,10 @@ def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt
         cause, why = "let", ": a let stands between them; no match crosses a let"
     who = f"{attempt.name} expects"
     if len(attempts) > 1:
-        who = f"{attempt.name} and {len(attempts) - 1} other patterns expect"
+        who = f"{attempt.name} and {counted(len(attempts) - 1, 'other pattern')} expect"
     reason = f"{_decomposed(inquiry, call, subject)}{who} {expected}{where}, found {found}{why}"
     unbound = (stop.found.name_hint,) if isinstance(stop.found, Var) else ()
     return Diagnosis(cause, reason, subject, attempt, expected, found, unbound=unbound)
-
-
-def _listed(words: list[str]) -> str:
-    """Such as "nn.conv1d, nn.conv2d or nn.dense"."""
-    different = list(dict.fromkeys(words))
-    last = different.pop()
-    return f"{', '.join(different)} or {last}" if different else last
 
 
 def is_computed_constant(node: Expr) -> bool:

@@ -22,7 +22,7 @@ from byoc_lab.lab.explaining.module_changes import (
 from byoc_lab.lab.explaining.nearby import Surroundings
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
-from byoc_lab.lab.explaining.recipes import FOLDING, SIMPLIFIED_BY, other_forms, simplifiers
+from byoc_lab.lab.explaining.recipes import FOLDING, other_forms, simplifiers
 from byoc_lab.lab.explaining.trials import Trial, VerifiedChange
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -30,6 +30,8 @@ from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.passes.framework.predicates import Checked
+from byoc_lab.passes.simplify.canonicalize_ops import CanonicalizeOps
+from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.ir.expr import Call, Expr, Var
 from byoc_lab.relay.ir.module import IRModule
 
@@ -203,9 +205,9 @@ class Workbench:
         there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
         operators = {c.op_name for c in self._order}
         names = [
-            name
-            for name in ("SimplifyInference", "CanonicalizeOps")
-            if name not in there and not operators.isdisjoint(SIMPLIFIED_BY[name])
+            simplify.__name__
+            for simplify in (SimplifyInference, CanonicalizeOps)
+            if simplify.__name__ not in there and not operators.isdisjoint(simplify.replaces)
         ]
         return (*names, *FOLDING) if names else ()
 
@@ -333,8 +335,9 @@ class Workbench:
                 )
 
     def _relaxed(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
-        assert found.attempt is not None and found.stop is not None
         yield from self._other_call(found, call, attributes=False)
+        if found.attempt is None or found.stop is None:
+            return
         position, name = found.attempt.position, found.attempt.name
         for what, pattern in relaxed(found.attempt.pattern, found.stop):
             table = list(self._table)

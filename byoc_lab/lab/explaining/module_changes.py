@@ -156,7 +156,7 @@ def weights(mod: IRModule) -> tuple[str, ...]:
 
 def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:
     """With parameters of @main bound to tensors full of one value; None if one has no such name, no
-    fixed shape, or a dtype without values."""
+    fixed shape, a dtype without values, or two have one name."""
     values = {}
     for p in _parameters(mod):
         ty = p.checked_type
@@ -167,7 +167,8 @@ def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:
                 return None
             # A view, which takes no memory.
             values[p.name_hint] = NDArray(np.broadcast_to(number, ty.concrete_shape))
-    if set(values) != set(names) or not names:
+    named = sum(p.name_hint in values for p in _parameters(mod))
+    if set(values) != set(names) or not names or named > len(values):
         return None
     out = mod.copy()
     out.put_unchecked("main", bind_params_by_name(mod["main"], values))

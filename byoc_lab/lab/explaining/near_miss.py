@@ -6,8 +6,9 @@ expression side by side, as the matcher does, and keeps the place where they par
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -40,6 +41,8 @@ COMMUTATIVE = ("add", "multiply")
 MAX_DEPTH = 60
 """Levels of a pattern that are walked; one that is redirected to itself has no end."""
 
+NAMES = re.compile(r"[\w.]+((, | or )[\w.]+)*")
+"""A list of names of operators, in words."""
 Conditions = (AttrPattern, TypePattern, DataTypePattern, ShapePattern)
 
 
@@ -67,7 +70,7 @@ class Stop:
                 f"one value in all places of one pattern ({expectation(self.pattern)}; write it "
                 f"again for each value)"
             )
-        wanted = " or ".join(dict.fromkeys(map(expectation, (self.pattern, *self.others))))
+        wanted = listed(map(expectation, (self.pattern, *self.others)))
         if isinstance(self.pattern, CallPattern) and isinstance(self.found, Call):
             operands, there = self.pattern.args, len(self.found.args)
             names = called_operators(self.pattern)
@@ -115,7 +118,7 @@ def expectation(pattern: DFPattern) -> str:
     if isinstance(pattern, TypePattern):
         return f"{expectation(pattern.pattern)} of type {pattern.type}"
     if isinstance(pattern, AltPattern):
-        return f"{expectation(pattern.left)} or {expectation(pattern.right)}"
+        return listed((expectation(pattern.left), expectation(pattern.right)))
     if isinstance(pattern, ConstantPattern):
         return "a constant"
     if isinstance(pattern, VarPattern):
@@ -137,12 +140,21 @@ def expectation(pattern: DFPattern) -> str:
     return short_text(pattern) or "another expression"
 
 
+def listed(words: Iterable[str]) -> str:
+    """Such as "nn.conv1d, nn.conv2d or nn.dense"; each of them may be such a list of names."""
+    parts = (re.split(", | or ", w) if NAMES.fullmatch(w) else [w] for w in words)
+    different = list(dict.fromkeys(w for part in parts for w in part))
+    if len(different) < 2:
+        return "".join(different)
+    return f"{', '.join(different[:-1])} or {different[-1]}"
+
+
 def callee_in_words(pattern: CallPattern) -> str:
     """The operators that a pattern of a call accepts, such as "add or nn.bias_add"."""
     names = called_operators(pattern)
     if names is None:
         return "a call of any operator"
-    return " or ".join(sorted(names)) or "a call of something other than an operator"
+    return listed(sorted(names)) or "a call of something other than an operator"
 
 
 def operators_of(pattern: DFPattern) -> frozenset[str] | None:

@@ -83,6 +83,19 @@ def _without_operand(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagn
     return None
 
 
+def taken_as_input(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
+    """A match has the call as a part, and as an input too, which stays outside."""
+    if attempt.fit.stops:
+        return None
+    return Diagnosis(
+        "sub-pattern",
+        f"{attempt.name} matches at {inquiry.called(attempt.root)}, and a part of the pattern that "
+        f"is no operator, such as a wildcard, stands for {inquiry.called(subject)} as well: inputs "
+        f"of a match stay outside",
+        subject, attempt, "another value for the input of the match", inquiry.called(subject),
+    )  # fmt: skip
+
+
 def computed_twice(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     """A region of the target has a copy of it, and so has the host."""
     homes = inquiry.outcome.homes
