@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
-from byoc_lab.passes.framework.passes import Pass, pass_names
+from byoc_lab.passes.framework.passes import Pass, passes_replacing
 from byoc_lab.passes.layout.convert_layout import ConvertLayout
 from byoc_lab.passes.quantize.to_mixed_precision import ToMixedPrecision
 from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem
 
-SIMPLIFIED_BY = {
-    "SimplifyInference": (
-        "nn.batch_norm", "nn.dropout", "nn.layer_norm", "nn.instance_norm", "nn.group_norm",
-        "nn.l2_normalize",
-    ),
-    "CanonicalizeOps": ("nn.bias_add",),
-    "DynamicToStatic": ("dyn.reshape", "dyn.squeeze", "dyn.expand_dims", "dyn.full", "dyn.tile",
-                        "dyn.topk", "dyn.broadcast_to", "dyn.strided_slice", "dyn.one_hot",
-                        "dyn.nn.upsampling", "dyn.nn.pad", "dyn.zeros", "dyn.ones"),
-    "FakeQuantizationToInteger": ("qnn.dequantize", "qnn.quantize"),
-    "CanonicalizeCast": ("cast",),
-}  # fmt: skip
-"""For each pass that replaces operators by simpler ones, the operators."""
 FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
 """The passes that move what a norm becomes into the weights before it."""
 
@@ -39,12 +26,9 @@ def simplifiers(found: Diagnosis) -> list[str]:
     nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
     nodes += [a for n in nodes if isinstance(n, Call) for a in n.args if isinstance(a, Call)]
     nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
-    names = {n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)}
-    return [
-        p
-        for p, replaced in SIMPLIFIED_BY.items()
-        if names.intersection(replaced) and p in pass_names()  # one of them is in compat
-    ]
+    return passes_replacing(
+        {n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)}
+    )
 
 
 def other_forms(calls: Iterable[Call]) -> Iterator[tuple[str, Pass, bool]]:

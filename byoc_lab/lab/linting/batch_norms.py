@@ -21,9 +21,7 @@ from byoc_lab.relay.ir.expr import Call, Constant, Expr
 from byoc_lab.relay.ir.module import IRModule
 
 BATCH_NORM = "nn.batch_norm"
-DECOMPOSED = (
-    BATCH_NORM, "nn.layer_norm", "nn.group_norm", "nn.instance_norm", "nn.l2_normalize",
-)  # fmt: skip
+DECOMPOSED = tuple(op for op in SimplifyInference.replaces if op != "nn.dropout")
 """The operators that SimplifyInference replaces by several."""
 
 _STEPS = frozenset({"add", "divide", "multiply", "negative", "expand_dims"})

@@ -27,10 +27,14 @@ class Pass:
 
     Called by itself a pass always runs (unless an instrument says no); a Sequential runs it if the
     context enables it, after the passes it lists as `required`.
+
+    replaces: the operators that it writes with others, wherever they stand, or where their
+    arguments allow it.
     """
 
     opt_level: int = 0
     required: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Raises PassError where a module is given to the class in place of the pass."""
@@ -242,6 +246,15 @@ def make_pass(name: str, era: str | None = None) -> Pass:
             f"give the pass itself, {name}({', '.join(needed)})"
         )
     return factory(**_era_option(parameters, era))
+
+
+def passes_replacing(operators: Collection[str]) -> list[str]:
+    """The names of the registered passes that replace one of these operators, in order."""
+    return [
+        name
+        for name, factory in _factories.items()
+        if not set(operators).isdisjoint(getattr(factory, "replaces", ()))
+    ]
 
 
 def pass_names() -> list[str]:

@@ -58,6 +58,8 @@ class FakeQuantizationToInteger(FunctionPass):
     Source: src/relay/transforms/fake_quantization_to_integer.cc of TVM 0.16.
     """
 
+    replaces = ("qnn.dequantize", "qnn.quantize")
+
     required = ("InferType", "DivToMul")
 
     def __init__(

@@ -22,6 +22,7 @@ class CanonicalizeOps(FunctionPass):
 
     opt_level = 3
     required = ("InferType",)
+    replaces = ("nn.bias_add",)
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         return rewrite(func, [to_add])

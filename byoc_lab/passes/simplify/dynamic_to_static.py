@@ -9,7 +9,7 @@ from byoc_lab.passes.framework.passes import FunctionPass, ModulePass, PassConte
 from byoc_lab.passes.framework.rewrite import rewrite, rule
 from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.op.tensor.dyn import has_static_form, static_form
+from byoc_lab.relay.op.tensor.dyn import WITH_STATIC_FORM, has_static_form, static_form
 from byoc_lab.relay.typing.infer import infer_module
 
 
@@ -25,6 +25,7 @@ class DynamicToStatic(ModulePass):
     """
 
     opt_level = 2
+    replaces = tuple(sorted(WITH_STATIC_FORM))
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         mod = _FoldShapes()(infer_module(mod))

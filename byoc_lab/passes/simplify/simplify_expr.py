@@ -24,6 +24,10 @@ class SimplifyExpr(PatternRewrite):
     so that 40 of them are too many. Here each round halves the chain.
     """
 
+    replaces = tuple(
+        f"{name}_like" for name in ("broadcast_to", "cast", "full", "ones", "reshape", "zeros")
+    )
+
     def callbacks(self) -> Sequence[DFPatternCallback]:
         return (
             *shapes.concretized(),

@@ -156,3 +156,4 @@ def l2_normalize(call: Call, args: Sequence[Expr]) -> Expr:
 
 
 RULES = (batch_norm, dropout, layer_norm, instance_norm, group_norm, l2_normalize)
+SimplifyInference.replaces = tuple(f"nn.{rule.name}" for rule in RULES)

@@ -28,6 +28,7 @@ class CanonicalizeCast(FunctionPass):
     """
 
     opt_level = 3
+    replaces = ("cast",)
     required = ("InferType",)
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
