@@ -68,7 +68,7 @@ notebooks: install-test install-docs  ## run the notebooks
 	$(PYTEST) --dist=load -m "notebook and not slow" tests/notebooks tests/docs
 
 slow: setup  ## the sweeps that are too slow for every run; SEED=n to draw them again
-	$(PYTEST) -m slow $(EXPLORE)
+	$(PYTEST) --dist=worksteal -m slow $(EXPLORE)
 
 mutants: install-test  ## delete, double, rename and move every annotation: does the linter find what breaks?
 	$(BIN)/python -m tests.lab.linting.sweep $(if $(SEED),--seed $(SEED))

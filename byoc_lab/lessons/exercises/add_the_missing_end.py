@@ -23,7 +23,7 @@ class AddTheMissingEnd(ModuleExercise):
     title = "Add the missing end"
     statement = """\
 The values that enter the conv2d have a `compiler_begin` of `edu`, but nothing says where that
-region ends. The library computes conv2d and relu, and has no counterpart of the last operator, which
+region ends. The library computes conv2d and relu. It has no counterpart of the last operator, which
 belongs to the host.
 
 Write `answer(mod)`. It returns the module with conv2d and all the relus after it in one region of
