@@ -2,7 +2,7 @@
 
     python -m tests.lab.checking.sweep [--seeds 0 2000] [--on dnnl llvm]
 
-prints each module that is reported as wrong. With ONEDNN_MAX_CPU_ISA=SSE41, AVX or AVX2 in the
+prints each module that is reported as wrong, and the smallest one that still is. With ONEDNN_MAX_CPU_ISA=SSE41, AVX or AVX2 in the
 environment, oneDNN runs the code of lesser processors.
 """
 
@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import byoc_lab
-from byoc_lab.errors import ByocLabError
+from byoc_lab.errors import ByocLabError, InputError
 from byoc_lab.lab.checking.report import Report
+from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run import build
 from tests.lab.checking.random_nets import random_net
 
@@ -23,6 +25,11 @@ WHERE = ("dnnl", "llvm")
 def checked(seed: int, where: str) -> Report:
     """The report of one module. where: "dnnl", with every kernel checked, or "llvm"."""
     mod, inputs = random_net(seed)
+    return report_of(mod, inputs, seed, where)
+
+
+def report_of(mod: IRModule, inputs: Any, seed: int, where: str) -> Report:
+    """The report of a module. inputs: None for numbers of the seed."""
     if where == "llvm":
         return byoc_lab.validate(mod, build(mod), inputs, seed=seed)
     result = byoc_lab.trace(mod, "dnnl").result
@@ -41,6 +48,19 @@ def false_alarms(seeds: Iterable[int], where: str) -> Iterator[tuple[int, str]]:
             yield seed, str(report)
 
 
+def smallest(seed: int, where: str) -> str:
+    """The smallest module that is reported as wrong, with numbers of the same seed."""
+    mod, _ = random_net(seed)
+
+    def is_wrong(smaller: IRModule) -> bool:
+        return not report_of(smaller, None, seed, where).ok
+
+    try:
+        return str(byoc_lab.reduce(mod, is_wrong, budget=200))
+    except InputError:  # it is wrong with its own inputs alone
+        return "not reduced: other numbers of this seed do not show it"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs=2, default=(0, 2000), metavar=("FIRST", "END"))
@@ -50,6 +70,7 @@ def main() -> int:
     for where in options.on:
         for seed, said in false_alarms(range(*options.seeds), where):
             print(f"seed {seed} on {where}: {said}", flush=True)
+            print(smallest(seed, where), flush=True)
             count += 1
     first, end = options.seeds
     print(f"{end - first} modules on {' and '.join(options.on)}: {count} false alarms")
