@@ -2,8 +2,8 @@
 
     python -m tests.lab.checking.sweep [--seeds 0 2000] [--on dnnl llvm]
 
-prints each module that is reported as wrong, and the smallest one that still is. With ONEDNN_MAX_CPU_ISA=SSE41, AVX or AVX2 in the
-environment, oneDNN runs the code of lesser processors.
+prints each module that is reported as wrong, and the smallest one that still is. With
+ONEDNN_MAX_CPU_ISA=SSE41, AVX or AVX2 in the environment, oneDNN runs the code of lesser processors.
 """
 
 from __future__ import annotations
