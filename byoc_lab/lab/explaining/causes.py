@@ -114,7 +114,7 @@ def _taken_by_another_target(inquiry: Inquiry, subject: Call) -> Diagnosis | Non
 def _misnamed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     """A pattern matched, and AnnotateTarget does not know whose the composite is."""
     target, targets = inquiry.target, inquiry.annotated_targets
-    composite = inquiry.composite(subject)
+    composite = next(reversed(inquiry.composites(subject)), None)  # which AnnotateTarget sees
     if composite is not None:
         prefix, dot, _ = composite.partition(".")
         if not dot or prefix not in targets:

@@ -211,22 +211,29 @@ class Inquiry:
         return "a later pass"
 
     def composite(self, node: Call) -> str | None:
-        """The name of the composite function that a call, as patterns see it, was moved into."""
+        """The name of the composite function that a call, as patterns see it, was moved into: of
+        composites inside each other the first one that was made."""
+        return next(iter(self.composites(node)), None)
+
+    def composites(self, node: Call) -> Sequence[str]:
+        """The names of the composite functions around a call, as patterns see it: the innermost
+        first, which the pass made first."""
         stage = self.outcome.stage("MergeComposite")
         if stage is None:
-            return None
+            return ()
         images = self.outcome.follow(node, stage, stage + 1)
-        return next((self._composites[i] for i in images if i in self._composites), None)
+        return next((self._composites[i] for i in images if i in self._composites), ())
 
     @cached_property
-    def _composites(self) -> dict[Expr, str]:
+    def _composites(self) -> dict[Expr, list[str]]:
         stage = self.outcome.stage("MergeComposite")
         after = self.outcome.trace.stages[stage].after if stage is not None else None
-        found: dict[Expr, str] = {}
+        found: dict[Expr, list[str]] = {}
         for func in after.functions.values() if after is not None else ():
-            for node in post_order(func):
+            for node in post_order(func):  # an inner function comes before the one around it
                 if isinstance(node, Function) and "Composite" in node.attrs:
-                    found.update(dict.fromkeys(post_order(node.body), str(node.attrs["Composite"])))
+                    for inside in post_order(node.body):
+                        found.setdefault(inside, []).append(str(node.attrs["Composite"]))
         return found
 
     # Patterns ------------------------------------------------------------------------------------

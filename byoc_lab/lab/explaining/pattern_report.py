@@ -178,14 +178,7 @@ class _Merged:
             for run in runs
             for c in run.outcome.calls
         )
-        finals = (f for run in runs for f in run.outcome.trace.final.functions.values())
-        composites = (
-            n
-            for f in finals
-            for n in post_order(f)
-            if isinstance(n, Function) and "Composite" in n.attrs
-        )
-        return cls(inside, sum(1 for _ in composites))
+        return cls(inside, _composites_in(runs).total())
 
     def better_than(self, other: _Merged) -> bool:
         """Whether more operators are merged, or as many into fewer composites."""
@@ -193,6 +186,13 @@ class _Merged:
 
     def __str__(self) -> str:
         return f"{counted(self.operators, 'operator')} into {counted(self.composites, 'composite')}"
+
+
+def _composites_in(runs: Sequence[Inquiry]) -> Counter[str]:
+    """The number of composites of each name in the results of runs."""
+    finals = (f for run in runs for f in run.outcome.trace.final.functions.values())
+    functions = (n for f in finals for n in post_order(f) if isinstance(n, Function))
+    return Counter(str(f.attrs["Composite"]) for f in functions if "Composite" in f.attrs)
 
 
 class _Entry:
@@ -211,15 +211,16 @@ class _Entry:
             return self._report("impossible", impossible)
         groups = list(self._groups())
         accepted = [g for g in groups if self._refusal(g[2].root) is None]
-        made = [g for g in accepted if self._composite(g) == self.keys[self.position]]
-        if made:
-            number, _, group = made[0]
-            return self._report(
-                "matches", f"matches {_times(len(made))}{self._odd_answer(made)}",
-                number, group.root,
-                matches=len(made), alone=len(accepted),
-            )  # fmt: skip
+        made = [g for g in accepted if self.keys[self.position] in self._composites(g)]
         own = self.keys[self.position]
+        count = _composites_in(self.runs)[own]
+        if count:
+            seen = made or accepted or groups  # none, if it only matches composites
+            number, root = (seen[0][0], seen[0][2].root) if seen else (None, None)
+            return self._report(
+                "matches", f"matches {_times(count)}{self._odd_answer(made)}", number, root,
+                matches=count, alone=len(accepted),
+            )  # fmt: skip
         by = dict.fromkeys(k for g in accepted for k in self._taken_by(g) if k != own)
         if accepted and not by:
             return self._of_operands(accepted)
@@ -311,11 +312,11 @@ class _Entry:
         answer = self._answer(root)
         return None if answer else refusal(f"the check of {self.name}", root, answer)
 
-    def _composite(self, found: tuple[int, Inquiry, Group]) -> str | None:
+    def _composites(self, found: tuple[int, Inquiry, Group]) -> Sequence[str]:
         _, run, group = found
         if isinstance(group.root, Call):
-            return run.composite(group.root)
-        return next(self._taken_by(found), None)  # of a tuple or a field: by what is in it
+            return run.composites(group.root)
+        return list(self._taken_by(found))[:1]  # of a tuple or a field: by what is in it
 
     def _taken_by(self, found: tuple[int, Inquiry, Group]) -> Iterator[str]:
         _, run, group = found

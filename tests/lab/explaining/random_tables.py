@@ -1,0 +1,171 @@
+"""Random modules and pattern tables, for what `explain` says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.backends import Refused
+from byoc_lab.passes import (
+    AnnotateTarget,
+    InferType,
+    MergeCompilerRegions,
+    MergeComposite,
+    PartitionGraph,
+)
+from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.ir.expr import Call, Expr
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, is_var, wildcard
+
+TARGET = "random_of_tests"
+SHAPE = (2, 3)
+UNARY = ("tanh", "exp", "nn.relu", "sigmoid", "nn.softmax")
+BINARY = ("add", "multiply", "subtract", "nn.bias_add")
+OPERATORS = UNARY + BINARY
+
+
+@dataclass
+class Drawn:
+    """A module, and a back end: its pattern table and the operators that it supports alone."""
+
+    mod: IRModule
+    table: list[tuple[Any, ...]]
+    supports: dict[str, Any]
+
+    def passes(self, table: Sequence[tuple[Any, ...]] | None = None) -> list[Pass]:
+        return [
+            InferType(), MergeComposite(self.table if table is None else list(table)),
+            AnnotateTarget(TARGET), MergeCompilerRegions(), PartitionGraph(),
+        ]  # fmt: skip
+
+
+def drawn(seed: int) -> Drawn:
+    random = Random(seed)
+    mod = InferType()(IRModule.from_expr(_body(random)))
+    calls = [n for n in post_order(mod["main"]) if isinstance(n, Call)][-3:]
+    table = [
+        (
+            f"{TARGET}.{n}",
+            _pattern(random, random.randint(1, 3), random.choice(calls)),
+            _check(random),
+        )
+        for n in range(random.randint(1, 4))
+    ]
+    supports = {name: _predicate(random) for name in OPERATORS if random.random() < 0.1}
+    return Drawn(mod, table, supports)
+
+
+# Modules ------------------------------------------------------------------------------------------
+
+
+def _body(random: Random) -> Expr:
+    value = relay.var("x", shape=SHAPE)
+    values: list[Expr] = [value]
+    lets: list[tuple[relay.Var, Expr]] = []
+    for number in range(random.randint(2, 7)):
+        node = _call(random, values)
+        if random.random() < 0.1:
+            variable = relay.var(f"v{number}")
+            lets.append((variable, node))
+            node = variable
+        values.append(node)
+    last = values[-random.randint(1, 2) :]
+    out: Expr = relay.Tuple(last) if len(last) > 1 else last[0]
+    for variable, bound in reversed(lets):
+        out = relay.Let(variable, bound, out)
+    return out
+
+
+def _call(random: Random, values: list[Expr]) -> Expr:
+    recent = values[-1] if random.random() < 0.6 else random.choice(values)
+    name = random.choice(OPERATORS)
+    if name == "nn.softmax":
+        return nn.softmax(recent, axis=random.choice((0, 1, -1)))
+    if name == "nn.bias_add":
+        return nn.bias_add(recent, _constant((3,)))
+    op = getattr(relay, name) if "." not in name else nn.relu
+    if name in UNARY:
+        return op(recent)
+    other = random.choice([*values, _constant(SHAPE), relay.var("w", shape=SHAPE)])
+    return op(recent, other) if random.random() < 0.7 else op(other, recent)
+
+
+def _constant(shape: tuple[int, ...]) -> Expr:
+    return relay.const(np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape).astype("float32"))
+
+
+# Patterns -----------------------------------------------------------------------------------------
+
+
+def _pattern(random: Random, depth: int, like: Expr | None = None) -> DFPattern:
+    """A pattern, mostly of what is there in a module: it accepts `like` but for some changes."""
+    there = like if isinstance(like, Call) and random.random() < 0.93 else None
+    name = there.op_name if there is not None else random.choice(OPERATORS)
+    args = [there.args[0] if there is not None else None, there.args[-1] if there else None]
+    callee = _callee(random, name)
+    operands = [_operand(random, depth - 1, args[0])]
+    if name in BINARY:
+        operands.append(_operand(random, min(depth - 1, 1), args[1]))
+    found: DFPattern = callee(*operands)
+    kind = random.random()
+    if kind < 0.1 and depth > 1:
+        path = _callee(random, random.choice(UNARY))(wildcard())
+        end = _callee(random, name)(*[wildcard() for _ in operands])
+        found = end.dominates(_pattern(random, depth - 1, args[0]), path)
+    elif kind < 0.2 and depth > 1:
+        found = found | _pattern(random, depth - 1, like)
+    elif kind < 0.25:
+        found = found.has_dtype(random.choice(("float32", "float32", "float16")))
+    elif kind < 0.3 and name in ("nn.softmax", "nn.bias_add"):
+        found = found.has_attr({"axis": random.choice((0, -1))})
+    return found
+
+
+def _callee(random: Random, name: str) -> DFPattern:
+    first = is_op(name)
+    others = [n for n in (UNARY if name in UNARY else BINARY) if n != name]
+    kind = random.random()
+    if kind < 0.2:
+        return is_op(random.choice(others)) | first
+    if kind < 0.3:
+        return (is_op(random.choice(others)) | first) | is_op(random.choice(others))
+    if kind < 0.35:
+        return first.has_attr({"TOpPattern": 0})
+    if kind < 0.37:
+        return wildcard()
+    return first
+
+
+def _operand(random: Random, depth: int, like: Expr | None) -> DFPattern:
+    if depth <= 0 or random.random() < 0.2 or not isinstance(like, Call):
+        leaf = random.choice((is_constant, is_var)) if random.random() < 0.2 else wildcard
+        return leaf()
+    inner = _pattern(random, depth, like)
+    if random.random() < 0.3:
+        name = random.choice(UNARY)
+        return inner.optional(lambda value: is_op(name)(value))
+    return inner
+
+
+# Answers ------------------------------------------------------------------------------------------
+
+
+def _check(random: Random) -> Any:
+    name = random.choice(OPERATORS)
+    return random.choice((
+        None, None, None, lambda root: True, lambda root: False, lambda root: Refused("no"),
+        lambda root: [False], lambda root: root.op_name != name,
+        lambda root: any(isinstance(a, Call) and a.op_name == name for a in root.args),
+        lambda root: root.op.name != name,
+    ))  # fmt: skip
+
+
+def _predicate(random: Random) -> Any:
+    return random.choice((lambda call: True, lambda call: Refused("not this one")))

@@ -1,0 +1,271 @@
+"""What explain, explain_patterns and coverage say of random tables and modules is tried again."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byoc_lab import backends, coverage, lint, trace
+from byoc_lab.errors import PredicateError
+from byoc_lab.lab.explaining import Explanation, explain, explain_patterns
+from byoc_lab.lab.explaining.pattern_report import EntryReport
+from byoc_lab.passes import MergeComposite
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.relay import IRModule
+from byoc_lab.relay.ir.expr import Call, Function, Op
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.below import post_order_patterns
+from byoc_lab.relay.patterns.grouping import find_groups, group_at
+from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.matcher import Matcher, find_match
+from byoc_lab.relay.patterns.patterns import CallPattern
+from tests.lab.explaining.random_tables import TARGET, Drawn, drawn
+
+SEEDS = st.integers(0, 2**32)
+Table = Sequence[tuple[Any, ...]]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def back_end() -> Iterator[None]:
+    yield
+    backends.register(TARGET)
+
+
+def test_a_few_seeds_have_every_status_and_most_causes() -> None:
+    causes: Counter[str] = Counter()
+    statuses: Counter[str] = Counter()
+    for seed in range(150):
+        here = examined(seed)
+        causes.update(here[0])
+        statuses.update(here[1])
+    assert set(causes) >= {
+        "no-pattern", "sub-pattern", "check", "predicate", "order", "outside-user", "let",
+        "unbound-constant",
+    }  # fmt: skip
+    assert set(statuses) >= {"matches", "shadowed", "refused", "used outside", "never"}
+
+
+@given(seed=SEEDS)
+def test_sentences_are_true(seed: int) -> None:
+    examined(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=3000)
+@given(seed=SEEDS)
+def test_many_sentences_are_true(seed: int) -> None:
+    examined(seed)
+
+
+def examined(seed: int) -> tuple[list[str], list[str]]:
+    """The causes and statuses that are told, each of which was tried here."""
+    case = drawn(seed)
+    backends.register(TARGET, supports=case.supports)
+    try:
+        result = trace(case.mod, case.passes()).result
+        found = explain(case.mod, TARGET, pipeline=case.passes())
+        told = [e.cause for e in found if e.cause is not None]
+        for one in found:
+            tried(case, one, result)
+        statuses = [tried_entry(case, e) for e in explain_patterns(case.table, case.mod)]
+    except PredicateError:
+        assert any(check_raises(case, check) for _, _, check in case.table)
+        return [], []
+    doubled_work(case, found, result)
+    return told, statuses
+
+
+def check_raises(case: Drawn, check: Any) -> bool:
+    """A check that reads op.name raises for a composite operand."""
+    return check is not None and "name" in check.__code__.co_names
+
+
+# Causes -------------------------------------------------------------------------------------------
+
+
+def tried(case: Drawn, one: Explanation, result: IRModule) -> None:
+    text = f"{case.mod}\n{case.table}\n{one}"
+    if one.offloaded:
+        inside = names_in(f for f in result.functions.values() if "Compiler" in f.attrs)
+        assert inside[one.name] and str(one.region) in {g.name_hint for g in result.functions}, text
+        return
+    entry = next((e for e in case.table if one.nearest and e[0] == one.nearest.name), None)
+    attempts = {
+        "no-pattern": no_pattern, "check": check, "predicate": predicate, "order": order,
+        "outside-user": outside_user, "sub-pattern": no_match, "let": no_match,
+        "unbound-constant": no_match, "computed-twice": computed_twice,
+    }  # fmt: skip
+    if one.cause in attempts:
+        assert attempts[one.cause](case, one, entry), text
+    if one.change is not None:
+        setup = one.change.setup
+        with PassContext(opt_level=setup.opt_level):
+            (again,) = explain(setup.mod, TARGET, one.change.call, list(setup.passes))
+        assert again.status == ("offloaded" if one.change.region else "removed"), text
+    if one.cause == "sub-pattern" and "no user: it is the result" in one.reason:
+        assert completes(case, one), text
+
+
+def no_pattern(case: Drawn, one: Explanation, entry: Any) -> bool:
+    op = Op.get(one.name)
+    calls = (
+        p for _, pattern, _ in case.table for p in post_order_patterns(pattern)
+        if isinstance(p, CallPattern)
+    )  # fmt: skip
+    graph = IndexedGraph(op)
+    return one.name not in case.supports and not any(Matcher(graph).match(c.op, op) for c in calls)
+
+
+def check(case: Drawn, one: Explanation, entry: Any) -> bool:
+    _, pattern, asked = entry
+    return any(not asked(root) for root in matches_with(case, pattern, one.typed))
+
+
+def predicate(case: Drawn, one: Explanation, entry: Any) -> bool:
+    return not case.supports[one.name](one.typed)
+
+
+def order(case: Drawn, one: Explanation, entry: Any) -> bool:
+    _, pattern, asked = entry
+    accepted = [r for r in matches_with(case, pattern, one.typed) if asked is None or asked(r)]
+    if "overlap" in one.reason:
+        return bool(accepted)
+    alone = explain(case.mod, TARGET, one.call, case.passes([entry]))
+    return bool(accepted) and (alone[0].offloaded or alone[0].cause == "order")
+
+
+def outside_user(case: Drawn, one: Explanation, entry: Any) -> bool:
+    _, pattern, asked = entry
+    roots = [r for r in matches_with(case, pattern, one.typed) if asked is None or asked(r)]
+    moved = {g.root for graph in graphs(case) for g in find_groups(pattern, graph)}
+    return any(r not in moved for r in roots)
+
+
+def no_match(case: Drawn, one: Explanation, entry: Any) -> bool:
+    """Nothing that has the call matches, of no entry that has its operator."""
+    return not any(matches_with(case, pattern, one.typed) for _, pattern, _ in case.table)
+
+
+def computed_twice(case: Drawn, one: Explanation, entry: Any) -> bool:
+    before = names_in(case.mod.functions.values())
+    after = trace(case.mod, case.passes()).result.functions.values()
+    host = names_in(f for f in after if "Compiler" not in f.attrs)
+    region = names_in(f for f in after if "Compiler" in f.attrs)
+    return host[one.name] + region[one.name] > before[one.name] and bool(region[one.name])
+
+
+def completes(case: Drawn, one: Explanation) -> bool:
+    """With the user that is missing, the pattern fits more: the parts that match are more."""
+    entry = next((n, p) for n, p, _ in case.table if n == one.nearest.name)
+    body = case.mod["main"].body
+    if not isinstance(body, Call):
+        return True
+    for operator in re.split(", | or ", one.expected):
+        op = Op.get(operator) if operator in ("tanh", "exp", "nn.relu", "sigmoid") else None
+        if op is None:
+            return True
+        new = IRModule.from_expr(Function(case.mod["main"].params, Call(op, [body])))
+        told = explain(new, TARGET, body, case.passes([(*entry, None)]))[0]
+        if told.offloaded or told.reason != one.reason:
+            return True
+    return False
+
+
+# Entries of a table -------------------------------------------------------------------------------
+
+
+def tried_entry(case: Drawn, report: EntryReport) -> str:
+    entry = case.table[report.position]
+    name, pattern, _ = entry
+    text = f"{case.mod}\n{case.table}\n{report}"
+    made = composites(case, case.table)[name]
+    alone = composites(case, [entry])[name]
+    unchecked = composites(case, [(name, pattern)])[name]
+    anywhere = any(find_match(pattern, n, g) for g in graphs(case) for n in g.nodes)
+    expected = {
+        "matches": made > 0,
+        "shadowed": made == 0 and alone > 0,
+        "refused": alone == 0 and unchecked > 0,
+        "used outside": unchecked == 0 and anywhere,
+        "never": unchecked == 0 and not anywhere,
+        "impossible": not anywhere,
+    }
+    assert expected[report.status], text
+    assert report.matches == made, text
+    if report.shadowed_by:
+        names = [n for n, _, _ in case.table]
+        first = min(map(names.index, report.shadowed_by))
+        moved = list(case.table)
+        moved.insert(first, moved.pop(report.position))
+        if "would fail" not in report.reason:
+            assert f"{name} before {names[first]}" in report.reason, text
+            gain = merged(case, moved) > merged(case, case.table)
+            assert ("; move " in report.reason) == gain, text
+    return report.status
+
+
+def composites(case: Drawn, table: Table) -> Counter[str]:
+    after = MergeComposite(list(table))(case.mod)
+    return Counter(str(f.attrs["Composite"]) for f in made_in(after))
+
+
+def merged(case: Drawn, table: Table) -> tuple[int, int]:
+    """How much a table merges: operators of the module, without copies, then few composites."""
+    found = trace(case.mod, [MergeComposite(list(table))])
+    (stage,) = found.stages
+    functions = list(made_in(found.result))
+    inside = {n for f in functions for n in post_order(f.body)}
+    calls = [n for n in post_order(*case.mod.functions.values()) if isinstance(n, Call)]
+    operators = sum(
+        any(i in inside and getattr(i, "op_name", "") == c.op_name for i in stage.images(c))
+        for c in calls
+    )
+    return operators, -len(functions)
+
+
+def made_in(mod: IRModule) -> Iterator[Function]:
+    for node in post_order(*mod.functions.values()):
+        if isinstance(node, Function) and "Composite" in node.attrs:
+            yield node
+
+
+# Work that is doubled -----------------------------------------------------------------------------
+
+
+def doubled_work(case: Drawn, found: Any, result: IRModule) -> None:
+    if not all("Compiler" in f.attrs or g.name_hint == "main" for g, f in result.functions.items()):
+        return
+    again = coverage(case.mod, TARGET, case.passes()).totals.again
+    more = sum(names_in(result.functions.values()).values())
+    more -= sum(names_in(case.mod.functions.values()).values())
+    keys = Counter(str(n) for n in post_order(case.mod["main"].body) if isinstance(n, Call))
+    if all(count == 1 for count in keys.values()):  # the module has no equal calls by itself
+        assert again == more, f"{case.mod}\n{result}"
+    assert bool(again) == any(f.code == "BYL033" for f in lint(result))
+    if any(e.cause == "computed-twice" for e in found):
+        assert again, f"{case.mod}\n{result}"
+
+
+# Helpers ------------------------------------------------------------------------------------------
+
+
+def graphs(case: Drawn) -> list[IndexedGraph]:
+    return [IndexedGraph(f) for f in case.mod.functions.values()]
+
+
+def matches_with(case: Drawn, pattern: DFPattern, call: Call) -> list[Any]:
+    """The ends of the matches that would move a call, which is one of the module."""
+    ends = [(group_at(pattern, n, g), n) for g in graphs(case) for n in g.nodes]
+    return [root for group, root in ends if group is not None and call in group.nodes]
+
+
+def names_in(functions: Any) -> Counter[str]:
+    nodes = post_order(*functions)
+    return Counter(n.op_name for n in nodes if isinstance(n, Call) and n.op_name)
