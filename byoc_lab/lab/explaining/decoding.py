@@ -16,6 +16,7 @@ from byoc_lab.lab.linting import Finding, lint
 from byoc_lab.lab.linting.external import compilers_of, external_functions
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.foreign import adopted
+from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import IRModule
 
 BEFORE, AFTER = 400, 200_000
@@ -241,6 +242,8 @@ def _findings(mod: IRModule) -> list[Finding]:
     """The findings of all rules that a module by itself allows to ask: with each back end that it
     names, and, if it is partitioned, as a module that only remains to be built."""
     found = list(lint(mod))
+    if isinstance(mod, ForeignModule):  # its rules ask for neither
+        return found
     if any(external_functions(mod)):
         found += lint(mod, pipeline=[])
     for compiler in compilers_of(mod):
