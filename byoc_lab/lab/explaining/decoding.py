@@ -15,8 +15,7 @@ from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.linting import Finding, lint
 from byoc_lab.lab.linting.external import compilers_of, external_functions
 from byoc_lab.relay.ir.expr import Expr
-from byoc_lab.relay.ir.foreign import adopted
-from byoc_lab.relay.ir.foreign import ForeignModule
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 
 BEFORE, AFTER = 400, 200_000
