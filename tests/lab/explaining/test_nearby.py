@@ -56,7 +56,7 @@ def answers(mod: IRModule, target: str) -> list[tuple[str, str]]:
 def test_the_answers_are_those_of_the_whole_module(
     last: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mod = chain(20, LAST[last])
+    mod = chain(13, LAST[last])
     assert Surroundings.of(mod) is not None
     nearby = answers(mod, target)
     monkeypatch.setattr(changes.Workbench, "_may_help", lambda self, trial, call: True)
@@ -67,7 +67,7 @@ def test_a_part_keeps_what_is_near_and_what_is_constant() -> None:
     weight = relay.transpose(relay.const(np.ones((3, 3, 8, 8), np.float32)), axes=(3, 2, 0, 1))
     for _ in range(2 * NEAR):
         weight = relay.negative(weight)  # a long way of constants
-    mod = chain(20, lambda x: relay.exp(nn.conv2d(x, weight, padding=(1, 1))))
+    mod = chain(13, lambda x: relay.exp(nn.conv2d(x, weight, padding=(1, 1))))
     around = Surroundings.of(mod)
     assert around is not None
     calls = [n for n in post_order(mod["main"].body) if isinstance(n, Call)]
@@ -97,5 +97,5 @@ def test_a_value_that_is_used_further_away_is_a_result_of_the_part() -> None:
 
 def test_small_modules_and_those_with_functions_are_tried_whole() -> None:
     assert Surroundings.of(chain(2, LAST["erf"])) is None
-    whole = chain(20, LAST["erf"])
+    whole = chain(13, LAST["erf"])
     assert Surroundings.of(byoc_lab.trace(whole, "dnnl").result) is None

@@ -45,6 +45,7 @@ def test_one_finding_in_5000_operators_costs_two_searches_by_halving() -> None:
 
 
 @pytest.mark.parametrize("places", [(10, 20), (10, LARGE - 10), (LARGE // 2, LARGE - 1)])
+@pytest.mark.slow
 def test_two_operators_far_apart(places: tuple[int, int]) -> None:
     counted = Counted(tanh_then_sigmoid)
     found = byoc_lab.reduce(
@@ -55,6 +56,7 @@ def test_two_operators_far_apart(places: tuple[int, int]) -> None:
     assert counted.operators <= 3 * LARGE * log2(LARGE)
 
 
+@pytest.mark.slow
 def test_the_cost_grows_nearly_linearly() -> None:
     def cost(length: int) -> int:
         counted = Counted(tanh_then_sigmoid)
@@ -64,6 +66,7 @@ def test_the_cost_grows_nearly_linearly() -> None:
     assert cost(2_000) <= 2.5 * cost(1_000)
 
 
+@pytest.mark.slow
 def test_branches_that_meet_again_are_cut_in_chunks() -> None:
     """A network of 1,000 blocks, each with two branches; two operators in different branches."""
     x = relay.var("x", shape=(2, 4))
