@@ -66,10 +66,12 @@ class ProductKernel : public OwnKernel {
     int16_t *rows = memory, *panel = memory + block_rows_ * stride;
     for (int64_t from = 0; from < p_.depth; from += kDepth) {
       const int64_t depth = std::min(kDepth, p_.depth - from), pairs = Ceil(depth, 2);
+      Sliding::Pixel pixel = p_.window ? p_.window->PixelOf(first) : Sliding::Pixel{};
       for (int64_t r = 0; r < count; ++r) {
         int16_t* row = rows + r * stride;
-        WidenRow(operands[0], batch, first + r, from, from + depth, row);
+        WidenRow(operands[0], batch, first + r, pixel, from, from + depth, row);
         if (depth % 2 != 0) row[depth] = 0;
+        if (p_.window) p_.window->Advance(&pixel);
       }
       for (int64_t i = begin; i < end; ++i) {
         const int64_t columns = std::min(kPanel, p_.columns - i * kPanel);
@@ -115,9 +117,9 @@ class ProductKernel : public OwnKernel {
     }
   }
 
-  // Elements [from, to) of a row of the left operand.
-  void WidenRow(const void* left, int64_t batch, int64_t row, int64_t from, int64_t to,
-                int16_t* out) const {
+  // Elements [from, to) of a row of the left operand, which is that of `pixel` if there is a window.
+  void WidenRow(const void* left, int64_t batch, int64_t row, const Sliding::Pixel& pixel,
+                int64_t from, int64_t to, int16_t* out) const {
     const char* data = static_cast<const char*>(left) + p_.left_at[batch];
     const char* end = static_cast<const char*>(left) + p_.left_size;
     // Rows are written one after the other, and the panel after them: what a whole vector writes
@@ -135,7 +137,7 @@ class ProductKernel : public OwnKernel {
       return;
     }
     p_.window->ForEachPart(
-        row, [&](int64_t offset, int64_t first, int64_t length, int64_t begin, int64_t end) {
+        pixel, [&](int64_t offset, int64_t first, int64_t length, int64_t begin, int64_t end) {
           const int64_t low = std::max(first, from), high = std::min(first + length, to);
           if (low >= high) return;
           // Inside the data; before and after it is padding, which is 0 once `zero` is taken off.
@@ -184,13 +186,14 @@ class DepthwiseKernel : public OwnKernel {
     for (int64_t line = 0; line < lines; ++line) {
       const char** taps = reinterpret_cast<const char**>(static_cast<char*>(operands[3]) + TapsAt()) +
                           omp_get_thread_num() * taps_;
-      for (int64_t x = 0; x < width; ++x) {
+      Sliding::Pixel pixel = w_.PixelOf(line * width);
+      for (int64_t x = 0; x < width; ++x, ++pixel.x) {
         if (x > 0 && IsInner(x - 1) && IsInner(x)) {
           for (int64_t t = 0; t < taps_; ++t) {
             if (taps[t] != padding) taps[t] += w_.strides[2] * w_.channels;
           }
         } else {
-          FindTaps(line * width + x, data, padding, taps);
+          FindTaps(pixel, data, padding, taps);
         }
         int32_t* out = sums + (line * width + x) * w_.channels;
         tiles_.depthwise(reinterpret_cast<const void* const*>(taps), taps_, is_signed_, zero_,
@@ -214,8 +217,9 @@ class DepthwiseKernel : public OwnKernel {
     return first >= 0 && first + (w_.taps[2] - 1) * w_.steps[2] < w_.size[2];
   }
 
-  void FindTaps(int64_t row, const char* data, const char* padding, const char** taps) const {
-    w_.ForEachPart(row, [&](int64_t offset, int64_t first, int64_t length, int64_t begin,
+  void FindTaps(const Sliding::Pixel& pixel, const char* data, const char* padding,
+                const char** taps) const {
+    w_.ForEachPart(pixel, [&](int64_t offset, int64_t first, int64_t length, int64_t begin,
                             int64_t end) {
       for (int64_t i = 0; i < length; i += w_.channels) {
         const bool inside = begin <= i && i < end;
@@ -252,12 +256,26 @@ IntegerKernel Made(Args&&... args) {
 
 }  // namespace
 
+Sliding::Pixel Sliding::PixelOf(int64_t row) const {
+  const int64_t line = row / result[2], plane = line / result[1];
+  return {plane / result[0], plane % result[0], line % result[1], row % result[2]};
+}
+
+void Sliding::Advance(Pixel* pixel) const {
+  if (++pixel->x < result[2]) return;
+  pixel->x = 0;
+  if (++pixel->y < result[1]) return;
+  pixel->y = 0;
+  if (++pixel->z < result[0]) return;
+  pixel->z = 0;
+  ++pixel->image;
+}
+
 template <typename Each>
-void Sliding::ForEachPart(int64_t row, const Each& each) const {
-  const int64_t x = row % result[2] * strides[2] - before[2];
-  const int64_t y = row / result[2] % result[1] * strides[1] - before[1];
-  const int64_t z = row / (result[2] * result[1]) % result[0] * strides[0] - before[0];
-  const int64_t image = row / (result[2] * result[1] * result[0]);
+void Sliding::ForEachPart(const Pixel& pixel, const Each& each) const {
+  const int64_t x = pixel.x * strides[2] - before[2];
+  const int64_t y = pixel.y * strides[1] - before[1];
+  const int64_t z = pixel.z * strides[0] - before[0];
   // Taps side by side are one part where nothing lies between them.
   const bool together = group_channels == channels && steps[2] == 1;
   const int64_t parts = together ? 1 : taps[2], wide = together ? taps[2] : 1;
@@ -270,7 +288,7 @@ void Sliding::ForEachPart(int64_t row, const Each& each) const {
       const bool inside = 0 <= at_z && at_z < size[0] && 0 <= at_y && at_y < size[1];
       for (int64_t w = 0; w < parts; ++w, first += length) {
         const int64_t at_x = x + w * steps[2];
-        const int64_t offset = (((image * size[0] + at_z) * size[1] + at_y) * size[2] + at_x) * channels;
+        const int64_t offset = (((pixel.image * size[0] + at_z) * size[1] + at_y) * size[2] + at_x) * channels;
         const int64_t begin = std::clamp<int64_t>(-at_x, 0, wide);
         const int64_t end = inside ? std::clamp<int64_t>(size[2] - at_x, begin, wide) : begin;
         each(offset, first, length, begin * group_channels, end * group_channels);

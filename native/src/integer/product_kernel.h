@@ -16,11 +16,20 @@ struct Sliding {
   int64_t channels, group_channels;
   std::vector<int64_t> size, result, taps, strides, steps, before;  // steps: the dilation
 
-  // Calls each(offset, first, length, begin, end) for the parts of the row that belongs to pixel
-  // `row` of the result: elements [first, first + length) of the row are those at `offset` of the
-  // data, of which only [begin, end) lie inside it; the others are padding.
+  // A pixel of the result: its image, and its place along the three spatial axes.
+  struct Pixel {
+    int64_t image, z, y, x;
+  };
+  Pixel PixelOf(int64_t row) const;
+  // The next pixel of the result. Rows follow each other, and divisions would cost as much as the
+  // products of a row with few channels.
+  void Advance(Pixel* pixel) const;
+
+  // Calls each(offset, first, length, begin, end) for the parts of the row that belongs to a pixel
+  // of the result: elements [first, first + length) of the row are those at `offset` of the data,
+  // of which only [begin, end) lie inside it; the others are padding.
   template <typename Each>
-  void ForEachPart(int64_t row, const Each& each) const;
+  void ForEachPart(const Pixel& pixel, const Each& each) const;
 };
 
 // sums = left * right for each of `batches`: left (rows, depth), right (depth, columns).
