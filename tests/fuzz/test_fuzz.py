@@ -107,7 +107,7 @@ def test_a_text_is_made_smaller():
 # Every kind of attack ----------------------------------------------------------------------------
 
 
-QUICK = ("displays", "grammar", "mutation")  # the slow tests run the others
+QUICK = ("grammar", "mutation")  # the slow tests run the others
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ def test_a_minimum_size_gives_small_regions_back() -> None:
     assert len(region_functions(pruned)) == 1 and len(region_functions(found.result)) == 2
 
 
+@pytest.mark.slow
 def test_passes_that_matter_are_found() -> None:
     """Two convolutions and two equal relus, three additions; more where batch norms stay."""
     mod = module([var("x", 1, 8, 5, 5)], lambda emit, x: block(emit, x, 8, 3))

@@ -161,7 +161,7 @@ def _nodes(mod: IRModule) -> list[Expr]:
     return found
 
 
-@pytest.mark.parametrize("name", ["squeezenet", "resnet"])
+@pytest.mark.parametrize("name", ["squeezenet", pytest.param("resnet", marks=pytest.mark.slow)])
 def test_a_trace_composes_the_pairs_of_its_stages(name: str) -> None:
     network = {"squeezenet": relay.testing.squeezenet, "resnet": relay.testing.resnet}[name]
     mod, params = network.get_workload()

@@ -51,7 +51,7 @@ def answers(mod: IRModule, target: str) -> list[tuple[str, str]]:
     return [(str(e.cause), str(e.change)) for e in first]
 
 
-@pytest.mark.parametrize("target", ["dnnl", "ccompiler"])
+@pytest.mark.parametrize("target", ["ccompiler", pytest.param("dnnl", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("last", LAST)
 def test_the_answers_are_those_of_the_whole_module(
     last: str, target: str, monkeypatch: pytest.MonkeyPatch

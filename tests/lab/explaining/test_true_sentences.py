@@ -38,6 +38,7 @@ def back_end() -> Iterator[None]:
     backends.register(TARGET)
 
 
+@pytest.mark.slow
 def test_a_few_seeds_have_every_status_and_most_causes() -> None:
     causes: Counter[str] = Counter()
     statuses: Counter[str] = Counter()

@@ -35,7 +35,7 @@ def merged(mod: IRModule) -> IRModule:
 
 @pytest.mark.parametrize(
     "form",
-    [lambda mod: mod, pytest.param(annotated, marks=pytest.mark.slow), merged],
+    [lambda mod: mod, *(pytest.param(f, marks=pytest.mark.slow) for f in (annotated, merged))],
     ids=["", "annotated", "merged"],
 )
 def test_a_chain_of_5000_operators_is_clean(form: Callable[[IRModule], IRModule]) -> None:

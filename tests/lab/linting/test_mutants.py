@@ -63,6 +63,7 @@ def _deletions(modules: list[str]) -> list[Mutant]:
     ]
 
 
+@pytest.mark.slow
 def test_deleted_annotations_come_back() -> None:
     """At least 95 of 100, structurally equal to the module from which one was deleted."""
     deleted = _deletions(_small()[1 :: PARTS // 2])

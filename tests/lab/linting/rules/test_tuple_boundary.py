@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 import byoc_lab
@@ -12,6 +14,11 @@ from byoc_lab.lab.linting.rules.tuple_boundary import TupleBoundary
 from byoc_lab.passes import InferType, PartitionGraph
 from byoc_lab.relay.ir.types import TupleType
 from tests.lab.linting.samples import RuleChecks, begin, end, main
+
+
+needs_cc = pytest.mark.skipif(
+    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler is installed"
+)
 
 
 class TestTupleBoundary(RuleChecks):
@@ -66,7 +73,7 @@ class TestTupleBoundary(RuleChecks):
         text = main(f"({default}, 2f)", begin("%0", "dnnl"), "%1.0", "sqrt(%2)", end("%3", "dnnl"))
         assert not lint(InferType()(relay.parse(text)), backend="dnnl").by_code("BYL027")
 
-    @pytest.mark.parametrize("compiler", ["dnnl", "ccompiler", "npu"])
+    @pytest.mark.parametrize("compiler", ["dnnl", pytest.param("ccompiler", marks=needs_cc), "npu"])
     @pytest.mark.parametrize(
         ("kind", "value"),
         [("({t}, {t})", "(%x, %x)"), ("(({t}, {t}), {t})", "((%x, %x), %x)"), ("{t}", "%x")],

@@ -33,7 +33,12 @@ def scenes(name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "most"), [("mobilenet", 200), ("squeezenet", 610), ("resnet-50", 250)]
+    ("name", "most"),
+    [
+        ("mobilenet", 200),
+        ("squeezenet", 610),
+        pytest.param("resnet-50", 250, marks=pytest.mark.slow),
+    ],
 )
 def test_boxes_that_stay_move_little(name: str, most: int, tmp_path: Path) -> None:
     """On a screen of 1,600 x 1,000, where a box is some 300 pixels wide. What moves far is beside

@@ -127,6 +127,7 @@ def test_a_module_without_host_operators_can_be_explained() -> None:
     assert not found["reasons"] and not found["tables"][0]["rows"]
 
 
+@pytest.mark.slow
 def test_a_stepper_sends_them_and_saves_them(traced: Any, tmp_path: Path) -> None:
     mod, trace = traced
     stepper = Stepper(trace, overlays=[byoc_lab.explain(mod, "dnnl")])
