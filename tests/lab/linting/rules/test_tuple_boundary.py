@@ -15,7 +15,6 @@ from byoc_lab.passes import InferType, PartitionGraph
 from byoc_lab.relay.ir.types import TupleType
 from tests.lab.linting.samples import RuleChecks, begin, end, main
 
-
 needs_cc = pytest.mark.skipif(
     not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler is installed"
 )
