@@ -57,6 +57,7 @@ def operators_again(mod: IRModule) -> int:
     return sum(len(r.calls) - 1 for r in recomputed(mod))
 
 
+DEPTH = 8  # calls of regions and composites inside each other that are followed
 Place = Call | None  # of a region or composite the call; of the functions of the host None
 
 
@@ -71,6 +72,7 @@ class _Values:
         self._constants: set[Any] = set()
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._fields: dict[int, Sequence[Any]] = {}
+        self._open: list[Function] = []  # the regions and composites that are being entered
 
     def of_function(
         self, func: Function, args: Sequence[Any], name: str, place: Place = None
@@ -108,18 +110,19 @@ class _Values:
             return number
         if isinstance(node, TupleGetItem):
             of = known[node.tuple_value]
-            if of in self._fields:
-                return self._fields[of][node.index]
+            parts = self._fields.get(of, ())
+            if 0 <= node.index < len(parts):
+                return parts[node.index]
             return self._number("field", of, node.index)
         if isinstance(node, Call):
             return self._call(node, [known[a] for a in node.args], name, place)
         return node  # whatever else has a value of its own
 
     def _call(self, call: Call, args: list[Any], name: str, place: Place) -> Any:
-        if is_annotation(call):
+        if is_annotation(call) and args:
             return args[0]
         inner = self.mod.functions.get(call.op) if isinstance(call.op, GlobalVar) else call.op
-        if isinstance(inner, Function):
+        if isinstance(inner, Function) and self._can_enter(inner, args):
             if "Compiler" in inner.attrs:
                 symbol = call.op.name_hint if isinstance(call.op, GlobalVar) else "a region"
                 return self._region(inner, args, f"@{symbol}", call)
@@ -135,8 +138,15 @@ class _Values:
             self.computed.setdefault(number, {}).setdefault(place, (call, name))
         return number
 
+    def _can_enter(self, func: Function, args: Sequence[Any]) -> bool:
+        """Whether a call can be followed: in a malformed module it may lack arguments, or come back
+        to the function that it is in."""
+        return len(func.params) == len(args) and func not in self._open and len(self._open) < DEPTH
+
     def _region(self, func: Function, args: Sequence[Any], name: str, call: Call) -> Any:
+        self._open.append(func)
         self.results[call] = self.of_function(func, args, name, call)
+        self._open.pop()
         return self.results[call]
 
     def _number(self, *parts: Any) -> int:

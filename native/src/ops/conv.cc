@@ -28,10 +28,12 @@ std::optional<Built> MakeWith(const OpCall& call, const MemoryDesc& src, const M
       Cpu(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto, src,
       ConvWeights(call), ConvBias(call), dst, window.strides, window.gaps, window.before,
       window.after, attr, /*allow_empty=*/true);
-  if (desc && call.inputs[0].dtype != DType::f32 &&
-      onednn_faults::CoversPaddingAlone(call.inputs[0].dims, call.inputs[1].dims, dst.get_dims(),
-                                        window.strides, window.gaps, window.before)) {
-    onednn_faults::KeepOffAmx(&desc);
+  if (desc && call.inputs[0].dtype != DType::f32) {
+    const bool alone =
+        onednn_faults::CoversPaddingAlone(call.inputs[0].dims, call.inputs[1].dims, dst.get_dims(),
+                                          window.strides, window.gaps, window.before);
+    const bool is_integer = IsInteger(call.result);
+    onednn_faults::KeepOffAmx(&desc, alone, is_integer && call.attrs.Int("data_zero_point") != 0);
   }
   return Finish(desc, ConvArgs(call));
 }

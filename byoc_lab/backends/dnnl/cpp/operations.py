@@ -100,12 +100,14 @@ def _deconvolution(
 def _keep_off_faults(tensors: Tensors, op: Operation) -> list[str]:
     data, weight, *_ = op["inputs"]
     strides, gaps, before, after = words.window(op["attrs"], int(op["kind"][4]))
-    if not tensors.type(data) or not any([*before, *after]):
+    has_zero = op["attrs"].get("data_zero_point", 0) != 0
+    if not tensors.type(data) or not (any([*before, *after]) or has_zero):
         return []
     return [
-        f"if (onednn_faults::CoversPaddingAlone({tensors.dims(data)}, {tensors.dims(weight)},",
-        f"    {tensors.dims(op['output'])}, {words.dims(strides)}, {words.dims(gaps)},",
-        f"    {words.dims(before)})) onednn_faults::KeepOffAmx(&desc);",
+        "onednn_faults::KeepOffAmx(&desc, onednn_faults::CoversPaddingAlone(",
+        f"    {tensors.dims(data)}, {tensors.dims(weight)}, {tensors.dims(op['output'])},",
+        f"    {words.dims(strides)}, {words.dims(gaps)}, {words.dims(before)}),",
+        f"    {str(has_zero).lower()});",
     ]
 
 

@@ -199,6 +199,20 @@ def test_windows_of_a_convolution_over_padding_alone(dtype: str) -> None:
         assert not wanted[:, :, :, 1].any() and wanted[:, :, :, 0].any() == (padding[1] == 0)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_convolutions_of_1_by_1_with_a_zero_point(dtype: str) -> None:
+    """oneDNN's AMX kernel gives wrong sums for images of 27 to 49 pixels: another one is taken."""
+    rng = np.random.default_rng(0)
+    for height, width in ((3, 9), (6, 6), (6, 8), (7, 7), (5, 9), (8, 8)):
+        for inputs, outputs in ((64, 40), (128, 100), (1024, 64)):
+            data = rng.integers(0, 128, (1, inputs, height, width)).astype(DTYPES[dtype])
+            weight = rng.integers(-127, 128, (outputs, inputs, 1, 1)).astype(np.int8)
+            got = kernels.conv2d(data, weight, data_zero_point=3)
+            moved = data.astype(np.int64) - 3
+            wanted = np.einsum("nchw,oc->nohw", moved, weight[:, :, 0, 0].astype(np.int64))
+            np.testing.assert_array_equal(got, wanted)
+
+
 def test_what_is_moved_keeps_its_bits() -> None:
     """oneDNN rounds int32 that it transposes in blocks of 8 by 8 to what float32 has."""
     rng = np.random.default_rng(0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from byoc_lab import backends, coverage, explain, lint, relay, trace
 from byoc_lab.lab.linting.rules.doubled_work import DoubledWork
 from byoc_lab.relay import IRModule, nn
@@ -90,3 +92,21 @@ def test_a_deep_network_is_no_trouble() -> None:
     for _ in range(3000):
         value = relay.tanh(value)
     assert operators_again(IRModule.from_expr(value)) == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "called"),
+    [
+        ("@r(%a)", "@r(%x)"),  # comes back to itself
+        ("nn.relu(%a)", "@r(%x, %x)"),  # has too many arguments
+        ("nn.relu(%a)", "@r()"),
+    ],
+)
+def test_malformed_calls_of_regions_are_passed_over(body: str, called: str) -> None:
+    tensor = "Tensor[(4), float32]"
+    attrs = 'Compiler="dnnl", Primitive=1, global_symbol="r"'
+    text = (
+        f'#[version = "0.0.5"]\ndef @r(%a: {tensor}, {attrs}) -> {tensor} {{\n  {body}\n}}\n'
+        f"def @main(%x: {tensor}) {{\n  {called}\n}}"
+    )
+    assert not lint(relay.parse(text, infer=False)).by_code("BYL033")
