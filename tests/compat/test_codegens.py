@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +10,8 @@ import pytest
 
 from byoc_lab.compat import relay, transform, tvm
 from byoc_lab.errors import BuildError
+from tests.compilers import needs_cc
 
-needs_cc = pytest.mark.skipif(
-    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler is installed"
-)
 PACKED = """
 #include <stdio.h>
 #include <dlpack/dlpack.h>

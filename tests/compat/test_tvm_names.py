@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import warnings
 from typing import Any
 
@@ -14,10 +13,8 @@ from byoc_lab.compat import relay, transform, tvm
 from byoc_lab.compat.overlay import module
 from byoc_lab.errors import BuildError, UnknownNameError
 from byoc_lab.run.build import OffloadWarning
+from tests.compilers import needs_cc
 
-needs_cc = pytest.mark.skipif(
-    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler is installed"
-)
 x = relay.var("x", shape=(2,))
 ONE = relay.TensorType((relay.Any(),))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 import byoc_lab
@@ -13,11 +11,8 @@ from byoc_lab.errors import BuildError
 from byoc_lab.lab.linting.rules.tuple_boundary import TupleBoundary
 from byoc_lab.passes import InferType, PartitionGraph
 from byoc_lab.relay.ir.types import TupleType
+from tests.compilers import needs_cc
 from tests.lab.linting.samples import RuleChecks, begin, end, main
-
-needs_cc = pytest.mark.skipif(
-    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler is installed"
-)
 
 
 class TestTupleBoundary(RuleChecks):
