@@ -167,7 +167,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.transform": _RELAY_PASSES,
     "tvm.relay.transform.fake_quantization_to_integer": (f"{_RELAY}.op",),
     "tvm.relay.transform.infer_layout_utils": (f"{_RELAY}.op.framework.layout_rules",),
-    "tvm.relay.transform.mixed_precision": ("byoc_lab.passes.quantize.mixed_precision_categories",),
+    "tvm.relay.transform.mixed_precision": (f"{_HERE}.op.mixed_precision",),
     "tvm.relay.transform.transform": _RELAY_PASSES,
     "tvm.relay.ty": (f"{_HERE}.ir.ty", f"{_RELAY}.ir.types"),
     "tvm.relay.vm": (f"{_HERE}.runtime.vm",),

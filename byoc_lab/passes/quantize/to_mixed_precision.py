@@ -11,11 +11,6 @@ from typing import Any
 from byoc_lab.errors import PassError
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext, is_optimizable
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
-from byoc_lab.passes.quantize.mixed_precision_categories import (
-    MIXED_PRECISION_ALWAYS,
-    MIXED_PRECISION_FOLLOW,
-    MIXED_PRECISION_NEVER,
-)
 from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import (
@@ -38,6 +33,7 @@ from byoc_lab.relay.ir.expr import (
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.op.framework.precision import MixedPrecision
 from byoc_lab.relay.typing.infer import infer_expr
 
 WIDE = "float32"
@@ -64,10 +60,10 @@ _FIXED_PARTS: dict[type[Expr], tuple[int, ...]] = {
 class ToMixedPrecision(FunctionPass):
     """A float32 network computes in float16 or bfloat16 where that is safe.
 
-    Each operator has one of three categories (`mixed_precision_categories.py`). ALWAYS:
+    Each operator's definition has one of three categories (`MixedPrecision`). ALWAYS:
     floating-point operands are cast to the narrow dtype. NEVER: they are cast to float32. FOLLOW:
     narrow if all operands are, where parameters and constants count as either. The category is the
-    operator's attribute "FTVMMixedPrecisionConversionType", set by
+    operator's attribute "FTVMMixedPrecisionConversionType", replaced by
     `relay.op.register_mixed_precision_conversion`.
 
     missing_op_mode: what to do with an operator that has no category. 1: it follows its operands,
@@ -172,14 +168,14 @@ class _Mixer:
     def _call(self, pre: Call, post: Call) -> Expr:
         category, accumulated, wanted = self._category(pre)
         types = [self._type(arg) for arg in post.args]
-        if category == MIXED_PRECISION_FOLLOW:
+        if category == MixedPrecision.FOLLOW:
             narrow = all(map(self._may_be_narrow, post.args, types))
-            category = MIXED_PRECISION_ALWAYS if narrow else MIXED_PRECISION_NEVER
-        dtype = self.dtype if category == MIXED_PRECISION_ALWAYS else WIDE
+            category = MixedPrecision.ALWAYS if narrow else MixedPrecision.NEVER
+        dtype = self.dtype if category == MixedPrecision.ALWAYS else WIDE
         args = [self._cast(arg, ty, dtype) for arg, ty in zip(post.args, types, strict=True)]
         same = all(a is b for a, b in zip(args, post.args, strict=True))
         new: Expr = post if same else post.with_parts((post.op, *args))
-        if category == MIXED_PRECISION_ALWAYS:
+        if category == MixedPrecision.ALWAYS:
             attrs = _with_dtype(pre.attrs, accumulated)
             if attrs != pre.attrs:
                 new = Call(post.op, args, attrs, span=post.span)
@@ -200,11 +196,11 @@ class _Mixer:
                 f"{describe(call.op)}; inline it (Inline) first"
             )
         if not isinstance(call.op, Op):  # local and external functions keep their signatures
-            return MIXED_PRECISION_NEVER, WIDE, WIDE
+            return MixedPrecision.NEVER, WIDE, WIDE
         conversion = call.op.get_attr("FTVMMixedPrecisionConversionType")
         if conversion is None:
             self.missing[call.op.name] += 1
-            return MIXED_PRECISION_FOLLOW, self.dtype, self.dtype
+            return MixedPrecision.FOLLOW, self.dtype, self.dtype
         found = list(conversion(call, self.dtype))
         if len(found) != 3 or int(found[0]) not in range(3):
             raise PassError(

@@ -10,10 +10,10 @@ from byoc_lab import relay
 from byoc_lab.compat.ir.loops import while_loop
 from byoc_lab.errors import PassError
 from byoc_lab.passes import PassContext
-from byoc_lab.passes.quantize.mixed_precision_categories import MIXED_PRECISION_NEVER
 from byoc_lab.relay import Function, IRModule, assert_structural_equal
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import Expr, Op
+from byoc_lab.relay.op.framework.precision import MixedPrecision
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import ToMixedPrecision
@@ -73,7 +73,7 @@ def test_a_registered_category_counts() -> None:
     mod = module(relay.nn.dense(x, w))
     exp.reset_attr(key)
     try:
-        never = [MIXED_PRECISION_NEVER, "float16", "float16"]
+        never = [MixedPrecision.NEVER, "float16", "float16"]
         relay.op.register_mixed_precision_conversion("nn.dense", lambda call, dtype: never)
         assert_structural_equal(ToMixedPrecision()(mod), mod)
         exp.reset_attr(key)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from byoc_lab.passes.quantize.mixed_precision_categories import MIXED_PRECISION_FOLLOW
-from byoc_lab.relay.op import register_mixed_precision_conversion
+from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.nn.activation import define_softmax
 from byoc_lab.relay.op.tensor.elementwise import define_unary, error_function
 
@@ -14,9 +13,12 @@ for _name, _function, _doc in (
     ("tanh", np.tanh, "hyperbolic tangent of data"),
     ("erf", error_function, "error function of data"),
 ):
-    define_unary(f"fast_{_name}", _function, _name, f"out = {_doc}; TVM approximates it.")
-    register_mixed_precision_conversion(
-        f"fast_{_name}", lambda call, dtype: [MIXED_PRECISION_FOLLOW, dtype, dtype]
+    define_unary(
+        f"fast_{_name}",
+        _function,
+        _name,
+        f"out = {_doc}; TVM approximates it.",
+        mixed_precision=FOLLOW,
     )
 
 define_softmax("nn.fast_softmax", "; TVM approximates exp")

@@ -9,11 +9,10 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.passes.quantize.mixed_precision_categories import MIXED_PRECISION_NEVER
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, integer, string
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op import register_mixed_precision_conversion
 from byoc_lab.relay.op.framework.costs import per_input_element
+from byoc_lab.relay.op.framework.precision import NEVER
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -50,7 +49,7 @@ def _cross_entropy(op: str, doc: str) -> None:
         total = R.sum(R.multiply(x if with_logits else R.log(x), y))
         return R.divide(R.negative(total), scalar(shape_of(x)[0], dtype_of(x)))
 
-    made = define_op(
+    define_op(
         op,
         "predictions targets",
         relation,
@@ -58,11 +57,8 @@ def _cross_entropy(op: str, doc: str) -> None:
         flops=per_input_element(3),
         relax=relax,
         pattern=OpPattern.OPAQUE,
+        mixed_precision=NEVER,
         doc=doc,
-    )
-    # The result is a sum of many terms, too great for a narrow dtype.
-    register_mixed_precision_conversion(
-        made.name, lambda call, dtype: [MIXED_PRECISION_NEVER, dtype, dtype]
     )
 
 

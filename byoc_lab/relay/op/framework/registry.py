@@ -23,7 +23,9 @@ from byoc_lab.errors import (
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, dtype
 from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleWrapper, const
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.branches import Branches
 from byoc_lab.relay.op.framework.layout_rules import LayoutRule
+from byoc_lab.relay.op.framework.precision import Conversion, MixedPrecision
 from byoc_lab.relay.op.framework.relations import NO_DTYPE
 
 
@@ -59,9 +61,14 @@ class OpDef:
     inputs: argument names; a tuple-typed one ends in "*" and its builder accepts a list.
     layout: the layout rule (`layout_rules`); None: the operator keeps its layouts. It becomes the
         operator's attribute "FInferCorrectLayout".
-    lacks: "reference", "relax" -> the reason why the definition has none, for errors and docs.
+    lacks: "reference", "relax", "branches" -> the reason why the definition has none, for errors and docs.
     results: the number of results, or a function of the call that gives it; the builder then
         returns a TupleWrapper. None: the result is not a tuple.
+    mixed_precision: the category for ToMixedPrecision, or a function that maps a call and the
+        narrow dtype to [category, dtype to compute in, dtype of the result]. None: no category, as
+        in TVM. It becomes the operator's attribute "FTVMMixedPrecisionConversionType".
+    branches(attrs, args, value) -> {branch: whether these arguments reached it}, for an operator
+        that computes elements in different ways (`branches.py`).
     non_computational: a pass must lower it to other operators, and it is not fused (TVM:
         TNonComputational). Default: true for qnn operators.
 
@@ -101,6 +108,8 @@ class OpDef:
     stateful: bool = False
     non_computational: bool | None = None
     layout: LayoutRule | None = None
+    mixed_precision: MixedPrecision | Conversion | None = None
+    branches: Branches | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
     doc: str = ""
 
@@ -131,6 +140,11 @@ def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **opti
     op.set_attr("TNonComputational", non_computational)
     if definition.layout is not None:
         op.set_attr("FInferCorrectLayout", definition.layout)
+    conversion = definition.mixed_precision
+    if isinstance(conversion, MixedPrecision):
+        conversion = conversion.conversion
+    if conversion is not None:
+        op.set_attr("FTVMMixedPrecisionConversionType", conversion)
     return op
 
 

@@ -27,6 +27,7 @@ from byoc_lab.relay.ir.expr import Constant
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
+from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
@@ -289,6 +290,7 @@ def _define(rank: int) -> None:
         layout=layout_rules.resize if rank < 3 else None,  # as in TVM
         defaults={"size": REQUIRED, "rounding_method": "", "out_dtype": None},
         normalize=normalize,
+        mixed_precision=FOLLOW if rank == 2 else None,  # as in TVM
         doc=f"Images with {rank} spatial {'axis' if rank == 1 else 'axes'} resized to ({axes}).",
     )
 

@@ -12,10 +12,11 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, integer, number
 from byoc_lab.relay.ir.expr import Expr, TupleGetItem
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework import branches, layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.namespace import builds
+from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.framework.relations import Types, axis_of, tensors
 
@@ -46,7 +47,7 @@ def softmax_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
     return powers / powers.sum(axis=attrs.axis, keepdims=True)
 
 
-def define_softmax(op: str, note: str = "") -> None:
+def define_softmax(op: str, note: str = "", **facts: AnyValue) -> None:
     """Define a softmax; `note` ends its description."""
     define_op(
         op,
@@ -58,10 +59,11 @@ def define_softmax(op: str, note: str = "") -> None:
         relax=lambda R, attrs, x: R.nn.softmax(x, axis=attrs.axis),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         doc=f"out = exp(data) / sum of exp(data) over one axis{note}.",
+        **facts,
     )
 
 
-define_softmax("nn.softmax")
+define_softmax("nn.softmax", mixed_precision=NEVER, branches=branches.by_difference)
 define_op(
     "nn.log_softmax",
     "data",
@@ -98,6 +100,8 @@ define_op(
     pattern=OpPattern.BROADCAST,
     layout=layout_rules.fixed("? C", "?"),
     doc="out = data where data > 0, alpha * data elsewhere; one alpha per channel.",
+    mixed_precision=FOLLOW,
+    branches=branches.by_sign,
 )
 
 
@@ -135,6 +139,7 @@ DROPOUT = define_op(
     stateful=True,
     layout=layout_rules.elementwise_pair,
     doc="In inference (data, a mask of ones); the Python function returns field 0.",
+    mixed_precision=FOLLOW,
 )
 
 

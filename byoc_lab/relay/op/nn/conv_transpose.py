@@ -19,6 +19,7 @@ from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, with_layout
+from byoc_lab.relay.op.framework.precision import ALWAYS
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
@@ -243,6 +244,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
         "kernel_layout out_layout output_padding out_dtype",
         normalize=_normalize(rank),
         layout=layout_rules.convolution if rank > 1 else None,  # as in TVM
+        mixed_precision=ALWAYS,
         doc=doc,
     )
 

@@ -18,6 +18,7 @@ from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.namespace import builds
+from byoc_lab.relay.op.framework.precision import ALWAYS, FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
@@ -88,6 +89,7 @@ define_op(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     layout=layout_rules.fixed("NC NC", "NC"),
     doc="out[..., u] = sum over k of data[..., k] * weight[u, k].",
+    mixed_precision=ALWAYS,
 )
 
 
@@ -221,6 +223,7 @@ define_op(
     relax=_batch_matmul_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     doc="The matrix product of tensor_a and tensor_b for each element of a batch.",
+    mixed_precision=ALWAYS,
 )
 
 
@@ -249,4 +252,5 @@ define_op(
     ),
     pattern=OpPattern.BROADCAST,
     doc="out = data + bias, the bias broadcast along one axis.",
+    mixed_precision=FOLLOW,
 )

@@ -25,6 +25,7 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import per_element, per_input_element
+from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -122,6 +123,7 @@ define_op(
     layout=layout_rules.along_axis(vectors=4, vector_results=2),
     doc="(data - moving_mean) / sqrt(moving_var + epsilon) * gamma + beta, by channel; and the "
     "moving mean and variance, unchanged.",
+    mixed_precision=FOLLOW,
 )
 
 
@@ -174,6 +176,7 @@ define_op(
     ),
     layout=layout_rules.along_axis(vectors=2),
     doc="Data normalized over one axis to mean 0 and variance 1, times gamma plus beta.",
+    mixed_precision=NEVER,
 )
 
 
@@ -287,6 +290,7 @@ define_op(
     relax=_l2_normalize_relax,
     layout=layout_rules.along_axis(),
     doc="out = data / sqrt(max(sum of squares over axis, eps)).",
+    mixed_precision=NEVER,
 )
 
 

@@ -19,6 +19,7 @@ from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -94,6 +95,7 @@ define_op(
     defaults={"pad_value": 0},
     constants={"pad_value": None},
     doc="Data padded with pad_value, or with copies of its elements (edge, reflect).",
+    mixed_precision=FOLLOW,
 )
 
 # nn.mirror_pad -----------------------------------------------------------------------------------

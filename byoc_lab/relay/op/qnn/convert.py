@@ -11,7 +11,7 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, string
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework import layout_rules, relax_types
+from byoc_lab.relay.op.framework import branches, layout_rules, relax_types
 from byoc_lab.relay.op.framework.arrays import round_half_away
 from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
@@ -88,6 +88,7 @@ QUANTIZE = define_op(
     relax=_quantize_relax,
     pattern=OpPattern.ELEMWISE,
     doc="out = round(data / scale) + zero point, saturated; halves are rounded away from zero.",
+    branches=branches.by_saturation,
 )
 
 
@@ -203,4 +204,5 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.requantize,
     doc="The same real numbers in another scale and zero point, in integer arithmetic.",
+    branches=branches.by_saturation,
 )

@@ -13,9 +13,10 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import REQUIRED
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework import broadcast_layouts
+from byoc_lab.relay.op.framework import branches, broadcast_layouts
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
+from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, same_result
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -44,7 +45,12 @@ def _relation(op: str, dtype: str | None) -> Callable[..., Types]:
 
 
 def _binary(
-    name: str, function: Callable[..., Any], relax: str, doc: str, dtype: str | None = None
+    name: str,
+    function: Callable[..., Any],
+    relax: str,
+    doc: str,
+    dtype: str | None = None,
+    **facts: Any,
 ) -> None:
     def reference(attrs: Any, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         return np.asarray(function(lhs, rhs), dtype)
@@ -58,7 +64,9 @@ def _binary(
         relax=lambda R, attrs, lhs, rhs: getattr(R, relax)(lhs, rhs),
         pattern=OpPattern.BROADCAST,
         layout=broadcast_layouts.broadcast,
+        branches=facts.pop("branches", branches.by_truth if dtype else None),
         doc=doc,
+        **facts,
     )
 
 
@@ -70,19 +78,48 @@ def divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     return np.where((lhs < 0) == (rhs < 0), quotient, -quotient)
 
 
-_binary("add", np.add, "add", "out = lhs + rhs.")
-_binary("subtract", np.subtract, "subtract", "out = lhs - rhs.")
-_binary("multiply", np.multiply, "multiply", "out = lhs * rhs.")
-_binary("divide", divide, "divide", "out = lhs / rhs; for integers rounded towards zero.")
-_binary("maximum", np.maximum, "maximum", "out = maximum of lhs and rhs.")
-_binary("minimum", np.minimum, "minimum", "out = minimum of lhs and rhs.")
-_binary("power", np.power, "power", "out = lhs to the power of rhs.")
+_binary("add", np.add, "add", "out = lhs + rhs.", mixed_precision=FOLLOW)
+_binary("subtract", np.subtract, "subtract", "out = lhs - rhs.", mixed_precision=FOLLOW)
+_binary("multiply", np.multiply, "multiply", "out = lhs * rhs.", mixed_precision=FOLLOW)
+_binary(
+    "divide",
+    divide,
+    "divide",
+    "out = lhs / rhs; for integers rounded towards zero.",
+    mixed_precision=FOLLOW,
+)
+_binary(
+    "maximum",
+    np.maximum,
+    "maximum",
+    "out = maximum of lhs and rhs.",
+    mixed_precision=FOLLOW,
+    branches=branches.by_operand,
+)
+_binary(
+    "minimum",
+    np.minimum,
+    "minimum",
+    "out = minimum of lhs and rhs.",
+    mixed_precision=FOLLOW,
+    branches=branches.by_operand,
+)
+_binary("power", np.power, "power", "out = lhs to the power of rhs.", mixed_precision=NEVER)
 _binary("logical_and", np.logical_and, "logical_and", "out = lhs and rhs.")
 _binary("logical_or", np.logical_or, "logical_or", "out = lhs or rhs.")
-_binary("less", np.less, "less", "out = lhs < rhs.", "bool")
-_binary("less_equal", np.less_equal, "less_equal", "out = lhs <= rhs.", "bool")
-_binary("greater", np.greater, "greater", "out = lhs > rhs.", "bool")
-_binary("greater_equal", np.greater_equal, "greater_equal", "out = lhs >= rhs.", "bool")
+_binary("less", np.less, "less", "out = lhs < rhs.", "bool", mixed_precision=FOLLOW)
+_binary(
+    "less_equal", np.less_equal, "less_equal", "out = lhs <= rhs.", "bool", mixed_precision=FOLLOW
+)
+_binary("greater", np.greater, "greater", "out = lhs > rhs.", "bool", mixed_precision=FOLLOW)
+_binary(
+    "greater_equal",
+    np.greater_equal,
+    "greater_equal",
+    "out = lhs >= rhs.",
+    "bool",
+    mixed_precision=FOLLOW,
+)
 _binary("equal", np.equal, "equal", "out = lhs == rhs.", "bool")
 _binary("not_equal", np.not_equal, "not_equal", "out = lhs != rhs.", "bool")
 
@@ -158,6 +195,8 @@ define_op(
     relax=_where_relax,
     pattern=OpPattern.BROADCAST,
     doc="out = x where condition is not 0, y elsewhere; the three broadcast.",
+    mixed_precision=FOLLOW,
+    branches=branches.by_condition,
 )
 
 
@@ -207,4 +246,5 @@ define_op(
     relax=lambda R, attrs, x, like: R.broadcast_to(x, shape_of(like)),
     pattern=OpPattern.BROADCAST,
     doc="data broadcast to the shape of another tensor.",
+    mixed_precision=FOLLOW,
 )

@@ -18,6 +18,7 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
+from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
@@ -31,7 +32,7 @@ INIT_ATTRS = AttrsType(
 )
 
 
-def _constant_value(op: str, make, doc: str) -> None:
+def _constant_value(op: str, make, doc: str, **facts: AnyValue) -> None:
     def relation(attrs: AnyValue) -> Types:
         """A tensor of the attributes' shape and dtype."""
         if not attrs.dtype or attrs.shape is None:
@@ -49,11 +50,12 @@ def _constant_value(op: str, make, doc: str) -> None:
         pattern=OpPattern.ELEMWISE,
         defaults={"shape": REQUIRED, "dtype": REQUIRED},
         normalize=numbers_to_lists("shape"),
+        **facts,
         doc=doc,
     )
 
 
-_constant_value("zeros", np.zeros, "A tensor of zeros.")
+_constant_value("zeros", np.zeros, "A tensor of zeros.", mixed_precision=FOLLOW)
 _constant_value("ones", np.ones, "A tensor of ones.")
 
 
@@ -81,6 +83,7 @@ define_op(
     relax=lambda R, attrs, v: R.full(attrs.shape, v, attrs.dtype or None),
     pattern=OpPattern.ELEMWISE,
     doc="A tensor with all elements equal to fill_value.",
+    mixed_precision=FOLLOW,
 )
 
 
@@ -200,4 +203,5 @@ define_op(
     defaults={"stop": None, "step": None, "dtype": "float32"},
     normalize=_bounds,
     doc="start, start + step, ... before stop; arange(n) is 0, 1, ... before n.",
+    mixed_precision=NEVER,
 )

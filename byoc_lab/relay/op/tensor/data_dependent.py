@@ -14,6 +14,7 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean
 from byoc_lab.relay.ir.dims import Any
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.costs import comparisons, no_flops
+from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, need_rank, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, shape_of
@@ -34,6 +35,7 @@ define_op(
     lacks={"relax": "the length of its result is known only at run time"},
     pattern=OpPattern.OPAQUE,
     doc="The indices of the elements that are not 0.",
+    mixed_precision=FOLLOW,
 )
 
 

@@ -21,6 +21,7 @@ from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, const
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.layout import positions
 from byoc_lab.relay.op.framework.namespace import builds, function
+from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -59,6 +60,7 @@ def _dynamic(
     empty: Mapping[str, AnyValue] | None = None,
     attrs: AttrsType | None = None,
     at_run_time: Callable[..., AnyValue] | None = None,
+    **facts: AnyValue,
 ) -> Op:
     """Define dyn.<name>.
 
@@ -127,6 +129,7 @@ def _dynamic(
         results=static.results,
         fixed=empty or {},
         constants={**static.constants, **{argument: KINDS.get(argument) for argument in given}},
+        **facts,
         doc=f"`{name}` with {_enumeration(given)} given at run time.",
     )
 
@@ -267,9 +270,30 @@ def _one_hot(attrs: AnyValue, indices: TensorType, *rest: TensorType) -> TensorT
     return TensorType((*indices.shape[:at], Any(), *indices.shape[at:]), attrs.dtype)
 
 
-_dynamic("reshape", "data newshape", {"newshape": 1}, _as_shape(0, 1), {"newshape": ()})
-_dynamic("broadcast_to", "data shape", {"shape": 1}, _as_shape(0, 1), {"shape": None})
-_dynamic("full", "fill_value shape", {"shape": 1}, _as_shape(0, 1), {"shape": None})
+_dynamic(
+    "reshape",
+    "data newshape",
+    {"newshape": 1},
+    _as_shape(0, 1),
+    {"newshape": ()},
+    mixed_precision=FOLLOW,
+)
+_dynamic(
+    "broadcast_to",
+    "data shape",
+    {"shape": 1},
+    _as_shape(0, 1),
+    {"shape": None},
+    mixed_precision=FOLLOW,
+)
+_dynamic(
+    "full",
+    "fill_value shape",
+    {"shape": 1},
+    _as_shape(0, 1),
+    {"shape": None},
+    mixed_precision=FOLLOW,
+)
 for _name in ("zeros", "ones"):
     _dynamic(_name, "shape", {"shape": 1}, _as_shape(0, 0), {"shape": None})
 _dynamic(
@@ -278,14 +302,9 @@ _dynamic(
     {"reps": 1},
     lambda attrs, x, reps: of_rank(max(len(x.shape), reps.shape[0]), x.dtype),
     {"reps": ()},
+    mixed_precision=FOLLOW,
 )
-_dynamic(
-    "one_hot",
-    "indices on_value off_value depth",
-    {"depth": SCALAR},
-    _one_hot,
-    {"depth": 0},
-)
+_dynamic("one_hot", "indices on_value off_value depth", {"depth": SCALAR}, _one_hot, {"depth": 0})
 _dynamic("topk", "data k", {"k": SCALAR}, _topk, {"k": None})
 _dynamic(
     "squeeze",
@@ -338,6 +357,7 @@ _dynamic(
     _sliced,
     {"begin": None, "end": None, "strides": None},
     at_run_time=_slice_at_run_time,
+    mixed_precision=FOLLOW,
 )
 
 WITH_STATIC_FORM = frozenset(DYNAMIC) - {"dyn.expand_dims"}

@@ -12,16 +12,26 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, number
 from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework import layout_rules, relax_types
+from byoc_lab.relay.op.framework import branches, layout_rules, relax_types
 from byoc_lab.relay.op.framework.arrays import round_half_away
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity, same_result
+from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
+from byoc_lab.relay.op.framework.registry import (
+    OpPattern,
+    define_op,
+    identity,
+    same_result,
+)
 from byoc_lab.relay.op.framework.relations import Types, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
 
 
 def define_unary(
-    name: str, function: Callable[..., Any], relax: str | Callable[[Any, Any], Any], doc: str
+    name: str,
+    function: Callable[..., Any],
+    relax: str | Callable[[Any, Any], Any],
+    doc: str,
+    **facts: Any,
 ) -> None:
     """relax: the name of the Relax operator, or a function of (R, data) that returns it applied."""
 
@@ -38,6 +48,7 @@ def define_unary(
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
         doc=doc,
+        **facts,
     )
 
 
@@ -56,15 +67,29 @@ def error_function(x: np.ndarray) -> np.ndarray:
     return np.asarray(_erf(x), np.float64)
 
 
-define_unary("abs", np.abs, "abs", "out = |data|.")
-define_unary("exp", np.exp, "exp", "out = e to the power of data.")
+define_unary("abs", np.abs, "abs", "out = |data|.", branches=branches.by_sign)
+define_unary("exp", np.exp, "exp", "out = e to the power of data.", mixed_precision=NEVER)
 define_unary("log", np.log, "log", "out = natural logarithm of data.")
-define_unary("sqrt", np.sqrt, "sqrt", "out = square root of data.")
+define_unary("sqrt", np.sqrt, "sqrt", "out = square root of data.", mixed_precision=FOLLOW)
 define_unary("rsqrt", lambda x: 1 / np.sqrt(x), "rsqrt", "out = 1 / square root of data.")
 define_unary("negative", np.negative, "negative", "out = -data.")
-define_unary("tanh", np.tanh, "tanh", "out = hyperbolic tangent of data.")
-define_unary("sigmoid", sigmoid, "sigmoid", "out = 1 / (1 + exp(-data)).")
-define_unary("erf", error_function, "erf", "out = error function of data.")
+define_unary(
+    "tanh",
+    np.tanh,
+    "tanh",
+    "out = hyperbolic tangent of data.",
+    mixed_precision=FOLLOW,
+    branches=branches.by_flatness,
+)
+define_unary(
+    "sigmoid",
+    sigmoid,
+    "sigmoid",
+    "out = 1 / (1 + exp(-data)).",
+    mixed_precision=FOLLOW,
+    branches=branches.by_flatness,
+)
+define_unary("erf", error_function, "erf", "out = error function of data.", mixed_precision=NEVER)
 define_unary("floor", np.floor, "floor", "out = data rounded down.")
 define_unary("ceil", np.ceil, "ceil", "out = data rounded up.")
 define_unary(
@@ -75,7 +100,9 @@ define_unary(
 )
 define_unary("sin", np.sin, "sin", "out = sine of data, in radians.")
 define_unary("cos", np.cos, "cos", "out = cosine of data, in radians.")
-define_unary("sign", np.sign, "sign", "out = -1, 0 or 1, the sign of data.")
+define_unary(
+    "sign", np.sign, "sign", "out = -1, 0 or 1, the sign of data.", branches=branches.by_sign
+)
 define_unary("logical_not", np.logical_not, "logical_not", "out = not data.")
 define_unary("tan", np.tan, "tan", "out = tangent of data, in radians.")
 define_unary("asin", np.arcsin, "asin", "out = arc sine of data, in radians.")
@@ -88,7 +115,14 @@ define_unary("acosh", np.arccosh, "acosh", "out = inverse hyperbolic cosine of d
 define_unary("atanh", np.arctanh, "atanh", "out = inverse hyperbolic tangent of data.")
 define_unary("trunc", np.trunc, "trunc", "out = data rounded towards zero.")
 define_unary("bitwise_not", np.invert, "bitwise_not", "out = data with every bit inverted.")
-define_unary("nn.relu", lambda x: np.maximum(x, 0), "nn.relu", "out = max(data, 0).")
+define_unary(
+    "nn.relu",
+    lambda x: np.maximum(x, 0),
+    "nn.relu",
+    "out = max(data, 0).",
+    mixed_precision=FOLLOW,
+    branches=branches.by_sign,
+)
 
 
 def _logarithm(base: float) -> Callable[[Any, Any], Any]:
@@ -115,6 +149,7 @@ def _predicate(name: str, function: Callable[..., Any], doc: str) -> None:
         relax=lambda R, attrs, x: getattr(R, name)(x),
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
+        branches=branches.by_truth,
         doc=doc,
     )
 
@@ -143,7 +178,20 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
     doc="out = data, converted to another dtype.",
+    mixed_precision=FOLLOW,
 )
+
+
+FLOAT16_MAX = 65504.0
+
+
+def _clip_precision(call: Any, dtype: str) -> list[int | str]:
+    """Limits beyond the range of float16 are kept in float32."""
+    limits = (call.attrs.a_min, call.attrs.a_max)
+    beyond = dtype == "float16" and max(map(abs, limits)) > FLOAT16_MAX
+    category = NEVER if beyond else FOLLOW
+    return category.conversion(call, dtype)
+
 
 define_op(
     "clip",
@@ -160,6 +208,8 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
     doc="out = min(max(a, a_min), a_max).",
+    branches=branches.by_limits,
+    mixed_precision=_clip_precision,
 )
 
 define_op(
@@ -177,6 +227,8 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
     doc="out = data where data > 0, alpha * data elsewhere.",
+    mixed_precision=FOLLOW,
+    branches=branches.by_sign,
 )
 
 define_op(
@@ -189,6 +241,7 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
     doc="out = data.",
+    mixed_precision=FOLLOW,
 )
 
 
@@ -208,4 +261,5 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
     doc="out = data, converted to the dtype of another tensor.",
+    mixed_precision=FOLLOW,
 )

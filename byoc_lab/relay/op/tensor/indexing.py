@@ -21,6 +21,7 @@ from byoc_lab.relay.ir.attrs import (
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -121,6 +122,7 @@ define_op(
     pattern=OpPattern.INJECTIVE,
     parameters="data indices axis batch_dims mode",
     doc="The elements, or slices along axis, of data at indices.",
+    mixed_precision=FOLLOW,
 )
 
 

@@ -21,6 +21,7 @@ from byoc_lab.relay.ir.dims import Any, Dim, Unknown
 from byoc_lab.relay.ir.types import MAX_PARTS, TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -106,6 +107,7 @@ define_op(
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.concatenate,
     doc="Tensors joined along one axis.",
+    mixed_precision=FOLLOW,
 )
 
 
@@ -185,6 +187,7 @@ define_op(
     results=lambda call: _parts(call.attrs.indices_or_sections),
     layout=layout_rules.split,
     doc="data split along one axis; a tuple of the parts.",
+    mixed_precision=FOLLOW,
 )
 
 
@@ -293,6 +296,7 @@ define_op(
     relax=lambda R, attrs, x: R.tile(x, list(attrs.reps)),
     pattern=OpPattern.BROADCAST,
     doc="data repeated as a whole along each axis.",
+    mixed_precision=FOLLOW,
 )
 
 

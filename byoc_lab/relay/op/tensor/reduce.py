@@ -14,6 +14,7 @@ from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import per_input_element
 from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
+from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, axes_of, tensors
 from byoc_lab.relay.op.framework.relax_types import (
@@ -53,7 +54,7 @@ def reduced_type(op: str, attrs: AnyValue, x: TensorType) -> TensorType:
     return TensorType([d for n, d in enumerate(x.shape) if n not in gone], x.dtype)
 
 
-def _reduction(op: str, compute, doc: str) -> None:
+def _reduction(op: str, compute, doc: str, **facts: AnyValue) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """data without the reduced axes."""
         (x,) = tensors(op, "data", data)
@@ -81,14 +82,15 @@ def _reduction(op: str, compute, doc: str) -> None:
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction,
+        **facts,
         doc=doc,
     )
 
 
-_reduction("sum", np.sum, "The sum over some axes.")
-_reduction("mean", np.mean, "The arithmetic mean over some axes.")
-_reduction("max", np.max, "The maximum over some axes.")
-_reduction("min", np.min, "The minimum over some axes.")
+_reduction("sum", np.sum, "The sum over some axes.", mixed_precision=NEVER)
+_reduction("mean", np.mean, "The arithmetic mean over some axes.", mixed_precision=NEVER)
+_reduction("max", np.max, "The maximum over some axes.", mixed_precision=FOLLOW)
+_reduction("min", np.min, "The minimum over some axes.", mixed_precision=FOLLOW)
 _reduction("prod", np.prod, "The product over some axes.")
 
 
@@ -151,6 +153,7 @@ define_op(
     normalize=_with_mean,
     doc="The mean square distance from the mean over some axes; with_mean may give that mean, "
     "with its reduced axes kept.",
+    mixed_precision=NEVER,
 )
 
 
@@ -239,7 +242,7 @@ ARG_ATTRS = AttrsType(
 )
 
 
-def _arg_reduction(op: str, compute, doc: str) -> None:
+def _arg_reduction(op: str, compute, doc: str, **facts: AnyValue) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """int32, data without the reduced axes; over several axes the index is into them
         flattened."""
@@ -288,12 +291,23 @@ def _arg_reduction(op: str, compute, doc: str) -> None:
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction,
+        **facts,
         doc=doc,
     )
 
 
-_arg_reduction("argmax", np.argmax, "The index of the maximum over some axes.")
-_arg_reduction("argmin", np.argmin, "The index of the minimum over some axes.")
+_arg_reduction(
+    "argmax",
+    np.argmax,
+    "The index of the maximum over some axes.",
+    mixed_precision=FOLLOW,
+)
+_arg_reduction(
+    "argmin",
+    np.argmin,
+    "The index of the minimum over some axes.",
+    mixed_precision=FOLLOW,
+)
 
 
 @builds("logsumexp", defaults_of="sum")

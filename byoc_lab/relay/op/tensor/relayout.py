@@ -19,6 +19,7 @@ from byoc_lab.relay.ir.layout import Axis, Layout
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute, permute, positions
+from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -226,7 +227,7 @@ def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
     return (n, few, b, b, h, w), (0, 1, 4, 2, 5, 3), result
 
 
-def _subpixel(op: str, doc: str, fixed: dict[str, AnyValue]) -> None:
+def _subpixel(op: str, doc: str, fixed: dict[str, AnyValue], **facts: AnyValue) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """(N, C, H, W) to (N, C / b / b, H * b, W * b) or back, b the block_size."""
         (x,) = tensors(op, "data", data)
@@ -262,9 +263,15 @@ def _subpixel(op: str, doc: str, fixed: dict[str, AnyValue]) -> None:
         flops=no_flops,
         relax=relax,
         pattern=OpPattern.INJECTIVE,
+        **facts,
         doc=doc,
     )
 
 
-_subpixel("nn.depth_to_space", "Channels rearranged into blocks of rows and columns.", {})
+_subpixel(
+    "nn.depth_to_space",
+    "Channels rearranged into blocks of rows and columns.",
+    {},
+    mixed_precision=FOLLOW,
+)
 _subpixel("nn.space_to_depth", "Blocks of rows and columns rearranged into channels.", {"mode": ""})

@@ -15,6 +15,7 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -106,6 +107,7 @@ define_op(
     ),
     pattern=OpPattern.OPAQUE,
     doc="data with updates written at indices along one axis.",
+    mixed_precision=FOLLOW,
 )
 
 
@@ -163,6 +165,7 @@ define_op(
     relax=_scatter_nd_relax,
     pattern=OpPattern.OPAQUE,
     doc="data with updates written at the positions on the first axis of indices.",
+    mixed_precision=FOLLOW,
 )
 
 # strided_set -------------------------------------------------------------------------------------

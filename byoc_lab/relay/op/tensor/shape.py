@@ -24,6 +24,7 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
+from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -85,6 +86,7 @@ define_op(
     relax=_expand_dims_relax,
     pattern=OpPattern.BROADCAST,
     doc="data with new axes of length 1.",
+    mixed_precision=FOLLOW,
 )
 
 
@@ -120,6 +122,7 @@ define_op(
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.squeeze,
     doc="data without axes of length 1.",
+    mixed_precision=FOLLOW,
 )
 
 # reshape, batch_flatten, transpose ----------------------------------------------------------------
@@ -230,6 +233,7 @@ define_op(
     pattern=OpPattern.INJECTIVE,
     doc="The same elements in another shape. In newshape 0 copies a dimension, -1 is inferred, -2 "
     "copies all remaining dimensions, -3 merges two, and -4, a, b splits one into a and b.",
+    mixed_precision=FOLLOW,
 )
 
 
@@ -252,6 +256,7 @@ define_op(
     relax=lambda R, attrs, x: R.reshape(x, (shape_of(x)[0], -1)),
     pattern=OpPattern.INJECTIVE,
     doc="data with all axes except the first flattened into one.",
+    mixed_precision=FOLLOW,
 )
 
 
@@ -281,6 +286,7 @@ define_op(
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.transpose,
     doc="data with its axes permuted.",
+    mixed_precision=FOLLOW,
 )
 
 # reshape_like -------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, tensors
 from byoc_lab.relay.op.framework.relax_types import constant_of, shape_of
@@ -28,6 +29,7 @@ def _shape_value(
     result: Callable[[TensorType], tuple[int, ...]],
     pattern: OpPattern,
     doc: str,
+    **facts: AnyValue,
 ) -> None:
     """Define an operator that gives `compute(shape)`, of shape `result(type of data)`."""
 
@@ -50,6 +52,7 @@ def _shape_value(
         relax=lambda R, attrs, x: constant_of(value(attrs, shape_of(x))),
         pattern=pattern,
         doc=doc,
+        **facts,
     )
 
 
@@ -60,6 +63,7 @@ _shape_value(
     lambda x: (len(x.shape),),
     OpPattern.OPAQUE,
     "The shape of data as a vector.",
+    mixed_precision=FOLLOW,
 )
 _shape_value(
     "ndarray_size",

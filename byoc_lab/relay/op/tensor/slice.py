@@ -20,6 +20,7 @@ from byoc_lab.relay.ir.dims import Any, Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -145,6 +146,7 @@ define_op(
     defaults={"begin": REQUIRED, "end": REQUIRED},
     normalize=lambda values: {**values, "strides": values["strides"] or [1]},
     doc="data[begin:end:strides] on the given axes.",
+    mixed_precision=FOLLOW,
 )
 
 

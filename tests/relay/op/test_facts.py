@@ -1,0 +1,109 @@
+"""Every operator has on its definition what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import byoc_lab.compat.op  # noqa: F401 - its operators have facts as well
+from byoc_lab.compat.op import mixed_precision
+from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.op import OpDef, OpPattern, define_op
+from byoc_lab.relay.op.framework.precision import MixedPrecision
+from byoc_lab.relay.op.framework.registry import identity, same_result
+
+CONVERSION = "FTVMMixedPrecisionConversionType"
+STEP = 1e-3
+MARGIN = 1000
+FEW = 3
+"""A function with more kinks rounds or is periodic: what it does everywhere is no branch."""
+
+
+def definitions() -> list[OpDef]:
+    names = (name for name in Op.list_op_names() if not name.startswith("test."))
+    return [Op.get(name).definition for name in names if isinstance(Op.get(name).definition, OpDef)]
+
+
+def test_the_lists_of_tvm_are_those_of_the_definitions() -> None:
+    listed = {
+        category: getattr(mixed_precision, f"DEFAULT_{category.name}_LIST")
+        for category in MixedPrecision
+    }
+    for d in definitions():
+        own = [category for category, names in listed.items() if d.name in names]
+        conversion = Op.get(d.name).get_attr(CONVERSION)
+        if isinstance(d.mixed_precision, MixedPrecision):
+            assert own == [d.mixed_precision], d.name
+            assert conversion(None, "float16") == [d.mixed_precision, "float16", "float16"]
+        else:
+            assert not own, d.name
+            assert conversion is d.mixed_precision, d.name
+
+
+def kinks(d: OpDef) -> int:
+    """At how many numbers, away from poles and undefined values, a curve jumps or bends."""
+    assert d.reference is not None
+    x = np.arange(-3, 3, STEP) + STEP / 2
+    others = [np.full_like(x, 0.5)] * (len(d.inputs) - 1)
+    with np.errstate(all="ignore"):
+        value = np.asarray(d.reference(sample_attributes(d), x, *others), np.float64)
+        bends = np.abs(np.diff(value, 2)) / STEP
+    undefined = ~np.isfinite(value) | (np.abs(value) > 50)
+    near = np.convolve(undefined, np.ones(MARGIN), mode="same")[1:-1] > 0
+    places = np.flatnonzero((bends > 0.05) & ~near)
+    return int(np.sum(np.diff(places) > 2) + bool(places.size))
+
+
+def sample_attributes(d: OpDef) -> Any:
+    given = {"a_min": -1.0, "a_max": 1.0, "dtype": "float64"}
+    names = {f.name for f in d.attrs.fields} if d.attrs else set()
+    return d.attrs.make({n: v for n, v in given.items() if n in names}) if d.attrs else None
+
+
+def of_floats() -> Iterator[OpDef]:
+    """The operators of one or two tensors of floats that compute each element on its own."""
+    for d in definitions():
+        elementwise = d.pattern in (OpPattern.ELEMWISE, OpPattern.BROADCAST)
+        integral = d.name.startswith(("bitwise", "qnn.", "left_shift", "right_shift"))
+        if elementwise and d.reference and 1 <= len(d.inputs) <= 2 and not integral:
+            yield d
+
+
+def lacks_branches(d: OpDef) -> bool:
+    return d.branches is None and "branches" not in d.lacks and 0 < kinks(d) <= FEW
+
+
+def test_an_operator_with_a_kink_says_its_branches() -> None:
+    checked = []
+    for d in of_floats():
+        try:
+            lacking = lacks_branches(d)
+        except (TypeError, ValueError, IndexError):  # of other shapes or kinds than vectors
+            continue
+        checked.append(d.name)
+        assert not lacking, f"{d.name}: give its definition `branches`"
+    assert {"nn.relu", "clip", "abs", "maximum", "less", "exp", "add"} <= set(checked)
+
+
+def test_an_operator_without_its_branches_is_found() -> None:
+    relu6 = define_op(
+        "test.relu6",
+        "data",
+        identity,
+        reference=same_result(lambda x: np.minimum(np.maximum(x, 0), 2)),
+        pattern=OpPattern.ELEMWISE,
+    )
+    assert lacks_branches(relu6.definition)
+
+
+@pytest.mark.parametrize("d", [d for d in of_floats() if d.branches], ids=lambda d: d.name)
+def test_one_element_does_not_take_all_branches(d: OpDef) -> None:
+    assert d.branches is not None and d.reference is not None
+    attrs = sample_attributes(d)
+    for number in (-9.0, 0.5, 9.0):
+        args = [np.full(1, number), *[np.full(1, 0.5)] * (len(d.inputs) - 1)]
+        found = d.branches(attrs, tuple(args), d.reference(attrs, *args))
+        assert found and not all(found.values())
