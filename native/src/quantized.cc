@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
+#include <type_traits>
 
 // Compiled for each kind of vector unit; the loader takes the best that the machine has. Names of
 // instruction sets, not of processors: `arch=` asks whether this is that very processor.
@@ -99,40 +100,76 @@ inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t cou
   }
 }
 
+// The quick way for vectors of AVX-512: 16 elements from `at` on.
+#define FOR_AVX512 __attribute__((target("avx512f,avx512bw")))
+
+struct QuickVectors {
+  const int32_t *x, *offset;
+  const float* scale;
+  bool each;
+  __m512 least, most;
+  __m512i after;
+
+  // The results, and a bit for each that is in doubt.
+  FOR_AVX512 inline __attribute__((always_inline)) __m512i At(int64_t at, uint64_t* doubtful) const {
+    const __m512i offsets =
+        each ? _mm512_loadu_si512(offset + at) : _mm512_set1_epi32(*offset);
+    const __m512 scales = each ? _mm512_loadu_ps(scale + at) : _mm512_set1_ps(*scale);
+    const __m512i moved = _mm512_add_epi32(_mm512_loadu_si512(x + at), offsets);
+    const __m512 real =
+        _mm512_fmadd_ps(_mm512_cvtepi32_ps(moved), scales, _mm512_set1_ps(kLifted));
+    const __m512i units = _mm512_cvttps_epi32(_mm512_min_ps(_mm512_max_ps(real, least), most));
+    *doubtful = _mm512_testn_epi32_mask(units, _mm512_set1_epi32(kUnit - 2));
+    return _mm512_add_epi32(_mm512_srai_epi32(units, kUnitBits), after);
+  }
+};
+
+// The elements of four vectors, which are within the range of the result.
+template <bool kSigned>
+FOR_AVX512 inline __m512i Narrowed(__m512i a, __m512i b, __m512i c, __m512i d) {
+  const __m512i low = _mm512_packs_epi32(a, b), high = _mm512_packs_epi32(c, d);
+  const __m512i bytes = kSigned ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+  // Each quarter holds four elements of each vector.
+  const __m512i in_turn = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return _mm512_permutexvar_epi32(in_turn, bytes);
+}
+
 // As many of a row as fill vectors of AVX-512, to elements of 8 bits; tells how many. Every element
 // in doubt goes the exact way by itself, and narrowing needs no pass of its own.
 template <bool kEach, typename T>
-__attribute__((target("avx512f"))) int64_t RescaleVectors(const int32_t* x, int64_t count,
-                                                          const Rescaling& how, int64_t channel,
-                                                          int64_t zero, int64_t low, int64_t high,
-                                                          T* out) {
+FOR_AVX512 int64_t RescaleVectors(const int32_t* x, int64_t count, const Rescaling& how,
+                                  int64_t channel, int64_t zero, int64_t low, int64_t high, T* out) {
   constexpr int64_t kLanes = 16;
   const Quick quick(how, zero, low, high);
   if (!quick.small) return 0;
-  const int32_t* offset = how.offset.data() + channel;
-  const float* scale = how.scale.data() + channel;
-  const __m512 least = _mm512_set1_ps(quick.least), most = _mm512_set1_ps(quick.most),
-               lifted = _mm512_set1_ps(kLifted);
-  const __m512i after = _mm512_set1_epi32(quick.after), fraction = _mm512_set1_epi32(kUnit - 2);
-  __m512i offsets = _mm512_set1_epi32(offset[0]);
-  __m512 scales = _mm512_set1_ps(scale[0]);
+  const QuickVectors vectors = {x,
+                                how.offset.data() + channel,
+                                how.scale.data() + channel,
+                                kEach,
+                                _mm512_set1_ps(quick.least),
+                                _mm512_set1_ps(quick.most),
+                                _mm512_set1_epi32(quick.after)};
   int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    if (kEach) {
-      offsets = _mm512_loadu_si512(offset + i);
-      scales = _mm512_loadu_ps(scale + i);
+  while (i + kLanes <= count) {
+    const bool four = i + 4 * kLanes <= count;
+    uint64_t doubtful[4] = {};
+    const __m512i first = vectors.At(i, &doubtful[0]);
+    if (four) {
+      const __m512i second = vectors.At(i + kLanes, &doubtful[1]),
+                    third = vectors.At(i + 2 * kLanes, &doubtful[2]),
+                    fourth = vectors.At(i + 3 * kLanes, &doubtful[3]);
+      _mm512_storeu_si512(out + i,
+                          Narrowed<std::is_signed_v<T>>(first, second, third, fourth));
+    } else {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm512_cvtepi32_epi8(first));
     }
-    const __m512i moved = _mm512_add_epi32(_mm512_loadu_si512(x + i), offsets);
-    const __m512 real = _mm512_fmadd_ps(_mm512_cvtepi32_ps(moved), scales, lifted);
-    const __m512i units = _mm512_cvttps_epi32(_mm512_min_ps(_mm512_max_ps(real, least), most));
-    const __m512i whole = _mm512_add_epi32(_mm512_srai_epi32(units, kUnitBits), after);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm512_cvtepi32_epi8(whole));
-    unsigned doubtful = _mm512_testn_epi32_mask(units, fraction);
-    for (; __builtin_expect(doubtful != 0, 0); doubtful &= doubtful - 1) {
-      const int64_t at = i + __builtin_ctz(doubtful), k = channel + (kEach ? at : 0);
+    uint64_t all = doubtful[0] | doubtful[1] << 16 | doubtful[2] << 32 | doubtful[3] << 48;
+    for (; __builtin_expect(all != 0, 0); all &= all - 1) {
+      const int64_t at = i + __builtin_ctzll(all), k = channel + (kEach ? at : 0);
       out[at] = static_cast<T>(Rescaled(x[at], how.bias[k], how.zero[k], how.factor[k],
                                         how.half[k], how.down[k], how.nearest, zero, low, high));
     }
+    i += four ? 4 * kLanes : kLanes;
   }
   return i;
 }
@@ -140,7 +177,7 @@ __attribute__((target("avx512f"))) int64_t RescaleVectors(const int32_t* x, int6
 template <typename T>
 void RescaleTo8(const int32_t* x, int64_t count, const Rescaling& how, int64_t channel, bool each,
                 int64_t zero, int64_t low, int64_t high, T* out) {
-  static const bool has_vectors = __builtin_cpu_supports("avx512f");
+  static const bool has_vectors = __builtin_cpu_supports("avx512bw");
   int64_t done = 0;
   if (has_vectors) {
     done = each ? RescaleVectors<true>(x, count, how, channel, zero, low, high, out)

@@ -13,7 +13,7 @@ namespace {
 // panel of the right operand and the rows of a tile stay in the first cache, a block of the left
 // operand in the second.
 constexpr int64_t kDepth = 512;  // elements of a row at a time
-constexpr int64_t kRows = 96;    // a multiple of the rows of every tile
+constexpr int64_t kRows = 144;   // a multiple of the rows of every tile
 
 int64_t Ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t RoundUp(int64_t a, int64_t b) { return Ceil(a, b) * b; }
@@ -27,7 +27,10 @@ class ProductKernel : public OwnKernel {
  public:
   ProductKernel(Product product, const Tiles& tiles, int threads)
       : p_(std::move(product)), tiles_(tiles), threads_(threads) {
-    block_rows_ = std::min(kRows, RoundUp(Ceil(p_.rows, threads), tiles.rows));
+    // Of equal size, as far as tiles allow: each block packs all panels, which a few rows more would
+    // pay for once again.
+    blocks_ = std::max<int64_t>(1, std::min(p_.rows, threads * Ceil(p_.rows, threads * kRows)));
+    block_rows_ = RoundUp(Ceil(p_.rows, blocks_), tiles.rows);
     blocks_ = Ceil(p_.rows, block_rows_);
     panels_ = Ceil(p_.columns, kPanel);
     // Few rows: threads share the columns, too.
@@ -35,6 +38,10 @@ class ProductKernel : public OwnKernel {
     splits_ = threads == 1 || tasks >= 2 * threads ? 1
                                                    : std::min(panels_, Ceil(2 * threads, tasks));
     pairs_ = Ceil(std::min(kDepth, p_.depth), 2);
+    if (!p_.window) return;
+    p_.window->ForEachPart({}, [&](int64_t offset, int64_t first, int64_t length, int64_t, int64_t) {
+      parts_.push_back({offset, first, length});
+    });
   }
 
   int64_t scratch_bytes() const { return threads_ * ThreadBytes(); }
@@ -136,6 +143,14 @@ class ProductKernel : public OwnKernel {
       }
       return;
     }
+    if (p_.window->IsInner(pixel)) {
+      data += p_.window->OffsetOf(pixel);
+      for (const Part& part : parts_) {
+        const int64_t low = std::max(part.first, from), high = std::min(part.first + part.length, to);
+        if (low < high) widen(data + part.offset + (low - part.first), high - low, out + (low - from));
+      }
+      return;
+    }
     p_.window->ForEachPart(
         pixel, [&](int64_t offset, int64_t first, int64_t length, int64_t begin, int64_t end) {
           const int64_t low = std::max(first, from), high = std::min(first + length, to);
@@ -149,7 +164,13 @@ class ProductKernel : public OwnKernel {
         });
   }
 
+  // Elements of a row that are neighbours in the data: where those of the first pixel would be.
+  struct Part {
+    int64_t offset, first, length;
+  };
+
   Product p_;
+  std::vector<Part> parts_;
   const Tiles& tiles_;
   int threads_;
   int64_t block_rows_, blocks_, panels_, splits_, pairs_;
@@ -269,6 +290,20 @@ void Sliding::Advance(Pixel* pixel) const {
   if (++pixel->z < result[0]) return;
   pixel->z = 0;
   ++pixel->image;
+}
+
+bool Sliding::IsInner(const Pixel& pixel) const {
+  const auto inside = [&](int64_t at, int axis) {
+    const int64_t first = at * strides[axis] - before[axis];
+    return first >= 0 && first + (taps[axis] - 1) * steps[axis] < size[axis];
+  };
+  return inside(pixel.z, 0) && inside(pixel.y, 1) && inside(pixel.x, 2);
+}
+
+int64_t Sliding::OffsetOf(const Pixel& pixel) const {
+  return (((pixel.image * size[0] + pixel.z * strides[0]) * size[1] + pixel.y * strides[1]) * size[2] +
+          pixel.x * strides[2]) *
+         channels;
 }
 
 template <typename Each>

@@ -24,6 +24,10 @@ struct Sliding {
   // The next pixel of the result. Rows follow each other, and divisions would cost as much as the
   // products of a row with few channels.
   void Advance(Pixel* pixel) const;
+  // Whether all taps of a pixel lie inside the data.
+  bool IsInner(const Pixel& pixel) const;
+  // How far the taps of a pixel lie behind those of the first pixel, in elements.
+  int64_t OffsetOf(const Pixel& pixel) const;
 
   // Calls each(offset, first, length, begin, end) for the parts of the row that belongs to a pixel
   // of the result: elements [first, first + length) of the row are those at `offset` of the data,

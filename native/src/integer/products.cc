@@ -39,6 +39,15 @@ int64_t Merged(int64_t groups, int64_t columns) {
   return merged;
 }
 
+// Whether a row is a pixel of the data, and the rows are its pixels in turn.
+bool IsProductOfPixels(const Sliding& window) {
+  const auto all = [](const std::vector<int64_t>& values, int64_t value) {
+    return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
+  };
+  return window.size == window.result && all(window.taps, 1) && all(window.strides, 1) &&
+         all(window.before, 0);
+}
+
 // The strides of an operand's last two axes, in the order of the formula.
 std::pair<int64_t, int64_t> Strides(const OpCall& call, size_t operand, const char* transposed) {
   const Dims& dims = call.inputs[operand].dims;
@@ -128,7 +137,12 @@ Built MakeIntegerConv(const OpCall& call, const Dims& dst) {
     product.right_at.push_back(batch * batch_weights);
     product.sums_at.push_back(batch * product.columns);
   }
-  product.window = sliding;
+  if (IsProductOfPixels(sliding)) {
+    product.left_row = channels;
+    product.left_step = 1;
+  } else {
+    product.window = sliding;
+  }
   return finished(MakeProduct(std::move(product)), packed);
 }
 

@@ -36,6 +36,14 @@ void StoreInterleaved(int32_t* to, Vec low, Vec high) {
   Store(to + kLanes, _mm256_permute2x128_si256(low, high, 0x31));
 }
 
+// 16 neighbours of two rows as int16, in turn.
+void StorePairs(const int8_t* first, const int8_t* second, int16_t* to) {
+  const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(first));
+  const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(second));
+  Store(to, _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(a, b)));
+  Store(to + 2 * kLanes, _mm256_cvtepi8_epi16(_mm_unpackhi_epi8(a, b)));
+}
+
 }  // namespace
 
 #define KEEP_IN_REGISTER(vector) "+x"(vector)

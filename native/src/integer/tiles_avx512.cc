@@ -39,6 +39,16 @@ void StoreInterleaved(int32_t* to, Vec low, Vec high) {
   Store(to + kLanes, _mm512_permutex2var_epi64(low, back, high));
 }
 
+// 16 neighbours of two rows as int16, in turn.
+void StorePairs(const int8_t* first, const int8_t* second, int16_t* to) {
+  static const int16_t kInTurn[] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                    8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const __m256i both = _mm256_inserti128_si256(
+      _mm256_castsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(first))),
+      _mm_loadu_si128(reinterpret_cast<const __m128i*>(second)), 1);
+  Store(to, _mm512_permutexvar_epi16(Load(kInTurn), _mm512_cvtepi8_epi16(both)));
+}
+
 }  // namespace
 
 #define KEEP_IN_REGISTER(vector) "+v"(vector)
