@@ -134,11 +134,34 @@ def softmaxes() -> Iterator[tuple[str, float]]:
             yield f"{name} of {classes}", max(shares)
 
 
+def normalizations() -> Iterator[tuple[str, float]]:
+    """Rows of every spread and mean: of small numbers, and of numbers far from 0, whose squares
+    cancel."""
+    draw = np.random.default_rng(5)
+    for channels in (3, 64, 768):
+        rows = 12_000 // channels
+        spread, mean = (
+            np.resize(values, (rows, 1)) for values in ([1e-3, 0.1, 1, 30], [0, 1, -5, 40, 0.01])
+        )
+        x = (mean + spread * draw.standard_normal((rows, channels))).astype(np.float32)
+        gamma, beta, shift = draw.standard_normal((3, channels)).astype(np.float32)
+        variance = draw.uniform(1e-4, 10, channels).astype(np.float32)
+        var = relay.var("x", shape=x.shape)
+        params = [relay.const(value) for value in (gamma, beta)]
+        got = [kernels.layer_norm(x, gamma, beta, epsilon=1e-5)]
+        shares = share_of_bounds(nn.layer_norm(var, *params, epsilon=1e-5), x, got)
+        yield f"layer_norm of {channels}", max(shares)
+        params += [relay.const(value) for value in (shift, variance)]
+        got = [kernels.batch_norm(x, gamma, beta, shift, variance, epsilon=1e-5)]
+        shares = share_of_bounds(nn.batch_norm(var, *params, epsilon=1e-5)[0], x, got)
+        yield f"batch_norm of {channels}", max(shares)
+
+
 def measured() -> dict[str, dict[str, float]]:
     x = values()
     var = relay.var("x", shape=x.shape)
     table: dict[str, float] = {}
-    bounds: dict[str, float] = dict(softmaxes())
+    bounds: dict[str, float] = dict([*softmaxes(), *normalizations()])
     for name, spelled in SPELLED.items():
         got = dict(paths(name, x))
         shares = share_of_bounds(spelled(var), x, got.values())
