@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from byoc_lab import __version__
 from byoc_lab.commands import NO, OK, USAGE, all_commands
-from byoc_lab.errors import ByocLabError
+from byoc_lab.commands.shared import shape_options
+from byoc_lab.errors import ByocLabError, UnknownShapeError
 from byoc_lab.terminal import Visible, visible_output
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ Ways in: a network of your own from ONNX (.onnx) or PyTorch (.pt2, of torch.expo
 (.relay), a module of today's Relax as TVMScript (.py), or what a real TVM's passes did:
 
   byoc-lab trace net.onnx --html net.html    step through the pipeline of a back end
+  byoc-lab trace net.onnx --shape batch=1    give lengths that the model leaves open
   byoc-lab explain net.onnx                  why each call is or is not offloaded
   byoc-lab lint net.relay                    what is wrong with its annotations
   byoc-lab validate net.onnx                 are the numbers right
@@ -50,6 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with visible_output():
             options = parser().parse_args(arguments)
             return options.run(options)
+    except UnknownShapeError as error:
+        again = [*(sys.argv[1:] if arguments is None else arguments), *shape_options(error.shape)]
+        return _stopped(f"{error}\nFor example: byoc-lab {shlex.join(again)}", USAGE)
     except ByocLabError as error:
         return _stopped(str(error), USAGE)
     except KeyboardInterrupt:

@@ -352,6 +352,17 @@ class UnsupportedOperatorError(ImporterError):
     """An operator of a model cannot be imported; the message names operator, node and opset."""
 
 
+class UnknownShapeError(UnsupportedOperatorError):
+    """A model whose inputs have unknown lengths cannot be imported as it is.
+
+    shape: for each such input a shape that the model allows, a guess for `from_onnx(shape=)`.
+    """
+
+    def __init__(self, message: str, shape: dict[str, tuple[int, ...]] | None = None):
+        super().__init__(message)
+        self.shape = dict(shape or {})
+
+
 class UnreadableFileError(ImporterError, OSError):
     """A file is missing or cannot be opened; the operating system's error is the `__cause__`."""
 

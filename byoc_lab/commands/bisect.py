@@ -5,13 +5,23 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from byoc_lab.commands.shared import INCONCLUSIVE, INPUT, INPUTS, NO, OK, read_arrays, read_module
+from byoc_lab.commands.shared import (
+    INCONCLUSIVE,
+    INPUT,
+    INPUTS,
+    NO,
+    OK,
+    configure_inputs,
+    read_arrays,
+    read_module,
+)
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import write_text
 from byoc_lab.terminal import ProgressLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    configure_inputs(parser)
     parser.add_argument("model", metavar="MODEL", help=INPUT)
     parser.add_argument(
         "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
@@ -53,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
         raise ArgumentError("--reduce writes into the folder of --repro, and has no --era")
     with ProgressLine() as progress:
         progress(f"reading {options.model}")
-        mod = read_module(options.model)
+        mod = read_module(options.model, options)
         inputs = None if options.inputs is None else read_arrays(options.inputs)
     found = bisect(
         mod,

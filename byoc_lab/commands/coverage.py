@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from byoc_lab.commands.shared import INPUT, OK, read_module
+from byoc_lab.commands.shared import INPUT, OK, configure_inputs, read_module
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    configure_inputs(parser)
     parser.add_argument("model", metavar="MODEL", help=INPUT)
     parser.add_argument(
         "--target",
@@ -32,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     from byoc_lab.lab.checking.coverage import Coverage, coverage
 
     targets = options.target or ["dnnl"]
-    mod = read_module(options.model)
+    mod = read_module(options.model, options)
     found = coverage(mod, targets if len(targets) > 1 else targets[0], options.pipeline)
     if options.changes:
         for one in [found] if isinstance(found, Coverage) else found:

@@ -10,6 +10,7 @@ from byoc_lab.commands.shared import (
     NO,
     OK,
     STANDARD_INPUT,
+    configure_inputs,
     read_module,
     read_once,
     read_text,
@@ -19,6 +20,7 @@ from byoc_lab.relay.ir.unparsed import UnparsedModule
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    configure_inputs(parser)
     parser.add_argument(
         "log",
         nargs="?",
@@ -38,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
 
     read_once(options.log, *([options.module] if options.module else []))
     recorded = read_trace(options.log)
-    mod = read_module(options.module) if options.module else None
+    mod = read_module(options.module, options) if options.module else None
     if recorded is None:
         found = decode(read_text(options.log), mod)
     elif recorded.error is None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from byoc_lab.commands.shared import INPUT, NO, OK, read_module, read_once
+from byoc_lab.commands.shared import INPUT, NO, OK, configure_inputs, read_module, read_once
 from byoc_lab.terminal import ProgressLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    configure_inputs(parser)
     parser.add_argument("before", metavar="A", help=INPUT)
     parser.add_argument("after", metavar="B", help=INPUT)
     parser.add_argument(
@@ -26,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     read_once(options.before, options.after)
     with ProgressLine() as progress:
         progress("reading")
-        made = diff(read_module(options.before), read_module(options.after))
+        made = diff(read_module(options.before, options), read_module(options.after, options))
         progress("comparing")
         shown = made.to_json() if options.format == "json" else str(made)
     print(shown)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 
-from byoc_lab.commands.shared import INPUT, NO, OK, read_module
+from byoc_lab.commands.shared import INPUT, NO, OK, configure_inputs, read_module
 from byoc_lab.terminal import ProgressLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    configure_inputs(parser)
     parser.add_argument("model", metavar="MODEL", help=INPUT)
     parser.add_argument("--target", default="dnnl", help="the name of the back end (default: dnnl)")
     parser.add_argument(
@@ -27,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
 
     with ProgressLine() as progress:
         progress(f"reading {options.model}")
-        mod = read_module(options.model)
+        mod = read_module(options.model, options)
         progress(f"asking why calls are not offloaded to {options.target}")
         found = explain(mod, options.target, options.call, options.pipeline)
         if options.format == "json":

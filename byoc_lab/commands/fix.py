@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from byoc_lab.commands.shared import INPUT, NO, OK, STANDARD_INPUT, read_module
+from byoc_lab.commands.shared import INPUT, NO, OK, STANDARD_INPUT, configure_inputs, read_module
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import write_text
 from byoc_lab.terminal import ProgressLine
@@ -15,6 +15,7 @@ TEXT = (".relay", ".txt")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    configure_inputs(parser)
     parser.add_argument("file", help=INPUT)
     parser.add_argument(
         "--target",
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
         )
     with ProgressLine() as progress:
         progress(f"reading {options.file}")
-        mod = read_module(options.file)
+        mod = read_module(options.file, options)
         progress("looking for repairs")
         repair = fix(mod, pipeline=options.pipeline, backend=options.target)
     if not repair:

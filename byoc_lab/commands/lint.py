@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
-from byoc_lab.commands.shared import INPUT, NO, OK, read_module, read_once, read_trace
+from byoc_lab.commands.shared import (
+    INPUT,
+    NO,
+    OK,
+    configure_inputs,
+    read_module,
+    read_once,
+    read_trace,
+)
+from byoc_lab.errors import ArgumentError
 from byoc_lab.relay import IRModule
 from byoc_lab.terminal import ProgressLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    configure_inputs(parser)
     parser.add_argument(
         "files", nargs="+", metavar="file", help=f"{INPUT}; of a trace, every stage is examined"
     )
@@ -44,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     read_once(*options.files)
     found: list[Finding] = []
     with ProgressLine() as progress:
-        for mod, stage in _modules(options.files, progress):
+        for mod, stage in _modules(options, progress):
             told = (options.pipeline if not stage else None, options.target)
             new = lint(mod, *told, rules=options.rules, ignore=options.ignore)
             found += (
@@ -54,12 +64,14 @@ def run(options: argparse.Namespace) -> int:
     return NO if any(f.severity is not Severity.INFO for f in found) else OK
 
 
-def _modules(names: Sequence[str], progress: ProgressLine) -> Iterator[tuple[IRModule, str]]:
+def _modules(options: argparse.Namespace, progress: ProgressLine) -> Iterator[tuple[IRModule, str]]:
     """The modules of files; of a saved trace the first one, and what each stage made of it."""
-    for name in names:
+    for name in options.files:
         progress(f"reading {name}")
         saved = read_trace(name)
-        mod = read_module(name) if saved is None else saved.initial
+        if saved is not None and (options.shape or options.freeze):
+            raise ArgumentError(f"{name} is a saved trace, whose stages have their shapes already")
+        mod = read_module(name, options) if saved is None else saved.initial
         progress(f"examining {name}")
         yield mod, ""
         for n, stage in enumerate(saved if saved is not None else (), 1):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.commands.shared import INPUT, NO, OK, read_module
+from byoc_lab.commands.shared import INPUT, NO, OK, configure_inputs, read_module
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import ordinary_file, write_text
 from byoc_lab.terminal import ProgressLine
@@ -24,6 +24,7 @@ KEEP = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    configure_inputs(parser)
     parser.add_argument("model", metavar="MODEL", help=INPUT)
     parser.add_argument("--keep", required=True, metavar="PREDICATE", help=KEEP)
     parser.add_argument(
@@ -68,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
 
     with ProgressLine() as progress:
         progress(f"reading {options.model}")
-        mod = read_module(options.model)
+        mod = read_module(options.model, options)
     found = reduce(
         mod,
         _function(options.keep) or options.keep,

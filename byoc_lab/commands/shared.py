@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,18 +34,96 @@ MAX_UNPACKED = 1 << 32  # bytes of packed arrays, once they are unpacked
 INPUTS = "an array for each parameter, by its name, as numpy.savez writes them"
 
 
-def read_module(name: str) -> IRModule:
-    """The module of a file, the first one of a saved trace, or that of standard input for "-".
+def configure_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every command that reads a model: shapes and values of its inputs."""
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="NAME=1,3,224,224",
+        help="the shape of an input, or a length that an ONNX model names (batch=1); repeatable",
+    )
+    parser.add_argument(
+        "--freeze",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="the value of an input, which becomes a constant: a number, several separated by "
+        "commas, true or false, or a file of numpy.save (.npy); repeatable",
+    )
 
-    Raises ParseError, ImporterError, TraceFileError and OSError."""
+
+def read_module(name: str, options: argparse.Namespace) -> IRModule:
+    """The module of a file, the first one of a saved trace, or that of standard input for "-";
+    with the shapes and values of inputs that the options give.
+
+    Raises ParseError, ImporterError, TraceFileError, ArgumentError and OSError."""
+    from byoc_lab.importers import load
+    from byoc_lab.importers.given import with_given
+
+    shape = {n: _lengths(n, text) for n, text in _pairs("--shape", options.shape)}
+    freeze = {n: _value(n, text) for n, text in _pairs("--freeze", options.freeze)}
     if name == STANDARD_INPUT:
-        return parse(read_text(name), "<stdin>")
+        return with_given(parse(read_text(name), "<stdin>"), shape, freeze)
     saved = read_trace(name)
     if saved is not None:
-        return saved.initial
-    from byoc_lab.importers import load
+        return with_given(saved.initial, shape, freeze)
+    return load(Path(name), shape, freeze)[0]
 
-    return load(Path(name))[0]
+
+def shape_options(shape: Mapping[str, Sequence[int]]) -> list[str]:
+    """Shapes of inputs as options of the command line."""
+    given = (f"{name}={','.join(map(str, lengths))}" for name, lengths in shape.items())
+    return [word for text in given for word in ("--shape", text)]
+
+
+def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
+    """Names and texts of options like NAME=TEXT; a name may contain an equals sign."""
+    pairs = [tuple(part.rpartition("=")[::2]) for part in given]
+    for text, (name, value) in zip(given, pairs, strict=True):
+        if not name or not value:
+            raise ArgumentError(f"{option} expects NAME=..., found {text!r:.80}")
+    names = [name for name, _ in pairs]
+    twice = next((n for n in names if names.count(n) > 1), None)
+    if twice is not None:
+        raise ArgumentError(f"{option} gives {twice!r} twice; give each name once")
+    return [(name, value) for name, value in pairs]
+
+
+def _lengths(name: str, text: str) -> tuple[int, ...]:
+    parts = text.removesuffix(",").split(",")
+    if not all(p.strip().isdecimal() for p in parts):
+        raise ArgumentError(
+            f"--shape {name}: lengths must be whole numbers separated by commas, found {text!r:.80}"
+        )
+    return tuple(int(p) for p in parts)
+
+
+def _value(name: str, text: str) -> Any:
+    import numpy as np
+
+    if text.endswith(".npy"):
+        try:
+            return np.load(ordinary_file(Path(text)), allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise InputError(f"{text} is no array of numpy.save: {error!s:.200}") from error
+    words = {"true": True, "false": False}
+    try:
+        parts = [words.get(p.strip().lower(), p) for p in text.split(",")]
+        found = [p if isinstance(p, bool) else _number(p) for p in parts]
+    except ValueError:
+        raise ArgumentError(
+            f"--freeze {name}: expected numbers separated by commas, true, false or a .npy file, "
+            f"found {text!r:.80}"
+        ) from None
+    return np.asarray(found if len(found) > 1 else found[0])
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 def read_text(name: str) -> str:

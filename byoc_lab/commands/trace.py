@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab.commands.shared import INPUT, NO, OK, read_module, read_trace
+from byoc_lab.commands.shared import INPUT, NO, OK, configure_inputs, read_module, read_trace
+from byoc_lab.errors import ArgumentError
 from byoc_lab.terminal import ProgressLine
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ PIPELINE = "dnnl"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    configure_inputs(parser)
     parser.add_argument("model", metavar="MODEL", help=INPUT)
     parser.add_argument(
         "--pipeline",
@@ -53,9 +55,14 @@ def _recorded(options: argparse.Namespace, progress: ProgressLine) -> Trace:
 
     progress(f"reading {options.model}")
     saved = read_trace(options.model) if options.pipeline is None else None
+    if saved is not None and (options.shape or options.freeze):
+        raise ArgumentError(
+            f"{options.model} is a saved trace, whose stages have their shapes already; name a "
+            "--pipeline to run its first module with other shapes"
+        )
     if saved is not None:
         return saved
-    mod, pipeline = read_module(options.model), options.pipeline or PIPELINE
+    mod, pipeline = read_module(options.model, options), options.pipeline or PIPELINE
     return trace(mod, pipeline, progress=lambda name: progress(f"running {name}"))
 
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from byoc_lab.commands.shared import INPUT, INPUTS, NO, OK, read_arrays, read_module
+from byoc_lab.commands.shared import (
+    INPUT,
+    INPUTS,
+    NO,
+    OK,
+    configure_inputs,
+    read_arrays,
+    read_module,
+)
 from byoc_lab.terminal import ProgressLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    configure_inputs(parser)
     parser.add_argument("model", metavar="MODEL", help=INPUT)
     parser.add_argument(
         "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
@@ -37,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
     with ProgressLine() as progress:
         progress(f"reading {options.model}")
-        mod = read_module(options.model)
+        mod = read_module(options.model, options)
         inputs = None if options.inputs is None else read_arrays(options.inputs)
         result = trace(
             mod, options.pipeline, progress=lambda name: progress(f"running {name}")

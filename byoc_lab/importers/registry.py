@@ -19,30 +19,37 @@ from byoc_lab.errors import (
     nearest,
 )
 from byoc_lab.files import ordinary_file, path_of
+from byoc_lab.importers.given import Shapes, Values, with_given
 from byoc_lab.relay.ir.module import IRModule
 
 Params = dict[str, np.ndarray]
-Function = Callable[[Path], tuple[IRModule, Params]]
+Function = Callable[..., tuple[IRModule, Params]]
 
 
 @dataclass(frozen=True)
 class Importer:
-    """A registered importer: `function(path)` returns a module and its parameters."""
+    """A registered importer: `function(path)` returns a module and its parameters; with
+    `with_shapes`, `function(path, shape, freeze)`."""
 
     name: str
     suffixes: tuple[str, ...]
     function: Function
+    with_shapes: bool = False
 
 
 _importers: dict[str, Importer] = {}
 
 
-def register(suffixes: str | Iterable[str], function: Function, name: str) -> Importer:
+def register(
+    suffixes: str | Iterable[str], function: Function, name: str, with_shapes: bool = False
+) -> Importer:
     """Let `load` read files with these suffixes.
 
     suffixes: one or several, each with its dot; case is ignored. function: `function(path)`
     returns `(mod, params)`: a module, and a dict from the names of parameters of its @main to
     NumPy arrays. name: what messages call the importer; registering a name again replaces it.
+    with_shapes: the function takes the shapes and values of inputs too, `function(path, shape,
+    freeze)`, because it needs them before it imports; otherwise the module gets them afterwards.
 
     Raises ArgumentError for a malformed suffix, DuplicateNameError for a suffix that another
     importer reads.
@@ -59,7 +66,7 @@ def register(suffixes: str | Iterable[str], function: Function, name: str) -> Im
             f"importer {name!r} needs at least one suffix and a function of a path, found "
             f"suffixes {wanted!r:.80} and {type(function).__name__}"
         )
-    importer = Importer(name, tuple(s.lower() for s in wanted), function)
+    importer = Importer(name, tuple(s.lower() for s in wanted), function, with_shapes)
     for suffix in importer.suffixes:
         owner = _reader_of(suffix)
         if owner is not None and owner.name != name:
@@ -77,8 +84,13 @@ def importers() -> tuple[Importer, ...]:
     return tuple(_importers[name] for name in sorted(_importers))
 
 
-def load(path: str | PathLike[str]) -> tuple[IRModule, Params]:
+def load(
+    path: str | PathLike[str], shape: Shapes | None = None, freeze: Values | None = None
+) -> tuple[IRModule, Params]:
     """The module that a file holds, and its parameters, read by the importer of its suffix.
+
+    shape: shapes of inputs by name, or lengths by the names that the model gives to unknown ones
+    ({"batch": 1}, which ONNX models have). freeze: values of inputs, which become constants.
 
     ONNX and Relay text are data. A .pt2 file is a program: PyTorch runs code of it when it is
     opened, so open none of people whom you do not trust.
@@ -93,7 +105,9 @@ def load(path: str | PathLike[str]) -> tuple[IRModule, Params]:
         ordinary_file(path)
         if importer is None:
             raise ImporterError(_unknown_suffix(path))
-        result = importer.function(path)
+        if importer.with_shapes:
+            return _checked(importer.function(path, shape, freeze), importer, path)
+        mod, params = _checked(importer.function(path), importer, path)
     except ByocLabError:
         raise
     except OSError as error:
@@ -101,7 +115,7 @@ def load(path: str | PathLike[str]) -> tuple[IRModule, Params]:
             f"cannot read {str(path)!r}: {error.strerror or error}; check the path and its "
             "permissions"
         ) from error
-    return _checked(result, importer, path)
+    return with_given(mod, shape, freeze), params
 
 
 def _reader_of(suffix: str) -> Importer | None:

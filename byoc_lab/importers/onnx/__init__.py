@@ -11,4 +11,4 @@ from byoc_lab.importers.registry import register
 
 __all__ = ["from_onnx"]
 
-register(".onnx", load_onnx, "ONNX")
+register(".onnx", load_onnx, "ONNX", with_shapes=True)

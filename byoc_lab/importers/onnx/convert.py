@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ArgumentError, ImporterError, nearest
+from byoc_lab.errors import (
+    ArgumentError,
+    ImporterError,
+    UnsupportedOperatorError,
+)
+from byoc_lab.importers.given import check_shapes, shapes_of
 from byoc_lab.importers.onnx.graph import GraphConverter
+from byoc_lab.importers.onnx.inputs import (
+    check_frozen,
+    guessed_shapes,
+    inputs_of_graph,
+    unknown_shape,
+)
 from byoc_lab.importers.onnx.reading import read_model
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
@@ -23,27 +34,31 @@ OLDEST, NEWEST = 1, 21
 
 def from_onnx(
     model: Any,
-    shape: Mapping[str, Sequence[Any]] | None = None,
+    shape: Mapping[str, Any] | None = None,
     dtype: str | Mapping[str, str] = "float32",
     opset: int | None = None,
     freeze_params: bool = True,
     convert_config: Mapping[str, Any] | None = None,
+    freeze: Mapping[str, Any] | None = None,
 ) -> tuple[IRModule, Params]:
     """The Relay module of an ONNX model, and its parameters.
 
     model: a path, the bytes of a file, or an `onnx.ModelProto`. shape: shapes of inputs by name,
-        instead of those that the model states; an input whose shape the model leaves open has
-        `relay.Any()` lengths otherwise. dtype: the data type of inputs whose type the model leaves
+        instead of those that the model states, and lengths by the names that the model gives to
+        unknown ones ({"batch": 1}); an input whose shape the model leaves open has `relay.Any()`
+        lengths otherwise. dtype: the data type of inputs whose type the model leaves
         open, or types by name. opset: the version of the default operator set, instead of the
         model's. freeze_params: initializers become constants; otherwise they are parameters of
         @main. convert_config: {"use_nt_batch_matmul": False} keeps the right operand of products of
-        batches as it is, instead of transposed.
+        batches as it is, instead of transposed. freeze: values of inputs by name, which become
+        constants.
 
     Returns `(mod, params)`; `params` are the initializers by name if not frozen, else empty. Spans
     of nodes carry the names of the ONNX nodes.
 
     Raises ImporterError for what is no ONNX model or is damaged, UnsupportedOperatorError that
-    names operator, node and opset, ArgumentError for shapes of inputs that the model lacks.
+    names operator, node and opset (UnknownShapeError with a guess for unknown lengths of inputs),
+    ArgumentError for shapes and values of inputs that the model lacks.
 
     Source: tvm.relay.frontend.from_onnx of TVM 0.16, whose modules these are structurally equal to
     except as docs/importers.md lists.
@@ -60,11 +75,20 @@ def from_onnx(
             "Export it again with an opset_version in that range, or convert it by "
             "onnx.version_converter"
         )
-    shapes = dict(shape or {})
+    inputs_stated = inputs_of_graph(proto.graph)
+    shapes = shapes_of(inputs_stated, shape or {})
+    check_frozen(freeze or {}, proto.graph)
     use_nt = _config(convert_config or {})
-    converter = GraphConverter(opsets, shapes, dtype, freeze_params, use_nt_batch_matmul=use_nt)
-    _check_names(shapes, proto.graph)
-    outputs = converter.convert(proto.graph)
+    converter = GraphConverter(
+        opsets, shapes, dtype, freeze_params, use_nt_batch_matmul=use_nt, frozen=freeze or {}
+    )
+    try:
+        outputs = converter.convert(proto.graph)
+    except UnsupportedOperatorError as error:
+        guess = guessed_shapes(inputs_stated, shapes, set(freeze or {}) | _constants(proto.graph))
+        if converter.begun and guess:
+            raise unknown_shape(error, guess) from error
+        raise
     body = converter.packed(outputs)
     used = {id(v) for v in free_vars(body)}
     inputs = dict(converter.inputs)
@@ -76,13 +100,12 @@ def from_onnx(
     return mod, {name: array for name, array in converter.params.items() if name in inputs}
 
 
+def _constants(graph: Any) -> set[str]:
+    return {t.name for t in graph.initializer}
+
+
 def _check_arguments(shape: Any, dtype: Any, opset: Any) -> None:
-    if shape is not None and not (
-        isinstance(shape, Mapping) and all(isinstance(s, (list, tuple)) for s in shape.values())
-    ):
-        raise ArgumentError(
-            f"shape must be a dict from names of inputs to tuples of lengths, found {shape!r:.200}"
-        )
+    check_shapes({} if shape is None else shape)
     names = dtype.values() if isinstance(dtype, Mapping) else [dtype]
     for name in names:
         if not isinstance(name, str):
@@ -102,15 +125,8 @@ def _config(given: Mapping[str, Any]) -> bool:
     return bool(given.get("use_nt_batch_matmul", True))
 
 
-def _check_names(shapes: Mapping[str, Any], graph: Any) -> None:
-    names = [i.name for i in graph.input]
-    for name in shapes:
-        if name not in names:
-            raise ArgumentError(
-                f"shape names {name!r}, which is no input of the model; {nearest(name, names)}"
-            )
-
-
-def load_onnx(path: Path) -> tuple[IRModule, Params]:
+def load_onnx(
+    path: Path, shape: Mapping[str, Any] | None = None, freeze: Mapping[str, Any] | None = None
+) -> tuple[IRModule, Params]:
     """The module of an ONNX file; its parameters are constants."""
-    return from_onnx(path)
+    return from_onnx(path, shape, freeze=freeze)

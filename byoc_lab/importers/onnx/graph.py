@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import ByocLabError, ImporterError, UnsupportedOperatorError, nearest
+from byoc_lab.importers.given import frozen as frozen_value
 from byoc_lab.importers.onnx.converters import converter_of, supported
 from byoc_lab.importers.onnx.node import Node
 from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, check_text, dtype_of
@@ -24,7 +25,7 @@ class GraphConverter:
 
     shapes, dtypes: what the user says of inputs. outer: the graph around this one (a branch or the
     body of a loop), whose values this one may use. use_nt_batch_matmul: products of batches have
-    their right operand transposed.
+    their right operand transposed. frozen: values of inputs, which become constants.
     """
 
     def __init__(
@@ -35,9 +36,12 @@ class GraphConverter:
         freeze_params: bool,
         outer: GraphConverter | None = None,
         use_nt_batch_matmul: bool = True,
+        frozen: Mapping[str, Any] | None = None,
     ):
         self.opsets, self.shapes, self.dtypes = opsets, shapes, dtypes
         self.freeze_params = freeze_params
+        self.frozen = dict(frozen or {})
+        self.begun = False  # whether all operators are supported and nodes are converted
         self.outer = outer
         self.use_nt_batch_matmul: bool = outer.use_nt_batch_matmul if outer else use_nt_batch_matmul
         self.settle: Settler = outer.settle if outer else Settler()
@@ -75,6 +79,7 @@ class GraphConverter:
         self._check_supported(graph.node)
         self._initializers(graph)
         self._graph_inputs(graph)
+        self.begun = True
         self.nodes(graph.node)
         return [self.value(o.name, "the graph") for o in graph.output]
 
@@ -160,6 +165,11 @@ class GraphConverter:
                 self.inputs[info.name] = self.values[info.name]
             elif info.name not in self.values:
                 with self.settle.placed(info.name), self._naming_reader(graph, info.name):
+                    if info.name in self.frozen:
+                        ty, value = self.input_type(info), self.frozen[info.name]
+                        array = frozen_value(info.name, value, ty, [info.name])
+                        self.values[info.name] = self.settle(Constant(array))
+                        continue
                     variable = self.settle(Var(info.name or "input", self.input_type(info)))
                 assert isinstance(variable, Var)
                 self.values[info.name] = self.inputs[info.name] = variable
@@ -182,7 +192,7 @@ class GraphConverter:
             )
         shape: Sequence[Any]
         if info.name in self.shapes:
-            shape = tuple(self.shapes[info.name])
+            shape = [AnyDim() if n is None else n for n in self.shapes[info.name]]
         else:
             dims = info.type.tensor_type.shape.dim
             shape = [d.dim_value if d.dim_value > 0 else AnyDim() for d in dims]

@@ -35,6 +35,7 @@ class Node:
         self.name: str = proto.name
         self.inputs = list(inputs)
         self.outputs: list[str] = list(proto.output)
+        self._input_names: list[str] = list(proto.input)
         self.graph = graph
         self.opset = graph.opset_of(proto.domain)
         self._attributes = {a.name: a for a in proto.attribute}
@@ -71,6 +72,10 @@ class Node:
         if isinstance(found, list):
             self.fail(f"input {index} is a sequence; a tensor is expected")
         return found
+
+    def input_name(self, index: int) -> str:
+        """The name of the value that an input reads."""
+        return self._input_names[index]
 
     def sequence(self, index: int) -> list[Expr]:
         """An input that is a sequence: its elements."""
@@ -148,10 +153,7 @@ class Node:
         """The shape of an expression, which must be static."""
         ty = self.type_of(expr)
         if not ty.is_static:
-            self.fail(
-                f"{what} must be known, found {ty}; give the model's inputs their shapes by "
-                f"from_onnx(..., shape={{name: (...)}})"
-            )
+            self.fail(f"{what} must be known, found {ty}")
         return tuple(int(n) for n in ty.concrete_shape)
 
     def length(self, expr: Expr, axis: int) -> int:
@@ -159,7 +161,7 @@ class Node:
         ty = self.type_of(expr)
         found = ty.shape[axis]
         if not isinstance(found, int):
-            self.fail(f"length {axis} of {ty} must be known; give shape= to from_onnx")
+            self.fail(f"length {axis} of {ty} must be known")
         return found
 
     def steps(self, expr: Expr, axis: int) -> int:

@@ -15,6 +15,7 @@ from byoc_lab.errors import (
     MissingDependencyError,
     UnsupportedOperatorError,
 )
+from byoc_lab.importers.given import Shapes, Values, with_given
 from byoc_lab.importers.pytorch.converters import converter_of, supported
 from byoc_lab.importers.pytorch.graph import GraphConverter
 from byoc_lab.importers.pytorch.node import dtype_name, is_tensor_call, operator_name, place_of
@@ -35,6 +36,8 @@ def from_pytorch(
     example_inputs: Sequence[Any] | None = None,
     keep: Keep = (),
     freeze_params: bool = True,
+    shape: Shapes | None = None,
+    freeze: Values | None = None,
 ) -> tuple[IRModule, Params]:
     """The Relay module of a PyTorch model, and its parameters.
 
@@ -42,7 +45,9 @@ def from_pytorch(
         exported with `example_inputs`, a tuple of tensors. keep: classes of modules, each instance
         of which becomes one composite function; its name is that of the class, or with a mapping
         the value for the class: {MyModule: "mychip.my_module"} is offloaded to the back end mychip.
-        freeze_params: weights become constants; otherwise they are parameters of @main.
+        freeze_params: weights become constants; otherwise they are parameters of @main. shape:
+        shapes of inputs that were exported with dynamic lengths, by name. freeze: values of inputs,
+        which become constants.
 
     Returns `(mod, params)`; `params` are the weights by their names in the model if not frozen,
     else empty. Inputs have the names that the model gives them; outputs are one flat tuple, without
@@ -68,7 +73,9 @@ def from_pytorch(
     used = {id(v) for v in free_vars(body)}
     weights = {n: v for n, v in inputs.items() if n not in params or id(v) in used}
     mod = infer_module(IRModule.from_expr(Function(list(weights.values()), body)))
-    return mod, {name: array for name, array in params.items() if name in weights}
+    mod = with_given(mod, shape, freeze)
+    left = {p.name_hint for p in mod["main"].params}
+    return mod, {name: array for name, array in params.items() if name in left}
 
 
 def load_pt2(path: Path) -> tuple[IRModule, Params]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import relay
+from byoc_lab.errors import UnsupportedOperatorError
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.graph import GraphConverter
 from byoc_lab.importers.onnx.node import Node
@@ -31,14 +32,30 @@ def _scalar(node: Node, condition: Expr) -> Expr:
     return relay.reshape(condition, ()) if node.rank(condition) else condition
 
 
+def _branch(node: Node, name: str) -> list[Expr]:
+    """The outputs of a branch. An error names the branch, and the condition that chooses it."""
+    try:
+        return _inner(node, node.attr(name), {})
+    except UnsupportedOperatorError as error:
+        advice = ""
+        if node.value(0) is None:
+            condition = node.input_name(0)
+            taken = "false" if name == "then_branch" else "true"
+            advice = (
+                f"; a run-time condition needs both branches. If {condition!r:.80} is always "
+                f"{taken}, freeze the inputs it depends on: from_onnx(..., freeze={{...}}), or "
+                "--freeze NAME=VALUE on the command line"
+            )
+        node.fail(f"the {name.replace('_', ' ')} cannot be imported: {error}{advice}")
+
+
 @converts("If")
 def if_(node: Node) -> tuple[Expr, ...]:
     """A constant condition chooses its branch now."""
-    branches = [node.attr(name) for name in ("then_branch", "else_branch")]
     condition = node.value(0)
     if condition is not None:
-        return tuple(_inner(node, branches[0 if condition.all() else 1], {}))
-    then, other = (_inner(node, graph, {}) for graph in branches)
+        return tuple(_branch(node, "then_branch" if condition.all() else "else_branch"))
+    then, other = (_branch(node, name) for name in ("then_branch", "else_branch"))
     if len(then) != len(other):
         node.fail(f"the branches have {len(then)} and {len(other)} outputs")
     test = _scalar(node, node[0])

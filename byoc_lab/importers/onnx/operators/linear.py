@@ -96,8 +96,7 @@ def _by_batches(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
     wanted = [-1 if not isinstance(n, int) else n for n in (*batch, left[-2], right[-1])]
     if len(wanted) > 3 and wanted.count(-1) > 1:
         node.fail(
-            f"at most one length may be dynamic, found {node.type_of(a)} and {node.type_of(b)}; "
-            f"give the model's inputs their shapes by from_onnx(..., shape={{name: (...)}})"
+            f"at most one length may be dynamic, found {node.type_of(a)} and {node.type_of(b)}"
         )
     a, b = _batched(a, left, batch), _batched(b, right, batch)
     turned = node.graph.use_nt_batch_matmul

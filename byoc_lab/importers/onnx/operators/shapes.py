@@ -20,10 +20,9 @@ def reshape(node: Node) -> Expr:
     allowzero = bool(node.attr("allowzero", 0))
     wanted = node.value(1)
     if wanted is None:
-        if allowzero:
-            node.fail("allowzero needs a constant shape (input 1): Relay copies a length for 0")
         lengths = node.lengths(1)
-        return relay.reshape(node[0], node[1] if lengths is None else lengths)
+        wanted_lengths = node[1] if lengths is None else lengths
+        return relay.reshape(node[0], wanted_lengths, allowzero=allowzero)
     return relay.reshape(node[0], [int(n) for n in wanted.ravel()], allowzero=allowzero)
 
 

@@ -1,0 +1,157 @@
+"""Shapes and values that a user gives for inputs of a model.
+
+A key of a shape is the name of an input, or the name that the model gives to an unknown length,
+such as `batch`: {"image": (1, 3, 224, 224)} or {"batch": 1}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import ArgumentError, nearest
+from byoc_lab.relay.build_module import bind_params_by_name
+from byoc_lab.relay.ir.expr import Function, Var, bind
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.typing.infer import infer_module
+
+Shapes = Mapping[str, Any]  # of an input: its lengths; of a symbol: one length
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of a model. lengths: ints, names of unknown lengths, None for unnamed ones; None if
+    the model does not even state the rank."""
+
+    name: str
+    lengths: tuple[int | str | None, ...] | None
+
+
+def check_shapes(shape: Any) -> None:
+    """Raise ArgumentError unless `shape` maps names to shapes or lengths."""
+    good = isinstance(shape, Mapping) and all(
+        isinstance(s, (list, tuple)) or (isinstance(s, int) and not isinstance(s, bool))
+        for s in shape.values()
+    )
+    if not good:
+        raise ArgumentError(
+            "shape must be a dict from names of inputs to tuples of lengths, or from names of "
+            f"unknown lengths to ints, found {shape!r:.200}"
+        )
+
+
+def shapes_of(inputs: Sequence[Input], shape: Shapes) -> dict[str, tuple[Any, ...]]:
+    """The shapes of the inputs that `shape` changes; an unknown length that stays is None.
+
+    Raises ArgumentError for a name that the model lacks and for a shape of another rank."""
+    by_name = {i.name: i for i in inputs}
+    symbols = {n for i in inputs for n in i.lengths or () if isinstance(n, str)}
+    for name in shape:
+        if name not in by_name and name not in symbols:
+            known = [*by_name, *sorted(symbols)]
+            raise ArgumentError(
+                f"shape names {name!r}, which is no input of the model and no name of an unknown "
+                f"length; {nearest(name, known)}"
+            )
+    lengths = {n: _one_length(n, shape[n]) for n in symbols if n in shape and n not in by_name}
+    found: dict[str, tuple[Any, ...]] = {}
+    for one in inputs:
+        if one.name in shape:
+            found[one.name] = _whole_shape(one, shape[one.name])
+        elif one.lengths is not None and any(n in lengths for n in one.lengths):
+            mapped = (lengths.get(n, n) if isinstance(n, str) else n for n in one.lengths)
+            found[one.name] = tuple(None if isinstance(n, str) else n for n in mapped)
+    return found
+
+
+def _one_length(name: str, given: Any) -> int:
+    parts = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    if len(parts) != 1 or not isinstance(parts[0], int):
+        raise ArgumentError(f"{name!r} is the name of one length, found {given!r:.80}; give an int")
+    return parts[0]
+
+
+def _whole_shape(one: Input, given: Any) -> tuple[Any, ...]:
+    shape = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    if one.lengths is not None and len(shape) != len(one.lengths):
+        raise ArgumentError(
+            f"input {one.name!r} has {len(one.lengths)} dimensions in the model, found the shape "
+            f"{shape}; give a length for each"
+        )
+    return shape
+
+
+def inputs_of(mod: IRModule) -> list[Input]:
+    """The inputs of a module's @main; Relay does not name unknown lengths."""
+    return [
+        Input(p.name_hint, tuple(n if isinstance(n, int) else None for n in ty.shape))
+        for p in mod["main"].params
+        if isinstance(ty := p.checked_type if p.is_typed else p.type_annotation, TensorType)
+    ]
+
+
+def with_given(mod: IRModule, shape: Shapes | None, freeze: Values | None) -> IRModule:
+    """The module with shapes and constants for inputs of its @main, typed again.
+
+    Raises ArgumentError for names that @main lacks, TypeInferenceError for shapes that do not fit.
+    """
+    if not shape and not freeze:
+        return mod
+    if "main" not in mod:
+        raise ArgumentError("shapes and values are those of inputs of @main, which does not exist")
+    check_shapes(shape or {})
+    main = mod["main"]
+    assert isinstance(main, Function)
+    inputs = inputs_of(mod)
+    wanted = shapes_of(inputs, shape or {})
+    if wanted:
+        main = _reshaped(main, wanted)
+    types = {p.name_hint: p.type_annotation for p in main.params}
+    values = {n: frozen(n, v, types.get(n), list(types)) for n, v in (freeze or {}).items()}
+    if values:
+        main = bind_params_by_name(main, values)
+    return infer_module(mod.with_functions({mod.get_global_var("main"): main}))
+
+
+def _reshaped(main: Function, wanted: Mapping[str, tuple[Any, ...]]) -> Function:
+    new: dict[Var, Var] = {}
+    for p in main.params:
+        ty = p.type_annotation
+        if p.name_hint in wanted and isinstance(ty, TensorType):
+            pairs = zip(wanted[p.name_hint], ty.shape, strict=True)
+            shape = [old if n is None else n for n, old in pairs]
+            new[p] = Var(p.name_hint, TensorType(shape, ty.dtype))
+    params = [new.get(p, p) for p in main.params]
+    return Function(params, bind(main.body, new), None, main.type_params, main.attrs)
+
+
+def frozen(name: str, value: Any, ty: Any, names: Sequence[str]) -> np.ndarray[Any, Any]:
+    """The constant that an input becomes, in the data type and rank of the input.
+
+    Raises ArgumentError for a name that is no input and for a value that does not fit."""
+    if name not in names:
+        raise ArgumentError(f"freeze names {name!r}, which is no input; {nearest(name, names)}")
+    try:
+        array = np.asarray(value)
+        if isinstance(ty, TensorType):
+            array = array.astype(ty.dtype) if str(array.dtype) != ty.dtype else array
+            if array.ndim == 0 and ty.shape:
+                lengths = [1 if not isinstance(n, int) else n for n in ty.shape]
+                array = np.full(lengths, array)
+            fits = len(ty.shape) == array.ndim and all(
+                not isinstance(n, int) or n == m for n, m in zip(ty.shape, array.shape, strict=True)
+            )
+            if not fits:
+                raise ArgumentError(
+                    f"freeze gives {name!r} a value of shape {array.shape}; the input is {ty}"
+                )
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            f"freeze gives {name!r} {value!r:.80}, which is no value for {ty}: {error!s:.200}"
+        ) from error
+    return array
