@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature, signature
 from itertools import pairwise
-from math import prod, sqrt
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.errors import BuildError
-from byoc_lab.relax.types import number, type_of
+from byoc_lab.relax.types import is_tensor, type_of
 from byoc_lab.relay import nn
-from byoc_lab.relay.ir.expr import Expr, Op, Tuple
+from byoc_lab.relay.ir.expr import Expr, Tuple
 from byoc_lab.relay.ir.types import TensorType
-from byoc_lab.relay.op import builder
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, counterpart, ints, number, relay_call
 
 Translation = Callable[..., Expr]  # (Relax's call, its operands in Relay) -> Relay
 
@@ -26,59 +27,6 @@ def translated(call: Any, operands: list[Any]) -> Expr:
     if name not in OPERATORS:
         raise BuildError(f"DNNL has no counterpart of relax.{name}")
     return OPERATORS[name](call, *operands)
-
-
-def relay_call(name: str, *args: Any, **attrs: Any) -> Expr:
-    return builder(Op.get(name))(*args, **attrs)
-
-
-def ints(values: Any) -> list[int]:
-    return [int(number(value)) for value in values]
-
-
-def _conv(name: str) -> Translation:
-    def build(call: Any, data: Expr, weight: Expr) -> Expr:
-        attrs = call.attrs
-        more = {}
-        if name.endswith("transpose"):
-            more["output_padding"] = ints(attrs.output_padding)
-        return relay_call(
-            name,
-            data,
-            weight,
-            strides=ints(attrs.strides),
-            padding=ints(attrs.padding),
-            dilation=ints(attrs.dilation),
-            groups=int(attrs.groups),
-            data_layout=str(attrs.data_layout),
-            kernel_layout=str(attrs.kernel_layout),
-            out_layout=str(attrs.out_layout or ""),
-            **more,
-        )
-
-    return build
-
-
-def _pool(name: str) -> Translation:
-    def build(call: Any, data: Expr) -> Expr:
-        attrs = call.attrs
-        more = {}
-        if "avg" in name:
-            more["count_include_pad"] = bool(attrs.count_include_pad)
-        return relay_call(
-            name,
-            data,
-            pool_size=ints(attrs.pool_size),
-            strides=ints(attrs.strides),
-            padding=ints(attrs.padding),
-            dilation=ints(attrs.dilation),
-            layout=str(attrs.layout),
-            out_layout=str(attrs.out_layout or ""),
-            ceil_mode=bool(attrs.ceil_mode),
-            **more,
-        )
-
-    return build
 
 
 def _adaptive_avg_pool2d(call: Any, data: Expr) -> Expr:
@@ -175,12 +123,6 @@ def _matmul(call: Any, a: Expr, b: Expr) -> Expr:
     return relay_call("reshape", product, (*left[:-1], right[-1]))
 
 
-def _gelu(call: Any, x: Expr) -> Expr:
-    error = relay_call("erf", relay_call("divide", x, relay.const(np.float32(sqrt(2.0)))))
-    product = relay_call("multiply", x, relay_call("add", error, relay.const(np.float32(1.0))))
-    return relay_call("multiply", product, relay.const(np.float32(0.5)))
-
-
 def _layer_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
     axes, rank = ints(call.attrs.axes), len(type_of(call.args[0]).shape)
     if [axis % rank for axis in axes] != [rank - 1] or not (call.attrs.center and call.attrs.scale):
@@ -221,47 +163,70 @@ def _slice(data: Expr, axes: list[int], begin: list[int], end: list[int], step: 
     return relay_call("strided_slice", data, begin=begin, end=end, strides=step, axes=axes)
 
 
-def unary(name: str) -> Translation:
-    return lambda call, x: relay_call(name, x)
-
-
-def binary(name: str) -> Translation:
-    return lambda call, a, b: relay_call(name, _tensor(call, a), _tensor(call, b))
-
-
-def _tensor(call: Any, operand: Any) -> Expr:
-    """An operand; a number as a constant of the result's dtype."""
-    if isinstance(operand, Expr):
-        return operand
-    return relay.const(np.asarray(number(operand), type_of(call).dtype))
-
-
 def axes_of(values: Any, rank: int) -> list[int]:
     return ints(values) if values is not None else list(range(rank))[::-1]
 
 
+def shared(name: str) -> Translation:
+    """The translation on the definition of the operator in Relay."""
+    read = counterpart(name)
+    assert read is not None, name
+
+    def translation(call: Any, *operands: Any) -> Expr:
+        shapes = [type_of(arg).concrete_shape if is_tensor(arg) else None for arg in call.args]
+        result = type_of(call) if is_tensor(call) else None
+        shape, dtype = (result.concrete_shape, result.dtype) if result else (None, None)
+        made: Expr = read(RelaxCall(name, call.attrs, shapes, shape, dtype), *operands)
+        return made
+
+    names = list(signature(read).parameters)
+    if names == ["call", "operands"]:  # of as many operands as the operator in Relay has
+        names = ["call", *read.args[0].definition.inputs]  # type: ignore[attr-defined]
+    parameters = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in names]
+    translation.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return translation
+
+
 OPERATORS: Mapping[str, Translation] = {
-    **{f"nn.conv{n}d": _conv(f"nn.conv{n}d") for n in (1, 2, 3)},
-    **{f"nn.conv{n}d_transpose": _conv(f"nn.conv{n}d_transpose") for n in (1, 2)},
-    **{f"nn.max_pool{n}d": _pool(f"nn.max_pool{n}d") for n in (1, 2, 3)},
-    **{f"nn.avg_pool{n}d": _pool(f"nn.avg_pool{n}d") for n in (1, 2, 3)},
-    **{name: unary(name) for name in ("nn.relu", "abs", "exp", "log", "sqrt", "tanh", "sigmoid")},
     **{
-        name: binary(name)
-        for name in ("add", "subtract", "multiply", "divide", "maximum", "minimum")
+        name: shared(name)
+        for name in (
+            "nn.conv1d",
+            "nn.conv2d",
+            "nn.conv3d",
+            "nn.conv1d_transpose",
+            "nn.conv2d_transpose",
+            "nn.max_pool1d",
+            "nn.max_pool2d",
+            "nn.max_pool3d",
+            "nn.avg_pool1d",
+            "nn.avg_pool2d",
+            "nn.avg_pool3d",
+            "nn.relu",
+            "abs",
+            "exp",
+            "log",
+            "sqrt",
+            "tanh",
+            "sigmoid",
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "maximum",
+            "minimum",
+            "round",
+            "nn.gelu",
+            "nn.silu",
+            "nn.leakyrelu",
+            "nn.softmax",
+            "nn.log_softmax",
+            "clip",
+        )
     },
-    "round": unary("round"),
     "nn.adaptive_avg_pool2d": _adaptive_avg_pool2d,
     "mean": _mean,
-    "nn.gelu": _gelu,
-    "nn.silu": lambda call, x: relay_call("multiply", x, relay_call("sigmoid", x)),
-    "nn.leakyrelu": lambda call, x: relay_call("nn.leaky_relu", x, alpha=float(call.attrs.alpha)),
-    "nn.softmax": lambda call, x: relay_call("nn.softmax", x, axis=int(call.attrs.axis)),
-    "nn.log_softmax": lambda call, x: relay_call("nn.log_softmax", x, axis=int(call.attrs.axis)),
     "nn.layer_norm": _layer_norm,
-    "clip": lambda call, x, low, high: relay_call(
-        "clip", x, float(number(low)), float(number(high))
-    ),
     "matmul": _matmul,
     "concat": lambda call, parts: _concatenate(parts, int(call.attrs.axis)),
     "reshape": lambda call, x, shape: _reshaped(x, type_of(call)),

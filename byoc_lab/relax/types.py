@@ -7,6 +7,7 @@ from typing import Any
 from byoc_lab.errors import BuildError
 from byoc_lab.relax import batch
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.op.framework.from_relax import number
 
 
 def name_of(variable: Any) -> str:
@@ -57,12 +58,6 @@ def tensor_of(value: Any) -> Any:
     """TVM's tensor of a Relax constant, whose class differs between releases; None for others."""
     field = {"GenericConst": "value", "Constant": "data"}.get(type(value).__name__)
     return None if field is None else getattr(value, field)
-
-
-def number(value: Any) -> float:
-    """A number that may be wrapped in an immediate of TVM."""
-    found = getattr(value, "value", value)
-    return found if isinstance(found, int | float) else found.numpy().item()
 
 
 def numbers(fields: Any) -> list[int] | None:

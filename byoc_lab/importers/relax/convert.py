@@ -11,10 +11,11 @@ from byoc_lab import relay
 from byoc_lab.errors import ArgumentError, ByocLabError, ImporterError, nearest
 from byoc_lab.importers.registry import Params
 from byoc_lab.importers.relax import operators as _operators  # noqa: F401 (defines converters)
-from byoc_lab.importers.relax.table import RelaxCall, converter, supported
+from byoc_lab.importers.relax.table import converter, supported
 from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, If, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework.from_relax import RelaxCall
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.tvm_runtime import import_tvm
 

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any
 
 from byoc_lab.relax.calls import CODEGEN, operator_calls
-from byoc_lab.relax.types import name_of, number, tensor_of
+from byoc_lab.relax.types import name_of, tensor_of
 from byoc_lab.relay.ir.attrs import DictAttrs
 from byoc_lab.relay.ir.dataflow import VarId
 from byoc_lab.relay.ir.dims import Any as AnySize
@@ -35,6 +35,7 @@ from byoc_lab.relay.ir.expr import (
 from byoc_lab.relay.ir.foreign import CODE, OPERATORS, foreign_op
 from byoc_lab.relay.ir.node import set_field
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type, is_dtype
+from byoc_lab.relay.op.framework.from_relax import number
 from byoc_lab.run.tvm_runtime import import_tvm
 
 LANGUAGE = "relax"

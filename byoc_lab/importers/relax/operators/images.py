@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.importers.relax.table import RelaxCall, converts, ints, number, relay_call
+from byoc_lab.importers.relax.table import converts
 from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, relay_call
 
 
 @converts("image.resize2d", "image.resize3d")
@@ -25,20 +26,6 @@ def _resize(call: RelaxCall, x: Expr, size: Any) -> Expr:
         cubic_exclude=int(attrs.cubic_exclude),
         extrapolation_value=float(attrs.extrapolation_value),
         out_dtype=str(attrs.out_dtype) if attrs.out_dtype else None,
-    )
-
-
-@converts("image.grid_sample")
-def _grid_sample(call: RelaxCall, x: Expr, grid: Expr) -> Expr:
-    attrs = call.attrs
-    return relay_call(
-        call.name,
-        x,
-        grid,
-        method=str(attrs.method),
-        layout=str(attrs.layout),
-        padding_mode=str(attrs.padding_mode),
-        align_corners=bool(attrs.align_corners),
     )
 
 

@@ -3,73 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
-from byoc_lab.importers.relax.table import RelaxCall, converts, ints, number, relay_call
-from byoc_lab.relay.ir.expr import Expr, TupleGetItem
-
-CONVOLUTIONS = [f"nn.conv{n}d{kind}" for n in (1, 2, 3) for kind in ("", "_transpose")]
-POOLS = [f"nn.{kind}_pool{n}d" for n in (1, 2, 3) for kind in ("avg", "max")]
-
-
-@converts(*CONVOLUTIONS)
-def _conv(call: RelaxCall, data: Expr, weight: Expr) -> Expr:
-    attrs = call.attrs
-    more: dict[str, Any] = {}
-    if call.name.endswith("transpose"):
-        more["output_padding"] = ints(attrs.output_padding)
-    if getattr(attrs, "out_dtype", None):
-        more["out_dtype"] = str(attrs.out_dtype)
-    return relay_call(
-        call.name,
-        data,
-        weight,
-        strides=ints(attrs.strides),
-        padding=ints(attrs.padding),
-        dilation=ints(attrs.dilation),
-        groups=int(attrs.groups),
-        data_layout=str(attrs.data_layout),
-        kernel_layout=str(attrs.kernel_layout),
-        out_layout=_other(attrs.out_layout, attrs.data_layout),
-        **more,
-    )
-
-
-@converts(*POOLS)
-def _pool(call: RelaxCall, data: Expr) -> Expr:
-    attrs = call.attrs
-    more = {"count_include_pad": bool(attrs.count_include_pad)} if "avg" in call.name else {}
-    return relay_call(
-        call.name,
-        data,
-        pool_size=ints(attrs.pool_size),
-        strides=ints(attrs.strides),
-        padding=ints(attrs.padding),
-        dilation=ints(attrs.dilation),
-        layout=str(attrs.layout),
-        out_layout=_other(attrs.out_layout, attrs.layout),
-        ceil_mode=bool(attrs.ceil_mode),
-        **more,
-    )
-
-
-@converts(*(f"nn.adaptive_avg_pool{n}d" for n in (1, 2, 3)))
-def _adaptive_pool(call: RelaxCall, data: Expr) -> Expr:
-    attrs = call.attrs
-    return relay_call(
-        call.name,
-        data,
-        output_size=None if attrs.output_size is None else ints(attrs.output_size),
-        layout=str(attrs.layout),
-        out_layout=_other(attrs.out_layout, attrs.layout),
-    )
-
-
-def _other(layout: Any, usual: Any) -> str:
-    """The layout of a result; empty where it is that of the data."""
-    return "" if layout is None or str(layout) == str(usual) else str(layout)
+from byoc_lab.importers.relax.table import converts
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, relay_call
 
 
 @converts("matmul")
@@ -96,30 +35,6 @@ def _matmul(call: RelaxCall, a: Expr, b: Expr) -> Expr:
         "nn.batch_matmul", *flat, transpose_a=False, transpose_b=False, out_dtype=dtype
     )
     return relay_call("reshape", product, call.result)
-
-
-@converts("nn.softmax", "nn.log_softmax")
-def _softmax(call: RelaxCall, x: Expr) -> Expr:
-    return relay_call(call.name, x, axis=int(call.attrs.axis))
-
-
-@converts("nn.batch_norm")
-def _batch_norm(call: RelaxCall, *operands: Expr) -> list[Expr]:
-    attrs = call.attrs
-    if bool(getattr(attrs, "training", False)):
-        raise call.error(
-            "Relay's batch norm is that of inference, found training=True; import the module in "
-            "evaluation mode, or run relax.transform.DecomposeOpsForTraining first"
-        )
-    made = relay_call(
-        "nn.batch_norm",
-        *operands,
-        axis=int(attrs.axis),
-        epsilon=float(attrs.epsilon),
-        center=bool(attrs.center),
-        scale=bool(attrs.scale),
-    )
-    return [TupleGetItem(made, n) for n in range(3)]
 
 
 @converts("nn.layer_norm")

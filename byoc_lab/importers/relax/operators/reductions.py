@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.importers.relax.table import RelaxCall, converts, number, relay_call
+from byoc_lab.importers.relax.table import converts
 from byoc_lab.relay.ir.expr import Expr, TupleGetItem
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, number, relay_call
 
 
-@converts("max", "mean", "min", "prod", "sum", "variance")
-def _reduction(call: RelaxCall, x: Expr) -> Expr:
-    attrs = call.attrs
-    axes = call.axes(attrs.axis)
-    if call.name == "variance":
-        mean = relay_call("mean", x, axis=axes, keepdims=True)
-        return relay_call("variance", x, mean, axis=axes, keepdims=bool(attrs.keepdims))
-    return relay_call(call.name, x, axis=axes, keepdims=bool(attrs.keepdims))
+@converts("variance")
+def _variance(call: RelaxCall, x: Expr) -> Expr:
+    axes = call.axes(call.attrs.axis)
+    mean = relay_call("mean", x, axis=axes, keepdims=True)
+    return relay_call("variance", x, mean, axis=axes, keepdims=bool(call.attrs.keepdims))
 
 
 @converts("argmax", "argmin")
@@ -24,18 +22,6 @@ def _position(call: RelaxCall, x: Expr) -> Expr:
     axis = None if call.attrs.axis is None else int(number(call.attrs.axis))
     found = relay_call(call.name, x, axis=axis, keepdims=bool(call.attrs.keepdims))
     return relay_call("cast", found, dtype=str(call.dtype))
-
-
-@converts("cumprod", "cumsum")
-def _scan(call: RelaxCall, x: Expr) -> Expr:
-    attrs = call.attrs
-    return relay_call(
-        call.name,
-        x,
-        axis=None if attrs.axis is None else int(number(attrs.axis)),
-        dtype=str(call.dtype),
-        exclusive=bool(attrs.exclusive or False),
-    )
 
 
 @converts("sort")

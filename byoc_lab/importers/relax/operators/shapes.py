@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import relay
-from byoc_lab.importers.relax.table import RelaxCall, converts, ints, number, relay_call
+from byoc_lab.importers.relax.table import converts
 from byoc_lab.relay.ir.expr import Expr, TupleGetItem
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, relay_call
 
 
 @converts("reshape", "flatten")
@@ -21,24 +22,12 @@ def _broadcast_to(call: RelaxCall, x: Expr, shape: Any) -> Expr:
     return relay_call("broadcast_to", x, shape=call.result)
 
 
-@converts("squeeze")
-def _squeeze(call: RelaxCall, x: Expr) -> Expr:
-    axis = call.attrs.axis
-    return relay_call("squeeze", x, axis=None if axis is None else ints(axis))
-
-
 @converts("expand_dims")
 def _expand_dims(call: RelaxCall, x: Expr) -> Expr:
     assert call.result is not None
     for axis in sorted(axis % len(call.result) for axis in ints(call.attrs.axis)):
         x = relay_call("expand_dims", x, axis=axis)
     return x
-
-
-@converts("permute_dims")
-def _permute(call: RelaxCall, x: Expr) -> Expr:
-    axes = call.attrs.axes
-    return relay_call("transpose", x, axes=None if axes is None else ints(axes))
 
 
 @converts("concat")
@@ -94,11 +83,6 @@ def _ends(
     ]
 
 
-@converts("flip")
-def _flip(call: RelaxCall, x: Expr) -> Expr:
-    return relay_call("reverse", x, axis=int(number(call.attrs.axis)))
-
-
 @converts("repeat")
 def _repeat(call: RelaxCall, x: Expr) -> Expr:
     attrs = call.attrs
@@ -106,11 +90,6 @@ def _repeat(call: RelaxCall, x: Expr) -> Expr:
         x = relay_call("reshape", x, (-1,))
     axis = 0 if attrs.axis is None else int(number(attrs.axis))
     return relay_call("repeat", x, repeats=int(attrs.repeats), axis=axis)
-
-
-@converts("tile")
-def _tile(call: RelaxCall, x: Expr) -> Expr:
-    return relay_call("tile", x, reps=ints(call.attrs.repeats))
 
 
 @converts("take")
@@ -153,11 +132,6 @@ def _one_hot(call: RelaxCall, indices: Expr, on: Any, off: Any) -> Expr:
 def _triangle(call: RelaxCall, x: Expr, k: Any = 0) -> Expr:
     offset = relay.const(np.int32(number(k)))
     return relay_call("trilu", x, offset, upper=call.name == "triu")
-
-
-@converts("einsum")
-def _einsum(call: RelaxCall, parts: list[Expr]) -> Expr:
-    return relay_call("einsum", parts, equation=str(call.attrs.subscripts))
 
 
 @converts("full")

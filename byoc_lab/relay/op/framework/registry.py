@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,13 +56,16 @@ class OpDef:
         in the dtype of its inputs, so float64 inputs give the float64 result.
     flops(attrs, arg_types, result type) -> floating point operations of one evaluation.
     relax(R, attrs, *relax_exprs) -> Relax expression, where R is the module `tvm.relax.op`.
+    from_relax: for the names of Relax operators, functions (op, RelaxCall, *operands in Relay) that
+        give the call in Relay (`from_relax.py`).
     attrs_key: the type of attributes that TVM's operator declares, where that is not `attrs`;
         "" for none. TVM's parser creates attributes of that type only, so its printer puts
         attributes of other types into the metadata.
     inputs: argument names; a tuple-typed one ends in "*" and its builder accepts a list.
     layout: the layout rule (`layout_rules`); None: the operator keeps its layouts. It becomes the
         operator's attribute "FInferCorrectLayout".
-    lacks: "reference", "relax", "branches" -> the reason why the definition has none, for errors and docs.
+    lacks: "reference", "relax", "from_relax", "branches" -> the reason why the definition has none,
+        for errors and docs.
     results: the number of results, or a function of the call that gives it; the builder then
         returns a TupleWrapper. None: the result is not a tuple.
     mixed_precision: the category for ToMixedPrecision, or a function that maps a call and the
@@ -97,6 +101,7 @@ class OpDef:
     attrs_key: str | None = None
     flops: Callable[..., int] | None = None
     relax: Callable[..., Any] | None = None
+    from_relax: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     pattern: OpPattern = OpPattern.OPAQUE
     results: int | Callable[[Call], int | None] | None = None
     python_name: str = ""
@@ -127,6 +132,10 @@ class OpDef:
         return self.lacks.get(part) or f"give its definition (define_op) a `{part}`"
 
 
+RELAX_NAMES: dict[str, Callable[..., Any]] = {}
+"""What reads the calls of a Relax operator, by its name: the `from_relax` of all definitions."""
+
+
 def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **options: Any) -> Op:
     """Register an operator (see `OpDef` for the options) and return it."""
     names = tuple(inputs.split()) if isinstance(inputs, str) else tuple(inputs)
@@ -140,6 +149,7 @@ def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **opti
     op.set_attr("TNonComputational", non_computational)
     if definition.layout is not None:
         op.set_attr("FInferCorrectLayout", definition.layout)
+    RELAX_NAMES.update({n: partial(read, op) for n, read in definition.from_relax.items()})
     conversion = definition.mixed_precision
     if isinstance(conversion, MixedPrecision):
         conversion = conversion.conversion

@@ -20,6 +20,7 @@ from byoc_lab.relay.ir.attrs import (
 )
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import per_element
+from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -116,6 +117,7 @@ define_op(
     SAMPLE,
     "data grid",
     sample_relation,
+    from_relax={SAMPLE: same},
     reference=sample_reference,
     attrs=AttrsType(
         "relay.attrs.GridSampleAttrs",

@@ -15,6 +15,7 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import branches, layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.namespace import builds
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
@@ -63,7 +64,12 @@ def define_softmax(op: str, note: str = "", **facts: AnyValue) -> None:
     )
 
 
-define_softmax("nn.softmax", mixed_precision=NEVER, branches=branches.by_difference)
+define_softmax(
+    "nn.softmax",
+    mixed_precision=NEVER,
+    branches=branches.by_difference,
+    from_relax={"nn.softmax": same},
+)
 define_op(
     "nn.log_softmax",
     "data",
@@ -74,6 +80,7 @@ define_op(
     relax=lambda R, attrs, x: R.nn.log_softmax(x, axis=attrs.axis),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     doc="out = data - log(sum of exp(data) over one axis).",
+    from_relax={"nn.log_softmax": same},
 )
 
 
@@ -102,6 +109,7 @@ define_op(
     doc="out = data where data > 0, alpha * data elsewhere; one alpha per channel.",
     mixed_precision=FOLLOW,
     branches=branches.by_sign,
+    from_relax={"nn.prelu": same},
 )
 
 

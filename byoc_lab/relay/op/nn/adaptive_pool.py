@@ -16,6 +16,7 @@ from byoc_lab.relay.ir.dims import Dim
 from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute
 from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
@@ -113,6 +114,7 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
             flops=lambda attrs, args, result: max(prod(args[0].shape), prod(result.shape)),
             relax=relax,
         ),
+        from_relax={name: same} if kind == "avg" else {},  # Relax has no other
         attrs=attrs_type,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=numbers_to_lists("output_size") if rank == 1 else None,

@@ -18,6 +18,7 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, integers, s
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, with_layout
 from byoc_lab.relay.op.framework.precision import ALWAYS
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
@@ -238,6 +239,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
             flops=transpose_flops,
             relax=relax,
         ),
+        from_relax={op: same},
         attrs=transpose_attrs(rank),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         parameters="data weight strides padding dilation groups channels kernel_size data_layout "

@@ -21,10 +21,12 @@ from byoc_lab.relay.ir.attrs import (
     string,
 )
 from byoc_lab.relay.ir.dims import Unknown
+from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import per_element, per_input_element
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, same
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -99,6 +101,15 @@ def batch_norm_reference(
     return _scaled(attrs, normal, gamma, beta), mean, variance
 
 
+def _from_relax(op: Op, call: RelaxCall, *operands: Expr) -> Expr:
+    if bool(getattr(call.attrs, "training", False)):
+        raise call.error(
+            "Relay's batch norm is that of inference, found training=True; import the module in "
+            "evaluation mode, or run relax.transform.DecomposeOpsForTraining first"
+        )
+    return same(op, call, *operands)
+
+
 define_op(
     "nn.batch_norm",
     "data gamma beta moving_mean moving_var",
@@ -124,6 +135,7 @@ define_op(
     doc="(data - moving_mean) / sqrt(moving_var + epsilon) * gamma + beta, by channel; and the "
     "moving mean and variance, unchanged.",
     mixed_precision=FOLLOW,
+    from_relax={"nn.batch_norm": _from_relax},
 )
 
 

@@ -15,6 +15,7 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integers, string
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import per_input_element
+from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
@@ -213,6 +214,7 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
             flops=_pool_flops,
             relax=relax,
         ),
+        from_relax={name: same},
         attrs=AttrsType(f"relay.attrs.{kind.capitalize()}Pool{rank}DAttrs", (*window(rank), *more)),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         normalize=window_normalize(rank),

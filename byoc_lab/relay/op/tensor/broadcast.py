@@ -15,6 +15,7 @@ from byoc_lab.relay.ir.attrs import REQUIRED
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import branches, broadcast_layouts
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, same_result
@@ -62,6 +63,7 @@ def _binary(
         reference=reference if dtype else same_result(function),
         flops=per_element(1),
         relax=lambda R, attrs, lhs, rhs: getattr(R, relax)(lhs, rhs),
+        from_relax={relax: same} if relax == name else {},
         pattern=OpPattern.BROADCAST,
         layout=broadcast_layouts.broadcast,
         branches=facts.pop("branches", branches.by_truth if dtype else None),
@@ -197,6 +199,7 @@ define_op(
     doc="out = x where condition is not 0, y elsewhere; the three broadcast.",
     mixed_precision=FOLLOW,
     branches=branches.by_condition,
+    from_relax={"where": same},
 )
 
 

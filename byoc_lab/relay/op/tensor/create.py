@@ -17,6 +17,7 @@ from byoc_lab.relay.ir.expr import Constant, Expr, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity
@@ -95,6 +96,7 @@ def _like(op: str, make, doc: str) -> None:
         reference=lambda attrs, x: make(x),
         flops=no_flops,
         relax=lambda R, attrs, x: getattr(R, op)(x),
+        from_relax={op: same},
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
         doc=doc,

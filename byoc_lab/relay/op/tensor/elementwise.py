@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, number
+from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import branches, layout_rules, relax_types
 from byoc_lab.relay.op.framework.arrays import round_half_away
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, relay_call, same
+from byoc_lab.relay.op.framework.from_relax import number as number_of
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import (
     OpPattern,
@@ -45,6 +48,7 @@ def define_unary(
         reference=same_result(function),
         flops=per_element(1),
         relax=translated,
+        from_relax=facts.pop("from_relax", {name: same} if relax == name else {}),
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
         doc=doc,
@@ -97,6 +101,7 @@ define_unary(
     round_half_away,
     relax_types.round_half_away,
     "out = data rounded to the nearest integer, halves away from zero.",
+    from_relax={"round": same},
 )
 define_unary("sin", np.sin, "sin", "out = sine of data, in radians.")
 define_unary("cos", np.cos, "cos", "out = cosine of data, in radians.")
@@ -147,6 +152,7 @@ def _predicate(name: str, function: Callable[..., Any], doc: str) -> None:
         reference=lambda attrs, x: function(x),
         flops=per_element(1),
         relax=lambda R, attrs, x: getattr(R, name)(x),
+        from_relax={name: same},
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
         branches=branches.by_truth,
@@ -179,6 +185,7 @@ define_op(
     layout=layout_rules.elementwise,
     doc="out = data, converted to another dtype.",
     mixed_precision=FOLLOW,
+    from_relax={"astype": same},
 )
 
 
@@ -191,6 +198,10 @@ def _clip_precision(call: Any, dtype: str) -> list[int | str]:
     beyond = dtype == "float16" and max(map(abs, limits)) > FLOAT16_MAX
     category = NEVER if beyond else FOLLOW
     return category.conversion(call, dtype)
+
+
+def _clip_from_relax(op: Op, call: RelaxCall, x: Expr, low: Any, high: Any) -> Expr:
+    return relay_call(op.name, x, float(number_of(low)), float(number_of(high)))
 
 
 define_op(
@@ -210,6 +221,7 @@ define_op(
     doc="out = min(max(a, a_min), a_max).",
     branches=branches.by_limits,
     mixed_precision=_clip_precision,
+    from_relax={"clip": _clip_from_relax},
 )
 
 define_op(
@@ -229,6 +241,7 @@ define_op(
     doc="out = data where data > 0, alpha * data elsewhere.",
     mixed_precision=FOLLOW,
     branches=branches.by_sign,
+    from_relax={"nn.leakyrelu": same},
 )
 
 define_op(

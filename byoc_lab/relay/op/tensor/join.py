@@ -21,6 +21,7 @@ from byoc_lab.relay.ir.dims import Any, Dim, Unknown
 from byoc_lab.relay.ir.types import MAX_PARTS, TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.from_relax import renamed, same
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -297,6 +298,7 @@ define_op(
     pattern=OpPattern.BROADCAST,
     doc="data repeated as a whole along each axis.",
     mixed_precision=FOLLOW,
+    from_relax={"tile": renamed(reps="repeats")},
 )
 
 
@@ -318,4 +320,5 @@ define_op(
     relax=lambda R, attrs, x: R.flip(x, attrs.axis),
     pattern=OpPattern.INJECTIVE,
     doc="data in reverse order along one axis.",
+    from_relax={"flip": same},
 )

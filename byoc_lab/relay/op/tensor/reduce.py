@@ -8,10 +8,11 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integers
-from byoc_lab.relay.ir.expr import Call, Expr, Tuple, TupleWrapper
+from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleWrapper
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import per_input_element
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, relay_call
 from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
@@ -54,6 +55,11 @@ def reduced_type(op: str, attrs: AnyValue, x: TensorType) -> TensorType:
     return TensorType([d for n, d in enumerate(x.shape) if n not in gone], x.dtype)
 
 
+def _from_relax(op: Op, call: RelaxCall, x: Expr) -> Expr:
+    keepdims = bool(call.attrs.keepdims)
+    return relay_call(op.name, x, axis=call.axes(call.attrs.axis), keepdims=keepdims)
+
+
 def _reduction(op: str, compute, doc: str, **facts: AnyValue) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """data without the reduced axes."""
@@ -82,6 +88,7 @@ def _reduction(op: str, compute, doc: str, **facts: AnyValue) -> None:
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction,
+        from_relax={op: _from_relax},
         **facts,
         doc=doc,
     )

@@ -23,6 +23,7 @@ from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
@@ -123,6 +124,7 @@ define_op(
     layout=layout_rules.squeeze,
     doc="data without axes of length 1.",
     mixed_precision=FOLLOW,
+    from_relax={"squeeze": same},
 )
 
 # reshape, batch_flatten, transpose ----------------------------------------------------------------
@@ -287,6 +289,7 @@ define_op(
     layout=layout_rules.transpose,
     doc="data with its axes permuted.",
     mixed_precision=FOLLOW,
+    from_relax={"permute_dims": same},
 )
 
 # reshape_like -------------------------------------------------------------------------------------

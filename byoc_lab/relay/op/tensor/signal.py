@@ -13,6 +13,7 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework.from_relax import renamed
 from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -274,4 +275,5 @@ define_op(
     pattern=OpPattern.INJECTIVE,
     normalize=_checked_tensors,
     doc="Sums of products of tensors, in Einstein notation.",
+    from_relax={"einsum": renamed(equation="subscripts")},
 )

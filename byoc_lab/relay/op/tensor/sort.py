@@ -12,6 +12,7 @@ from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import comparisons, per_element
+from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
@@ -196,6 +197,7 @@ def _scan(op: str, function, doc: str) -> None:
         flops=per_element(1),
         relax=relax,
         pattern=OpPattern.OPAQUE,
+        from_relax={op: same},
         doc=doc,
     )
 

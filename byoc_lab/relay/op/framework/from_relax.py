@@ -1,0 +1,120 @@
+"""Reads calls of Relax operators as calls of the Relay operators whose definitions name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from byoc_lab.errors import ImporterError
+from byoc_lab.relay.ir.expr import Expr, Op, const
+from byoc_lab.relay.op.framework.registry import RELAX_NAMES, builder
+
+
+@dataclass(frozen=True)
+class RelaxCall:
+    """A call of a Relax operator.
+
+    name: without "relax.". attrs: Relax's. shapes: of its operands that are tensors, else None.
+    result, dtype: the shape and dtype of what it computes; None for a tuple.
+    """
+
+    name: str
+    attrs: Any
+    shapes: list[tuple[int, ...] | None]
+    result: tuple[int, ...] | None
+    dtype: str | None
+
+    @property
+    def rank(self) -> int:
+        """How many axes the first operand has."""
+        return len(self.shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the first operand."""
+        first = self.shapes[0]
+        if first is None:
+            raise self.error("its first operand must be a tensor of known shape")
+        return first
+
+    def error(self, reason: str) -> ImporterError:
+        return ImporterError(f"relax.{self.name}: {reason}")
+
+    def axes(self, values: Any) -> list[int]:
+        """Axes counted from the first one, in order; all for None."""
+        found = range(self.rank) if values is None else [v % self.rank for v in ints(values)]
+        return sorted(found)
+
+
+def counterpart(name: str) -> Callable[..., Any] | None:
+    """The function of (RelaxCall, its operands in Relay) that gives the call in Relay, if the
+    definition of an operator has one for the Relax operator `name`."""
+    return RELAX_NAMES.get(name)
+
+
+def reads(name: str) -> Callable[[Callable[..., Expr]], Callable[..., Expr]]:
+    """Register how a Relax operator is written in several of Relay."""
+
+    def register(function: Callable[..., Expr]) -> Callable[..., Expr]:
+        RELAX_NAMES[name] = function
+        return function
+
+    return register
+
+
+def same(op: Op, call: RelaxCall, *operands: Any) -> Any:
+    """The call with the attributes of the same names."""
+    return _with_attributes(op, call, operands, {})
+
+
+def renamed(**names: str) -> Callable[..., Any]:
+    """As `same`; names: Relax's names of attributes, by Relay's."""
+    return lambda op, call, *operands: _with_attributes(op, call, operands, names)
+
+
+def _with_attributes(op: Op, call: RelaxCall, operands: Any, names: dict[str, str]) -> Any:
+    attrs = {}
+    for name in op.definition.free_attributes:
+        value = plain(getattr(call.attrs, names.get(name, name), None))
+        if value not in (None, ""):
+            attrs[name] = value
+    if attrs.get("out_layout") == attrs.get("data_layout", attrs.get("layout")):
+        attrs.pop("out_layout", None)  # empty if it is that of the data
+    return relay_call(op.name, *(_tensor(call, operand) for operand in operands), **attrs)
+
+
+def _tensor(call: RelaxCall, operand: Any) -> Any:
+    """An operand; a number as a constant of the result's dtype."""
+    if isinstance(operand, Expr | list):
+        return operand
+    return const(np.asarray(number(operand), call.dtype))
+
+
+def relay_call(name: str, *args: Any, **attrs: Any) -> Expr:
+    """A call of a Relay operator by its builder; of several results, the tuple of them."""
+    made = builder(Op.get(name))(*args, **attrs)
+    return made.astuple() if hasattr(made, "astuple") else made
+
+
+def plain(value: Any) -> Any:
+    """A value of an attribute of Relax, in Python."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if hasattr(value, "__iter__"):
+        return [plain(each) for each in value]
+    return value.value if hasattr(value, "value") else str(value)
+
+
+def number(value: Any) -> float:
+    """A number that may be wrapped in an immediate of TVM."""
+    found = getattr(value, "value", value)
+    return found if isinstance(found, int | float) else found.numpy().item()
+
+
+def ints(values: Any) -> list[int]:
+    """The numbers of a list, or one number as a list."""
+    listed = values if hasattr(values, "__iter__") else [values]
+    return [int(number(value)) for value in listed]
