@@ -48,7 +48,7 @@ def check_shapes(shape: Any) -> None:
 def shapes_of(inputs: Sequence[Input], shape: Shapes) -> dict[str, tuple[Any, ...]]:
     """The shapes of the inputs that `shape` changes; an unknown length that stays is None.
 
-    Raises ArgumentError for a name that the model lacks and for a shape of another rank."""
+    Raises ArgumentError for a name that the model lacks and several lengths for one."""
     by_name = {i.name: i for i in inputs}
     symbols = {n for i in inputs for n in i.lengths or () if isinstance(n, str)}
     for name in shape:
@@ -62,7 +62,8 @@ def shapes_of(inputs: Sequence[Input], shape: Shapes) -> dict[str, tuple[Any, ..
     found: dict[str, tuple[Any, ...]] = {}
     for one in inputs:
         if one.name in shape:
-            found[one.name] = _whole_shape(one, shape[one.name])
+            given = shape[one.name]
+            found[one.name] = tuple(given) if isinstance(given, (list, tuple)) else (given,)
         elif one.lengths is not None and any(n in lengths for n in one.lengths):
             mapped = (lengths.get(n, n) if isinstance(n, str) else n for n in one.lengths)
             found[one.name] = tuple(None if isinstance(n, str) else n for n in mapped)
@@ -74,16 +75,6 @@ def _one_length(name: str, given: Any) -> int:
     if len(parts) != 1 or not isinstance(parts[0], int):
         raise ArgumentError(f"{name!r} is the name of one length, found {given!r:.80}; give an int")
     return parts[0]
-
-
-def _whole_shape(one: Input, given: Any) -> tuple[Any, ...]:
-    shape = tuple(given) if isinstance(given, (list, tuple)) else (given,)
-    if one.lengths is not None and len(shape) != len(one.lengths):
-        raise ArgumentError(
-            f"input {one.name!r} has {len(one.lengths)} dimensions in the model, found the shape "
-            f"{shape}; give a length for each"
-        )
-    return shape
 
 
 def inputs_of(mod: IRModule) -> list[Input]:
@@ -123,9 +114,7 @@ def _reshaped(main: Function, wanted: Mapping[str, tuple[Any, ...]]) -> Function
     for p in main.params:
         ty = p.type_annotation
         if p.name_hint in wanted and isinstance(ty, TensorType):
-            pairs = zip(wanted[p.name_hint], ty.shape, strict=True)
-            shape = [old if n is None else n for n, old in pairs]
-            new[p] = Var(p.name_hint, TensorType(shape, ty.dtype))
+            new[p] = Var(p.name_hint, TensorType(wanted[p.name_hint], ty.dtype))
     params = [new.get(p, p) for p in main.params]
     return Function(params, bind(main.body, new), None, main.type_params, main.attrs)
 

@@ -47,7 +47,8 @@ def guessed_shapes(
         if lengths is None or one.name in known or all(isinstance(n, int) for n in lengths):
             continue
         guess = [_guess(n, axis, lengths) for axis, n in enumerate(lengths)]
-        stated = one.lengths if one.lengths is not None else lengths
+        names = one.lengths or ()
+        stated = names if len(names) == len(lengths) else lengths
         found[one.name] = tuple(
             named.setdefault(name, n) if isinstance(name, str) else n
             for name, n in zip(stated, guess, strict=True)

@@ -94,7 +94,7 @@ def hard_swish(node: Node) -> Expr:
 def thresholded_relu(node: Node) -> Expr:
     x = node[0]
     alpha = scalar(node, float(node.attr("alpha", 1.0)))
-    return x * relay.cast(relay.greater(x, alpha), node.dtype(x))
+    return relay.where(relay.greater(x, alpha), x, scalar(node, 0.0))  # 0 for nan and -inf too
 
 
 @converts("Softplus")

@@ -141,17 +141,16 @@ def clip(node: Node) -> Expr:
     """Bounds are attributes up to opset 10, inputs after it."""
     x, dtype = node[0], node.dtype(node[0])
     if node.opset < 11:
-        return relay.clip(x, _bound(node, "min", -np.inf), _bound(node, "max", np.inf))
+        most = _bound(node, "max", np.inf)
+        return relay.clip(x, min(_bound(node, "min", -np.inf), most), most)
     low, high = node.value(1), node.value(2)
     if (node.optional(1) is None or low is not None) and (
         node.optional(2) is None or high is not None
     ):
         smallest, largest = _range(dtype)
-        return relay.clip(
-            x,
-            float(low) if low is not None else smallest,
-            float(high) if high is not None else largest,
-        )
+        least = float(low) if low is not None else smallest
+        most = float(high) if high is not None else largest
+        return relay.clip(x, min(least, most), most)  # the maximum, where the minimum exceeds it
     if node.optional(1) is not None:
         x = relay.maximum(x, node[1])
     return relay.minimum(x, node[2]) if node.optional(2) is not None else x

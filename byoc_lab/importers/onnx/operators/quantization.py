@@ -231,15 +231,10 @@ def qlinear_global_average_pool(node: Node) -> Expr:
 @converts("QLinearAveragePool", domain=MICROSOFT)
 def qlinear_average_pool(node: Node) -> Expr:
     window = Window(node, node.attr("kernel_shape"))
-    pooled = getattr(relay.nn, f"avg_pool{len(window.kernel)}d")(
-        _dequantized(node),
-        pool_size=window.kernel,
-        strides=window.strides,
-        padding=window.pads,
-        ceil_mode=bool(node.attr("ceil_mode", 0)),
-        count_include_pad=bool(node.attr("count_include_pad", 0)),
-    )
-    return _quantized(node, pooled)
+    build = getattr(relay.nn, f"avg_pool{len(window.kernel)}d")
+    include = bool(node.attr("count_include_pad", 0))
+    data = node.typed(_dequantized(node))
+    return _quantized(node, window.pooled(build, data, window.pads, count_include_pad=include))
 
 
 @converts("QLinearConcat", domain=MICROSOFT)

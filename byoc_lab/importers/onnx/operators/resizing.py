@@ -100,7 +100,7 @@ def _scaled(node: Node, index: int) -> list[int]:
         if scale == 1:
             continue
         length = node.length(node[0], axis)
-        scaled = float(length * np.float32(scale))
+        scaled = float(np.float32(length) * np.float32(scale))  # as ONNX Runtime computes it
         sizes[axis] = int(np.floor(scaled))
         if scaled != sizes[axis]:
             node.fail(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import Node
+from byoc_lab.importers.pooling import pooled, windows
 from byoc_lab.relay.ir.expr import Constant, Expr
 
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -62,6 +63,20 @@ class Window:
         half = len(self.kernel)
         width = [(0, 0), (0, 0), *zip(pads[:half], pads[half:], strict=True)]
         return relay.nn.pad(data, width, pad_value=relay.const(value, self.node.dtype(data)))
+
+    def pooled(
+        self, build: Callable[..., Expr], data: Expr, pads: Sequence[int], **options: Any
+    ) -> Expr:
+        """Pooling of `data` by this window, of the size that ONNX Runtime gives in ceil mode."""
+        options |= {
+            "pool_size": self.kernel,
+            "strides": self.strides,
+            "dilation": self.dilations,
+            "padding": pads,
+            "layout": LAYOUTS[len(self.kernel)],
+            "ceil_mode": bool(self.node.attr("ceil_mode", 0)),
+        }
+        return pooled(build, data, self.node.type_of(data).shape[2:], options)
 
 
 def split_pads(totals: Sequence[int], auto_pad: str) -> list[int]:
@@ -159,15 +174,8 @@ def max_pool(node: Node) -> Any:
     if len(node.outputs) > 1 and node.outputs[1]:
         return _max_pool_with_indices(node, window)
     lowest = float(np.finfo(dtype).min) if "float" in dtype else float(np.iinfo(dtype).min)
-    return getattr(relay.nn, f"max_pool{len(window.kernel)}d")(
-        window.padded(data, lowest),
-        pool_size=window.kernel,
-        strides=window.strides,
-        dilation=window.dilations,
-        padding=window.pads,
-        layout=LAYOUTS[len(window.kernel)],
-        ceil_mode=bool(node.attr("ceil_mode", 0)),
-    )
+    build = getattr(relay.nn, f"max_pool{len(window.kernel)}d")
+    return window.pooled(build, window.padded(data, lowest), window.pads)
 
 
 def _max_pool_with_indices(node: Node, window: Window) -> tuple[Expr, Expr]:
@@ -183,28 +191,32 @@ def _max_pool_with_indices(node: Node, window: Window) -> tuple[Expr, Expr]:
         index = planes * spatial.size + spatial
     width = [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:], strict=True)]
     places = np.pad(index, width, constant_values=-1)
-    columns = _columns(places, window, bool(node.attr("ceil_mode", 0)))
+    after = pads[rank:] if node.attr("ceil_mode", 0) else None
+    columns = _columns(places, window, after)
     flat = relay.reshape(data, (-1,))
     order = np.pad(np.arange(int(np.prod(shape))).reshape(shape), width, constant_values=-1)
-    source = _columns(order, window, bool(node.attr("ceil_mode", 0)))
+    source = _columns(order, window, after)
     lowest = Constant(
         np.array(np.finfo(dtype).min if "float" in dtype else np.iinfo(dtype).min, dtype)
     )
     gathered = relay.take(flat, Constant(np.maximum(source, 0)))
-    windows = relay.where(Constant(source >= 0), gathered, lowest)
-    best = relay.expand_dims(relay.argmax(windows, axis=-1), axis=-1)
+    taken = relay.where(Constant(source >= 0), gathered, lowest)
+    best = relay.expand_dims(relay.argmax(taken, axis=-1), axis=-1)
     place = relay.gather(Constant(columns), columns.ndim - 1, relay.cast(best, "int64"))
-    return relay.max(windows, axis=-1), relay.squeeze(place, axis=[-1])
+    return relay.max(taken, axis=-1), relay.squeeze(place, axis=[-1])
 
 
-def _columns(places: Any, window: Window, ceil_mode: bool) -> Any:
-    """The places of each window along a last axis; -1 outside of the data."""
+def _columns(places: Any, window: Window, after: Sequence[int] | None) -> Any:
+    """The places of each window along a last axis; -1 outside of the data. after: the padding that
+    `places` has after each axis, in ceil mode."""
     counts = []
-    for size, k, s, d in zip(
-        places.shape[2:], window.kernel, window.strides, window.dilations, strict=True
+    for axis, (size, k, s, d) in enumerate(
+        zip(places.shape[2:], window.kernel, window.strides, window.dilations, strict=True)
     ):
-        span = size - (k - 1) * d - 1
-        counts.append((-(-span // s) if ceil_mode else span // s) + 1)
+        if after is None:
+            counts.append((size - (k - 1) * d - 1) // s + 1)
+        else:
+            counts.append(windows(size - after[axis], k, s, d, 0, after[axis]))
     needed = [
         (n - 1) * s + (k - 1) * d + 1
         for n, s, k, d in zip(counts, window.strides, window.kernel, window.dilations, strict=True)
@@ -235,16 +247,9 @@ def average_pool(node: Node) -> Expr:
     pads = window.pads
     if window.same:
         pads = window.same_pads(node.sizes(data))
-    return getattr(relay.nn, f"avg_pool{len(window.kernel)}d")(
-        data,
-        pool_size=window.kernel,
-        strides=window.strides,
-        dilation=window.dilations,
-        padding=pads,
-        layout=LAYOUTS[len(window.kernel)],
-        ceil_mode=bool(node.attr("ceil_mode", 0)),
-        count_include_pad=bool(node.attr("count_include_pad", 0)),
-    )
+    build = getattr(relay.nn, f"avg_pool{len(window.kernel)}d")
+    include = bool(node.attr("count_include_pad", 0))
+    return window.pooled(build, data, pads, count_include_pad=include)
 
 
 @converts("LpPool")
@@ -254,16 +259,9 @@ def lp_pool(node: Node) -> Expr:
     window = Window(node, node.attr("kernel_shape"))
     p = float(node.attr("p", 2))
     pads = window.same_pads(node.sizes(data)) if window.same else window.pads
-    means = getattr(relay.nn, f"avg_pool{len(window.kernel)}d")(
-        relay.power(relay.abs(data), relay.const(p, dtype)),
-        pool_size=window.kernel,
-        strides=window.strides,
-        dilation=window.dilations,
-        padding=pads,
-        layout=LAYOUTS[len(window.kernel)],
-        ceil_mode=bool(node.attr("ceil_mode", 0)),
-        count_include_pad=True,
-    )
+    build = getattr(relay.nn, f"avg_pool{len(window.kernel)}d")
+    powers = relay.power(relay.abs(data), relay.const(p, dtype))
+    means = window.pooled(build, powers, pads, count_include_pad=True)
     total = means * relay.const(float(np.prod(window.kernel)), dtype)
     return relay.power(total, relay.const(1.0 / p, dtype))
 

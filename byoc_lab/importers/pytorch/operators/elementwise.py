@@ -173,7 +173,8 @@ def clamp(node: Node) -> Any:
     if "int" in dtype:
         least, most = float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
     low, high = (least if low is None else low), (most if high is None else high)
-    return relay.clip(node.tensor("self", dtype), float(low), float(high))
+    # The maximum is the result where the minimum exceeds it.
+    return relay.clip(node.tensor("self", dtype), min(float(low), float(high)), float(high))
 
 
 @converts("clamp.Tensor")

@@ -145,7 +145,25 @@ def attention(node: Node) -> Any:
     elif mask is not None:
         scores = scores + mask
     shape = (*_batch(node, q[:-2], k[:-2]), q[-2], k[-2])
-    return product(node, relay.nn.softmax(scores, -1), shape, node["value"], v)
+    weights = relay.nn.softmax(scores, -1)
+    if mask is not None and _may_mask_a_row(mask):
+        weights = _without_masked_rows(scores, weights, dtype)
+    return product(node, weights, shape, node["value"], v)
+
+
+def _may_mask_a_row(mask: Expr) -> bool:
+    if not isinstance(mask, Constant):
+        return True
+    array = mask.numpy()
+    hidden = ~array if array.dtype == bool else array == -np.inf
+    return bool(hidden.all(axis=-1).any())
+
+
+def _without_masked_rows(scores: Expr, weights: Expr, dtype: str) -> Expr:
+    """Weights of 0, as PyTorch has, for queries that may attend to no key: their softmax is nan."""
+    lowest, zero = (Constant(np.asarray(value, dtype)) for value in (-np.inf, 0))
+    masked = relay.all(relay.equal(scores, lowest), axis=-1, keepdims=True)
+    return relay.where(masked, zero, weights)
 
 
 @converts("einsum.default")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab import relay
+from byoc_lab.importers.pooling import pooled
 from byoc_lab.importers.pytorch.converters import converts
 from byoc_lab.importers.pytorch.node import Node, pair
 from byoc_lab.relay.ir.expr import Expr
@@ -107,7 +108,8 @@ def max_pool(node: Node) -> Any:
     count = int(node.overload[8])
     _unbatched(node, "self", count)
     build = getattr(relay.nn, f"max_pool{count}d")
-    found = build(node["self"], dilation=pair(node["dilation"], count), **_window(node, count))
+    options = {**_window(node, count), "dilation": pair(node["dilation"], count)}
+    found = pooled(build, node["self"], node.shape("self")[2:], options)
     return (found, None) if node.overload.endswith("indices") else found
 
 
@@ -119,7 +121,8 @@ def avg_pool(node: Node) -> Any:
         node.fail("divisor_override is not supported")
     include = bool(node["count_include_pad"])
     build = getattr(relay.nn, f"avg_pool{count}d")
-    return build(node["self"], count_include_pad=include, **_window(node, count))
+    options = {**_window(node, count), "count_include_pad": include}
+    return pooled(build, node["self"], node.shape("self")[2:], options)
 
 
 @converts(*(f"adaptive_{k}_pool{n}d.default" for k in ("avg", "max") for n in (1, 2, 3)))
