@@ -347,6 +347,7 @@ define_op(
     REGULAR,
     "boxes scores",
     regular_relation,
+    exact=False,
     reference=regular_reference,
     attrs=AttrsType(
         "relay.attrs.RegularNonMaximumSuppressionAttrs",

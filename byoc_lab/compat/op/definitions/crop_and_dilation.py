@@ -106,6 +106,7 @@ define_op(
     CROP,
     "data boxes box_indices",
     crop_relation,
+    exact=False,
     reference=crop_reference,
     attrs=AttrsType(
         "relay.attrs.CropAndResizeAttrs",

@@ -42,6 +42,7 @@ def _identity(op: str, python_name: str, attrs: AttrsType, parameters: str, doc:
         python_name=python_name,
         parameters=parameters,
         normalize=_devices,
+        exact=True,
         doc=doc,
     )
 

@@ -69,4 +69,5 @@ define_op(
     relax=_fifo_relax,
     pattern=OpPattern.OPAQUE,
     doc="buffer with data appended and as many of its oldest elements dropped.",
+    exact=True,
 )

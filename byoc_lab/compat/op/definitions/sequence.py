@@ -133,6 +133,7 @@ define_op(
     ),
     pattern=OpPattern.OPAQUE,
     doc="All windows over the last axes of data, as new axes.",
+    exact=True,
 )
 
 

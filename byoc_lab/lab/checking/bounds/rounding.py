@@ -54,10 +54,6 @@ FUNCTION_ROUNDINGS = sqrt(3) * MEASURED["exp"].relative_rms
 RoundingRule = Callable[[Step], Any]
 
 
-def _exact(step: Step) -> Any:
-    return 0.0
-
-
 def _rounded(times: float) -> RoundingRule:
     """`times` squared roundings of the result."""
     return lambda step: times * np.abs(step.value)
@@ -101,6 +97,8 @@ def _elementwise(step: Step) -> Array:
 
 
 def _without_rule(step: Step) -> Any:
+    if step.op.definition.is_exact(step.attrs):
+        return 0.0
     pattern = step.op.definition.pattern
     one = isinstance(step.value, np.ndarray) and step.value.dtype.kind == "f"
     if one and pattern in (OpPattern.ELEMWISE, OpPattern.BROADCAST):
@@ -189,23 +187,6 @@ RULES: dict[str, RoundingRule] = {
     ),
     **dict.fromkeys(("add", "subtract", "nn.bias_add"), _addition),
     "qnn.dequantize": _rounded(2),
-    **dict.fromkeys(
-        (
-            "nn.relu", "abs", "negative", "copy", "maximum", "minimum", "max", "min", "floor",
-            "ceil", "round", "sign", "nn.max_pool2d", "nn.dropout", "reshape", "expand_dims",
-            "squeeze", "transpose", "nn.batch_flatten", "concatenate", "split", "repeat", "nn.pad",
-            "zeros", "ones", "full", "zeros_like", "ones_like", "broadcast_to",
-            "where", "take", "gather", "gather_nd", "strided_slice", "reverse", "tile", "stack",
-            "slice_like", "broadcast_to_like", "reshape_like", "layout_transform", "sort", "trunc",
-            "nn.space_to_depth", "nn.depth_to_space", "nn.space_to_batch_nd", "nn.mirror_pad",
-            "nn.batch_to_space_nd", "scatter_nd", "scatter_elements", "adv_index", "reinterpret",
-            "sequence_mask", "reverse_sequence", "nn.global_max_pool2d", "nn.max_pool1d",
-            "nn.max_pool3d", "meshgrid", "one_hot", "full_like", "device_copy", "on_device",
-            "annotation.checkpoint", "matrix_set_diag", "strided_set", "topk", "trilu",
-            "annotation.compiler_begin", "annotation.compiler_end", "annotation.stop_fusion",
-        ),
-        _exact,
-    ),
 }  # fmt: skip
 
 

@@ -24,6 +24,7 @@ for _name, _doc in (
         f"annotation.{_name}",
         "data",
         identity,
+        exact=True,
         reference=lambda attrs, x: x,
         attrs=COMPILER_ATTRS,
         attrs_key="",
@@ -42,6 +43,7 @@ define_op(
     relax=lambda R, attrs, x: x,
     layout=layout_rules.elementwise,
     doc="out = data; operators are not fused across it.",
+    exact=True,
 )
 
 compiler_begin = builder(Op.get("annotation.compiler_begin"))

@@ -71,6 +71,8 @@ class OpDef:
     mixed_precision: the category for ToMixedPrecision, or a function that maps a call and the
         narrow dtype to [category, dtype to compute in, dtype of the result]. None: no category, as
         in TVM. It becomes the operator's attribute "FTVMMixedPrecisionConversionType".
+    exact: whether floats in the result are never rounded, being elements of the arguments or whole
+        numbers; or a function of the attributes that says so. Default: true for INJECTIVE.
     branches(attrs, args, value) -> {branch: whether these arguments reached it}, for an operator
         that computes elements in different ways (`branches.py`).
     non_computational: a pass must lower it to other operators, and it is not fused (TVM:
@@ -114,12 +116,19 @@ class OpDef:
     non_computational: bool | None = None
     layout: LayoutRule | None = None
     mixed_precision: MixedPrecision | Conversion | None = None
+    exact: bool | Callable[[Any], bool] | None = None
     branches: Branches | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
     doc: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "python_name", self.python_name or self.name)
+
+    def is_exact(self, attrs: Any) -> bool:
+        """Whether a call with these attributes rounds nothing."""
+        if callable(self.exact):
+            return self.exact(attrs)
+        return self.pattern is OpPattern.INJECTIVE if self.exact is None else self.exact
 
     @property
     def free_attributes(self) -> dict[str, Attr]:

@@ -284,6 +284,7 @@ def _define(rank: int) -> None:
         relation,
         reference=reference,
         attrs=attrs_type,
+        exact=False,
         flops=resize_flops,
         relax=relax,
         pattern=OpPattern.INJECTIVE,

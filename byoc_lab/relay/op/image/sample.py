@@ -118,6 +118,7 @@ define_op(
     "data grid",
     sample_relation,
     from_relax={SAMPLE: same},
+    exact=False,
     reference=sample_reference,
     attrs=AttrsType(
         "relay.attrs.GridSampleAttrs",
@@ -172,6 +173,7 @@ define_op(
     GRID,
     "data",
     grid_relation,
+    exact=False,
     reference=grid_reference,
     attrs=AttrsType(
         "relay.attrs.AffineGridAttrs",

@@ -148,6 +148,7 @@ DROPOUT = define_op(
     layout=layout_rules.elementwise_pair,
     doc="In inference (data, a mask of ones); the Python function returns field 0.",
     mixed_precision=FOLLOW,
+    exact=True,
 )
 
 

@@ -120,6 +120,7 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
         normalize=numbers_to_lists("output_size") if rank == 1 else None,
         defaults={"output_size": None},
         layout=layout_rules.pooling,
+        exact=kind == "max",
         mixed_precision=FOLLOW if kind == "max" else NEVER,
         doc=doc,
     )

@@ -220,6 +220,7 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
         normalize=window_normalize(rank),
         defaults={"pool_size": (1,) * rank},
         layout=layout_rules.pooling,
+        exact=kind == "max",
         mixed_precision=FOLLOW,
         doc=doc,
     )
@@ -273,6 +274,7 @@ def _global(kind: str, compute, doc: str) -> None:
         attrs=GLOBAL_ATTRS,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.pooling,
+        exact=kind == "max",
         mixed_precision=FOLLOW if kind == "max" else NEVER,
         doc=doc,
     )

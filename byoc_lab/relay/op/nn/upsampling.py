@@ -96,6 +96,7 @@ def _define(op: str, rank: int, more: Attr) -> None:
         defaults={f"scale_{axis.lower()}": 1 for axis in spatial},
         pattern=OpPattern.INJECTIVE,
         layout=layout_rules.upsampling,
+        exact=False,
         doc="Images enlarged by a factor along each spatial axis.",
     )
 

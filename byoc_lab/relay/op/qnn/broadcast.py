@@ -226,6 +226,7 @@ define_op(
     CONCATENATE,
     "data* input_scales* input_zero_points* output_scale output_zero_point",
     qnn_concatenate_relation,
+    exact=False,
     reference=qnn_concatenate_reference,
     attrs=attrs_type("relay.attrs.ConcatenateAttrs"),
     flops=per_element(4),

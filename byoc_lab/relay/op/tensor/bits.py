@@ -49,6 +49,7 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
     doc="The same bits read as another dtype.",
+    exact=True,
 )
 
 FRACTION_BITS = 31

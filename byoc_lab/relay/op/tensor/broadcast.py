@@ -97,6 +97,7 @@ _binary(
     "out = maximum of lhs and rhs.",
     mixed_precision=FOLLOW,
     branches=branches.by_operand,
+    exact=True,
 )
 _binary(
     "minimum",
@@ -105,6 +106,7 @@ _binary(
     "out = minimum of lhs and rhs.",
     mixed_precision=FOLLOW,
     branches=branches.by_operand,
+    exact=True,
 )
 _binary("power", np.power, "power", "out = lhs to the power of rhs.", mixed_precision=NEVER)
 _binary("logical_and", np.logical_and, "logical_and", "out = lhs and rhs.")
@@ -162,6 +164,7 @@ define_op(
     pattern=OpPattern.BROADCAST,
     layout=broadcast_layouts.broadcast,
     doc="out = lhs / rhs, rounded towards zero.",
+    exact=False,
 )
 
 
@@ -200,6 +203,7 @@ define_op(
     mixed_precision=FOLLOW,
     branches=branches.by_condition,
     from_relax={"where": same},
+    exact=True,
 )
 
 
@@ -228,6 +232,7 @@ define_op(
     defaults={"shape": REQUIRED},
     normalize=numbers_to_lists("shape"),
     doc="data broadcast to a given shape.",
+    exact=True,
 )
 
 
@@ -250,4 +255,5 @@ define_op(
     pattern=OpPattern.BROADCAST,
     doc="data broadcast to the shape of another tensor.",
     mixed_precision=FOLLOW,
+    exact=True,
 )

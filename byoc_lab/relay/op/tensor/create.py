@@ -52,6 +52,7 @@ def _constant_value(op: str, make, doc: str, **facts: AnyValue) -> None:
         defaults={"shape": REQUIRED, "dtype": REQUIRED},
         normalize=numbers_to_lists("shape"),
         **facts,
+        exact=True,
         doc=doc,
     )
 
@@ -85,6 +86,7 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     doc="A tensor with all elements equal to fill_value.",
     mixed_precision=FOLLOW,
+    exact=True,
 )
 
 
@@ -99,6 +101,7 @@ def _like(op: str, make, doc: str) -> None:
         from_relax={op: same},
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
+        exact=True,
         doc=doc,
     )
 
@@ -124,6 +127,7 @@ define_op(
     relax=lambda R, attrs, x, v: R.full_like(x, v, dtype_of(x)),
     pattern=OpPattern.ELEMWISE,
     doc="A tensor of the shape and dtype of data with all elements equal to fill_value.",
+    exact=True,
 )
 
 

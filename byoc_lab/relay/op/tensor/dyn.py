@@ -127,6 +127,7 @@ def _dynamic(
         relax=relax,
         pattern=INJECTIVE_HERE.get(name, static.pattern),
         results=static.results,
+        exact=static.is_exact,
         fixed=empty or {},
         constants={**static.constants, **{argument: KINDS.get(argument) for argument in given}},
         **facts,

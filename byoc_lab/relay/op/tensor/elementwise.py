@@ -71,12 +71,12 @@ def error_function(x: np.ndarray) -> np.ndarray:
     return np.asarray(_erf(x), np.float64)
 
 
-define_unary("abs", np.abs, "abs", "out = |data|.", branches=branches.by_sign)
+define_unary("abs", np.abs, "abs", "out = |data|.", branches=branches.by_sign, exact=True)
 define_unary("exp", np.exp, "exp", "out = e to the power of data.", mixed_precision=NEVER)
 define_unary("log", np.log, "log", "out = natural logarithm of data.")
 define_unary("sqrt", np.sqrt, "sqrt", "out = square root of data.", mixed_precision=FOLLOW)
 define_unary("rsqrt", lambda x: 1 / np.sqrt(x), "rsqrt", "out = 1 / square root of data.")
-define_unary("negative", np.negative, "negative", "out = -data.")
+define_unary("negative", np.negative, "negative", "out = -data.", exact=True)
 define_unary(
     "tanh",
     np.tanh,
@@ -94,19 +94,25 @@ define_unary(
     branches=branches.by_flatness,
 )
 define_unary("erf", error_function, "erf", "out = error function of data.", mixed_precision=NEVER)
-define_unary("floor", np.floor, "floor", "out = data rounded down.")
-define_unary("ceil", np.ceil, "ceil", "out = data rounded up.")
+define_unary("floor", np.floor, "floor", "out = data rounded down.", exact=True)
+define_unary("ceil", np.ceil, "ceil", "out = data rounded up.", exact=True)
 define_unary(
     "round",
     round_half_away,
     relax_types.round_half_away,
     "out = data rounded to the nearest integer, halves away from zero.",
     from_relax={"round": same},
+    exact=True,
 )
 define_unary("sin", np.sin, "sin", "out = sine of data, in radians.")
 define_unary("cos", np.cos, "cos", "out = cosine of data, in radians.")
 define_unary(
-    "sign", np.sign, "sign", "out = -1, 0 or 1, the sign of data.", branches=branches.by_sign
+    "sign",
+    np.sign,
+    "sign",
+    "out = -1, 0 or 1, the sign of data.",
+    branches=branches.by_sign,
+    exact=True,
 )
 define_unary("logical_not", np.logical_not, "logical_not", "out = not data.")
 define_unary("tan", np.tan, "tan", "out = tangent of data, in radians.")
@@ -118,7 +124,7 @@ define_unary("cosh", np.cosh, "cosh", "out = hyperbolic cosine of data.")
 define_unary("asinh", np.arcsinh, "asinh", "out = inverse hyperbolic sine of data.")
 define_unary("acosh", np.arccosh, "acosh", "out = inverse hyperbolic cosine of data.")
 define_unary("atanh", np.arctanh, "atanh", "out = inverse hyperbolic tangent of data.")
-define_unary("trunc", np.trunc, "trunc", "out = data rounded towards zero.")
+define_unary("trunc", np.trunc, "trunc", "out = data rounded towards zero.", exact=True)
 define_unary("bitwise_not", np.invert, "bitwise_not", "out = data with every bit inverted.")
 define_unary(
     "nn.relu",
@@ -127,6 +133,7 @@ define_unary(
     "out = max(data, 0).",
     mixed_precision=FOLLOW,
     branches=branches.by_sign,
+    exact=True,
 )
 
 
@@ -222,6 +229,7 @@ define_op(
     branches=branches.by_limits,
     mixed_precision=_clip_precision,
     from_relax={"clip": _clip_from_relax},
+    exact=False,
 )
 
 define_op(
@@ -255,6 +263,7 @@ define_op(
     layout=layout_rules.elementwise,
     doc="out = data.",
     mixed_precision=FOLLOW,
+    exact=True,
 )
 
 

@@ -259,4 +259,5 @@ define_op(
     relax=_one_hot_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     doc="on_value where the index on the new axis equals indices, off_value elsewhere.",
+    exact=True,
 )

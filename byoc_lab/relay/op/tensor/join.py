@@ -223,6 +223,7 @@ define_op(
     relax=lambda R, attrs, x: R.repeat(x, attrs.repeats, attrs.axis),
     pattern=OpPattern.BROADCAST,
     doc="data with each element repeated along one axis.",
+    exact=True,
 )
 
 
@@ -299,6 +300,7 @@ define_op(
     doc="data repeated as a whole along each axis.",
     mixed_precision=FOLLOW,
     from_relax={"tile": renamed(reps="repeats")},
+    exact=True,
 )
 
 

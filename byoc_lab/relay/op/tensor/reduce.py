@@ -96,8 +96,8 @@ def _reduction(op: str, compute, doc: str, **facts: AnyValue) -> None:
 
 _reduction("sum", np.sum, "The sum over some axes.", mixed_precision=NEVER)
 _reduction("mean", np.mean, "The arithmetic mean over some axes.", mixed_precision=NEVER)
-_reduction("max", np.max, "The maximum over some axes.", mixed_precision=FOLLOW)
-_reduction("min", np.min, "The minimum over some axes.", mixed_precision=FOLLOW)
+_reduction("max", np.max, "The maximum over some axes.", mixed_precision=FOLLOW, exact=True)
+_reduction("min", np.min, "The minimum over some axes.", mixed_precision=FOLLOW, exact=True)
 _reduction("prod", np.prod, "The product over some axes.")
 
 

@@ -43,6 +43,8 @@ REDUCTIONS = {
     "max": np.maximum,
     "mean": np.add,
 }
+CHOOSING = ("update", "min", "max")
+"""The reductions whose result is one of the elements."""
 
 
 def _written(out: np.ndarray, place: AnyValue, updates: np.ndarray, reduction: str) -> np.ndarray:
@@ -108,6 +110,7 @@ define_op(
     pattern=OpPattern.OPAQUE,
     doc="data with updates written at indices along one axis.",
     mixed_precision=FOLLOW,
+    exact=lambda attrs: attrs.reduction in CHOOSING,
 )
 
 
@@ -166,6 +169,7 @@ define_op(
     pattern=OpPattern.OPAQUE,
     doc="data with updates written at the positions on the first axis of indices.",
     mixed_precision=FOLLOW,
+    exact=lambda attrs: attrs.mode in CHOOSING,
 )
 
 # strided_set -------------------------------------------------------------------------------------
@@ -286,4 +290,5 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     constants={"k": "int32"},
     doc="The upper or lower triangle of matrices, starting at diagonal k; 0 elsewhere.",
+    exact=True,
 )

@@ -88,6 +88,7 @@ define_op(
     pattern=OpPattern.BROADCAST,
     doc="data with new axes of length 1.",
     mixed_precision=FOLLOW,
+    exact=True,
 )
 
 

@@ -276,4 +276,5 @@ define_op(
     normalize=_checked_tensors,
     doc="Sums of products of tensors, in Einstein notation.",
     from_relax={"einsum": renamed(equation="subscripts")},
+    exact=False,
 )

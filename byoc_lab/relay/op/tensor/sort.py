@@ -94,6 +94,7 @@ define_op(
     parameters="data axis is_ascend",  # only argsort has a dtype
     defaults={"is_ascend": 1},
     doc="data sorted along one axis.",
+    exact=True,
 )
 
 
@@ -155,6 +156,7 @@ define_op(
     results=lambda call: 2 if call.attrs.ret_type == "both" else None,
     layout=layout_rules.along_axis(results=lambda attrs: 2 if attrs.ret_type == "both" else 1),
     doc="The k largest elements along one axis, in descending order.",
+    exact=True,
 )
 
 

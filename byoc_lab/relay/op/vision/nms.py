@@ -100,6 +100,7 @@ define_op(
     COUNTS,
     "data score_threshold",
     counts_relation,
+    exact=True,
     reference=counts_reference,
     attrs=AttrsType(
         "relay.attrs.GetValidCountsAttrs",
@@ -215,6 +216,7 @@ define_op(
     NMS,
     "data valid_count indices max_output_size iou_threshold",
     nms_relation,
+    exact=False,
     reference=nms_reference,
     attrs=AttrsType(
         "relay.attrs.NonMaximumSuppressionAttrs",
@@ -360,6 +362,7 @@ define_op(
     ALL_CLASS,
     "boxes scores max_output_boxes_per_class iou_threshold score_threshold",
     all_class_relation,
+    exact=False,
     reference=all_class_reference,
     attrs=AttrsType(
         "relay.attrs.AllClassNonMaximumSuppressionAttrs",

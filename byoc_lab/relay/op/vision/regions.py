@@ -172,6 +172,7 @@ define_op(
     POOL,
     "data rois",
     partial(regions_relation, POOL),
+    exact=False,
     reference=lambda attrs, x, rois: _by_region(attrs, x, rois, _pooled),
     attrs=AttrsType("relay.attrs.ROIPoolAttrs", (POOLED_SIZE, SCALE, LAYOUT)),
     attrs_key="",
