@@ -31,6 +31,7 @@ from byoc_lab.relay.op.framework.relax_types import (
     dtype_of,
     in_wide_integers,
     mean_of,
+    shape_of,
     typed,
 )
 from byoc_lab.relay.op.framework.windows import (
@@ -186,6 +187,29 @@ def average_of_integers(rank: int, options: dict[str, AnyValue], x: AnyValue) ->
     return by_topi(f"nn.pool{rank}d", x, *sizes, [*before, *after], *rest)
 
 
+def without_ceil_mode(
+    R: AnyValue, op: str, rank: int, attrs: AnyValue, options: dict[str, AnyValue], x: AnyValue
+) -> AnyValue:
+    """The data, with `options` changed to the padding that gives the windows of ceil mode.
+
+    Relax leaves out a window that begins in the padding, which TVM 0.16 counts.
+    """
+    order = pool_order(op, attrs, rank)
+    data = [shape_of(x)[axis] for axis in order[2:]]
+    size = static_result(op, data, attrs.pool_size, attrs)
+    (before, after), stated = pads_with_overhang(attrs, data, size), pads_of(attrs.padding, rank)
+    if options["count_include_pad"] and after != stated[1]:
+        # Stated padding counts, what extends beyond it does not.
+        width = [0] * (2 * (rank + 2))
+        for axis, first, last in zip(order[2:], *stated, strict=True):
+            width[2 * axis : 2 * axis + 2] = first, last
+        x = typed(R.nn.pad(x, width))
+        before, after = (0,) * rank, tuple(a - s for a, s in zip(after, stated[1], strict=True))
+        options["count_include_pad"] = False
+    options |= {"ceil_mode": False, "padding": (*before, *after)}
+    return x
+
+
 def _pool_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
     return prod(result.concrete_shape) * prod(attrs.pool_size)
 
@@ -198,6 +222,8 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
         options = {n: attrs[n] for n in names}
         options["count_include_pad"] = attrs.get("count_include_pad", False)
         x = typed(x)
+        if attrs.ceil_mode:
+            x = without_ceil_mode(R, name, rank, attrs, options, x)
         if kind == "max" or "float" in dtype_of(x):
             return getattr(R.nn, f"{kind}_pool{rank}d")(x, **options)
         return in_wide_integers(R, x, partial(average_of_integers, rank, options))

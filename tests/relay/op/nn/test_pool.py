@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import byoc_lab
 from byoc_lab import relay
 from byoc_lab.relay import nn
 from byoc_lab.run.reference import evaluate
@@ -140,3 +141,40 @@ def window_means(x: np.ndarray, kernel, strides, pads, count: bool) -> np.ndarra
         return windows[(slice(None), slice(None), *steps)].sum(tuple(range(-rank, 0)))
 
     return sums(x) / (np.prod(kernel) if count else sums(np.ones_like(x)))
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("kind, include", [("max", None), ("avg", False), ("avg", True)])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_ceil_mode_builds_the_shape_of_its_type(layout, kind, include, dtype):
+    """Where the last window begins in the padding, Relax leaves it out and TVM 0.16 counts it."""
+    pytest.importorskip("tvm")
+    for size, kernel, stride, padding in [
+        ((5, 5), 3, 3, (1, 1, 1, 1)),
+        ((5, 7), 2, 3, (0, 1, 1, 1)),
+        ((6, 4), 3, 2, (1, 0, 0, 2)),
+        ((7, 6), 3, 4, (0, 0, 0, 0)),
+    ]:
+        shape = (1, 2, *size) if layout == "NCHW" else (1, *size, 2)
+        more = {} if include is None else {"count_include_pad": include}
+        x = relay.var("x", shape=shape, dtype=dtype)
+        call = getattr(relay.nn, f"{kind}_pool2d")(
+            x, (kernel, kernel), (stride, stride), padding=padding, layout=layout, ceil_mode=True,
+            **more,
+        )  # fmt: skip
+        mod = byoc_lab.IRModule.from_expr(relay.Function([x], call))
+        data = [(np.random.default_rng(0).normal(size=shape) * 9).astype(dtype)]
+        wanted = byoc_lab.evaluate(mod, data).outputs[0]
+        made = byoc_lab.build(mod).run(data)[0]
+        assert made.shape == wanted.shape
+        np.testing.assert_allclose(made, wanted, rtol=1e-5)
+
+
+def test_a_region_behind_ceil_mode_gets_the_shape_of_its_type():
+    pytest.importorskip("tvm")
+    x = relay.var("x", shape=(1, 4, 5, 5))
+    pooled = relay.nn.max_pool2d(x, (3, 3), (3, 3), padding=(1, 1), ceil_mode=True)
+    mod = byoc_lab.IRModule.from_expr(relay.Function([x], relay.nn.relu(pooled)))
+    data = [np.ones((1, 4, 5, 5), "float32")]
+    made = byoc_lab.build(byoc_lab.trace(mod, "dnnl").result).run(data)[0]
+    np.testing.assert_array_equal(made, byoc_lab.evaluate(mod, data).outputs[0])
