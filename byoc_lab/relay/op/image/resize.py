@@ -236,6 +236,14 @@ def _define(rank: int) -> None:
             for axis, index in indices:
                 x = typed(R.take(x, constant_of(index), axis))
             return R.astype(x, attrs.out_dtype) if attrs.out_dtype else x
+        if attrs.coordinate_transformation_mode == "align_corners" and 1 in attrs.size:
+            # Relax divides by the length minus 1: the first of 2 pixels is that of a length of 1.
+            order = positions(op, "layout", attrs.layout, f"NC{spatial}")
+            more = {axis for axis, n in zip(order[2:], attrs.size, strict=True) if n == 1}
+            x = relax(R, attrs.replace(size=[max(n, 2) for n in attrs.size]), x)
+            for axis in sorted(more):
+                x = R.take(typed(x), constant_of(np.zeros(1, np.int64)), axis)
+            return x
         if rank == 1:  # Relax resizes only two or three axes
             more = attrs.cubic_alpha, attrs.cubic_exclude, attrs.extrapolation_value
             mode = attrs.coordinate_transformation_mode

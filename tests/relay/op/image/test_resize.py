@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import byoc_lab
+from byoc_lab import relay
 from byoc_lab.relay.image import resize2d
 from tests.relay.op.onnx_runs import numbers, run, run_onnx
 
@@ -56,3 +58,21 @@ def test_resize(coordinates, mode, theirs, ours, size) -> None:
         **theirs,
     )
     close(run(lambda a: resize2d(a, size, **ours), x), wanted)
+
+
+@pytest.mark.parametrize("method", ["linear", "nearest_neighbor", "cubic"])
+@pytest.mark.parametrize("size", [(1,), (1, 1), (1, 4), (4, 1), (2, 1, 3)])
+@pytest.mark.parametrize("last", [False, True])
+def test_align_corners_to_a_length_of_1_builds(method, size, last) -> None:
+    pytest.importorskip("tvm")
+    rank = len(size)
+    shape = (1, *[5] * rank, 2) if last else (1, 2, *[5] * rank)
+    layout = {1: "NWC", 2: "NHWC", 3: "NDHWC"} if last else {1: "NCW", 2: "NCHW", 3: "NCDHW"}
+    x = relay.var("x", shape=shape)
+    call = getattr(relay.image, f"resize{rank}d")(
+        x, size, layout=layout[rank], method=method, coordinate_transformation_mode="align_corners"
+    )
+    mod = byoc_lab.IRModule.from_expr(relay.Function([x], call))
+    data = [numbers(shape, 0)]
+    wanted = byoc_lab.evaluate(mod, data).outputs[0]
+    np.testing.assert_allclose(byoc_lab.build(mod).run(data)[0], wanted, rtol=1e-4, atol=1e-5)
