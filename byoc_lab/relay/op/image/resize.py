@@ -239,9 +239,9 @@ def _define(rank: int) -> None:
         if attrs.coordinate_transformation_mode == "align_corners" and 1 in attrs.size:
             # Relax divides by the length minus 1: the first of 2 pixels is that of a length of 1.
             order = positions(op, "layout", attrs.layout, f"NC{spatial}")
-            more = {axis for axis, n in zip(order[2:], attrs.size, strict=True) if n == 1}
+            single = {axis for axis, n in zip(order[2:], attrs.size, strict=True) if n == 1}
             x = relax(R, attrs.replace(size=[max(n, 2) for n in attrs.size]), x)
-            for axis in sorted(more):
+            for axis in sorted(single):
                 x = R.take(typed(x), constant_of(np.zeros(1, np.int64)), axis)
             return x
         if rank == 1:  # Relax resizes only two or three axes
