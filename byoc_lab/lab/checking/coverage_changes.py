@@ -4,10 +4,10 @@ patterns and of passes."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from byoc_lab.backends import registry
 from byoc_lab.errors import ArgumentError, ByocLabError, counted, kind_of
@@ -22,8 +22,8 @@ from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass, leaves
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.analysis.annotations import is_annotation
-from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost
-from byoc_lab.relay.analysis.recomputed import operators_again
+from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, cost_of, operator_calls
+from byoc_lab.relay.analysis.recomputed import recomputed
 from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -37,11 +37,12 @@ SMALLEST_REGIONS = (2, 3, 5, 10)
 class Totals:
     """Sums over a partitioned module.
 
-    operators, flops: of all of it; offloaded, offloaded_flops: in the regions of the back end.
-    regions: how many there are, the smallest of which has `smallest` operators. bytes: what crosses
-    their boundaries in one run; None where a shape is not known. unknown: operators whose
-    floating-point operations are not known. again: operators that are counted more than once, as
-    a region computes a copy of them.
+    operators, flops: what the network needs, so that an operator with copies counts once.
+    offloaded, offloaded_flops: the operators among them that only regions of the back end compute.
+    regions: the number of regions, the smallest of which has `smallest` operators. bytes: what
+    crosses their boundaries in one run; None if a shape is not known. unknown: operators whose
+    floating-point operations are not known. again, again_flops: the copies, which are computed in
+    addition, because a match takes an operator that other code needs too.
     """
 
     operators: int
@@ -53,6 +54,7 @@ class Totals:
     bytes: int | None
     unknown: int
     again: int = 0
+    again_flops: int = 0
 
     @property
     def share(self) -> float:
@@ -72,18 +74,25 @@ class Totals:
         if self.unknown:
             found += f"; the FLOP of {counted(self.unknown, 'operator')} are not known"
         if self.again:
-            found += f"; {counted(self.again, 'operator')} computed a second time in a region"
+            found += (
+                f"; {counted(self.again, 'operator')} computed a second time, "
+                f"{self.again_flops:,} FLOP in addition"
+            )
         return found
 
 
 @dataclass(frozen=True)
 class CoverageChange:
-    """A change of the pipeline that was run: what, and the totals with it; None where the pipeline
-    then fails, for the reason in `error`."""
+    """A change of the pipeline that was run: the change in words, and the totals with it; None if
+    the pipeline then fails, for the reason in `error`.
+
+    setup: the module, passes and PassContext that were run (None for a module of TVM's Relax).
+    """
 
     what: str
     totals: Totals | None
     error: str = ""
+    setup: Setup | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.what}: {self.totals or f'the pipeline fails: {self.error}'}"
@@ -116,6 +125,7 @@ def totals(result: IRModule, backend: str) -> Totals:
     costs = {gv: cost(f) for gv, f in inside.items()}
     offloaded = sum(costs.values(), Cost())
     outside = sum((cost(f) for gv, f in result.functions.items() if gv not in inside), Cost())
+    copies = _copies(result, {c for f in inside.values() for c in operator_calls(f)})
     calls = [
         node.op
         for f in result.functions.values()
@@ -124,16 +134,37 @@ def totals(result: IRModule, backend: str) -> Totals:
     ]
     sizes = [boundary_bytes(inside[gv]) for gv in calls]
     return Totals(
-        operators=offloaded.calls + outside.calls,
-        offloaded=offloaded.calls,
-        flops=offloaded.flops + outside.flops,
-        offloaded_flops=offloaded.flops,
+        operators=offloaded.calls + outside.calls - copies.all.calls,
+        offloaded=offloaded.calls - copies.inside.calls,
+        flops=offloaded.flops + outside.flops - copies.all.flops,
+        offloaded_flops=offloaded.flops - copies.inside.flops,
         regions=len(inside),
         smallest=min((c.calls for c in costs.values()), default=0),
         bytes=None if None in sizes else sum(s for s in sizes if s is not None),
-        unknown=offloaded.unknown + outside.unknown,
-        again=operators_again(result),
+        unknown=offloaded.unknown + outside.unknown - copies.all.unknown,
+        again=copies.all.calls,
+        again_flops=copies.all.flops,
     )
+
+
+class _Copies(NamedTuple):
+    """all: the cost of the copies of operators, without one of each operator. inside: the cost of
+    the calls in regions that are not counted as offloaded: copies, and what the host computes too.
+    """
+
+    all: Cost
+    inside: Cost
+
+
+def _copies(result: IRModule, inside: set[Call]) -> _Copies:
+    every = within = Cost()
+    for value in recomputed(result):
+        calls = list(dict.fromkeys(value.calls))
+        one = cost_of(calls[0])
+        in_regions = sum(call in inside for call in calls)
+        every += one * (len(calls) - 1)
+        within += one * (in_regions - (in_regions == len(calls)))
+    return _Copies(every, within)
 
 
 def changes(setup: Setup, backend: str, before: Totals) -> tuple[CoverageChange, ...]:
@@ -184,9 +215,10 @@ class _Ready:
             result = self.before(same)
             with changed.context:
                 result = as_pass(changed.passes[same:], None)(result)
-            return CoverageChange(what, totals(infer_module(result), backend))
+            found = totals(infer_module(result), backend)
+            return CoverageChange(what, found, setup=changed)
         except ByocLabError as error:
-            return CoverageChange(what, None, str(error).partition("\n")[0][:200])
+            return CoverageChange(what, None, str(error).partition("\n")[0][:200], changed)
 
 
 def _attempts(ready: _Ready, backend: str) -> Iterator[tuple[str, Setup]]:

@@ -47,7 +47,7 @@ def why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosi
                 f"tried in the order of the table",
                 subject, attempt, f"{name} before {other}", f"{other} before {name}", other=other,
             )  # fmt: skip
-    return _overlapped(inquiry, subject, attempt) or _without_operand(inquiry, subject, attempt)
+    return _overlapped(inquiry, subject, attempt) or _changed_before(inquiry, subject, attempt)
 
 
 def _overlapped(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
@@ -67,19 +67,25 @@ def _overlapped(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis 
     return None
 
 
-def _without_operand(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
-    """An earlier entry made a composite of an operand of the match, which alone is accepted."""
-    operands = (p for n in attempt.body if isinstance(n, Call) for p in n.args)
-    for node in operands:
-        other = inquiry.composite(node) if isinstance(node, Call) else None
-        if other is not None and node not in attempt.body:
-            return Diagnosis(
-                "order",
-                f"{attempt.name} matches as the only entry, and {other} made a composite of "
-                f"{inquiry.called(node)}, an operand of the match, before",
-                subject, attempt, f"{attempt.name} before {other}",
-                f"{other} before {attempt.name}", other=other,
-            )  # fmt: skip
+def _changed_before(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
+    """An earlier entry made a composite of an operand or a user of the match. A user can be enough:
+    its composite may take a value inside the match as an argument."""
+    operands = [p for n in attempt.body if isinstance(n, Call) for p in n.args]
+    users = [u for n in attempt.body for u in attempt.graph.outputs.get(n, ())]
+    alone = inquiry.groups(attempt.position, attempt.graph)
+    if not any(group.root is attempt.root for group in alone):
+        users = []  # as the only entry it would not be moved either
+    for word, nodes in (("an operand", operands), ("a user", users)):
+        for node in nodes:
+            other = inquiry.composite(node) if isinstance(node, Call) else None
+            if other is not None and node not in attempt.body:
+                return Diagnosis(
+                    "order",
+                    f"{attempt.name} matches as the only entry, and {other} made a composite of "
+                    f"{inquiry.called(node)}, {word} of the match, before",
+                    subject, attempt, f"{attempt.name} before {other}",
+                    f"{other} before {attempt.name}", other=other,
+                )  # fmt: skip
     return None
 
 

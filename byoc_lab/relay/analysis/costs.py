@@ -35,6 +35,9 @@ class Cost:
             self.flops + other.flops, self.calls + other.calls, self.unknown + other.unknown
         )
 
+    def __mul__(self, times: int) -> Cost:
+        return Cost(self.flops * times, self.calls * times, self.unknown * times)
+
 
 def call_flops(call: Call) -> int | None:
     """Floating-point operations of one typed call of an operator; None where they are not known.
@@ -74,13 +77,13 @@ def operator_calls(expr: Expr) -> Iterator[Call]:
 
 def cost(expr: Expr) -> Cost:
     """The cost of a typed expression, the functions in it (composites) included."""
-    flops = calls = unknown = 0
-    for call in operator_calls(expr):
-        count = call_flops(call)
-        calls += 1
-        flops += count or 0
-        unknown += count is None
-    return Cost(flops, calls, unknown)
+    return sum(map(cost_of, operator_calls(expr)), Cost())
+
+
+def cost_of(call: Call) -> Cost:
+    """The cost of one typed call of an operator."""
+    count = call_flops(call)
+    return Cost(count or 0, 1, int(count is None))
 
 
 def main_dtype(expr: Expr) -> str | None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byoc_lab import backends, coverage, lint, trace
-from byoc_lab.errors import PredicateError
+from byoc_lab.errors import OffloadError, PredicateError, WellFormedError
 from byoc_lab.lab.explaining import Explanation, explain, explain_patterns
 from byoc_lab.lab.explaining.pattern_report import EntryReport
 from byoc_lab.passes import MergeComposite
@@ -53,6 +53,11 @@ def test_a_few_seeds_have_every_status_and_most_causes() -> None:
     assert set(statuses) >= {"matches", "shadowed", "refused", "used outside", "never"}
 
 
+def test_an_earlier_composite_that_uses_a_value_inside_a_match_is_told() -> None:
+    causes, _ = examined(2140181084)
+    assert causes == ["no-pattern", "no-pattern", "order", "order", "order"]
+
+
 @given(seed=SEEDS)
 def test_sentences_are_true(seed: int) -> None:
     examined(seed)
@@ -69,8 +74,13 @@ def examined(seed: int) -> tuple[list[str], list[str]]:
     """The causes and statuses that are told, each of which was tried here."""
     case = drawn(seed)
     backends.register(TARGET, supports=case.supports)
+    run = trace(case.mod, case.passes())
+    if isinstance(run.error, WellFormedError):  # a region and the code around it share a let
+        with pytest.raises(OffloadError, match=re.escape(str(run.error))):
+            coverage(case.mod, TARGET, case.passes())
+        return [], []
     try:
-        result = trace(case.mod, case.passes()).result
+        result = run.result
         found = explain(case.mod, TARGET, pipeline=case.passes())
         told = [e.cause for e in found if e.cause is not None]
         for one in found:
@@ -80,6 +90,7 @@ def examined(seed: int) -> tuple[list[str], list[str]]:
         assert any(check_raises(case, check) for _, _, check in case.table)
         return [], []
     doubled_work(case, found, result)
+    tried_changes(case)
     return told, statuses
 
 
@@ -253,6 +264,30 @@ def doubled_work(case: Drawn, found: Any, result: IRModule) -> None:
     assert bool(again) == any(f.code == "BYL033" for f in lint(result))
     if any(e.cause == "computed-twice" for e in found):
         assert again, f"{case.mod}\n{result}"
+
+
+# Changes that coverage tells of -------------------------------------------------------------------
+
+
+def tried_changes(case: Drawn) -> None:
+    """Each change is run again, from the module that was given, and its totals are counted."""
+    found = coverage(case.mod, TARGET, case.passes())
+    for change in found.changes:
+        setup, text = change.setup, f"{case.mod}\n{case.table}\n{change}"
+        assert setup is not None and setup.mod is case.mod, text
+        with setup.context:
+            run = trace(setup.mod, list(setup.passes))
+        assert (run.error is not None) == (change.totals is None), text
+        if change.totals is None:
+            continue
+        assert change.totals != found.totals, text
+        functions = run.result.functions.values()
+        regions = [f for f in functions if "Compiler" in f.attrs]
+        inside, every = names_in(regions).total(), names_in(functions).total()
+        totals = change.totals
+        assert (totals.regions, totals.operators + totals.again) == (len(regions), every), text
+        counted_apart = inside - totals.offloaded  # copies, and what the host computes too
+        assert 0 <= counted_apart <= 2 * totals.again, text
 
 
 # Helpers ------------------------------------------------------------------------------------------

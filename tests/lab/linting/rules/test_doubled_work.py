@@ -7,6 +7,7 @@ import pytest
 from byoc_lab import backends, coverage, explain, lint, relay, trace
 from byoc_lab.lab.linting.rules.doubled_work import DoubledWork
 from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.analysis.costs import call_flops
 from byoc_lab.relay.analysis.recomputed import operators_again
 from byoc_lab.relay.patterns import is_op, wildcard
 from tests.lab.explaining.planted import CONV, CONV_ADD, NPU, bias, conv, entry, gated, x
@@ -36,7 +37,11 @@ def test_explain_coverage_and_lint_count_the_same_operators() -> None:
     found = coverage(mod, NPU)
     assert found.totals.again == 2
     assert "2 operators computed a second time" in str(found)
-    assert found.totals.operators == len(explain(mod, NPU)) + 2
+    told = explain(mod, NPU)
+    assert (found.totals.operators, found.totals.offloaded) == (len(told), len(told.offloaded))
+    (doubled,) = [group for group in found.host if group.cause == "computed-twice"]
+    assert found.totals.again_flops == doubled.flops
+    assert found.totals.flops == sum(call_flops(e.typed) or 0 for e in told)
     backends.register(NPU)
 
 
