@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import runpy
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -66,18 +65,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """0 if no single change makes the module smaller, 1 if the budget was used up before."""
     from byoc_lab import reduce
+    from byoc_lab.lab.reducing.named import KINDS_THAT_RUN_CODE
 
     with ProgressLine() as progress:
         progress(f"reading {options.model}")
         mod = read_module(options.model, options)
+    function = _function(options.keep)
+    kind = options.keep.partition(":")[0]
     found = reduce(
         mod,
-        _function(options.keep) or options.keep,
+        function or options.keep,
         target=options.target,
         pipeline=options.pipeline,
         budget=options.budget,
         seconds=options.seconds,
         state=options.resume,
+        guarded=function is not None or kind in KINDS_THAT_RUN_CODE,
     )
     if options.output is not None:
         write_text(options.output, found.module.astext(exact=True) + "\n")
@@ -90,14 +93,28 @@ def run(options: argparse.Namespace) -> int:
     return OK if found.minimal else NO
 
 
-def _function(keep: str) -> Callable[..., Any] | None:
+def _function(keep: str) -> FileFunction | None:
     """The function of FILE.py:FUNCTION; None for the name of a predicate. Raises ArgumentError and
     OSError."""
     name, _, function = keep.rpartition(":")
-    if not name.endswith(".py"):
-        return None
-    path = ordinary_file(name)
-    found = runpy.run_path(str(path), run_name=path.stem).get(function)
-    if not callable(found):
-        raise ArgumentError(f"{name} has no function {function!r}; --keep FILE.py:FUNCTION")
-    return found
+    return FileFunction(name, function) if name.endswith(".py") else None
+
+
+class FileFunction:
+    """A function of a file, which another process gets by running the file again. Its name and code
+    are those of the function. Raises ArgumentError and OSError."""
+
+    def __init__(self, file: str, function: str):
+        self._arguments = file, function
+        path = ordinary_file(file)
+        self._called: Any = runpy.run_path(str(path), run_name=path.stem).get(function)
+        if not callable(self._called):
+            raise ArgumentError(f"{file} has no function {function!r}; --keep FILE.py:FUNCTION")
+        self.__module__, self.__qualname__ = path.stem, function
+        self.__code__ = getattr(self._called, "__code__", None)
+
+    def __call__(self, *args: Any) -> Any:
+        return self._called(*args)
+
+    def __reduce__(self) -> tuple[type[FileFunction], tuple[str, str]]:
+        return FileFunction, self._arguments

@@ -96,3 +96,22 @@ def test_wrong_usage(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_the_help_names_every_kind_of_predicate() -> None:
     assert all(f"{kind}:" in KEEP for kind in KINDS)
+
+
+def test_a_function_that_ends_the_process_does_not_end_the_search(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(LONG)
+    keep = tmp_path / "aborts.py"
+    keep.write_text(
+        "import os\n"
+        "def has_sigmoid(mod):\n"
+        "    if 'sigmoid' not in str(mod):\n"
+        "        os.abort()\n"
+        "    return True\n"
+    )
+    command = ["reduce", str(file), "--keep", f"{keep}:has_sigmoid", "--format", "json"]
+    assert cli.main(command) == cli.OK
+    found = json.loads(capsys.readouterr().out)
+    assert found["keep"] == "aborts.has_sigmoid" and found["operators"] == 1 and found["raised"]
+    assert "sigmoid" in found["module"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import pickle
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,9 @@ from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from byoc_lab.errors import ByocLabError, InputError, ReductionError
+from byoc_lab.errors import ArgumentError, ByocLabError, InputError, ReductionError
 from byoc_lab.files import ordinary_file, path_of
+from byoc_lab.lab.checking.guarded import Guard, GuardedError
 from byoc_lab.lab.checking.progress import Progress
 from byoc_lab.lab.reducing.tables import Table, table_text
 from byoc_lab.relay.ir.expr import Constant
@@ -24,6 +26,8 @@ Predicate = Callable[..., object]
 
 HOLDS, FAILS, RAISED = "holds", "fails", "raised"
 SCHEMA = 1
+CALL_LIMIT = 120.0
+"""Seconds of processor time of one call in a separate process."""
 
 
 class Exhausted(Exception):
@@ -35,7 +39,8 @@ class Asker:
 
     calls: how many modules were asked about; an answer from the file counts, so that a search that
     is resumed is the same as one that was not interrupted. raised: for how many the predicate
-    raised a ByocLabError, which means that it does not hold.
+    raised a ByocLabError, or ended its process, which means that it does not hold.
+    guarded: the predicate runs in a separate process.
     """
 
     def __init__(
@@ -46,7 +51,9 @@ class Asker:
         seconds: float | None,
         state: str | Path | None,
         progress: Progress,
+        guarded: bool = False,
     ):
+        self._guard = Guard() if guarded else None
         self.predicate, self.name = predicate, name
         self.budget, self.seconds = budget, seconds
         self.progress = progress
@@ -60,8 +67,11 @@ class Asker:
     def begin(self, mod: IRModule, table: Table | None) -> None:
         """Read the answers of an earlier search for this module, or begin a new file.
 
-        Raises InputError for a file of another search, and OSError.
+        Raises ArgumentError for a predicate that a separate process cannot receive, InputError for
+        a file of another search, and OSError.
         """
+        if self._guard is not None:
+            self._check_sendable(table)
         if self._state is None:
             return
         head = {"schema": SCHEMA, "kind": "reduction", "module": self.key(mod, table)}
@@ -104,9 +114,29 @@ class Asker:
                     file.write(f"{answer} {key}\n")
         return self._answers[key] == HOLDS
 
-    def _asked(self, mod: IRModule, table: Table | None) -> str:
+    def close(self) -> None:
+        """End the separate process, if there is one."""
+        if self._guard is not None:
+            self._guard.close()
+
+    def _check_sendable(self, table: Table | None) -> None:
         try:
-            given = (mod,) if table is None else (mod, list(table))
+            pickle.dumps((self.predicate, table))
+            reason = "it is defined in __main__" if _is_in_main(self.predicate) else ""
+        except Exception as error:  # whatever pickle raises
+            reason = str(error)
+        if reason:
+            raise ArgumentError(
+                f"reduce: the predicate {self.name} and its table cannot be sent to another "
+                f"process ({reason}); write them into a file and import them, or leave out "
+                f"guarded=True"
+            )
+
+    def _asked(self, mod: IRModule, table: Table | None) -> str:
+        given = (mod,) if table is None else (mod, list(table))
+        try:
+            if self._guard is not None:
+                return self._asked_apart(self._guard, given)
             return HOLDS if self.predicate(*given) else FAILS
         except ByocLabError:
             if not self._answers:  # of the module that was given
@@ -120,6 +150,22 @@ class Asker:
                 f"that it does not; .module of this error is the module:\n{mod}",
                 mod,
             ) from error
+
+    def _asked_apart(self, guard: Guard, given: tuple[Any, ...]) -> str:
+        """The answer of a separate process. If the process crashes or does not end, the predicate
+        does not hold, unless it is a predicate with a name that asks for this crash."""
+        try:
+            answer, reason = guard.call(_answer, self.predicate, given, time_limit=CALL_LIMIT)
+        except GuardedError as error:
+            asks_for = getattr(self.predicate, "is_crash", None)
+            if asks_for is not None and error.kind == "crashed" and asks_for(str(error)):
+                return HOLDS
+            answer, reason = RAISED, str(error)
+        if answer == RAISED and not self._answers:
+            raise InputError(
+                f"reduce: {self.name} gives no answer for the module that was given: {reason}"
+            )
+        return str(answer)
 
     def _limit(self) -> None:
         spent = self.seconds is not None and time.process_time() - self._began >= self.seconds
@@ -143,6 +189,18 @@ class Asker:
             head = f"{array.dtype} {array.shape} ".encode()
             self._digests[constant] = hashlib.sha256(head + array.tobytes()).digest()
         return self._digests[constant]
+
+
+def _answer(predicate: Predicate, given: tuple[Any, ...]) -> tuple[str, str]:
+    """The answer of a predicate, and the message of a ByocLabError, for another process."""
+    try:
+        return (HOLDS if predicate(*given) else FAILS), ""
+    except ByocLabError as error:
+        return RAISED, f"{type(error).__name__}: {error}"
+
+
+def _is_in_main(predicate: Predicate) -> bool:
+    return hasattr(predicate, "__code__") and predicate.__module__ == "__main__"
 
 
 def _code_digest(predicate: Predicate) -> str:

@@ -21,6 +21,8 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.build import build
 
 DEFAULT_TARGET = "dnnl"
+KINDS_THAT_RUN_CODE = ("crash", "wrong", "bisect")
+"""Kinds of predicates that run a back end's code, which can end the process."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class NamedPredicate:
     def __name__(self) -> str:
         given = [f"{n}={v}" for n, v in (("target", self.target), ("pipeline", self.pipeline)) if v]
         return f"{self.text} ({', '.join(given)})" if given else self.text
+
+    def is_crash(self, reason: str) -> bool:
+        """Whether this predicate asks for the crash of a process that `reason` describes, such as
+        "its process crashed (SIGSEGV)"."""
+        return self.kind == "crash" and self.what in reason
 
     @property
     def arguments(self) -> str:
@@ -181,7 +188,8 @@ KINDS = {
     "error": Kind("error:TEXT", "the passes fail with a message that has this text, or that "
                   "decode calls by this name", _error),
     "crash": Kind("crash:TEXT", "build fails after the passes with an error of this class, or "
-                  "with this text", _crash),
+                  "with this text; guarded, it may also end the process, such as with SIGSEGV",
+                  _crash),
     "wrong": Kind("wrong:BACKEND", "validate finds wrong numbers on this back end", _wrong),
     "bisect": Kind("bisect:PASS", "bisect says that this pass changes the numbers", _bisect),
     "not-offloaded": Kind("not-offloaded:OPERATOR [on BACKEND]",

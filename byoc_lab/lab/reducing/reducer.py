@@ -12,7 +12,7 @@ from byoc_lab.lab.reducing.asking import Asker, Exhausted, Predicate
 from byoc_lab.lab.reducing.named import predicate_named
 from byoc_lab.lab.reducing.reduction import Reduction
 from byoc_lab.lab.reducing.search import Search
-from byoc_lab.lab.reducing.tables import Entry, checked_table
+from byoc_lab.lab.reducing.tables import Entry, Table, checked_table
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import refuse_foreign
 from byoc_lab.relay.ir.module import IRModule, module_expected
@@ -32,6 +32,7 @@ def reduce(
     seconds: float | None = None,
     state: str | Path | None = None,
     progress: Listener | None = None,
+    guarded: bool = False,
 ) -> Reduction:
     """Find the smallest module for which `predicate` holds, and the nearest for which it does not.
 
@@ -49,6 +50,11 @@ def reduce(
         interrupted, these are not asked for again.
     progress: is called with a `Moment` for each call of the predicate; None: work of more than a
         second shows a line on a terminal or in a notebook.
+
+    guarded: the predicate runs in a separate process, which imports it by its name. For a module
+        that crashes this process, or for which the predicate does not end within 120 s of processor
+        time, the predicate does not hold, and the search continues. "crash:SIGSEGV" holds for a
+        module that crashes the process in this way.
 
     Every module that the predicate is asked about has types. The result is the same for the same
     arguments. Calls, branches, parameters, results, functions, lets, dimension sizes, constants and
@@ -73,18 +79,11 @@ def reduce(
     entries = None if table is None else checked_table(table)
     typed = infer_module(mod)
     with Progress("reduce", budget, progress) as steps:
-        asker = Asker(chosen, name, budget, seconds, state, steps)
-        asker.begin(typed, entries)
-        if not asker.holds(typed, "the module as it was given", entries):
-            raise InputError(
-                f"reduce: {name} does not hold for the module that was given; expected a module "
-                f"for which it does"
-            )
-        search, minimal = Search(typed, asker, entries), True
+        asker = Asker(chosen, name, budget, seconds, state, steps, guarded)
         try:
-            search.run()
-        except Exhausted:
-            minimal = False
+            search, minimal = _searched(typed, asker, entries)
+        finally:
+            asker.close()
     return Reduction(
         name,
         mod,
@@ -97,6 +96,22 @@ def reduce(
         chosen,
         search.table,
     )
+
+
+def _searched(typed: IRModule, asker: Asker, table: Table | None) -> tuple[Search, bool]:
+    """The search when it has ended, and whether no single change is left."""
+    asker.begin(typed, table)
+    if not asker.holds(typed, "the module as it was given", table):
+        raise InputError(
+            f"reduce: {asker.name} does not hold for the module that was given; expected a module "
+            f"for which it does"
+        )
+    search = Search(typed, asker, table)
+    try:
+        search.run()
+    except Exhausted:
+        return search, False
+    return search, True
 
 
 def _chosen(predicate: Any, target: str | None, pipeline: str | None) -> tuple[Predicate, str]:

@@ -382,3 +382,33 @@ def test_a_search_goes_on_in_another_process(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         told.append(done.stdout.split(" ", 1))
     assert told[0][1] == told[1][1] and told[0][0] != "0" and told[1][0] == "0"
+
+
+def test_a_crash_of_the_process_does_not_end_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "aborting_predicate.py").write_text(
+        "import os, signal\n"
+        "def keeps_both(mod):\n"
+        "    text = str(mod)\n"
+        "    if 'sigmoid' not in text:\n"
+        "        os.abort()\n"
+        "    if 'tanh' not in text:\n"
+        "        os.kill(os.getpid(), signal.SIGSEGV)\n"
+        "    return True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    from aborting_predicate import keeps_both  # type: ignore[import-not-found]
+
+    net = chain(12, {3: "tanh", 8: "sigmoid"})
+    found = byoc_lab.reduce(net, keeps_both, guarded=True)
+    expected = byoc_lab.reduce(net, has("tanh", "sigmoid"))
+    assert operators(found.module) == ["tanh", "sigmoid"] and found.minimal and found.raised
+    assert found.steps == expected.steps and found.calls == expected.calls
+    with pytest.raises(InputError, match="SIGABRT"):
+        byoc_lab.reduce(chain(3, {}), keeps_both, guarded=True)
+
+
+def test_a_predicate_that_another_process_cannot_import_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="leave out guarded=True"):
+        byoc_lab.reduce(chain(3, {0: "tanh"}), has("tanh"), guarded=True)
