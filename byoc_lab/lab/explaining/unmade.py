@@ -113,9 +113,9 @@ def computed_twice(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     matches = (a for a in attempts_with(inquiry, subject) if a.name == home.composite)
     attempt = next((a for a in matches if not a.fit.stops and subject in a.fit.covered), None)
     reason = f"@{home.region} computes it, and the host computes it again"
-    if attempt is None:
+    kept = [] if attempt is None else list(_used_outside(attempt))
+    if attempt is None or not kept:  # nothing outside of the match explains it
         return Diagnosis("computed-twice", reason, subject)
-    kept = list(_used_outside(attempt))
     needed = {n for v, _ in kept for n in post_order(v)}
     names = Counter(kind(n) for n in attempt.body if n in needed and isinstance(n, Call))
     value, user = kept[0]
