@@ -20,10 +20,6 @@ Dims Rows(int64_t rows, int64_t channels) { return {1, channels, 1, rows}; }
 // Bytes to the end of a cache line.
 int64_t Lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-bool IsAll(const Dims& values, int64_t value) {
-  return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
-}
-
 // What one thread runs: the product over a band, and the requantize over a band or over what is
 // left for the last one.
 class Worker {

@@ -100,9 +100,9 @@ inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t cou
   }
 }
 
-// The quick way for vectors of AVX-512: 16 elements from `at` on.
 #define FOR_AVX512 __attribute__((target("avx512f,avx512bw")))
 
+// The quick way for vectors of AVX-512, 16 elements at a time.
 struct QuickVectors {
   const int32_t *x, *offset;
   const float* scale;
@@ -111,7 +111,8 @@ struct QuickVectors {
   __m512i after;
 
   // The results, and a bit for each that is in doubt.
-  FOR_AVX512 inline __attribute__((always_inline)) __m512i At(int64_t at, uint64_t* doubtful) const {
+  FOR_AVX512 inline __attribute__((always_inline)) __m512i At(int64_t at,
+                                                              uint64_t* doubtful) const {
     const __m512i offsets =
         each ? _mm512_loadu_si512(offset + at) : _mm512_set1_epi32(*offset);
     const __m512 scales = each ? _mm512_loadu_ps(scale + at) : _mm512_set1_ps(*scale);
@@ -138,7 +139,8 @@ FOR_AVX512 inline __m512i Narrowed(__m512i a, __m512i b, __m512i c, __m512i d) {
 // in doubt goes the exact way by itself, and narrowing needs no pass of its own.
 template <bool kEach, typename T>
 FOR_AVX512 int64_t RescaleVectors(const int32_t* x, int64_t count, const Rescaling& how,
-                                  int64_t channel, int64_t zero, int64_t low, int64_t high, T* out) {
+                                  int64_t channel, int64_t zero, int64_t low, int64_t high,
+                                  T* out) {
   constexpr int64_t kLanes = 16;
   const Quick quick(how, zero, low, high);
   if (!quick.small) return 0;

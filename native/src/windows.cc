@@ -23,6 +23,10 @@ std::vector<std::string> AxisNames(size_t spatial) {
   return names;
 }
 
+bool IsAll(const Dims& values, int64_t value) {
+  return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
+}
+
 std::vector<AttrSpec> WindowAttrSpecs(size_t spatial) {
   return {{"strides", Dims(spatial, 1), 1},
           {"padding", Dims(2 * spatial, 0)},

@@ -24,6 +24,9 @@ std::vector<AttrSpec> WindowAttrSpecs(size_t spatial);
 // The same with groups.
 std::vector<AttrSpec> ConvAttrSpecs(size_t spatial);
 
+// Whether all of them have this value.
+bool IsAll(const Dims& values, int64_t value);
+
 // The number of spatial axes, told by the attributes; CheckRank of data has to pass first.
 size_t SpatialAxes(const OpCall& call);
 

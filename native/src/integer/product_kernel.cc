@@ -27,8 +27,8 @@ class ProductKernel : public OwnKernel {
  public:
   ProductKernel(Product product, const Tiles& tiles, int threads)
       : p_(std::move(product)), tiles_(tiles), threads_(threads) {
-    // Of equal size, as far as tiles allow: each block packs all panels, which a few rows more would
-    // pay for once again.
+    // Of equal size, as far as tiles allow: each block packs all panels, and a block of a few rows
+    // would cost almost as much as a whole one.
     blocks_ = std::max<int64_t>(1, std::min(p_.rows, threads * Ceil(p_.rows, threads * kRows)));
     block_rows_ = RoundUp(Ceil(p_.rows, blocks_), tiles.rows);
     blocks_ = Ceil(p_.rows, block_rows_);
@@ -39,9 +39,10 @@ class ProductKernel : public OwnKernel {
                                                    : std::min(panels_, Ceil(2 * threads, tasks));
     pairs_ = Ceil(std::min(kDepth, p_.depth), 2);
     if (!p_.window) return;
-    p_.window->ForEachPart({}, [&](int64_t offset, int64_t first, int64_t length, int64_t, int64_t) {
-      parts_.push_back({offset, first, length});
-    });
+    p_.window->ForEachPart(
+        {}, [&](int64_t offset, int64_t first, int64_t length, int64_t, int64_t) {
+          parts_.push_back({offset, first, length});
+        });
   }
 
   int64_t scratch_bytes() const { return threads_ * ThreadBytes(); }
@@ -146,8 +147,10 @@ class ProductKernel : public OwnKernel {
     if (p_.window->IsInner(pixel)) {
       data += p_.window->OffsetOf(pixel);
       for (const Part& part : parts_) {
-        const int64_t low = std::max(part.first, from), high = std::min(part.first + part.length, to);
-        if (low < high) widen(data + part.offset + (low - part.first), high - low, out + (low - from));
+        const int64_t low = std::max(part.first, from);
+        const int64_t high = std::min(part.first + part.length, to);
+        if (low >= high) continue;
+        widen(data + part.offset + (low - part.first), high - low, out + (low - from));
       }
       return;
     }
@@ -209,7 +212,7 @@ class DepthwiseKernel : public OwnKernel {
                           omp_get_thread_num() * taps_;
       Sliding::Pixel pixel = w_.PixelOf(line * width);
       for (int64_t x = 0; x < width; ++x, ++pixel.x) {
-        if (x > 0 && IsInner(x - 1) && IsInner(x)) {
+        if (x > 0 && w_.IsInner(2, x - 1) && w_.IsInner(2, x)) {
           for (int64_t t = 0; t < taps_; ++t) {
             if (taps[t] != padding) taps[t] += w_.strides[2] * w_.channels;
           }
@@ -230,12 +233,6 @@ class DepthwiseKernel : public OwnKernel {
     return RoundUp(vectorized_ * RoundUp(taps_, 2) * static_cast<int64_t>(sizeof(int16_t)) +
                        w_.channels,
                    64);
-  }
-
-  // Whether the window of a pixel leaves the data neither at the left nor at the right.
-  bool IsInner(int64_t x) const {
-    const int64_t first = x * w_.strides[2] - w_.before[2];
-    return first >= 0 && first + (w_.taps[2] - 1) * w_.steps[2] < w_.size[2];
   }
 
   void FindTaps(const Sliding::Pixel& pixel, const char* data, const char* padding,
@@ -292,18 +289,19 @@ void Sliding::Advance(Pixel* pixel) const {
   ++pixel->image;
 }
 
+bool Sliding::IsInner(int axis, int64_t place) const {
+  const int64_t first = place * strides[axis] - before[axis];
+  return first >= 0 && first + (taps[axis] - 1) * steps[axis] < size[axis];
+}
+
 bool Sliding::IsInner(const Pixel& pixel) const {
-  const auto inside = [&](int64_t at, int axis) {
-    const int64_t first = at * strides[axis] - before[axis];
-    return first >= 0 && first + (taps[axis] - 1) * steps[axis] < size[axis];
-  };
-  return inside(pixel.z, 0) && inside(pixel.y, 1) && inside(pixel.x, 2);
+  return IsInner(0, pixel.z) && IsInner(1, pixel.y) && IsInner(2, pixel.x);
 }
 
 int64_t Sliding::OffsetOf(const Pixel& pixel) const {
-  return (((pixel.image * size[0] + pixel.z * strides[0]) * size[1] + pixel.y * strides[1]) * size[2] +
-          pixel.x * strides[2]) *
-         channels;
+  const int64_t plane = pixel.image * size[0] + pixel.z * strides[0];
+  const int64_t line = plane * size[1] + pixel.y * strides[1];
+  return (line * size[2] + pixel.x * strides[2]) * channels;
 }
 
 template <typename Each>

@@ -24,7 +24,8 @@ struct Sliding {
   // The next pixel of the result. Rows follow each other, and divisions would cost as much as the
   // products of a row with few channels.
   void Advance(Pixel* pixel) const;
-  // Whether all taps of a pixel lie inside the data.
+  // Whether all taps lie inside the data: along one axis for the pixels at `place`, and of a pixel.
+  bool IsInner(int axis, int64_t place) const;
   bool IsInner(const Pixel& pixel) const;
   // How far the taps of a pixel lie behind those of the first pixel, in elements.
   int64_t OffsetOf(const Pixel& pixel) const;

@@ -41,11 +41,8 @@ int64_t Merged(int64_t groups, int64_t columns) {
 
 // Whether a row is a pixel of the data, and the rows are its pixels in turn.
 bool IsProductOfPixels(const Sliding& window) {
-  const auto all = [](const std::vector<int64_t>& values, int64_t value) {
-    return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == value; });
-  };
-  return window.size == window.result && all(window.taps, 1) && all(window.strides, 1) &&
-         all(window.before, 0);
+  return window.size == window.result && IsAll(window.taps, 1) && IsAll(window.strides, 1) &&
+         IsAll(window.before, 0);
 }
 
 // The strides of an operand's last two axes, in the order of the formula.

@@ -33,17 +33,13 @@ Dims Infer(const OpCall& call) {
   return dst;
 }
 
-bool All(const Dims& values, int64_t wanted) {
-  return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == wanted; });
-}
-
 // Without padding the two means are one; oneDNN has more kernels for the one that counts it.
 bool CountsPadding(const OpCall& call) {
-  return call.attrs.Flag("count_include_pad") || All(call.attrs.Ints("padding"), 0);
+  return call.attrs.Flag("count_include_pad") || IsAll(call.attrs.Ints("padding"), 0);
 }
 
 Dims InferAvg(const OpCall& call) {
-  if (!CountsPadding(call) && !All(call.attrs.Ints("dilation"), 1)) {
+  if (!CountsPadding(call) && !IsAll(call.attrs.Ints("dilation"), 1)) {
     TVM_FFI_THROW(ValueError) << call.where << ": dilation: expected ones when there is padding "
                               << "that count_include_pad leaves out (oneDNN has no such kernel), "
                               << "found " << Text(call.attrs.Ints("dilation"));
