@@ -165,6 +165,19 @@ class JupyterLab:
         """What Python code prints in the kernel of the open notebook."""
         return str(page.evaluate(_ASK, code))
 
+    def wait_for(self, page: Any, code: str, wanted: str, tries: int = 50) -> None:
+        """Ask until `code` prints `wanted`. A widget holds a change back until the kernel has
+        answered the one before, so a question can overtake it.
+
+        Raises AssertionError with what it prints in the end.
+        """
+        for _ in range(tries):
+            told = self.ask(page, code).strip()
+            if told == wanted:
+                return
+            page.wait_for_timeout(100)
+        raise AssertionError(f"{code} prints {told!r}, expected {wanted!r}")
+
 
 def write_notebook(path: Path, *cells: str) -> None:
     """A notebook of code cells."""

@@ -45,14 +45,11 @@ def test_browser_and_kernel_agree(new_page: Callable[..., Any], jupyterlab: Jupy
     page.wait_for_selector('.byl[data-index="2"]')
     root.locator(".byl-previous").click()
     page.wait_for_selector('.byl[data-index="1"]')
-    assert jupyterlab.ask(page, "print(stepper.index, stepper.stage.name)").split() == [
-        "1",
-        "SimplifyInference",
-    ]
+    jupyterlab.wait_for(page, "print(stepper.index, stepper.stage.name)", "1 SimplifyInference")
     root.locator("code .byl-t-op").first.click()
     page.wait_for_selector('.byl:not([data-selected=""])')
     chosen = root.get_attribute("data-selected")
-    assert jupyterlab.ask(page, "print(stepper.selected_id)").strip() == chosen
+    jupyterlab.wait_for(page, "print(stepper.selected_id)", str(chosen))
 
 
 def test_the_kernel_sends_the_module_after_a_rewrite(
