@@ -384,6 +384,7 @@ def test_a_search_goes_on_in_another_process(tmp_path: Path) -> None:
     assert told[0][1] == told[1][1] and told[0][0] != "0" and told[1][0] == "0"
 
 
+@pytest.mark.slow  # each crash starts another process
 def test_a_crash_of_the_process_does_not_end_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
