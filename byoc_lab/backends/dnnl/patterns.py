@@ -13,7 +13,7 @@ its attribute `channels` to be inferred, and a bias added from the left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -93,10 +93,11 @@ class Chain:
             call = match.args[0]
         else:
             reason = None
-        for step in self._additions():
+        steps = self._additions()
+        for position, step in enumerate(steps):
             assert isinstance(call, Call)
             added = call
-            call, other = self._operands(added, step)
+            call, other = self._operands(added, steps[position + 1 :])
             reason = reason or why_not(added) or self._why_no_addition(step, call, added, other)
         assert isinstance(call, Call)
         return reason or why_not(call)
@@ -110,12 +111,21 @@ class Chain:
         """From the end of the chain to its root."""
         return [word for word, there in (("sum", self.sum), ("bias", self.bias)) if there]
 
-    def _operands(self, added: Call, step: str) -> tuple[Expr, Expr]:
-        """What an addition continues, and what it adds: the chain is looked for on the left."""
+    def _operands(self, added: Call, rest: Sequence[str]) -> tuple[Expr, Expr]:
+        """What an addition continues, and what it adds: as patterns do, the chain, of which the
+        additions `rest` are left, is looked for on the left first."""
         left, right = added.args
-        inner = BIAS_OPS if step == "sum" else (self.root,)
-        continues = isinstance(left, Call) and any(left.is_op(op) for op in inner)
-        return (left, right) if continues else (right, left)
+        return (left, right) if self._is_chain(left, rest) else (right, left)
+
+    def _is_chain(self, expr: Expr, rest: Sequence[str]) -> bool:
+        """Whether an operand is the chain as it was before some of its additions; `rest`: those
+        that it has."""
+        if not isinstance(expr, Call):
+            return False
+        if not rest:
+            return expr.is_op(self.root)
+        continued = expr.args[:1] if expr.is_op("nn.bias_add") else expr.args
+        return expr.op_name in BIAS_OPS and any(self._is_chain(a, rest[1:]) for a in continued)
 
     def _why_no_addition(self, step: str, call: Expr, added: Call, other: Expr) -> str | None:
         if self.root not in CONVOLUTIONS or added.is_op("nn.bias_add"):

@@ -33,6 +33,7 @@ class Network:
         self.draw = draw
         self.rng = np.random.default_rng(self.int(0, 2**32 - 1))
         self.count = 0
+        self.past: list[Expr] = []
 
     def int(self, low: int, high: int) -> int:
         return self.draw(st.integers(low, high))
@@ -59,6 +60,14 @@ class Network:
     def constant(self, shape: tuple[int, ...], dtype: str) -> Expr:
         element = DTYPES.get(dtype) or np.dtype(dtype)
         return relay.const(np.asarray(self.rng.standard_normal(shape) * 4).astype(element), dtype)
+
+    def earlier(self, shape: tuple[int, ...], dtype: str) -> list[Expr]:
+        """The values before the last one that have its type, for a residual sum."""
+        types = [infer_expr(e).checked_type for e in self.past]
+        return [
+            e for e, t in zip(self.past, types, strict=True)
+            if (t.concrete_shape, t.dtype) == (shape, dtype)
+        ]  # fmt: skip
 
     def beside(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """A shape that broadcasts with another."""
@@ -132,7 +141,8 @@ def biased(net: Network, x: Expr, shape: tuple[int, ...], dtype: str) -> Expr:
 def paired(net: Network, x: Expr, shape: tuple[int, ...], dtype: str) -> Expr:
     function = net.of(relay.add, relay.add, relay.multiply, relay.subtract, relay.divide,
                       relay.maximum, relay.minimum)  # fmt: skip
-    other = x if net.of(*[False] * 5, True) else net.tensor(net.beside(shape), dtype)
+    kept = [x, *net.earlier(shape, dtype)]
+    other = net.of(*kept) if net.of(*[False] * 5, True) else net.tensor(net.beside(shape), dtype)
     return function(other, x) if net.of(True, False) else function(x, other)
 
 
@@ -226,6 +236,7 @@ def networks(draw: Callable[..., Any]) -> Function:
         except (ByocLabError, ValueError, TypeError, IndexError, KeyError, ZeroDivisionError,
                 AttributeError, OverflowError):  # fmt: skip
             continue
+        net.past.append(body)
         body = longer
     made = infer_expr(Function(free_vars(body), body))
     assert isinstance(made, Function)

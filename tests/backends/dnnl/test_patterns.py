@@ -93,6 +93,17 @@ def test_a_sum_after_the_bias() -> None:
     assert composites(conv + bias + bias) == ["dnnl.conv2d_bias"]
 
 
+def test_what_is_added_to_a_chain_may_be_a_sum_itself() -> None:
+    """The chain is where its root is, whatever the operands of a sum look like."""
+    vector = relay.var("b", shape=(3,))
+    other = relay.var("p", shape=(2, 3)) + relay.var("q", shape=(2, 3))
+    for total in (other + (dense + vector), (dense + vector) + other, other + (vector + dense)):
+        assert composites(total) == ["dnnl.dense_bias_sum"]
+    assert composites(other + nn.bias_add(dense, vector)) == ["dnnl.dense_bias_sum"]
+    image = relay.var("r", shape=(1, 6, 8, 8)) + relay.var("s", shape=(1, 6, 8, 8))
+    assert composites(nn.relu(image + (conv + bias))) == ["dnnl.conv2d_bias_sum_relu"]
+
+
 def test_another_number_makes_another_function() -> None:
     """MergeComposite's pattern has wildcards for numbers; the check reads them."""
     almost = conv * (relay.erf(conv / relay.const(2.0)) + relay.const(1.0)) * relay.const(0.5)
