@@ -14,7 +14,8 @@ from byoc_lab.errors import ArgumentError, OffloadError, counted
 from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, changes, setup_of, totals
 from byoc_lab.lab.explaining import Explanation
 from byoc_lab.lab.explaining.calls import explained
-from byoc_lab.lab.explaining.outcome import Member, PipelineRun, Setup
+from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
+from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.markup import escaped, table
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.costs import boundary_bytes, call_flops, cost

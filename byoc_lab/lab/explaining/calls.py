@@ -12,7 +12,8 @@ from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import NodeNames
-from byoc_lab.lab.explaining.outcome import Member, PipelineRun, Setup, typed_calls
+from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
+from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, describe

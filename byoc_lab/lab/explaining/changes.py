@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from byoc_lab.errors import ByocLabError
+from byoc_lab.errors import ByocLabError, counted
 from byoc_lab.lab.explaining.causes import is_computed_constant
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
@@ -20,7 +20,7 @@ from byoc_lab.lab.explaining.module_changes import (
     swapped,
 )
 from byoc_lab.lab.explaining.nearby import Surroundings
-from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
+from byoc_lab.lab.explaining.outcome import Known, PipelineRun, Setup, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.lab.explaining.recipes import FOLDING, other_forms, simplifiers
 from byoc_lab.lab.explaining.trials import Trial, VerifiedChange
@@ -28,7 +28,7 @@ from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
-from byoc_lab.passes.framework.passes import make_pass
+from byoc_lab.passes.framework.passes import Pass, make_pass
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.passes.simplify.canonicalize_ops import CanonicalizeOps
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
@@ -37,6 +37,8 @@ from byoc_lab.relay.ir.module import IRModule
 
 OWN_CAUSES = ("name", "merge", "pruned", "let", "order", "outside-user", "computed-twice")
 """Causes that stay the cause if a further pass would help as well."""
+NAMED = 5
+"""Parameters that a change names."""
 
 
 class Workbench:
@@ -46,6 +48,7 @@ class Workbench:
         self.inquiry = inquiry
         self._runs: dict[object, tuple[Trial, PipelineRun] | None] = {}
         self._surroundings: dict[IRModule, Surroundings | None] = {}
+        self._made: dict[str, Pass] = {}
 
     def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
         """The first change with which `call` is offloaded; None if none of those tried does it."""
@@ -53,6 +56,16 @@ class Workbench:
         if found.cause not in OWN_CAUSES:  # those depend on more than what stands around the call
             trials = (trial for trial in trials if self._may_help(trial, call))
         return self.first(trials, call)
+
+    def shared(self, group: Sequence[Diagnosis], calls: Sequence[Call]) -> VerifiedChange | None:
+        """A change for calls on the host for one reason: where that is parameters without values,
+        all of them are bound; else it is the first call's own smallest one."""
+        if group[0].cause == "unbound-constant":
+            names = tuple(dict.fromkeys(name for found in group for name in found.unbound))
+            change = self.first(self._with_bound(names), calls[0])
+            if change is not None:
+                return change
+        return self.smallest(group[0], calls[0])
 
     def _may_help(self, trial: Trial, call: Call) -> bool:
         """Whether a change is worth a run on the whole module: in a large one, whether it offloads
@@ -103,20 +116,24 @@ class Workbench:
         places = (outcome.place(trial.calls.get(c, c)) for c in self.inquiry.outcome.calls)
         return sum(not p.outside for p in places)
 
+    def _pass(self, name: str) -> Pass:
+        """The pass of a name: one object in all trials, so that they share what it did."""
+        return self._made.setdefault(name, make_pass(name))
+
     def _run(self, trial: Trial) -> tuple[Trial, PipelineRun] | None:
         """The trial that was run for the key of this one, whose calls are in its module, and what
         came of it; None if the pipeline fails."""
         if trial.key not in self._runs:
-            outcome = self._outcome(trial.setup)
+            outcome = self._outcome(trial.setup, self.inquiry.outcome.known)
             self._runs[trial.key] = None if outcome is None else (trial, outcome)
         return self._runs[trial.key]
 
-    def _outcome(self, setup: Setup) -> PipelineRun | None:
+    def _outcome(self, setup: Setup, known: Known | None = None) -> PipelineRun | None:
         """A run; None if the pipeline fails."""
         try:
             with warnings.catch_warnings():  # of a change that may help nobody
                 warnings.simplefilter("ignore")
-                outcome = setup.run(self.inquiry.target)
+                outcome = setup.run(self.inquiry.target, known)
         except ByocLabError:  # with this change the pipeline fails, so it is no change
             return None
         return outcome if outcome.trace.error is None else None
@@ -217,7 +234,7 @@ class Workbench:
             yield trial
             names = self._preparing
             if names:
-                new = [make_pass(n) for n in names]
+                new = [self._pass(n) for n in names]
                 yield replace(
                     trial,
                     what=f"{trial.what}; and run {' and '.join(dict.fromkeys(names))} before "
@@ -232,7 +249,7 @@ class Workbench:
         listed = " and ".join(dict.fromkeys(names))
         return Trial(
             f"run {listed} before {self._before()}",
-            setup.with_pass(position, *(make_pass(n) for n in names)), ("passes", names),
+            setup.with_pass(position, *(self._pass(n) for n in names)), ("passes", names),
             missing=f"the pipeline does not run {listed} before {self._before()}",
         )  # fmt: skip
 
@@ -240,7 +257,7 @@ class Workbench:
         """With the convolutions in the other layout, and in float16."""
         for text, recipe, keeps in other_forms(self._order):
             for more in ((), ("FoldConstant",)):
-                new = (recipe, *(make_pass(n) for n in more))
+                new = (recipe, *(self._pass(n) for n in more))
                 yield Trial(
                     f"run {' and '.join((text, *more))} before {self._before()}",
                     self.inquiry.setup.with_pass(self._position(), *new), ("form", text, more),
@@ -323,7 +340,9 @@ class Workbench:
         yield from self._with_bound(found.unbound)
 
     def _with_bound(self, names: Sequence[str], words: str = "") -> Iterator[Trial]:
-        shown = words or ", ".join(f"%{n}" for n in names)
+        shown = words or ", ".join(f"%{n}" for n in names[:NAMED])
+        if not words and len(names) > NAMED:
+            shown += f" and {counted(len(names) - NAMED, 'more parameter')}"
         for value in (1, 0):
             edited = bound(self.inquiry.setup.mod, names, value)
             if edited is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -163,6 +164,14 @@ class Explanation:
         if self._by_pass is not None:
             return self._by_pass[1]
         return self._workbench.smallest(self._diagnosis, self.typed)
+
+    def shared_change(self, group: Sequence[Explanation]) -> VerifiedChange | None:
+        """The smallest change for a group of calls on the host for one reason, of which this is the
+        first; where parameters lack values, it binds those of all these calls."""
+        diagnoses = [e._diagnosis for e in group if e._diagnosis is not None]
+        if self._by_pass is not None or len(group) == 1 or len(diagnoses) < len(group):
+            return self.change
+        return self._workbench.shared(diagnoses, [e.typed for e in group])
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any, overload
 
 from byoc_lab.errors import UnknownNodeError, counted
 from byoc_lab.lab.explaining.explanation import Explanation
+from byoc_lab.lab.explaining.trials import VerifiedChange
 from byoc_lab.markup import table
 from byoc_lab.relay.ir.expr import Call, Expr, describe
 
@@ -20,6 +21,40 @@ NAMED = 5
 """Calls of a group that are named."""
 VARYING = re.compile(r"%[\w.:]+|result of @\w+|Tensor\[[^\]]*\]")
 """What differs between the explanations of two calls that are alike: names and types."""
+
+
+class Group(list[Explanation]):
+    """Calls on the host for one reason: calls of one operator, or the parts of one match."""
+
+    @cached_property
+    def change(self) -> VerifiedChange | None:
+        """The smallest change with which the first one is offloaded; where parameters lack values,
+        those of all these calls are bound. None if none of the changes that were tried does it."""
+        return self[0].shared_change(self)
+
+    @cached_property
+    def offloads(self) -> int:
+        """The number of these calls that the change offloads."""
+        change = self.change
+        return 0 if change is None else sum(change.offloads(e.typed) for e in self)
+
+    @property
+    def change_in_words(self) -> str:
+        """The change, and how many calls it offloads if that is not all of them."""
+        some = f" (offloads {self.offloads} of these {len(self)})"
+        return f"{self.change or self[0].without_change}" + some * (0 < self.offloads < len(self))
+
+    @property
+    def operators(self) -> str:
+        """Such as "nn.conv2d and nn.relu"."""
+        return " and ".join(dict.fromkeys(e.name for e in self))
+
+    @property
+    def numbers(self) -> str:
+        """What the text of the module calls them."""
+        shown = [e.number for e in self if e.number][:NAMED]
+        rest = len(self) - len(shown)
+        return ", ".join(shown) + (f" and {rest} more" if rest else "")
 
 
 class Explanations(Sequence[Explanation]):
@@ -89,14 +124,13 @@ class Explanations(Sequence[Explanation]):
         return text + (f", {counts['removed']} removed" if counts["removed"] else "")
 
     @cached_property
-    def groups(self) -> list[list[Explanation]]:
+    def groups(self) -> list[Group]:
         """Those that are not offloaded; those with the same reason are one group, names and types
-        aside: calls of one operator, or the parts of one match. The most frequent cause is first.
-        """
-        groups: dict[tuple[str | None, ...], list[Explanation]] = {}
+        aside. The most frequent cause is first."""
+        groups: dict[tuple[str | None, ...], Group] = {}
         for es in self.by_cause.values():
             for e in es:
-                groups.setdefault((e.cause, VARYING.sub("", e.reason)), []).append(e)
+                groups.setdefault((e.cause, VARYING.sub("", e.reason)), Group()).append(e)
         return list(groups.values())
 
     def __str__(self) -> str:
@@ -106,8 +140,9 @@ class Explanations(Sequence[Explanation]):
             if len(group) == 1:
                 lines += ["", str(first)]
             else:
-                head = f"{len(group)} calls of {_operators(group)} {first.where}: {first.cause}"
-                lines += ["", f"{head} ({_numbers(group)})", *first.about, _change_line(group)]
+                head = f"{len(group)} calls of {group.operators} {first.where}: {first.cause}"
+                change = f"  change    {group.change_in_words}"
+                lines += ["", f"{head} ({group.numbers})", *first.about, change]
         if len(self.groups) > SHOWN:
             lines += ["", f"... {len(self.groups) - SHOWN} more; explanations.groups has all"]
         return "\n".join(lines)
@@ -115,11 +150,10 @@ class Explanations(Sequence[Explanation]):
     def as_dict(self) -> dict[str, Any]:
         """The explanations as plain data, for JSON.
 
-        Calls with the same reason are one group, and the change is that of the first call of the
-        group, which was tried. `offloads`: how many calls of the group it offloads.
+        Calls with the same reason are one group, and have the change of the group, which was tried.
+        `offloads`: how many calls of the group it offloads.
         """
-        groups = self.groups
-        group_of = {e: n for n, es in enumerate(groups) for e in es}
+        group_of = {e: n for n, es in enumerate(self.groups) for e in es}
         return {
             "target": self.target,
             "summary": self.summary,
@@ -130,10 +164,10 @@ class Explanations(Sequence[Explanation]):
                     "call": es[0].name,
                     "cause": es[0].cause,
                     "numbers": [e.number for e in es],
-                    "change": str(es[0].change) if es[0].change else None,
-                    "offloads": _offloaded_by_change(es),
+                    "change": str(es.change) if es.change else None,
+                    "offloads": es.offloads,
                 }
-                for es in groups
+                for es in self.groups
             ],
         }
 
@@ -143,51 +177,22 @@ class Explanations(Sequence[Explanation]):
     def _repr_html_(self) -> str:
         """The summary, and a row for each group of alike calls: first those on the host."""
         titles = ("operator", "calls", "where", "why", "nearest pattern", "change")
-        inside: dict[tuple[str, str | None], list[Explanation]] = {}
+        inside: dict[tuple[str, str | None], Group] = {}
         for e in self.offloaded:
-            inside.setdefault((e.name, e.pattern), []).append(e)
+            inside.setdefault((e.name, e.pattern), Group()).append(e)
         rows = [_row(g) for g in (*self.groups, *inside.values())]
         more = f"<p>{len(rows) - SHOWN} more rows</p>" if len(rows) > SHOWN else ""
         warnings = "".join(f"<p>warning: {escape(text)}</p>" for text in self.warnings)
         return f"<p>{escape(self.summary)}</p>{warnings}{table(titles, rows[:SHOWN])}{more}"
 
 
-def _numbers(group: Sequence[Explanation]) -> str:
-    """What the text calls the calls of a group."""
-    shown = [e.number for e in group if e.number][:NAMED]
-    rest = len(group) - len(shown)
-    return ", ".join(shown) + (f" and {rest} more" if rest else "")
-
-
-def _operators(group: Sequence[Explanation]) -> str:
-    """Such as "nn.conv2d and nn.relu"."""
-    return " and ".join(dict.fromkeys(e.name for e in group))
-
-
-def _offloaded_by_change(group: Sequence[Explanation]) -> int:
-    """The number of calls of a group that the change of the first one offloads."""
-    change = group[0].change
-    return 0 if change is None else sum(change.offloads(e.typed) for e in group)
-
-
-def _change(group: Sequence[Explanation]) -> str:
-    """The change of a group in words: that of its first call, and how many it offloads."""
-    first, count = group[0], _offloaded_by_change(group)
-    some = f" (offloads {count} of these {len(group)})" if 0 < count < len(group) else ""
-    return f"{first.change or first.without_change}{some}"
-
-
-def _change_line(group: Sequence[Explanation]) -> str:
-    return f"  change    {_change(group)}"
-
-
-def _row(group: Sequence[Explanation]) -> list[str]:
+def _row(group: Group) -> list[str]:
     first = group[0]
     if first.offloaded:
         regions = {e.region for e in group}
         where = f"@{first.region}" if len(regions) == 1 else f"{len(regions)} regions"
         return [first.name, str(len(group)), where, str(first.pattern or "taken alone"), "", ""]
     why = f"{first.cause}: {first.reason}"
-    calls = f"{len(group)}: {_numbers(group)}"
+    calls = f"{len(group)}: {group.numbers}"
     nearest = str(first.nearest or "")
-    return [_operators(group), calls, "host", why, nearest, _change(group)]
+    return [group.operators, calls, "host", why, nearest, group.change_in_words]

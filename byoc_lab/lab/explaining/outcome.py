@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from byoc_lab.errors import ByocLabError, PartitionError, PassError, WellFormedError
-from byoc_lab.lab.tracing import Stage, Trace, trace
+from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.lab.tracing.recorder import Member, as_member, as_pass, recorded
 from byoc_lab.passes.framework.context import PassContext
-from byoc_lab.passes.framework.passes import Pass, Sequential, make_pass
+from byoc_lab.passes.framework.passes import Pass, Sequential
 from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
 from byoc_lab.passes.framework.predicates import odd_answers
 from byoc_lab.relay.analysis.annotations import is_annotation
@@ -20,7 +21,6 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 
-Member = Pass | str | Callable[[IRModule], IRModule]
 Kind = TypeVar("Kind", bound=Pass)
 
 
@@ -30,7 +30,7 @@ class Setup:
     was asked for."""
 
     mod: IRModule
-    passes: tuple[Member, ...]
+    passes: tuple[Pass, ...]
     context: PassContext
 
     @classmethod
@@ -54,11 +54,30 @@ class Setup:
         asked = cls(mod, tuple(flat(members)), PassContext.current())
         return asked.at_level(max(running_level(pipeline), least))
 
-    def run(self, target: str) -> PipelineRun:
-        """Run the pipeline. Raises what a pass raises, except for malformed regions."""
-        with self.context, odd_answers() as told:
-            recorded = trace(self.mod, list(self.passes))
-        return PipelineRun(recorded, target, tuple(dict.fromkeys(told)))
+    def run(self, target: str, known: Known | None = None) -> PipelineRun:
+        """Run the pipeline, but for what is known. Raises what a pass raises, except for malformed
+        regions."""
+        known = {} if known is None else known
+        stages: list[Stage] = []
+        told: dict[str, None] = {}
+        mod, error = self.mod, None
+        with self.context:
+            for member in self.passes:
+                step = mod, member, self.context
+                if step not in known:
+                    with odd_answers() as odd:
+                        known[step] = Step(*recorded(as_pass([member], None), mod), tuple(odd))
+                done = known[step]
+                stages += [s.at(n) for n, s in enumerate(done.stages, start=len(stages))]
+                told.update(dict.fromkeys(done.odd_answers))
+                error = done.error
+                if error is not None:
+                    break
+                mod = done.result(mod)
+        if not stages:
+            raise error or PassError("the pipeline has no passes; give at least one")
+        run = Trace(stages, "pipeline", error, as_pass(self.passes, None))
+        return PipelineRun(run, target, tuple(told), known)
 
     @property
     def opt_level(self) -> int:
@@ -83,7 +102,7 @@ class Setup:
                 return n, p
         return None
 
-    def with_pass(self, position: int, *new: Member) -> Setup:
+    def with_pass(self, position: int, *new: Pass) -> Setup:
         """With further passes before the one at `position`."""
         return replace(self, passes=(*self.passes[:position], *new, *self.passes[position:]))
 
@@ -94,14 +113,32 @@ class Setup:
         return replace(self, passes=tuple(passes))
 
 
-def flat(pipeline: Sequence[Member]) -> Iterator[Member]:
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one member of a pipeline did with a module: as `PipelineRun` and `Trace` have it."""
+
+    stages: list[Stage]
+    error: Exception | None
+    odd_answers: tuple[str, ...]
+
+    def result(self, mod: IRModule) -> IRModule:
+        """The module after it; `mod` is the one before."""
+        after = self.stages[-1].after if self.stages else None
+        return mod if after is None else after
+
+
+Known = dict[tuple[IRModule, Pass, PassContext], Step]
+"""What members of pipelines did with modules, in a context: they do not run again there, so that
+runs with different changes share what is before them, and after one that changes nothing."""
+
+
+def flat(pipeline: Sequence[Member]) -> Iterator[Pass]:
     """The members of a pipeline, those of nested unnamed sequences included."""
-    for p in pipeline:
-        member = make_pass(p) if isinstance(p, str) else p
-        if isinstance(member, Sequential) and member.name == "sequential":
-            yield from flat(member.passes)
+    for p in map(as_member, pipeline):
+        if isinstance(p, Sequential) and p.name == "sequential":
+            yield from flat(p.passes)
         else:
-            yield member
+            yield p
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,21 +174,27 @@ class PipelineRun:
     """A traced run, asked for the calls of its input.
 
     What became of a call is what its provenance says (`Stage.images`), as far as it is a call.
-    odd_answers: of checks and predicates, in words, as `predicates.odd_answer` has it.
+    odd_answers: of checks and predicates, in words, as `predicates.odd_answer` has it. known: what
+    runs with a change may take over.
     """
 
-    def __init__(self, recorded: Trace, target: str, odd: tuple[str, ...] = ()):
-        error = recorded.error
+    def __init__(self, traced: Trace, target: str, odd: tuple[str, ...], known: Known):
+        error = traced.error
         if error is not None and not isinstance(error, (PartitionError, WellFormedError)):
             if isinstance(error, ByocLabError):
                 raise error
             raise PassError(
-                f"{recorded.stages[-1].name} raised {type(error).__name__} on this module, so that "
+                f"{traced.stages[-1].name} raised {type(error).__name__} on this module, so that "
                 f"nothing can be said of offloading: {error}"
             ) from error
         self.odd_answers = odd
-        self.trace = recorded
+        self.known = known
+        self.trace = traced
         self.target = target
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without `known`: a copy in another process begins anew."""
+        return {**self.__dict__, "known": {}}
 
     @cached_property
     def calls(self) -> list[Call]:

@@ -74,20 +74,32 @@ def trace(
         raise PassError(f'era must be None, "2020-01" or "0.16", found {era!r:.80}')
     whole = as_pass(pipeline, era)
     level = running_level(pipeline) if opt_level is None else opt_level
-    recorder = _Recorder(pipeline if isinstance(pipeline, str) else "", progress)
-    error: Exception | None = None
-    context = PassContext.current().at_opt_level(level)
-    with context, listening(recorder.record), observing(recorder):
-        try:
-            whole(mod)
-        except Exception as raised:  # kept in the trace, which shows it at its stage
-            error = raised
-    if not recorder.stages:
+    with PassContext.current().at_opt_level(level):
+        stages, error = recorded(
+            whole, mod, pipeline if isinstance(pipeline, str) else "", progress
+        )
+    if not stages:
         if error is not None:
             raise error
         raise PassError("the pipeline has no passes; give at least one")
     name = title or (pipeline if isinstance(pipeline, str) else "pipeline")
-    return Trace(recorder.stages, name, error, whole)
+    return Trace(stages, name, error, whole)
+
+
+def recorded(
+    whole: Pass, mod: IRModule, name: str = "", progress: Callable[[str], object] | None = None
+) -> tuple[list[Stage], Exception | None]:
+    """Run a pass in the active context: its stages, and the exception that it raised.
+
+    name: of the whole, as far as it is no group of stages. progress: as `trace` takes it.
+    """
+    recorder = _Recorder(name, progress)
+    with listening(recorder.record), observing(recorder):
+        try:
+            whole(mod)
+        except Exception as raised:  # kept in the trace, which shows it at its stage
+            return recorder.stages, raised
+    return recorder.stages, None
 
 
 def as_pass(pipeline: str | Pass | Sequence[Member], era: str | None) -> Pass:
@@ -95,17 +107,18 @@ def as_pass(pipeline: str | Pass | Sequence[Member], era: str | None) -> Pass:
     if isinstance(pipeline, Pass):
         return pipeline
     if isinstance(pipeline, str):
-        members = [_member(p, era) for p in named_pipeline(pipeline, era)]
+        members = [as_member(p, era) for p in named_pipeline(pipeline, era)]
         return Sequential(members, name=pipeline)
     if not isinstance(pipeline, Sequence):
         raise PassError(
             f"a pipeline is a name, a pass, or a list of passes and names of passes, found "
             f"{type(pipeline).__name__} {pipeline!r:.80}"
         )
-    return Sequential([_member(p, era) for p in pipeline])
+    return Sequential([as_member(p, era) for p in pipeline])
 
 
-def _member(p: Member, era: str | None) -> Pass:
+def as_member(p: Member, era: str | None = None) -> Pass:
+    """A member of a pipeline as a pass."""
     if isinstance(p, Pass):
         return p
     if isinstance(p, str):

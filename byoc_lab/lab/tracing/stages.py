@@ -74,6 +74,12 @@ class Stage:
         """The fields, without the values that are computed on demand."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
+    def at(self, index: int) -> Stage:
+        """The same stage as another one of a trace, with what has been computed of it."""
+        other = Stage.__new__(Stage)
+        other.__dict__.update(self.__dict__, index=index)
+        return other
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return display.mimebundle(self)
 

@@ -57,6 +57,19 @@ def test_a_group_on_the_host_and_in_a_region_says_so() -> None:
     assert "2 calls of nn.conv2d and add also on the host: computed-twice (%0, %1)" in text
 
 
+def test_the_change_of_a_group_binds_the_parameters_of_all_its_calls() -> None:
+    node = x()
+    for n in range(3):
+        names = (f"{name}{n}" for name in ("gamma", "beta", "mean", "var"))
+        node = nn.batch_norm(node, *(relay.var(name, shape=(4,)) for name in names))[0]
+        node = relay.sin(node)
+    found = explain(IRModule.from_expr(node), "dnnl")
+    group = next(g for g in found.groups if g[0].cause == "unbound-constant")
+    assert len(group) == 3 and group.offloads == 3
+    assert "bind %gamma0, %beta0, %mean0, %var0, %gamma1 and 7 more parameters" in str(found)
+    assert "gamma1" not in str(group[0].change)
+
+
 def test_the_change_of_a_group_says_how_many_it_offloads() -> None:
     backends.register(NPU, patterns=[entry("conv_bias", CONV_ADD, left_is_conv)])
     value = conv()

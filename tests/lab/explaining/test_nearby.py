@@ -9,12 +9,17 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.errors import PassError
 from byoc_lab.lab.explaining import changes
 from byoc_lab.lab.explaining.nearby import NEAR, Surroundings
+from byoc_lab.lab.explaining.outcome import Setup
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.relay import nn
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns import is_op, wildcard
 from byoc_lab.relay.typing.infer import infer_module
 
 
@@ -99,3 +104,46 @@ def test_small_modules_and_those_with_functions_are_tried_whole() -> None:
     assert Surroundings.of(chain(2, LAST["erf"])) is None
     whole = chain(13, LAST["erf"])
     assert Surroundings.of(byoc_lab.trace(whole, "dnnl").result) is None
+
+
+def test_runs_with_a_change_share_what_they_have_in_common() -> None:
+    """A pass meets each module once: before what was changed, and after a change of nothing."""
+    met: list[IRModule] = []
+
+    def first(mod: IRModule) -> IRModule:
+        met.append(mod)
+        return mod
+
+    def last(mod: IRModule) -> IRModule:
+        met.append(mod)
+        return mod
+
+    own = [first, *byoc_lab.passes.named_pipeline("dnnl"), last]
+    mod = infer_module(IRModule.from_expr(relay.erf(nn.bias_add(
+        relay.var("x", shape=(2, 3)), relay.var("b", shape=(3,))
+    ))))  # fmt: skip
+    setup = Setup.of(mod, own)
+    run = setup.run("dnnl")
+    same = setup.with_pass(len(setup.passes) - 1, make_pass("FoldConstant"))
+    again = same.run("dnnl", run.known)
+    assert met == [run.trace.initial, run.trace.final]  # neither ran a second time
+    assert [s.index for s in again.trace.stages] == list(range(len(run.trace.stages) + 1))
+    assert [s.name for s in again.trace.stages] == [s.name for s in same.run("dnnl").trace.stages]
+    assert again.trace.final is run.trace.final
+    (call,) = (c for c in run.calls if c.op_name == "erf")
+    assert again.images(call) == run.images(call) != ()
+
+
+def test_a_shared_run_repeats_the_odd_answers_and_errors() -> None:
+    mod = infer_module(IRModule.from_expr(relay.erf(relay.var("x", shape=(2, 3)))))
+
+    def fails(mod: IRModule) -> IRModule:
+        raise PassError("this pass always fails")
+
+    odd = MergeComposite([("npu.erf", is_op("erf")(wildcard()), lambda match: relay.const(False))])
+    setup = Setup.of(mod, [odd, "FoldConstant"])
+    run = setup.run("npu")
+    assert run.odd_answers and setup.run("npu", run.known).odd_answers == run.odd_answers
+    for _ in range(2):
+        with pytest.raises(PassError, match="always fails"):
+            Setup.of(mod, [odd, fails]).run("npu", run.known)

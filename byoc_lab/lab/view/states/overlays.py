@@ -70,13 +70,12 @@ def _is_placed(places: Places, obj: Any, tables: list[State]) -> bool:
 
 
 def _add_reasons(reasons: State, ids: Ids, found: Explanations) -> None:
-    """Add why calls are on the host; calls with one reason share the change of the first."""
+    """Add why calls are on the host; calls with one reason share a change."""
     for group in found.groups:
-        change = str(group[0].change or group[0].without_change)
         for explanation in group:
             ident = ids.get(explanation.call)
             if ident is not None:
-                reasons[ident] = _reason(explanation, change)
+                reasons[ident] = _reason(explanation, group.change_in_words)
 
 
 def _reason(found: Explanation, change: str) -> State:

@@ -64,11 +64,10 @@ def _explain(places: Places, found: Explanations) -> State:
     """The calls on the host, those with the most work first; one change for calls of one reason."""
     rows = []
     for group in found.groups:
-        change = str(group[0].change or group[0].without_change)
         for e in group:
             flops = call_flops(e.typed) if isinstance(e.typed.op, Op) else None
             node = places.ids.get(e.call)
-            row = _row(node, 0, False, e.name, e.cause or "", _count(flops), change)
+            row = _row(node, 0, False, e.name, e.cause or "", _count(flops), group.change_in_words)
             if node is None:
                 row["stage"] = None
             rows.append((-(flops or 0), row))
