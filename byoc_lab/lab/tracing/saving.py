@@ -44,16 +44,16 @@ def save_trace(trace: Trace, path: str | Path, constants: bool = True) -> Path:
     """
     writer = _Writer(trace.stages)
     data = writer.trace(trace)
-    nodes, arrays = write_nodes(writer.objects)
-    kept = [constants or a.view().size <= SMALL for a in arrays]
-    data["arrays"] = [
-        {"dtype": a.dtype, "shape": list(a.shape), "saved": k}
-        for a, k in zip(arrays, kept, strict=True)
-    ]
     path = Path(path)
     with replacing(path) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open(NODES, "w", force_zip64=True) as out:
+            arrays = write_nodes(writer.objects, lambda text: out.write(text.encode()))
+        kept = [constants or a.view().size <= SMALL for a in arrays]
+        data["arrays"] = [
+            {"dtype": a.dtype, "shape": list(a.shape), "saved": k}
+            for a, k in zip(arrays, kept, strict=True)
+        ]
         archive.writestr(TRACE, json.dumps(data))
-        archive.writestr(NODES, nodes)
         with archive.open(zipfile.ZipInfo(ARRAYS), "w", force_zip64=True) as out:  # not compressed
             for array, keep in zip(arrays, kept, strict=True):
                 if keep:

@@ -175,8 +175,9 @@ class GraphReader:
 
     def value(self, index: Any, depth: int = 0) -> Any:
         """The value of the node of that index, always the same object."""
-        node, number = self.node(index), int(index)
+        number = int(index)
         if number not in self.made:
+            node = self.node(number)
             if depth > _MAX_DEPTH:
                 raise ValueError(f"it is nested deeper than {_MAX_DEPTH}")
             self.counts.append(1)
@@ -256,15 +257,20 @@ def write_metadata(table: Mapping[str, list[Any]], writer: NodeGraphWriter | Non
     unsupported value.
     """
     writer = writer or NodeGraphWriter()
-    root = writer.reserve({"type_key": "Map", "keys": list(table)})
-    lists = []
+    lists: list[int] = []
+    root = writer.reserve({"type_key": "Map", "keys": list(table), "data": lists})
     for key, items in table.items():
-        at = writer.reserve({"type_key": "Array"})
-        lists.append(at)
+        entries: list[int] = []
+        lists.append(writer.reserve({"type_key": "Array", "data": entries}))
         add = writer.dict_attrs if key == "DictAttrs" else writer.add
-        writer.nodes[at]["data"] = [add(item) for item in items]
-    writer.nodes[root]["data"] = lists
+        entries += [add(item) for item in items]
     return writer.text(root)
+
+
+def encoded(value: Any, indent: int | None = None) -> str:
+    """JSON that TVM's reader understands."""
+    written = _ESCAPE.sub(_raw, json.dumps(value, indent=indent, ensure_ascii=False))
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
 def _raw(escape: re.Match[str]) -> str:
@@ -290,8 +296,7 @@ class NodeGraphWriter:
             "b64ndarrays": self.arrays,
             "attrs": {"tvm_version": "0.16.0"},
         }
-        written = _ESCAPE.sub(_raw, json.dumps(graph, indent=2, ensure_ascii=False))
-        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+        return encoded(graph, indent=2)
 
     def reserve(self, node: dict[str, Any]) -> int:
         """The index of a new node; the nodes that it refers to come after it."""
@@ -320,13 +325,14 @@ class NodeGraphWriter:
         if isinstance(value, Attrs) and not isinstance(value, DictAttrs):
             return self.attrs(value)
         key = type_key(value)
-        at = self.reserve({"type_key": key})
+        node: dict[str, Any] = {"type_key": key}
+        at = self.reserve(node)
         if key == "Map":
             if len(value):
-                self.nodes[at]["keys"] = list(value)
-                self.nodes[at]["data"] = [self.add(v) for v in value.values()]
+                node["keys"] = list(value)
+                node["data"] = [self.add(v) for v in value.values()]
         else:
-            self.nodes[at]["data"] = [self.add(v) for v in value]
+            node["data"] = [self.add(v) for v in value]
         return at
 
     def length(self, tree: Tree) -> int:

@@ -9,7 +9,8 @@ Source: `SaveJSON` of TVM 0.16, and `json_compact.py` for what 0.6 wrote otherwi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from byoc_lab.errors import ParseError
@@ -88,30 +89,26 @@ class _NodeReader(GraphReader):
         stack, entered = [self.root], set()
         while stack:
             at = stack[-1]
-            missing = [n for n in self.references(at) if n not in self.made]
-            if at in self.made or not missing:
+            if at in self.made or at in entered:
                 stack.pop()
                 self.value(at)
-            elif at in entered:
+                continue
+            entered.add(at)
+            missing = [n for n in self.references(at) if n not in self.made]
+            if not entered.isdisjoint(missing):  # one that waits for this node
                 raise ValueError(f"node {at} is made of itself")
-            else:
-                entered.add(at)
-                stack += missing
+            stack += missing
         return self.made[self.root]
 
-    def references(self, at: int) -> Iterator[int]:
+    def references(self, at: int) -> list[int]:
         """The nodes that node `at` is made of."""
         node = self.node(at)
-        key, attrs = node.get("type_key", ""), node.get("attrs", {})
-        yield from map(int, node.get("data", ()))
-        names = tuple(_NODE_BUILDERS[_kind(key)][0]) if _kind(key) in _NODE_BUILDERS else ()
-        names = ("__dict__",) if key == "DictAttrs" else names
-        if key in ATTRS_TYPES:
-            schema = ATTRS_TYPES[key]
-            names = tuple(f.name for f in schema.fields if is_object(schema, f))
-        yield from (int(attrs[name]) for name in names if str(attrs.get(name)).isdecimal())
-        if issubclass(_NODES.get(_kind(key), object), expr.Expr):
-            yield from (int(attrs[n]) for n in ("_checked_type_", "span") if n in attrs)
+        found = list(map(int, node["data"])) if "data" in node else []
+        attrs = node.get("attrs")
+        if attrs:
+            texts = [attrs[name] for name in _references(node.get("type_key", "")) if name in attrs]
+            found += [int(text) for text in texts if str(text).isdecimal()]
+        return found
 
     def make(self, node: dict[str, Any], depth: int) -> Any:
         key, attrs = node.get("type_key", ""), node.get("attrs", {})
@@ -203,6 +200,21 @@ class _RecordedTable(_SeparateArrays):
             return DictAttrs({"type_key": key}, elided=True)
 
 
+@cache
+def _references(key: str) -> tuple[str, ...]:
+    """The fields of a node that may be other nodes."""
+    if key in ATTRS_TYPES:
+        schema = ATTRS_TYPES[key]
+        return tuple(f.name for f in schema.fields if is_object(schema, f))
+    if key == "DictAttrs":
+        return ("__dict__",)
+    kind = _kind(key)
+    names = tuple(_NODE_BUILDERS[kind][0]) if kind in _NODE_BUILDERS else ()
+    is_expression = issubclass(_NODES.get(kind, object), expr.Expr)
+    return (*names, "_checked_type_", "span") if is_expression else names
+
+
+@cache
 def _kind(key: str) -> str:
     """The name of a node's class, in whichever namespace the version has it."""
     name = key.rpartition(".")[2]

@@ -6,7 +6,7 @@ refers to, without recursion. Source: `SaveJSON` of TVM 0.16.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from byoc_lab.relay.ir import adt, expr, types
@@ -17,7 +17,10 @@ from byoc_lab.relay.ir.foreign import ForeignOp
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.span import SequentialSpan, Span
-from byoc_lab.relay.text.json.metadata import NodeGraphWriter, encode_array
+from byoc_lab.relay.text.json.metadata import NodeGraphWriter, encode_array, encoded
+
+PART = 2_000
+"""Nodes that `write_nodes` writes at once."""
 
 
 class Written(str):
@@ -32,16 +35,21 @@ def write_node_json(root: Any) -> str:
     return writer.text(writer.whole(root))
 
 
-def write_nodes(nodes: Sequence[Any]) -> tuple[str, list[NDArray]]:
-    """The JSON of several expressions and types, without the numbers of their constants, and these
-    arrays. An array that several constants share is in the list once.
+def write_nodes(nodes: Sequence[Any], write: Callable[[str], object]) -> list[NDArray]:
+    """Write the JSON of several expressions and types, part by part, without the numbers of their
+    constants; returns these arrays. An array that several constants share is in the list once.
 
     Raises AttributeValueError for what has no form in it.
     """
-    writer = _SeparateArrays()
+    writer = _PartByPart()
+    write('{"nodes": [')
     for node in nodes:
         writer.whole(node)
-    return writer.text(writer.add(tuple(nodes))), list(writer.separate.values())
+        if len(writer.nodes) >= PART:
+            write(writer.part() + ", ")
+    root = writer.add(tuple(nodes))
+    write(f'{writer.part()}], "root": {root}, "attrs": {{"tvm_version": "0.16.0"}}}}')
+    return list(writer.separate.values())
 
 
 def metadata_writer(table: Mapping[str, list[Any]]) -> NodeGraphWriter:
@@ -65,20 +73,22 @@ class _NodeWriter(NodeGraphWriter):
 
     def whole(self, root: Any) -> int:
         """The index of the root, after everything below it."""
-        stack = [(root, False)]
+        placed = self.placed
+        stack: list[tuple[Any, dict[str, Any] | None]] = [(root, None)]
         while stack:
-            node, ready = stack.pop()
-            if id(node) in self.placed:
+            node, fields = stack.pop()
+            if id(node) in placed:
                 continue
-            if ready:
-                at = self.node(node)
-                self.placed[id(node)] = at
-                self.kept.append(node)
-            else:
-                stack.append((node, True))
-                below = [n for v in self.fields(node).values() for n in _nodes_in(v)]
-                stack += [(n, False) for n in reversed(below)]
-        return self.placed[id(root)] if id(root) in self.placed else self.add(root)
+            if fields is None:
+                fields = self.fields(node)
+                below = [n for v in fields.values() for n in _nodes_in(v) if id(n) not in placed]
+                if below:
+                    stack.append((node, fields))
+                    stack += [(n, None) for n in reversed(below)]
+                    continue
+            placed[id(node)] = self.node(node, fields)
+            self.kept.append(node)
+        return placed[id(root)] if id(root) in placed else self.add(root)
 
     def fields(self, node: Any) -> dict[str, Any]:
         """The fields of a node as TVM calls them."""
@@ -93,7 +103,8 @@ class _NodeWriter(NodeGraphWriter):
             found |= {"_checked_type_": checked, "span": node.span}
         return found
 
-    def node(self, node: Any) -> int:
+    def node(self, node: Any, fields: dict[str, Any]) -> int:
+        """The index of a new node with these fields, whose nodes have been placed."""
         if isinstance(node, expr.Op):
             name = node.full_name if isinstance(node, ForeignOp) else node.name
             return self.reserve({"type_key": "Op", "repr_str": name})
@@ -102,7 +113,6 @@ class _NodeWriter(NodeGraphWriter):
         if type(node) not in _KINDS:
             return self.add(node)
         key, _ = _KINDS[type(node)]
-        fields = self.fields(node)
         if isinstance(node, expr.Expr) and not isinstance(node, adt.Constructor):
             device = getattr(node, "device", None)
             fields["virtual_device_"] = device if device is not None else _OPEN
@@ -116,14 +126,14 @@ class _NodeWriter(NodeGraphWriter):
         return value if isinstance(value, Written) else str(self.add(value))
 
     def add(self, value: Any) -> int:
-        if value is _OPEN:
-            return self.virtual_device()
         if id(value) in self.placed:
             return self.placed[id(value)]
+        if value is _OPEN:
+            return self.virtual_device()
         if isinstance(value, (expr.Expr, types.Type)) and not isinstance(value, expr.Constant):
             return self.whole(value)
         if value is _NO_SOURCES:
-            return self.node(value)
+            return self.node(value, self.fields(value))
         if isinstance(value, AnyDim):
             return self.reserve({"type_key": "tir.Any", "attrs": {"dtype": "int32", "span": "0"}})
         if isinstance(value, Span):
@@ -155,34 +165,72 @@ class _NodeWriter(NodeGraphWriter):
         return self.reserve({"type_key": "Map", "data": data})
 
 
-class _SeparateArrays(_NodeWriter):
-    """Keeps the arrays of constants apart: in the JSON they are indices."""
+class _PartByPart(_NodeWriter):
+    """Keeps no node longer than until `part` has written it. The arrays of constants are apart: in
+    the JSON they are indices. Equal numbers, strings and shapes are one node, and
+    so are lists of the same types."""
 
     def __init__(self) -> None:
         super().__init__()
         self.separate: dict[int, NDArray] = {}  # by id
         self.position: dict[int, int] = {}
+        self.plain: dict[tuple[type, Any], int] = {}
+        self.written = 0
+
+    def reserve(self, node: dict[str, Any]) -> int:
+        return self.written + super().reserve(node)
+
+    def part(self) -> str:
+        """The nodes since the last part, separated by commas; there is one at least."""
+        text = encoded(self.nodes)[1:-1]
+        self.written += len(self.nodes)
+        self.nodes = []
+        return text
+
+    def add(self, value: Any) -> int:
+        key: tuple[type, Any] = (type(value), value)
+        if isinstance(value, tuple):
+            if not all(isinstance(part, (int, types.Type)) for part in value):
+                return super().add(value)
+            key = tuple, tuple((type(p), id(p) if isinstance(p, types.Type) else p) for p in value)
+        elif isinstance(value, float):
+            key = float, repr(value)  # -0.0 and nan are apart
+        elif not isinstance(value, (int, str)):
+            return super().add(value)
+        if key not in self.plain:
+            self.plain[key] = super().add(value)
+        return self.plain[key]
+
+    def fields(self, node: Any) -> dict[str, Any]:
+        """Without what its absence says: no type, no place in a text."""
+        found = super().fields(node)
+        return {n: v for n, v in found.items() if v is not None or n not in _MAY_BE_ABSENT}
 
     def field(self, value: Any) -> str:
+        at = self.placed.get(id(value))
+        if at is not None:
+            return str(at)
         if not isinstance(value, NDArray):
             return super().field(value)
         self.separate[id(value)] = value
         return str(self.position.setdefault(id(value), len(self.position)))
 
 
-def _nodes_in(value: Any) -> Iterator[Any]:
+def _nodes_in(value: Any) -> Sequence[Any]:
     """The nodes in a field: itself, or what containers hold."""
-    if isinstance(value, (expr.Expr, types.Type, adt.Pattern, adt.Clause, VarId, Attrs)):
-        yield value
-    elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _nodes_in(key)
-            yield from _nodes_in(part)
-    elif isinstance(value, (tuple, list)):
-        for part in value:
-            yield from _nodes_in(part)
+    if value is None or isinstance(value, (str, int, float)):
+        return ()
+    if isinstance(value, _NODES):
+        return (value,)
+    if isinstance(value, Mapping):
+        return [n for item in value.items() for part in item for n in _nodes_in(part)]
+    if isinstance(value, (tuple, list)):
+        return [n for part in value for n in _nodes_in(part)]
+    return ()
 
 
+_NODES = (expr.Expr, types.Type, adt.Pattern, adt.Clause, VarId, Attrs)
+_MAY_BE_ABSENT = frozenset(("_checked_type_", "span"))
 _OPEN = object()  # any device
 
 
