@@ -59,6 +59,7 @@ def test_threads() -> None:
         assert threads.submit(int, "3").result() == 3  # it is still in use
 
 
+@pytest.mark.slow
 @pytest.mark.native
 def test_validate_of_files_models_and_seeds(tmp_path: Path) -> None:
     path = tmp_path / "small.relay"

@@ -98,6 +98,7 @@ def test_the_help_names_every_kind_of_predicate() -> None:
     assert all(f"{kind}:" in KEEP for kind in KINDS)
 
 
+@pytest.mark.slow
 def test_a_function_that_ends_the_process_does_not_end_the_search(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -131,6 +131,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_worker_processes_have_the_same_tvm(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(WORKERS)

@@ -119,7 +119,13 @@ def test_each_kind_gets_through(kind: str):
     assert sum(map(bool, steps)) >= 2
 
 
-@pytest.mark.parametrize("path", sorted(SAMPLES.iterdir()), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=path.name, marks=[pytest.mark.slow] * path.name.startswith("grammar"))
+        for path in sorted(SAMPLES.iterdir())
+    ],
+)
 def test_what_failed_once(path: Path):
     """Inputs that the fuzzer kept; their faults are fixed."""
     ATTACKS[path.name.partition("-")[0]].examine(path.read_bytes())

@@ -62,6 +62,7 @@ def test_a_slow_answer_is_a_timeout_and_the_oracle_goes_on() -> None:
         assert oracle.run("annotations/G1", ["InferType"])[-1].error is None
 
 
+@pytest.mark.slow
 def test_an_exception_is_a_result() -> None:
     oracle = Oracle.find()
     assert oracle is not None

@@ -124,7 +124,7 @@ def faults() -> tuple[dict[str, Any], list[np.ndarray]]:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory) -> ctypes.CDLL:
-    """All sources in one file, which is quicker to compile."""
+    """All sources in one file, which is quicker to compile, but still slow."""
     folder: Path = tmp_path_factory.mktemp("cpp")
     graphs = [dnnl.region_graph(function(CASES[c][0]), f"r{n}") for n, c in enumerate(CASES)]
     graphs += [dnnl.region_graph(quantized.function(QUANTIZED[c]()), c) for c in QUANTIZED]
@@ -211,6 +211,7 @@ QUANTIZED: dict[str, Callable[[], Expr]] = {
 BFLOAT16 = ["conv", "sum", "batch_norm", "dense"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", QUANTIZED)
 def test_quantized_numbers_are_the_same_bits(library: ctypes.CDLL, case: str) -> None:
     func, rng = quantized.function(QUANTIZED[case]()), np.random.default_rng(1)
@@ -231,6 +232,7 @@ def test_quantized_numbers_are_the_same_bits(library: ctypes.CDLL, case: str) ->
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BFLOAT16)
 def test_bfloat16_is_within_its_rounding(library: ctypes.CDLL, case: str) -> None:
     """Results on the way may be rounded, or not, where the region has them otherwise."""
@@ -247,6 +249,7 @@ def test_bfloat16_is_within_its_rounding(library: ctypes.CDLL, case: str) -> Non
     assert error <= 8 * bfloat16.U * np.abs(wide).max()
 
 
+@pytest.mark.slow
 def test_operations_that_regions_of_relay_do_not_have(library: ctypes.CDLL) -> None:
     net, outputs = net_of_the_rest()
     got = run(library, net.graph, net.arrays["inputs"], net.arrays["constants"])
@@ -254,6 +257,7 @@ def test_operations_that_regions_of_relay_do_not_have(library: ctypes.CDLL) -> N
         np.testing.assert_allclose(value, net.values[output].value, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_it_keeps_off_the_faults_of_onednn_as_the_runtime_does(library: ctypes.CDLL) -> None:
     graph, arrays = faults()
     got = run(library, graph, arrays, [])

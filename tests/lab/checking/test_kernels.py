@@ -178,6 +178,7 @@ def test_bisect_names_the_kernel_and_writes_a_repro(tmp_path: Path) -> None:
     assert ended.returncode == 0 and "right within the tolerance" in ended.stdout, ended.stderr
 
 
+@pytest.mark.slow
 def test_a_repro_of_a_kernel_fails_on_its_own(tmp_path: Path) -> None:
     """With a code generator that is a function of a module."""
     x = relay.var("x", shape=(4,))

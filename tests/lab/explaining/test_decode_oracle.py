@@ -44,6 +44,7 @@ def test_an_error_about_regions_is_decoded_to_its_edge(oracle: Oracle, path: Pat
         assert found[0].place in str(found)
 
 
+@pytest.mark.slow
 def test_other_mistakes_are_decoded() -> None:
     program = Path(__file__).with_name("oracle_messages.py")
     done = subprocess.run(

@@ -255,6 +255,7 @@ def _many_refused(count: int) -> IRModule:
     return relay.transform.InferType()(IRModule.from_expr(value))
 
 
+@pytest.mark.slow
 def test_the_cost_of_an_explanation_is_linear() -> None:
     """In calls of functions: 4 times the operators take 4 times as many, and not 16."""
     steps = []

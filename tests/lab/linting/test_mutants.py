@@ -26,6 +26,7 @@ def _small() -> list[str]:
     return [name for name in corpus() if "mobilenet" not in name]
 
 
+@pytest.mark.slow
 def test_mutants_of_the_corpus_are_found() -> None:
     for name in _small()[::PARTS]:
         result = examine(name)

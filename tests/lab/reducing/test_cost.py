@@ -31,6 +31,7 @@ class Counted:
         return self.holds(mod)
 
 
+@pytest.mark.slow
 def test_one_finding_in_5000_operators_costs_two_searches_by_halving() -> None:
     x = relay.var("x", shape=(2, 4))
     out: relay.Expr = x

@@ -35,6 +35,7 @@ def _grades(folder: Path, executor: Executor | None = None) -> dict[str, list[gr
     return grading.grade(found, COURSE, hidden=[folder], limits=LIMITS, executor=executor)
 
 
+@pytest.mark.slow
 def test_answers_get_their_grades_in_a_stable_order(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     for student in ("zoe", "ann"):
@@ -58,6 +59,7 @@ def test_answers_get_their_grades_in_a_stable_order(tmp_path: Path) -> None:
     assert "30 of 30 points" in (tmp_path / "out" / "ann.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_two_submissions_of_one_student_are_refused_before_any_is_graded(tmp_path: Path) -> None:
     write(tmp_path / "ann", NAMES[0], right(NAMES[0]))
     write(tmp_path, "ann", right(NAMES[1]))
@@ -120,6 +122,7 @@ structure.first = lambda checks: None
 """
 
 
+@pytest.mark.slow
 def test_replies_that_are_no_replies_are_marked(tmp_path: Path) -> None:
     forged = "import os, json\nfor fd in range(3, 20):\n    try:\n        os.write(fd, b'%s')\n"
     forged += "    except OSError:\n        pass\nos._exit(0)\n"

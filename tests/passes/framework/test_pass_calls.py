@@ -20,6 +20,7 @@ def test_calls_are_those_of_tvm(name: str) -> None:
     assert recorded == RECORDED_IN_TVM[name]
 
 
+@pytest.mark.slow
 @pytest.mark.oracle
 @pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
 def test_what_is_recorded_is_what_the_oracle_records_today() -> None:

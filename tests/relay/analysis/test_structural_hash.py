@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from byoc_lab import relay
 from byoc_lab.relay import structural_hash
 
@@ -43,6 +45,7 @@ def hashes(seed: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_hashes_and_names_do_not_depend_on_pythons_seed() -> None:
     first, second = hashes("1"), hashes("4711")
     assert len(first) > 20

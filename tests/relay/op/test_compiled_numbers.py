@@ -116,6 +116,7 @@ def test_means_of_float16_are_computed_in_float32(name: str, data: np.ndarray) -
     np.testing.assert_allclose(found, evaluate(function, [data]).outputs[0], rtol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.oracle
 def test_tvm_computes_the_same() -> None:
     reason = skip_reason()

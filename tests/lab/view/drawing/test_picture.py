@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from byoc_lab import relay
 from byoc_lab.lab.view.drawing.elements import Picture, collapse
 from byoc_lab.lab.view.drawing.picture import TIMES, picture_of
@@ -139,6 +141,7 @@ def test_functions_that_nobody_calls_have_frames_of_their_own() -> None:
     assert [f.label for f in picture_of(mod).frames] == ["@other"]
 
 
+@pytest.mark.slow
 def test_long_chains_need_no_recursion() -> None:
     x: relay.Expr = relay.var("x", shape=(2, 2))
     for _ in range(20_000):
