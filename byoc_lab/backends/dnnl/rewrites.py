@@ -55,10 +55,14 @@ class LayerNormRewrite(DFPatternCallback):
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
         data, gamma, beta = (node_map[p][0] for p in (self.data, self.gamma, self.beta))
-        rank = len(pre.checked_type.shape)
+        ty = data.checked_type
         for pattern in (self.mean, self.variance):
-            if not _along_last_axis(node_map[pattern][0], rank):
+            if not _along_last_axis(node_map[pattern][0], len(ty.shape)):
                 return post
+        if pre.checked_type != ty or any(
+            p.checked_type.shape != ty.shape[-1:] for p in (gamma, beta)
+        ):
+            return post  # nn.layer_norm takes vectors, and its result has the type of the data
         epsilon = node_map[self.epsilon][0]
         assert isinstance(epsilon, Constant)
         value = next(e for e in EPSILONS if abs(float(epsilon.numpy()) - e) < e / 2)
@@ -95,20 +99,22 @@ class DenseReshapeBiasGeluRewrite(DFPatternCallback):
         dense, bias = node_map[self.dense][0], node_map[self.bias][0]
         units = dense.checked_type.shape[-1] if dense.is_typed else None
         shape = bias.checked_type.shape if bias.is_typed else None
-        result = pre.checked_type
-        assert isinstance(result, TensorType)
+        reshape, result = node_map[self.reshape][0], pre.checked_type
+        assert isinstance(reshape, Call) and isinstance(result, TensorType)
         if units is None or shape != (units,) or result.shape[-1] != units:
+            return post
+        if result != reshape.checked_type:  # numbers of more dimensions add some
             return post
         moved = _call("add", bias, dense)
         if self.has_gelu:
             reading = GELU.read(post)
             assert reading is not None
+            if reading.why_not() is not None:
+                return post
             number = dict(reading.numbers)
             error = _call("erf", _call("divide", moved, number[sqrt(2.0)]))
             product = _call("multiply", moved, _call("add", error, number[1.0]))
             moved = _call("multiply", product, number[0.5])
-        reshape = node_map[self.reshape][0]
-        assert isinstance(reshape, Call)
         return Call(reshape.op, [moved], reshape.attrs)
 
 
