@@ -1,91 +1,243 @@
-"""Does the cost of `lint` and `explain` grow linearly with the module?
+"""Does the cost of the laboratory grow linearly with the module?
 
-Chains of 1,000 and of 5,000 operators, of which DNNL supports all, every second one, or none, and
-which are plain, annotated, or annotated and merged. Both lengths are measured in turn, in one
-process, `--repeat` times; the quickest turn of each counts. Processor time, which does not count
-what else the machine does.
+`trace`, `lint`, `explain`, `coverage`, `Trace.save`, `load_trace` and `validate(detail="operator")`
+on chains, residual blocks, a wide sum, concatenations and transformers, of 100 operators and more.
+Each module has a process of its own, which measures processor time, the quickest of `--repeat`
+turns, and the memory that a step adds to the highest so far. The growth is the exponent of a power
+of the number of operators, fitted to all lengths: 1 is linear.
+
+    python benchmarks/lab_scaling.py                      # 100, 1,000 and 5,000 operators
+    python benchmarks/lab_scaling.py --sizes 1000 20000 --networks chain transformer
 """
 
 from __future__ import annotations
 
 import gc
+import json
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from report import arguments, seconds, table, timed, verdict, write_json
 
-OPERATORS = (1_000, 5_000)
-GROWTH_LIMIT = 8.0  # for 5 times the operators
-LINT_LIMIT, EXPLAIN_LIMIT = 2.0, 30.0  # seconds on the longer chain
-CHAINS = {"tanh": ("tanh",), "erf": ("erf",), "tanh, erf": ("tanh", "erf")}
+SIZES = (100, 1_000, 5_000)
+LARGEST_VALIDATED = 1_000  # operators: each is a kernel of its own
+LARGEST_EXPONENT = 1.15
+MOST_OF_THE_TRACE = 3.0  # times, for explain
+LARGE = 5_000  # the operators that the limits of saved traces are for
+SAVED_SECONDS, SAVED_MEGABYTES = 2.0, 150
+Measured = dict[str, list[float]]
 
 
-def chain(unary: tuple[str, ...], operators: int) -> Any:
-    """A chain with a shortcut over every third operator."""
+def chain(operators: int, *unary: str) -> Any:
+    """Unary operators in turn, with a shortcut over every third."""
     from byoc_lab import relay
-    from byoc_lab.transform import InferType
 
     before = at = relay.var("x", shape=(2, 4))
     for n in range(operators):
         one = getattr(relay, unary[n % len(unary)])(at)
         before, at = at, relay.add(at, before) if n % 3 == 0 else one
-    body = relay.Function(relay.analysis.free_vars(at), at)
-    return InferType()(relay.IRModule.from_expr(body))
+    return at
 
 
-def cases(operators: int) -> dict[str, Callable[[], object]]:
-    """What is measured on chains of that many operators."""
-    from byoc_lab import explain, lint
-    from byoc_lab.transform import AnnotateTarget, MergeCompilerRegions
+def residual(operators: int) -> Any:
+    """Blocks of two convolutions with biases and ReLUs, and a sum: 7 operators."""
+    from byoc_lab import relay
+    from byoc_lab.relay import nn
 
-    found: dict[str, Callable[[], object]] = {}
-    for name, unary in CHAINS.items():
-        plain = chain(unary, operators)
-        annotated = AnnotateTarget("dnnl")(plain)
-        merged = MergeCompilerRegions()(annotated)
-        forms = {"plain": plain, "annotated": annotated, "merged": merged}
-        for form, mod in forms.items():
-            found[f"lint {name}, {form}"] = partial(lint, mod)
-        found[f"explain {name}"] = lambda mod=plain: str(explain(mod, "dnnl"))  # type: ignore[misc]
+    weight = relay.const(np.full((4, 4, 3, 3), 0.1, np.float32))
+    bias = relay.const(np.zeros(4, np.float32))
+    at = relay.var("x", shape=(1, 4, 8, 8))
+    for _ in range(max(1, operators // 7)):
+        inner = nn.relu(nn.bias_add(nn.conv2d(at, weight, padding=(1, 1)), bias))
+        inner = nn.bias_add(nn.conv2d(inner, weight, padding=(1, 1)), bias)
+        at = nn.relu(relay.add(inner, at))
+    return at
+
+
+def wide(operators: int) -> Any:
+    """Two operators on each of many branches of one input, which are summed pairwise."""
+    from byoc_lab import relay
+
+    x = relay.var("x", shape=(2, 4))
+    level = [relay.erf(relay.tanh(x)) for _ in range(max(1, operators // 3))]
+    while len(level) > 1:
+        pairs = [relay.add(a, b) for a, b in zip(level[::2], level[1::2], strict=False)]
+        level = pairs + level[len(level) // 2 * 2 :]
+    return level[0]
+
+
+def concat(operators: int) -> Any:
+    """Blocks of three branches that are concatenated, and reduced to the old width."""
+    from byoc_lab import relay
+    from byoc_lab.relay import nn
+
+    weight = relay.const(np.full((4, 12), 0.1, np.float32))
+    at = relay.var("x", shape=(2, 4))
+    for _ in range(max(1, operators // 5)):
+        parts = [relay.tanh(at), nn.relu(at), relay.sigmoid(at)]
+        at = nn.dense(relay.concatenate(parts, axis=1), weight)
+    return at
+
+
+def transformer(operators: int, width: int = 16, length: int = 4, heads: int = 2) -> Any:
+    """Encoder layers: attention, two layer norms, a GELU: 34 operators."""
+    from byoc_lab import relay
+    from byoc_lab.relay import nn
+
+    rng = np.random.default_rng(0)
+
+    def number(value: float) -> Any:
+        return relay.const(np.float32(value))
+
+    def weight(*shape: int) -> Any:
+        return relay.const(rng.standard_normal(shape).astype(np.float32))
+
+    def linear(x: Any, into: int, out: int) -> Any:
+        return nn.bias_add(nn.dense(x, weight(out, into)), weight(out))
+
+    def split(x: Any) -> Any:
+        return relay.transpose(relay.reshape(x, (length, heads, width // heads)), (1, 0, 2))
+
+    at = relay.var("x", shape=(length, width))
+    for _ in range(max(1, operators // 34)):
+        query, key, value = (split(linear(at, width, width)) for _ in range(3))
+        shares = nn.softmax(nn.batch_matmul(query, key) * number(0.5))
+        mixed = nn.batch_matmul(shares, relay.transpose(value, (0, 2, 1)))
+        mixed = relay.reshape(relay.transpose(mixed, (1, 0, 2)), (length, width))
+        at = nn.layer_norm(at + linear(mixed, width, width), weight(width), weight(width))
+        inner = linear(at, width, 4 * width)
+        inner = inner * (relay.erf(inner * number(0.5**0.5)) * number(0.5) + number(0.5))
+        at = nn.layer_norm(at + linear(inner, 4 * width, width), weight(width), weight(width))
+    return at
+
+
+NETWORKS: dict[str, Callable[[int], Any]] = {
+    "chain, all supported": lambda n: chain(n, "tanh"),
+    "chain, none supported": lambda n: chain(n, "erf"),
+    "chain, every second": lambda n: chain(n, "tanh", "erf"),
+    "residual": residual,
+    "wide": wide,
+    "concat": concat,
+    "transformer": transformer,
+}
+
+
+def measure(network: str, operators: int, repeat: int) -> Measured:
+    """For each function: seconds of processor time, and megabytes above the highest before."""
+    import byoc_lab
+    from byoc_lab import relay
+    from byoc_lab.transform import InferType
+
+    body = NETWORKS[network](operators)
+    function = relay.Function(relay.analysis.free_vars(body), body)
+    mod = InferType()(relay.IRModule.from_expr(function))
+    traced = byoc_lab.trace(mod, "dnnl")
+    found: Measured = {}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "of.trace"
+        steps: dict[str, Callable[[], object]] = {
+            "trace": lambda: byoc_lab.trace(mod, "dnnl"),
+            "lint": lambda: list(byoc_lab.lint(mod)),
+            "lint of the result": lambda: list(byoc_lab.lint(traced.final)),
+            "explain": lambda: str(byoc_lab.explain(mod, "dnnl")),
+            "coverage": lambda: str(byoc_lab.coverage(mod, "dnnl")),
+            "save": lambda: traced.save(file),
+            "load": lambda: byoc_lab.load_trace(file),
+        }
+        if operators <= LARGEST_VALIDATED:
+            inputs = [
+                np.ones(p.checked_type.concrete_shape, np.float32) for p in mod["main"].params
+            ]
+            built = byoc_lab.build(traced.final)
+            steps["evaluate"] = lambda: byoc_lab.evaluate(mod, inputs)
+            steps["validate by operator"] = lambda: byoc_lab.validate(
+                mod, built, inputs, detail="operator"
+            )
+        gc.collect()
+        gc.freeze()  # the module itself is not what the collector has to walk
+        for name, run in steps.items():
+            before = highest()
+            taken = min(timed(run, time.process_time)[1] for _ in range(repeat))
+            found[name] = [taken, highest() - before]
     return found
+
+
+def highest() -> float:
+    """The most memory that this process has had, in megabytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def exponent(times: dict[int, float]) -> float | None:
+    """Of the power of the number of operators that the times grow with, by least squares; from
+    1,000 operators on, where what does not depend on them no longer counts."""
+    large = {n: t for n, t in times.items() if n >= 1_000}
+    if len(large) < 2:
+        return None
+    sizes, taken = np.log(list(large)), np.log(list(large.values()))
+    return float(np.polyfit(sizes, taken, 1)[0])
 
 
 def main() -> int:
     parser = arguments(__doc__ or "")
-    parser.add_argument("--repeat", type=int, default=2, help="how often in all")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="operators")
+    parser.add_argument("--networks", nargs="+", default=list(NETWORKS), choices=list(NETWORKS))
+    parser.add_argument("--repeat", type=int, default=2, help="turns of each")
+    parser.add_argument("--one", nargs=2, help="a network and its size, measured in this process")
     options = parser.parse_args()
-    runs = {operators: cases(operators) for operators in OPERATORS}
-    quickest: dict[int, dict[str, float]] = {operators: {} for operators in OPERATORS}
-    gc.freeze()  # the modules themselves are not what the collector has to walk
-    for _ in range(options.repeat):
-        for name in runs[OPERATORS[0]]:
-            for operators in OPERATORS:
-                gc.collect()
-                taken = timed(runs[operators][name], time.process_time)[1]
-                before = quickest[operators].get(name, taken)
-                quickest[operators][name] = min(taken, before)
-    small, large = (quickest[operators] for operators in OPERATORS)
-    rows, misses = [], []
-    for name, taken in large.items():
-        growth = taken / small[name]
-        rows.append([name, seconds(small[name]), seconds(taken), f"{growth:.1f}"])
-        limit = LINT_LIMIT if name.startswith("lint") else EXPLAIN_LIMIT
-        if taken > limit:
-            misses.append(f"{name}: {taken:.1f} s, limit {limit:g} s")
-        if growth > GROWTH_LIMIT:
-            misses.append(f"{name}: grows {growth:.1f}-fold, limit {GROWTH_LIMIT:g}")
-    print(table(["", *(f"{operators:,}" for operators in OPERATORS), "growth"], rows))
+    if options.one:
+        print(json.dumps(measure(options.one[0], int(options.one[1]), options.repeat)))
+        return 0
+    results: dict[str, dict[int, Measured]] = {}
+    misses = []
+    for network in options.networks:
+        results[network] = {size: in_a_process(network, size, options) for size in options.sizes}
+        print(f"\n{network}")
+        misses += [f"{network}: {miss}" for miss in told(results[network])]
     write_json(
         options.out / "lab_scaling.json",
-        {
-            "limits": {"growth": GROWTH_LIMIT, "lint": LINT_LIMIT, "explain": EXPLAIN_LIMIT},
-            "repeat": options.repeat,
-            "results": {str(operators): found for operators, found in quickest.items()},
-        },
+        {"exponent": LARGEST_EXPONENT, "repeat": options.repeat, "results": results},
     )
     return verdict(misses)
+
+
+def in_a_process(network: str, size: int, options: Any) -> Measured:
+    command = [sys.executable, __file__, "--one", network, str(size)]
+    done = subprocess.run(
+        [*command, "--repeat", str(options.repeat)], check=True, stdout=subprocess.PIPE, text=True
+    )
+    found: Measured = json.loads(done.stdout)
+    return found
+
+
+def told(found: dict[int, Measured]) -> list[str]:
+    """Print the table of one network; the claims that do not hold of it."""
+    misses, rows = [], []
+    largest = max(found)
+    for step in found[min(found)]:
+        times = {size: of[step][0] for size, of in found.items() if step in of}
+        growth = exponent(times)
+        cells = [seconds(times[n]) if n in times else "" for n in found]
+        memory = f"{found[largest][step][1]:.0f}" if step in found[largest] else ""
+        rows.append([step, *cells, "" if growth is None else f"{growth:.2f}", memory])
+        if growth is not None and growth > LARGEST_EXPONENT:
+            misses.append(f"{step} grows with an exponent of {growth:.2f}")
+    print(table(["", *(f"{n:,}" for n in found), "exponent", "MB added"], rows))
+    times = {step: taken for step, (taken, _) in found[largest].items()}
+    if times["explain"] > MOST_OF_THE_TRACE * times["trace"]:
+        misses.append(f"explain takes {times['explain'] / times['trace']:.1f} times the trace")
+    if largest == LARGE:
+        for step in ("save", "load"):
+            taken, added = found[LARGE][step]
+            if taken > SAVED_SECONDS or added > SAVED_MEGABYTES:
+                misses.append(f"{step} takes {taken:.1f} s and {added:.0f} MB")
+    return misses
 
 
 if __name__ == "__main__":
