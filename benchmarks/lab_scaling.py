@@ -27,9 +27,9 @@ import numpy as np
 from report import arguments, seconds, table, timed, verdict, write_json
 
 SIZES = (100, 1_000, 5_000)
-LARGEST_VALIDATED = 1_000  # operators: each is a kernel of its own
-LARGEST_EXPONENT = 1.15
-MOST_OF_THE_TRACE = 3.0  # times, for explain
+MAX_VALIDATED = 1_000  # operators: each is a kernel of its own
+MAX_EXPONENT = 1.15
+MAX_OF_THE_TRACE = 3.0  # times, for explain
 LARGE = 5_000  # the operators that the limits of saved traces are for
 SAVED_SECONDS, SAVED_MEGABYTES = 2.0, 150
 Measured = dict[str, list[float]]
@@ -151,7 +151,7 @@ def measure(network: str, operators: int, repeat: int) -> Measured:
             "save": lambda: traced.save(file),
             "load": lambda: byoc_lab.load_trace(file),
         }
-        if operators <= LARGEST_VALIDATED:
+        if operators <= MAX_VALIDATED:
             inputs = [
                 np.ones(p.checked_type.concrete_shape, np.float32) for p in mod["main"].params
             ]
@@ -202,7 +202,7 @@ def main() -> int:
         misses += [f"{network}: {miss}" for miss in told(results[network])]
     write_json(
         options.out / "lab_scaling.json",
-        {"exponent": LARGEST_EXPONENT, "repeat": options.repeat, "results": results},
+        {"exponent": MAX_EXPONENT, "repeat": options.repeat, "results": results},
     )
     return verdict(misses)
 
@@ -226,11 +226,11 @@ def told(found: dict[int, Measured]) -> list[str]:
         cells = [seconds(times[n]) if n in times else "" for n in found]
         memory = f"{found[largest][step][1]:.0f}" if step in found[largest] else ""
         rows.append([step, *cells, "" if growth is None else f"{growth:.2f}", memory])
-        if growth is not None and growth > LARGEST_EXPONENT:
+        if growth is not None and growth > MAX_EXPONENT:
             misses.append(f"{step} grows with an exponent of {growth:.2f}")
     print(table(["", *(f"{n:,}" for n in found), "exponent", "MB added"], rows))
     times = {step: taken for step, (taken, _) in found[largest].items()}
-    if times["explain"] > MOST_OF_THE_TRACE * times["trace"]:
+    if times["explain"] > MAX_OF_THE_TRACE * times["trace"]:
         misses.append(f"explain takes {times['explain'] / times['trace']:.1f} times the trace")
     if largest == LARGE:
         for step in ("save", "load"):
