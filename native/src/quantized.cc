@@ -32,15 +32,18 @@ constexpr int64_t kBlock = 128;
 
 // Exact for any scales: a product of 64 bits, for which vector units have no quick instruction.
 inline int32_t Rescaled(int32_t x, int32_t bias, int64_t from, int64_t factor, int64_t half,
-                        int64_t down, int64_t nearest, int64_t zero, int64_t low, int64_t high) {
+                        int64_t down, Rounding how, int64_t zero, int64_t low, int64_t high) {
   const auto biased = static_cast<int32_t>(static_cast<uint32_t>(x) + static_cast<uint32_t>(bias));
   const auto wide = static_cast<int64_t>(static_cast<uint64_t>(biased - from) *
                                          static_cast<uint64_t>(factor));
   // Negative numbers get one less than a half when halves go away from zero.
-  const int64_t rounding = half + ((wide >> 63) & nearest);
+  const int64_t less = how == Rounding::kAway ? wide >> 63 : 0;
   const auto total = static_cast<int64_t>(static_cast<uint64_t>(wide) +
-                                          static_cast<uint64_t>(rounding));
-  return static_cast<int32_t>(std::min(std::max((total >> down) + zero, low), high));
+                                          static_cast<uint64_t>(half + less));
+  int64_t whole = total >> down;
+  const uint64_t fraction = static_cast<uint64_t>(wide) & (2 * static_cast<uint64_t>(half) - 1);
+  if (how == Rounding::kEven && fraction == static_cast<uint64_t>(half)) whole -= whole & 1;
+  return static_cast<int32_t>(std::min(std::max(whole + zero, low), high));
 }
 
 // Small results are computed in float32, in units of 1 / kUnit, and kept where that cannot have
@@ -70,7 +73,7 @@ inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t cou
   const float* scale = how.scale.data() + channel;
   const int64_t *from = how.zero.data() + channel, *factor = how.factor.data() + channel,
                 *half = how.half.data() + channel, *down = how.down.data() + channel;
-  const int64_t nearest = how.nearest;
+  const Rounding rounding = how.rounding;
   const Quick quick(how, zero, low, high);
   const float least = quick.least, most = quick.most;
   const int32_t after = quick.after;
@@ -94,7 +97,7 @@ inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t cou
 #pragma omp simd
     for (int64_t i = begin; i < end; ++i) {
       const int64_t k = kEach ? i : 0;
-      out[i] = Rescaled(x[i], bias[k], from[k], factor[k], half[k], down[k], nearest, zero, low,
+      out[i] = Rescaled(x[i], bias[k], from[k], factor[k], half[k], down[k], rounding, zero, low,
                         high);
     }
   }
@@ -169,7 +172,7 @@ FOR_AVX512 int64_t RescaleVectors(const int32_t* x, int64_t count, const Rescali
     for (; __builtin_expect(all != 0, 0); all &= all - 1) {
       const int64_t at = i + __builtin_ctzll(all), k = channel + (kEach ? at : 0);
       out[at] = static_cast<T>(Rescaled(x[at], how.bias[k], how.zero[k], how.factor[k],
-                                        how.half[k], how.down[k], how.nearest, zero, low, high));
+                                        how.half[k], how.down[k], how.rounding, zero, low, high));
     }
     i += four ? 4 * kLanes : kLanes;
   }
@@ -262,18 +265,32 @@ VECTORIZED void AddRow(const int32_t* a, const int32_t* b, int64_t count, int64_
   }
 }
 
-VECTORIZED void QuantizeRow(const float* x, int64_t count, float scale, int64_t zero, bool round,
-                            int64_t low, int64_t high, int32_t* out) {
-  const float half = round ? 0.5f : 2.0f;  // the fraction that makes one more of a number
-  const float add = round ? kBelowHalf : 0.0f;
+namespace {
+
+// A number to the nearest whole one, or without its fraction.
+template <Rounding kRounding>
+inline __attribute__((always_inline)) float Whole(float ratio) {
+  if (kRounding == Rounding::kEven) return std::rint(ratio);
+  const float whole = std::trunc(ratio);
+  if (kRounding == Rounding::kCut) return whole;
+  return whole + (std::fabs(ratio - whole) >= 0.5f ? std::copysign(1.0f, ratio) : 0.0f);
+}
+
+template <Rounding kRounding>
+inline __attribute__((always_inline)) void Quantize(const float* x, int64_t count, float scale,
+                                                    int64_t zero, int64_t low, int64_t high,
+                                                    int32_t* out) {
   // Limits that float32 holds exactly: cut there, and nothing has more than 32 bits.
   if (std::abs(low - zero) <= kFloatWhole && std::abs(high - zero) <= kFloatWhole) {
     const auto least = static_cast<float>(low - zero), most = static_cast<float>(high - zero);
     const auto after = static_cast<int32_t>(zero);
+    constexpr float kAdd = kRounding == Rounding::kAway ? kBelowHalf : 0.0f;
 #pragma omp simd
     for (int64_t i = 0; i < count; ++i) {
       const float ratio = std::min(std::max(least, x[i] / scale), most);
-      out[i] = static_cast<int32_t>(ratio + std::copysign(add, ratio)) + after;
+      const float near = kRounding == Rounding::kEven ? std::rint(ratio)
+                                                      : ratio + std::copysign(kAdd, ratio);
+      out[i] = static_cast<int32_t>(near) + after;
     }
     return;
   }
@@ -281,10 +298,21 @@ VECTORIZED void QuantizeRow(const float* x, int64_t count, float scale, int64_t 
   for (int64_t i = 0; i < count; ++i) {
     // What no integer type of the result holds is cut before it is converted.
     const float ratio = std::min(std::max(x[i] / scale, -9e18f), 9e18f);
-    const float whole = std::trunc(ratio);
-    const float away = std::fabs(ratio - whole) >= half ? std::copysign(1.0f, ratio) : 0.0f;
-    const int64_t total = static_cast<int64_t>(whole + away) + zero;
+    const int64_t total = static_cast<int64_t>(Whole<kRounding>(ratio)) + zero;
     out[i] = static_cast<int32_t>(std::min(std::max(total, low), high));
+  }
+}
+
+}  // namespace
+
+VECTORIZED void QuantizeRow(const float* x, int64_t count, float scale, int64_t zero,
+                            Rounding rounding, int64_t low, int64_t high, int32_t* out) {
+  if (rounding == Rounding::kEven) {
+    Quantize<Rounding::kEven>(x, count, scale, zero, low, high, out);
+  } else if (rounding == Rounding::kAway) {
+    Quantize<Rounding::kAway>(x, count, scale, zero, low, high, out);
+  } else {
+    Quantize<Rounding::kCut>(x, count, scale, zero, low, high, out);
   }
 }
 

@@ -12,6 +12,9 @@
 
 namespace byoc_lab {
 
+// Of halves: up, away from zero, or to the even neighbour. kCut: no rounding, the fraction goes.
+enum class Rounding { kUp, kAway, kEven, kCut };
+
 // How elements of one scale become those of another: one entry for each channel.
 struct Rescaling {
   std::vector<int32_t> bias;    // added first, wrapping around as int32 does
@@ -19,7 +22,7 @@ struct Rescaling {
   std::vector<int64_t> factor;  // multiplied by, modulo 2**64
   std::vector<int64_t> half;    // added, then shifted right by `down`
   std::vector<int64_t> down;
-  int64_t nearest = 0;          // -1: halves go away from zero, else up
+  Rounding rounding = Rounding::kUp;
   bool narrow = false;          // all data is within 8 bits; to be set before `Add`
 
   // The same in float32, to be tried first where `quick`: bias - zero, and the ratio of the scales
@@ -48,10 +51,9 @@ void RescaleRow(const int32_t* x, int64_t count, const Rescaling& how, int64_t c
 void AddRow(const int32_t* a, const int32_t* b, int64_t count, int64_t zero, int64_t low,
             int64_t high, int32_t* out);
 
-// out[i] = x[i] / scale, without its fraction or (`round`) to the nearest, halves away from zero,
-// + zero, cut to [low, high].
-void QuantizeRow(const float* x, int64_t count, float scale, int64_t zero, bool round, int64_t low,
-                 int64_t high, int32_t* out);
+// out[i] = x[i] / scale, rounded (not kUp), + zero, cut to [low, high].
+void QuantizeRow(const float* x, int64_t count, float scale, int64_t zero, Rounding rounding,
+                 int64_t low, int64_t high, int32_t* out);
 
 // out[i] = scale[i] * (x[i] - zero[i]), the difference wrapping around as int32 does; the first scale
 // and zero for all elements unless `each`.

@@ -94,7 +94,8 @@ def _rescale(kind: str) -> Callable[[Any, Call], None]:
     def emit(builder: Any, call: Call) -> None:
         operands = [builder.value_of[call.args[0]].tensor, *_constants(builder, call, 1)]
         axis = call.attrs.axis if call.attrs is not None else -1
-        _append(builder, call, kind, operands, axis=_axis(builder, call, axis))
+        rounding = {"rounding": call.attrs.rounding} if kind == "quantize" else {}
+        _append(builder, call, kind, operands, axis=_axis(builder, call, axis), **rounding)
 
     return emit
 

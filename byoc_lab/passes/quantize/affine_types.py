@@ -93,7 +93,11 @@ def across_channels(vector: Expr, length: int, t: TensorAffineType, rank: int) -
 
 
 def requantized(
-    x: Expr, have: TensorAffineType, want: TensorAffineType, axis: int | None = None
+    x: Expr,
+    have: TensorAffineType,
+    want: TensorAffineType,
+    axis: int | None = None,
+    rounding: str = "None",
 ) -> Expr:
     return relay.qnn.op.requantize(
         x,
@@ -102,6 +106,7 @@ def requantized(
         want.scale,
         want.zero_point,
         axis=have.axis if axis is None else axis,
+        rounding=rounding,
         out_dtype=want.dtype,
     )
 

@@ -31,6 +31,7 @@ from byoc_lab.passes.quantize.qnn_tables import TABLES
 from byoc_lab.relay.analysis.affine_type import AffineType, TensorAffineType, TupleAffineType
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple
 from byoc_lab.relay.ir.layout import Layout
+from byoc_lab.relay.op.qnn.requantize_config import TOEVEN
 
 RULES = "FTVMFakeQuantizationToInteger"
 OPTIONAL = "FTVMOptionalFakeQuantizationToInteger"
@@ -66,7 +67,8 @@ def quantize(call: AnyValue, types: AffineTypes) -> Result:
     if same_quantization(have, want):
         return x, want
     have = TensorAffineType(folded(have.scale), folded(have.zero_point), have.dtype, have.axis)
-    return requantized(x, have, want), want
+    rounding = TOEVEN if call.attrs.rounding == TOEVEN else "None"
+    return requantized(x, have, want, rounding=rounding), want
 
 
 # Operators that compute the same on integers -----------------------------------------------------

@@ -19,6 +19,7 @@ from byoc_lab.passes.quantize.qnn_requantize import (
     fixed,
     requantized,
     requantized_or_cast,
+    round_to_even,
 )
 from byoc_lab.passes.quantize.qnn_values import (
     across,
@@ -32,17 +33,19 @@ from byoc_lab.passes.quantize.qnn_values import (
 )
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.qnn.requantize_config import TOEVEN
 
 
 @lowers("qnn.quantize")
 def lower_quantize(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
     data, scale, zero = args
     by, offset = _laid(attrs.axis, [scale, zero], types)
-    return _quantized(data, by, offset, attrs.out_dtype)
+    return _quantized(data, by, offset, attrs.out_dtype, attrs.rounding == TOEVEN)
 
 
-def _quantized(data: Expr, scale: Expr, zero: Expr, dtype: str) -> Expr:
-    whole = relay.round(relay.divide(data, scale))
+def _quantized(data: Expr, scale: Expr, zero: Expr, dtype: str, even: bool = False) -> Expr:
+    ratio = relay.divide(data, scale)
+    whole = round_to_even(ratio, "float32") if even else relay.round(ratio)
     return saturated(relay.add(whole, relay.cast(zero, "float32")), dtype)
 
 

@@ -20,6 +20,7 @@ from byoc_lab.passes.quantize.qnn_values import (
     across,
     flat_across,
     from_start,
+    integer,
     is_number,
     lowers,
     same_scalar,
@@ -32,11 +33,11 @@ from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.qnn.math import FRACTION_BITS, fixed_point
 from byoc_lab.relay.op.qnn.requantize_config import (
     COMPUTE_DTYPES,
-    ROUNDINGS,
+    TOEVEN,
+    UPWARD,
     settled,
 )
 
-_, TONEAREST = ROUNDINGS
 Shape = tuple[Any, ...]
 
 
@@ -99,16 +100,19 @@ def requantized(
         moved = relay.subtract(moved, relay.cast(zero, working))
     if not same and working != "int32":
         moved = _multiplied_real(moved, ratio, len(shape), axis, working)
-    elif not same and rounding == TONEAREST:
-        moved = _multiplied_to_nearest(moved, ratio, shape, axis)
-    elif not same:
+    elif not same and rounding == UPWARD:
         moved = _multiplied(moved, ratio, len(shape), axis)
+    elif not same:
+        moved = _multiplied_to_nearest(moved, ratio, shape, axis, rounding == TOEVEN)
+    if working != "int32" and rounding == TOEVEN:
+        moved = round_to_even(moved, working)
     if not is_number(target.zero, 0):
         offset = relay.cast(target.zero, working)
         moved = relay.add(offset, moved) if working == "int32" else relay.add(moved, offset)
     if working != "int32":
-        rounded = _to_nearest(moved, working) if rounding == TONEAREST else _upward(moved, working)
-        moved = relay.cast(rounded, "int32")
+        if rounding != TOEVEN:
+            moved = (_upward if rounding == UPWARD else _to_nearest)(moved, working)
+        moved = relay.cast(moved, "int32")
     return moved if dtype == "int32" else saturated(moved, dtype)
 
 
@@ -145,8 +149,10 @@ def _multiplied(data: Expr, ratio: np.ndarray, rank: int, axis: int) -> Expr:
     )
 
 
-def _multiplied_to_nearest(data: Expr, ratio: np.ndarray, shape: Shape, axis: int) -> Expr:
-    """The product with halves away from zero, written out in int64."""
+def _multiplied_to_nearest(
+    data: Expr, ratio: np.ndarray, shape: Shape, axis: int, even: bool
+) -> Expr:
+    """The product with halves away from zero, or to the even neighbour, written out in int64."""
     rank = len(shape)
 
     def wide(numbers: np.ndarray) -> Expr:
@@ -165,6 +171,12 @@ def _multiplied_to_nearest(data: Expr, ratio: np.ndarray, shape: Shape, axis: in
     if left.any():
         product = relay.left_shift(product, wide(left))
     product = relay.multiply(product, wide(multiplier))
+    if even:
+        rounded = relay.right_shift(relay.add(product, wide(half)), wide(down))
+        fraction = relay.bitwise_and(product, wide(2 * half - 1))
+        tied = relay.cast(relay.equal(fraction, wide(half)), "int64")
+        odd = relay.bitwise_and(rounded, integer(1, "int64"))
+        return relay.cast(relay.subtract(rounded, relay.multiply(tied, odd)), "int32")
     above = relay.greater_equal(product, relay.zeros(shape=shape, dtype="int64"))
     rounder = relay.where(above, everywhere(half), everywhere(half - 1))
     rounded = relay.right_shift(relay.add(product, rounder), wide(down))
@@ -199,6 +211,19 @@ def _to_nearest(data: Expr, dtype: str) -> Expr:
     moved = relay.add(data, relay.multiply(relay.const(0.5, dtype), sign))
     whole = relay.cast(relay.multiply(moved, sign), _integers(dtype))
     rounded = relay.multiply(relay.cast(whole, dtype), sign)
+    return relay.where(relay.isfinite(data), rounded, data)
+
+
+def round_to_even(data: Expr, dtype: str) -> Expr:
+    """`data` rounded to whole numbers, halves to the even neighbour."""
+    one = relay.const(1.0, dtype)
+    down = relay.floor(data)
+    rest = relay.subtract(data, down)
+    half = relay.const(0.5, dtype)
+    odd = relay.equal(relay.floor_mod(down, relay.const(2.0, dtype)), one)
+    tied = relay.logical_and(relay.equal(rest, half), odd)
+    up = relay.logical_or(relay.greater(rest, half), tied)
+    rounded = relay.where(up, relay.add(down, one), down)
     return relay.where(relay.isfinite(data), rounded, data)
 
 

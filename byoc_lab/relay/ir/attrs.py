@@ -31,6 +31,8 @@ class Attr:
     A default of `REQUIRED` means that TVM declares none; the printer always shows such a field.
     `may_be_none` says whether None is a valid value (`axis=None`: all axes).
     `fixed`: a dtype that determines the result, so that an evaluation in float64 does not widen it.
+    `beyond_tvm`: TVM has no such field. A record has it only with another value than the default,
+    so that texts, hashes and JSON of all other records are TVM's.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Attr:
     doc: str = ""
     may_be_none: bool = False
     fixed: bool = False
+    beyond_tvm: bool = False
 
     def convert(self, value: Any, owner: str) -> Any:
         if value is None and (self.may_be_none or self.default is None):
@@ -155,6 +158,8 @@ class AttrsType:
                 )
             else:
                 checked[f.name] = None if f.default is REQUIRED else f.default
+            if f.beyond_tvm and checked[f.name] == f.default:
+                del checked[f.name]
         if given:
             raise AttributeValueError(
                 f"{self.type_key}: no attribute named {', '.join(map(repr, given))}; "
@@ -196,7 +201,7 @@ class Attrs:
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self._values[name]
+            return self[name]
         except KeyError:
             raise AttributeError(
                 f"{self.type_key} has no attribute {name!r}; it has {', '.join(self._values)}"
@@ -209,6 +214,9 @@ class Attrs:
         try:
             return self._values[name]
         except KeyError:
+            field = self.schema.by_name.get(name) if self.schema else None
+            if field is not None and field.beyond_tvm:
+                return field.default
             raise UnknownAttributeError(f"{self.type_key} has no attribute {name!r}") from None
 
     def __contains__(self, name: object) -> bool:

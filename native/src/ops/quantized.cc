@@ -12,13 +12,17 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "../op.h"
 
 namespace byoc_lab {
 namespace {
 
-constexpr const char* kNearest = "TONEAREST";
+const std::pair<const char*, Rounding> kRoundings[] = {{"UPWARD", Rounding::kUp},
+                                                       {"TONEAREST", Rounding::kAway},
+                                                       {"TOEVEN", Rounding::kEven},
+                                                       {"TOZERO", Rounding::kCut}};
 constexpr int64_t kPiece = 2048;  // elements between reading and writing: they stay in L1
 constexpr int64_t kRun = 1024;    // elements that have their scales in tables
 
@@ -108,7 +112,7 @@ struct Settings {
   Walk walk;
   DType from, to;
   Range range;
-  bool nearest;
+  Rounding rounding;
   int threads;
   std::vector<int64_t> lengths;  // of each operand
 
@@ -148,7 +152,7 @@ class Tables {
   static Rescaling Make(const Settings& s, const std::vector<void*>& operands) {
     const bool biased = s.lengths.size() == 6;
     Rescaling made;
-    made.nearest = s.nearest ? -1 : 0;
+    made.rounding = s.rounding;
     made.narrow = s.from != DType::s32;
     for (int64_t channel = 0; channel < s.walk.channels; ++channel) {
       made.Add(s.At<float>(operands, 1, channel), s.At<int32_t>(operands, 2, channel),
@@ -181,7 +185,7 @@ void Quantize(const Settings& s, const std::vector<void*>& operands, Tables*) {
     const int64_t step = s.walk.interleaved() ? 1 : count;
     for (int64_t i = 0; i < count; i += step) {
       QuantizeRow(data + i, step, s.At<float>(operands, 1, channel + i),
-                  s.At<int32_t>(operands, 2, channel + i), s.nearest, s.range.low, s.range.high,
+                  s.At<int32_t>(operands, 2, channel + i), s.rounding, s.range.low, s.range.high,
                   out + i);
     }
     Store(out, count, s.to, start, operands.back());
@@ -229,7 +233,7 @@ void Add(const Settings& s, const std::vector<void*>& operands, Tables*) {
   const int64_t zero = s.At<int32_t>(operands, 7, 0);
   Rescaling lhs, rhs;
   lhs.narrow = rhs.narrow = s.from != DType::s32;
-  lhs.nearest = rhs.nearest = s.nearest ? -1 : 0;
+  lhs.rounding = rhs.rounding = s.rounding;
   lhs.Add(s.At<float>(operands, 2, 0), s.At<int32_t>(operands, 3, 0), scale, 0);
   rhs.Add(s.At<float>(operands, 4, 0), s.At<int32_t>(operands, 5, 0), scale, 0);
   const Range full = RangeOf(DType::s32);
@@ -264,13 +268,17 @@ void CheckParameter(const OpCall& call, size_t index, DType dtype, bool vector) 
   CheckShape(call.where, operand, {channels}, "one for each index of the axis, or one number");
 }
 
-// To the nearest, halves away from zero, is what all of them know; `other` is the other one.
-void CheckRounding(const OpCall& call, const char* other) {
-  const std::string& rounding = call.attrs.Word("rounding");
-  if (rounding != other && rounding != kNearest) {
-    TVM_FFI_THROW(ValueError) << call.where << ": rounding: expected " << other << " or "
-                              << kNearest << ", found '" << rounding << "'";
+// All know all roundings but one.
+Rounding RoundingOf(const OpCall& call, Rounding but) {
+  const std::string& found = call.attrs.Word("rounding");
+  std::string known;
+  for (const auto& [name, rounding] : kRoundings) {
+    if (rounding == but) continue;
+    if (found == name) return rounding;
+    known += (known.empty() ? "" : ", ") + std::string(name);
   }
+  TVM_FFI_THROW(ValueError) << call.where << ": rounding: expected one of " << known << "; found '"
+                            << found << "'";
 }
 
 // The axis of the scales, which matters only where they are vectors.
@@ -285,7 +293,7 @@ Dims InferQuantize(const OpCall& call) {
   CheckAxis(call);
   CheckParameter(call, 1, DType::f32, true);
   CheckParameter(call, 2, DType::s32, true);
-  CheckRounding(call, "TOZERO");
+  RoundingOf(call, Rounding::kUp);
   return call.inputs[0].dims;
 }
 
@@ -310,7 +318,7 @@ Dims InferRequantize(const OpCall& call) {
   for (size_t i = 1; i < call.inputs.size(); ++i) {
     CheckParameter(call, i, i == 1 || i == 3 ? DType::f32 : DType::s32, i != 3 && i != 4);
   }
-  CheckRounding(call, "UPWARD");
+  RoundingOf(call, Rounding::kCut);
   return call.inputs[0].dims;
 }
 
@@ -323,7 +331,7 @@ Dims InferAdd(const OpCall& call) {
   for (size_t i = 2; i < call.inputs.size(); ++i) {
     CheckParameter(call, i, i % 2 == 0 ? DType::f32 : DType::s32, false);
   }
-  CheckRounding(call, "UPWARD");
+  RoundingOf(call, Rounding::kCut);
   return lhs.dims;
 }
 
@@ -353,7 +361,9 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
     s.range = {std::max(range.low, call.attrs.Int("low")),
                std::min(range.high, call.attrs.Int("high"))};
   }
-  s.nearest = compute != Dequantize && call.attrs.Word("rounding") == kNearest;
+  if (compute != Dequantize) {
+    s.rounding = RoundingOf(call, compute == Quantize ? Rounding::kUp : Rounding::kCut);
+  }
   s.threads = omp_get_max_threads();
   kernel->compute = compute;
   Built built;
@@ -384,7 +394,7 @@ bool Define(const char* kind, std::vector<std::string> inputs, size_t required,
     const Range range = RangeOf(DType::s32);
     def.attrs.push_back({"low", range.low, range.low, range.high});
     def.attrs.push_back({"high", range.high, range.low, range.high});
-    def.attrs.push_back({"rounding", std::string(compute == Quantize ? kNearest : "UPWARD")});
+    def.attrs.push_back({"rounding", std::string(compute == Quantize ? "TONEAREST" : "UPWARD")});
   }
   return DefineOp(def);
 }

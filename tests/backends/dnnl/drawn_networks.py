@@ -186,7 +186,8 @@ def quantized(net: Network, x: Expr, shape: tuple[int, ...], dtype: str) -> Expr
         return relay.const(np.int32(net.of(0, 0, 0, 3, -7)))
 
     if real:
-        return qnn.quantize(x, scale(), zero(), out_dtype=net.of("uint8", "int8", "int32"))
+        return qnn.quantize(x, scale(), zero(), out_dtype=net.of("uint8", "int8", "int32"),
+                            rounding=net.of("TONEAREST", "TOEVEN"))  # fmt: skip
     if len(shape) == 4 and dtype != "int32":
         weight = net.constant((4, shape[1], 2, 2), net.of("int8", "int8", "uint8"))
         x = qnn.conv2d(x, weight, zero(), zero(), scale(), scale(), kernel_size=(2, 2), channels=4,
@@ -202,7 +203,7 @@ def quantized(net: Network, x: Expr, shape: tuple[int, ...], dtype: str) -> Expr
     if net.of(True, True, False):
         axis = net.of(1, -1, 0)
         x = qnn.requantize(x, scale(net.of(0, 4)), zero(), scale(), zero(), axis=axis,
-                           rounding=net.of("None", "UPWARD", "TONEAREST"),
+                           rounding=net.of("None", "UPWARD", "TONEAREST", "TOEVEN"),
                            compute_dtype=net.of("None", "int64", "int64", "float32"),
                            out_dtype=net.of("int8", "uint8", "int32"))  # fmt: skip
     if net.of(True, False):

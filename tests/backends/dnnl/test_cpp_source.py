@@ -185,7 +185,8 @@ def quantized_chain(layout: str) -> Expr:
     scales = relay.const(rng.uniform(0.1, 1, 16).astype(np.float32))
     ends = (scales, zero(-5), number(700), zero(3))
     made = qnn.requantize(relay.add(made, relay.const(bias)), *ends, axis=3 if nhwc else 1,
-                          rounding="TONEAREST", out_dtype="int8")  # fmt: skip
+                          rounding="TOEVEN" if nhwc else "TONEAREST",
+                          out_dtype="int8")  # fmt: skip
     other = relay.var("other", infer_expr(made).checked_type)
     pairs = (number(0.3), zero(1), number(0.2), zero(2), number(0.4), zero(3))
     return relay.clip(qnn.add(made, other, *pairs), a_min=-100, a_max=90)

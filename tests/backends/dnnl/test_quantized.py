@@ -114,7 +114,7 @@ def chains(draw: st.DrawFn, sums: bool = True) -> Expr:
         number(draw(SCALES)),
         zero(draw(st.integers(int(out_limits.min), int(out_limits.max)))),
         axis=axis,
-        rounding=draw(st.sampled_from(["UPWARD", "TONEAREST", "None"])),
+        rounding=draw(st.sampled_from(["UPWARD", "TONEAREST", "TOEVEN", "None"])),
         out_dtype="int32" if wide else dtype,
     )
     if wide or draw(st.booleans()):
@@ -207,7 +207,7 @@ def test_ends_of_the_ranges(point: int, dtype: str) -> None:
     ends = [-(2**31), 2**31 - 1, 2**30, -1, 0, 1, 2, 3, -2, -3, 255]
     data = relay.const(np.array(ends, np.int32))
     for ratio in (2.0**-70, 2.0**-33, 0.3, 1 - 2.0**-24, 1.0, 1.5):
-        for rounding in ("UPWARD", "TONEAREST"):
+        for rounding in ("UPWARD", "TONEAREST", "TOEVEN"):
             made = qnn.requantize(
                 relay.var("h", shape=(len(ends),), dtype="int32"), number(ratio), zero(0),
                 number(1), zero(point), rounding=rounding, out_dtype=dtype,
@@ -219,19 +219,25 @@ def test_ends_of_the_ranges(point: int, dtype: str) -> None:
 
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
-def test_quantize_rounds_halves_away_from_zero() -> None:
+@pytest.mark.parametrize("rounding", ["TONEAREST", "TOEVEN"])
+def test_quantize_rounds_halves(rounding: str) -> None:
     halves = np.arange(-300, 300, dtype=np.float32) / 2
     data = np.concatenate([halves, np.nextafter(halves, 1e9), np.nextafter(halves, -1e9)])
     data = np.append(data, np.float32([np.inf, -np.inf, 3e38, -3e38]))
-    made = qnn.quantize(relay.var("r", shape=data.shape), number(1), zero(5), out_dtype="int8")
-    wanted = np.clip(np.sign(data) * np.floor(np.abs(data.astype(np.float64)) + 0.5) + 5, -128, 127)
-    (got,) = dnnl.compile_region(function(made), "r")(data)
-    np.testing.assert_array_equal(got, wanted)
+    wide = data.astype(np.float64)
+    away = np.sign(wide) * np.floor(np.abs(wide) + 0.5)
+    whole = np.rint(wide) if rounding == "TOEVEN" else away
+    for dtype in ("int8", "int32"):
+        attrs = {"out_dtype": dtype, "rounding": rounding}
+        made = qnn.quantize(relay.var("r", shape=data.shape), number(1), zero(5), **attrs)
+        wanted = np.clip(whole + 5, np.iinfo(dtype).min, np.iinfo(dtype).max)
+        (got,) = dnnl.compile_region(function(made), "r")(data)
+        np.testing.assert_array_equal(got, wanted)
 
 
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
-@pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
+@pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST", "TOEVEN"])
 def test_halves(rounding: str) -> None:
     """Ratios of a half and a quarter: every second and fourth number is exactly between two."""
     data = np.arange(-2000, 2000, dtype=np.int32)
@@ -239,7 +245,8 @@ def test_halves(rounding: str) -> None:
         got = kernels.requantize(data, ratio, 0, 1.0, 0, rounding=rounding, dtype="int32")
         up = np.floor(data * ratio + 0.5)
         away = np.sign(data) * np.floor(np.abs(data) * ratio + 0.5)
-        np.testing.assert_array_equal(got, up if rounding == "UPWARD" else away)
+        wanted = {"UPWARD": up, "TONEAREST": away, "TOEVEN": np.rint(data * ratio)}
+        np.testing.assert_array_equal(got, wanted[rounding])
 
 
 @pytest.mark.native

@@ -54,7 +54,7 @@ def _requantized(x: Expr, draw: Any) -> Expr:
     data = q.quantize(relay.clip(x, -100, 100), scale, point, out_dtype="int8")
     conv = q.conv2d(data, w, point, zero, scale, one(np.float32(0.02)), (3, 3), 4, padding=(1, 1))
     bias = nn.bias_add(conv, relay.const(draw.integers(-900, 900, 4).astype("int32")))
-    mode = str(draw.choice(["UPWARD", "TONEAREST"]))
+    mode = str(draw.choice(["UPWARD", "TONEAREST", "TOEVEN"]))
     wide, narrow = one(np.float32(0.04 * 0.02)), one(np.float32(0.3))
     made = q.requantize(bias, wide, zero, narrow, point, rounding=mode, out_dtype="int8")
     return q.dequantize(made, narrow, point)

@@ -2,6 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from byoc_lab.relay.ir.attrs import ATTRS_TYPES
+
+BEYOND_TVM = {f.name for ty in ATTRS_TYPES.values() for f in ty.fields if f.beyond_tvm}
+
+
+def as_tvm(function: Callable[..., Any], name: str) -> str:
+    """The signature of a function, without annotations and, at the end, without the parameters of
+    `name` that only byoc_lab has."""
+    parameters = list(inspect.signature(function).parameters.values())
+    while name == "qnn.op.quantize" and parameters[-1].name in BEYOND_TVM:
+        parameters.pop()
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
+    return str(inspect.Signature(bare))
+
+
 # inspect.signature of each function in TVM 0.16.
 SIGNATURES = {
     "nn.conv2d": "(data, weight, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, "

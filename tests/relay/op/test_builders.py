@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 
 import pytest
@@ -16,7 +15,7 @@ from byoc_lab.relay.op.contrib import (
     register_pattern_table,
 )
 from byoc_lab.relay.op.framework.namespace import namespace
-from tests.relay.op.signatures import SIGNATURES
+from tests.relay.op.signatures import SIGNATURES, as_tvm
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
@@ -24,9 +23,7 @@ def test_signature_is_that_of_tvm(name: str) -> None:
     function = relay
     for part in name.split("."):
         function = getattr(function, part)
-    signature = inspect.signature(function)
-    bare = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
-    assert str(inspect.Signature(bare)) == SIGNATURES[name]
+    assert as_tvm(function, name) == SIGNATURES[name]
 
 
 x = relay.var("x", shape=(1, 4, 8, 8))

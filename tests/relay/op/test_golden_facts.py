@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from typing import Any
 
@@ -18,6 +17,7 @@ from tests.parity.facts.operators import OPERATORS, hole_of, printed
 from tests.parity.goldens.files import golden_path
 from tests.relay.op.holes import holes
 from tests.relay.op.left_out import FUNCTIONS, LEFT_OUT, OTHERWISE, SOLVED, STRICTER
+from tests.relay.op.signatures import as_tvm
 
 FACTS: dict[str, dict[str, Any]] = json.loads(golden_path(OPERATORS).read_text(encoding="utf-8"))
 
@@ -65,11 +65,7 @@ def test_function_has_the_signature_of_tvm_or_is_left_out(name: str) -> None:
         assert (function is None) != own, f"{name} is there: take it out of left_out.py"
         return
     assert function is not None, f"relay.{name} is missing"
-    bare = [
-        p.replace(annotation=inspect.Parameter.empty)
-        for p in inspect.signature(function).parameters.values()
-    ]
-    assert str(inspect.Signature(bare)) == FACTS["signatures"][name]
+    assert as_tvm(function, name) == FACTS["signatures"][name]
 
 
 @pytest.mark.parametrize("call", FACTS["calls"])

@@ -5,7 +5,8 @@
 
 #include "onednn_region.h"
 
-enum class Rounding { up, nearest, to_zero };  // of halves: up, or away from zero; no rounding
+// Of halves: up, away from zero, to the even neighbour; and no rounding.
+enum class Rounding { up, nearest, to_even, to_zero };
 
 static Type type_of(const memory& tensor) { return tensor.get_desc().get_data_type(); }
 
@@ -70,8 +71,9 @@ static memory quantize(memory x, const memory& scale, const memory& zero, size_t
   x = rows_of(x);
   return each(x, type, axis, [&](size_t i, size_t channel) {
     const float ratio = static_cast<float>(at(x, i)) / static_cast<float>(of(scale, channel));
-    const double whole =
-        rounding == Rounding::to_zero ? std::trunc(ratio) : std::round(static_cast<double>(ratio));
+    const double whole = rounding == Rounding::to_zero   ? std::trunc(ratio)
+                         : rounding == Rounding::to_even ? std::rint(ratio)
+                                                         : std::round(static_cast<double>(ratio));
     return cut(whole + of(zero, channel), low, high);
   });
 }
@@ -98,7 +100,9 @@ static int64_t rescaled(int64_t x, float from, float to, Rounding rounding) {
   const uint64_t half = down > 64 ? 0 : uint64_t{1} << (down - 1);
   const uint64_t product = static_cast<uint64_t>(x) * factor;
   const bool less = rounding == Rounding::nearest && static_cast<int64_t>(product) < 0;
-  return static_cast<int64_t>(product + half - less) >> std::min(down, 63);
+  const int64_t whole = static_cast<int64_t>(product + half - less) >> std::min(down, 63);
+  const bool tied = rounding == Rounding::to_even && (product & (2 * half - 1)) == half;
+  return whole - (tied ? whole & 1 : 0);
 }
 
 // bias: what is added first, or an empty memory.

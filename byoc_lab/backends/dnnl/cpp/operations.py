@@ -14,7 +14,7 @@ from byoc_lab.backends.dnnl.cpp import words
 from byoc_lab.backends.dnnl.cpp.tensors import TYPES, Operation, Tensors
 from byoc_lab.relay.op.framework.layout import inverse
 
-ROUNDINGS = {"UPWARD": "up", "TONEAREST": "nearest", "TOZERO": "to_zero"}
+ROUNDINGS = {"UPWARD": "up", "TONEAREST": "nearest", "TOEVEN": "to_even", "TOZERO": "to_zero"}
 STATISTICS = ("SCALE", "SHIFT", "MEAN", "VARIANCE")  # of norms: float32 whatever the data is
 # Operations on quantized numbers, and how they round when the graph does not say.
 QUANTIZED = {

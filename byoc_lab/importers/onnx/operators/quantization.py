@@ -8,7 +8,9 @@ from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import MICROSOFT, converts
 from byoc_lab.importers.onnx.node import Node
 from byoc_lab.importers.onnx.operators.windows import Window, kernel_of
+from byoc_lab.passes.quantize.qnn_requantize import round_to_even
 from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.op.qnn.requantize_config import TOEVEN
 
 qnn = relay.qnn.op
 
@@ -44,7 +46,7 @@ def _axis(node: Node) -> int:
 @converts("QuantizeLinear")
 def quantize_linear(node: Node) -> Expr:
     dtype = node.dtype(node[2]) if node.optional(2) is not None else "uint8"
-    return qnn.quantize(node[0], _scale(node, 1), _zero(node, 2), _axis(node), dtype)
+    return qnn.quantize(node[0], _scale(node, 1), _zero(node, 2), _axis(node), dtype, TOEVEN)
 
 
 @converts("DequantizeLinear")
@@ -59,28 +61,17 @@ def dynamic_quantize_linear(node: Node) -> tuple[Expr, Expr, Expr]:
     zero, levels = relay.const(0.0), relay.const(255.0)
     low, high = relay.minimum(relay.min(x), zero), relay.maximum(relay.max(x), zero)
     scale = (high - low) / levels
-    point = relay.clip(_round_even(zero - low / scale), 0.0, 255.0)
-    quantized = relay.clip(_round_even(x / scale) + point, 0.0, 255.0)
+    point = relay.clip(round_to_even(zero - low / scale, "float32"), 0.0, 255.0)
+    quantized = relay.clip(round_to_even(x / scale, "float32") + point, 0.0, 255.0)
     return relay.cast(quantized, "uint8"), scale, relay.cast(point, "uint8")
-
-
-def _round_even(x: Expr) -> Expr:
-    """Halves to the even neighbour."""
-    half, one, two = relay.const(0.5), relay.const(1.0), relay.const(2.0)
-    down = relay.floor(x)
-    rest = x - down
-    odd = relay.equal(relay.floor_mod(down, two), one)
-    up = relay.logical_or(
-        relay.greater(rest, half), relay.logical_and(relay.equal(rest, half), odd)
-    )
-    return relay.where(up, down + one, down)
 
 
 def _requantized(node: Node, found: Expr, scale: Expr, zero: Expr, at: int, axis: int) -> Expr:
     dtype = node.dtype(node[at + 1])
     return qnn.requantize(
-        found, scale, zero, _scale(node, at), _zero(node, at + 1), out_dtype=dtype, axis=axis
-    )
+        found, scale, zero, _scale(node, at), _zero(node, at + 1), out_dtype=dtype, axis=axis,
+        rounding=TOEVEN,
+    )  # fmt: skip
 
 
 @converts("QLinearConv")
@@ -187,24 +178,20 @@ def qgemm(node: Node) -> Expr:
     return _requantized(node, found, scale, zero, 7, -1)
 
 
-def _binary(node: Node) -> Expr:
-    build = qnn.add if node.op_type == "QLinearAdd" else qnn.mul
-    return build(
-        node[0], node[3], _scale(node, 1), _zero(node, 2), _scale(node, 4), _zero(node, 5),
-        _scale(node, 6), _zero(node, 7),
-    )  # fmt: skip
+@converts("QLinearAdd", "QLinearMul", domain=MICROSOFT)
+def qlinear_binary(node: Node) -> Expr:
+    """By way of real numbers, as ONNX Runtime and TVM's importer compute it."""
+    compute = relay.add if node.op_type == "QLinearAdd" else relay.multiply
+    return _quantized(node, compute(_dequantized(node), _dequantized(node, 3)), 6)
 
 
-converts("QLinearAdd", "QLinearMul", domain=MICROSOFT)(_binary)
-
-
-def _dequantized(node: Node) -> Expr:
-    return qnn.dequantize(node[0], _scale(node, 1), _zero(node, 2), 0)
+def _dequantized(node: Node, at: int = 0) -> Expr:
+    return qnn.dequantize(node[at], _scale(node, at + 1), _zero(node, at + 2), 0)
 
 
 def _quantized(node: Node, found: Expr, at: int = 3) -> Expr:
     dtype = node.dtype(node[0])
-    return qnn.quantize(found, _scale(node, at), _zero(node, at + 1), 0, dtype)
+    return qnn.quantize(found, _scale(node, at), _zero(node, at + 1), 0, dtype, TOEVEN)
 
 
 @converts("QLinearLeakyRelu", domain=MICROSOFT)

@@ -10,6 +10,7 @@ from byoc_lab import relay
 from byoc_lab.importers.pytorch.converters import converts
 from byoc_lab.importers.pytorch.node import Node, dtype_name
 from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.op.qnn.requantize_config import TOEVEN
 
 qnn = relay.qnn.op
 LIBRARY = "quantized_decomposed"
@@ -41,7 +42,7 @@ def quantize(node: Node) -> Any:
     scale = _parameter(node, "scales" if channels else "scale", "float32")
     zero = _parameter(node, "zero_points" if channels else "zero_point", "int32")
     axis = node.axis("axis", "input") if channels else -1
-    return qnn.quantize(node["input"], scale, zero, axis, dtype)
+    return qnn.quantize(node["input"], scale, zero, axis, dtype, TOEVEN)
 
 
 @converts(f"{LIBRARY}::dequantize_per_tensor.default", f"{LIBRARY}::dequantize_per_channel.default")
@@ -66,4 +67,6 @@ def fake_quantize(node: Node) -> Any:
     if dtype is None:
         node.fail(f"the range {wanted} is that of no data type; {RANGES} are supported")
     scale, zero = _parameter(node, "scale", "float32"), _parameter(node, "zero_point", "int32")
-    return qnn.dequantize(qnn.quantize(node["self"], scale, zero, -1, dtype), scale, zero, -1)
+    return qnn.dequantize(
+        qnn.quantize(node["self"], scale, zero, -1, dtype, TOEVEN), scale, zero, -1
+    )

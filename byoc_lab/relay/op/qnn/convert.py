@@ -19,6 +19,8 @@ from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, need_one_of, 
 from byoc_lab.relay.op.framework.relax_types import rank_of, typed
 from byoc_lab.relay.op.qnn.math import (
     ROUNDINGS,
+    TOEVEN,
+    TONEAREST,
     broadcast_scales,
     channels_of,
     check_dtype,
@@ -44,6 +46,7 @@ def quantize_relation(
     channel."""
     op = "qnn.quantize"
     x, s, z = tensors(op, "data output_scale output_zero_point", data, scale, zero_point)
+    need_one_of(op, "rounding", attrs.rounding, (TONEAREST, TOEVEN))
     check_dtype(op, "the result", attrs.out_dtype, *INTEGERS)
     if x is None:
         return None, s, z, None
@@ -60,7 +63,8 @@ def quantize_reference(
     limits = np.iinfo(np.int32)  # values beyond have no integer and saturate anyway
     with np.errstate(over="ignore"):
         quotient = x / broadcast_scales(scale, attrs.axis, x.ndim)
-    whole = round_half_away(quotient.clip(2.0 * limits.min, 2.0 * limits.max)).astype(np.int64)
+    rounded = np.rint if attrs.rounding == TOEVEN else round_half_away
+    whole = rounded(quotient.clip(2.0 * limits.min, 2.0 * limits.max)).astype(np.int64)
     return saturated(whole + broadcast_scales(zero_point, attrs.axis, x.ndim), attrs.out_dtype)
 
 
@@ -71,7 +75,11 @@ def _quantize_relax(
     by, zero = constants("qnn.quantize", names, scale, zero_point)
     rank = rank_of(x)
     quotient = R.divide(x, relax_constant(broadcast_scales(by, attrs.axis, rank), "float32"))
-    whole = relax_types.round_half_away(R, typed(quotient))
+    whole = (
+        R.round(quotient)  # halves to even
+        if attrs.rounding == TOEVEN
+        else relax_types.round_half_away(R, typed(quotient))
+    )
     offset = relax_constant(broadcast_scales(zero, attrs.axis, rank), "int64")
     return relax_saturated(R, R.add(R.astype(whole, "int64"), offset), attrs.out_dtype)
 
@@ -81,13 +89,27 @@ QUANTIZE = define_op(
     "data output_scale output_zero_point",
     quantize_relation,
     reference=quantize_reference,
-    attrs=AttrsType("relay.attrs.QuantizeAttrs", (OUT_DTYPE, AXIS)),
-    parameters="data output_scale output_zero_point axis out_dtype",
+    attrs=AttrsType(
+        "relay.attrs.QuantizeAttrs",
+        (
+            OUT_DTYPE,
+            AXIS,
+            Attr(
+                "rounding",
+                string,
+                TONEAREST,
+                beyond_tvm=True,
+                doc="rounding of halves: TONEAREST (away from zero) or TOEVEN",
+            ),
+        ),
+    ),
+    parameters="data output_scale output_zero_point axis out_dtype rounding",
     defaults={"out_dtype": "int8"},
     flops=per_element(3),
     relax=_quantize_relax,
     pattern=OpPattern.ELEMWISE,
-    doc="out = round(data / scale) + zero point, saturated; halves are rounded away from zero.",
+    doc="out = round(data / scale) + zero point, saturated; halves are rounded away from zero, or "
+    "to the even neighbour.",
     branches=branches.by_saturation,
 )
 
@@ -192,7 +214,7 @@ define_op(
                 "rounding",
                 string,
                 "None",
-                "rounding of halves: UPWARD or TONEAREST; None: as configured",
+                "rounding of halves: UPWARD, TONEAREST or TOEVEN; None: as configured",
             ),
             Attr("compute_dtype", string, "None", "int64, float32 or float64; None: as configured"),
             Attr("out_dtype", dtype, NO_DTYPE, "dtype of the result"),

@@ -20,10 +20,10 @@ from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.relations import axis_of, differ, fail
 from byoc_lab.relay.op.framework.relax_types import constant_array, rank_of
 from byoc_lab.relay.op.qnn.requantize_config import ROUNDINGS as CONFIG_ROUNDINGS
-from byoc_lab.relay.op.qnn.requantize_config import settled
+from byoc_lab.relay.op.qnn.requantize_config import TOEVEN, TONEAREST, settled
 from byoc_lab.relay.op.tensor.bits import FRACTION_BITS
 
-ROUNDINGS = ("None", *CONFIG_ROUNDINGS)
+ROUNDINGS = ("None", *CONFIG_ROUNDINGS, TOEVEN)
 
 
 def check_vector(op: str, name: str, ty: TensorType | None, dtype: str, length: Dim) -> None:
@@ -82,8 +82,9 @@ def requantized(
     """Integers `x` converted from scales[0] and zero_points[0] to scales[1] and zero_points[1].
 
     Vectors are broadcast along `axis`. Halves are rounded up with UPWARD, away from zero with
-    TONEAREST. A float compute_dtype multiplies and rounds in floating point. "None": as the current
-    `requantize_config`. The result is saturated to the range of `dtype`.
+    TONEAREST, to the even neighbour with TOEVEN. A float compute_dtype multiplies and rounds in
+    floating point: with TOEVEN before the zero point is added, as ONNX Runtime does, else after.
+    "None": as the current `requantize_config`. The result is saturated to the range of `dtype`.
     """
     rounding, compute_dtype = settled(rounding, compute_dtype)
     if compute_dtype != "int64":
@@ -96,9 +97,11 @@ def requantized(
         wide = (moved << np.maximum(shift, 0)) * multiplier
         down = FRACTION_BITS - np.minimum(shift, 0)
         half = np.left_shift(1, down - 1)
-        if rounding == "TONEAREST":
-            half = np.where(wide >= 0, half, half - 1)
-        moved = (wide + half) >> down
+        up = np.where(wide >= 0, half, half - 1) if rounding == TONEAREST else half
+        moved = (wide + up) >> down
+        if rounding == TOEVEN:
+            tied = (wide & (2 * half - 1)) == half
+            moved = moved - (tied & (moved & 1 == 1))
     return saturated(moved + np.asarray(zero_points[1], np.int64).reshape(()), dtype)
 
 
@@ -116,9 +119,12 @@ def _requantized_real(
         compute_dtype
     )
     moved = moved * broadcast_scales(ratio.astype(compute_dtype), axis, x.ndim)
-    moved = moved + np.asarray(zero_points[1], compute_dtype).reshape(())
+    zero = np.asarray(zero_points[1], compute_dtype).reshape(())
+    if rounding == TOEVEN:
+        return saturated(np.rint(moved) + zero, dtype)
+    moved = moved + zero
     half = np.asarray(0.5, compute_dtype)
-    if rounding == "TONEAREST":
+    if rounding == TONEAREST:
         moved = np.copysign(np.floor(np.abs(moved) + half), moved)
     else:
         moved = np.floor(moved + half)
@@ -185,11 +191,17 @@ def relax_requantized(
         wide = R.left_shift(moved, constant(np.maximum(shift, 0)))
         wide = R.multiply(wide, constant(multiplier))
         down = FRACTION_BITS - np.minimum(shift, 0)
-        half = constant(np.left_shift(1, down - 1))
-        if rounding == "TONEAREST":
-            less = R.subtract(half, relax_constant(1, "int64"))
-            half = R.where(R.greater_equal(wide, relax_constant(0, "int64")), half, less)
-        moved = R.right_shift(R.add(wide, half), constant(down))
+        half, one = constant(np.left_shift(1, down - 1)), relax_constant(1, "int64")
+        up = half
+        if rounding == TONEAREST:
+            above = R.greater_equal(wide, relax_constant(0, "int64"))
+            up = R.where(above, half, R.subtract(half, one))
+        moved = R.right_shift(R.add(wide, up), constant(down))
+        if rounding == TOEVEN:
+            fraction = R.bitwise_and(wide, constant(np.left_shift(1, down) - 1))
+            odd = R.bitwise_and(moved, one)
+            zero = relax_constant(0, "int64")
+            moved = R.subtract(moved, R.where(R.equal(fraction, half), odd, zero))
     return relax_saturated(R, R.add(moved, constant(zero_points[1])), dtype)
 
 

@@ -10,7 +10,10 @@ from contextvars import ContextVar, Token
 
 from byoc_lab.errors import InputError
 
-ROUNDINGS = ("UPWARD", "TONEAREST")
+ROUNDINGS = UPWARD, TONEAREST = ("UPWARD", "TONEAREST")
+TOEVEN = "TOEVEN"
+"""Halves to the even neighbour, as in ONNX and PyTorch. TVM has no such rounding, and no
+configuration makes it the rounding of operators that do not specify one."""
 COMPUTE_DTYPES = ("int64", "float32", "float64")
 
 

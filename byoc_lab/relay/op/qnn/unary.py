@@ -25,6 +25,7 @@ from byoc_lab.relay.op.framework.relations import Types, axis_of, relation_of, t
 from byoc_lab.relay.op.framework.relax_types import dtype_of
 from byoc_lab.relay.op.qnn.convert import dequantize_reference, quantize_reference
 from byoc_lab.relay.op.qnn.math import (
+    TONEAREST,
     check_dtype,
     check_scalar,
     constants,
@@ -58,6 +59,7 @@ class _Axis:
     """The attributes that the references of qnn.quantize and qnn.dequantize read."""
 
     axis = -1
+    rounding = TONEAREST
 
     def __init__(self, out_dtype: str):
         self.out_dtype = out_dtype

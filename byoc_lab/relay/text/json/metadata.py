@@ -385,6 +385,8 @@ class NodeGraphWriter:
         at = self.reserve({"type_key": value.type_key, "attrs": fields})
         assert value.schema is not None  # DictAttrs are written as a Map
         for field in sorted(value.schema.fields, key=lambda f: f.name):
+            if field.name not in value:  # not TVM's, and the default
+                continue
             item = value[field.name]
             if item is None:
                 fields[field.name] = "0"

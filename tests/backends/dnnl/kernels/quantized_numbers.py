@@ -54,7 +54,7 @@ def requantize_cases(d: Draw) -> Case:
     args = [array, *parameters(d, list(array.shape), axis), *into]
     if array.ndim and d.flag():
         args.append(d.rng.integers(-40000, 40000, array.shape[axis]).astype(np.int32))
-    rounding = d.one_of("UPWARD", "TONEAREST")
+    rounding = d.one_of("UPWARD", "TONEAREST", "TOEVEN")
     return Case(args, {"axis": axis, "dtype": d.one_of(*INTEGERS), "rounding": rounding})
 
 
@@ -111,6 +111,8 @@ def rescaled(value: int, ratio: float, rounding: str) -> int:
     mantissa, shift = math.frexp(ratio)
     multiplier = math.floor(mantissa * 2**31 + 0.5)  # positive: halves away from zero are up
     exact_value = value * Fraction(multiplier) * Fraction(2) ** (shift - 31)
+    if rounding == "TOEVEN":
+        return round(exact_value)
     if rounding == "TONEAREST" and exact_value < 0:
         return -math.floor(-exact_value + Fraction(1, 2))
     return math.floor(exact_value + Fraction(1, 2))

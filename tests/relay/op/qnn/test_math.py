@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from byoc_lab import relay
 from byoc_lab.relay import Constant
-from byoc_lab.relay.op.qnn.math import fixed_point
+from byoc_lab.relay.op.qnn.math import ROUNDINGS, fixed_point
 from byoc_lab.relay.qnn import op as qnn
 from tests.relay.op.onnx_runs import run
 
@@ -39,7 +39,9 @@ def integers(*shape: int, dtype: str = "int8", seed: int = 0) -> np.ndarray:
 
 
 def nearest(value: Fraction, rounding: str) -> int:
-    """Halves up with UPWARD, away from zero with TONEAREST."""
+    """Halves up with UPWARD, away from zero with TONEAREST, to even with TOEVEN."""
+    if rounding == "TOEVEN":
+        return round(value)
     if rounding == "TONEAREST" and value < 0:
         return ceil(value - Fraction(1, 2))
     return floor(value + Fraction(1, 2))
@@ -61,7 +63,7 @@ def test_multiplier_is_within_half_a_unit_of_the_ratio(a: float, b: float) -> No
 
 
 @few
-@given(scales, scales, zeros, zeros, st.sampled_from(["UPWARD", "TONEAREST"]), st.booleans())
+@given(scales, scales, zeros, zeros, st.sampled_from(ROUNDINGS[1:]), st.booleans())
 def test_requantize_rounds_the_exact_product(a, b, zero, out_zero, rounding, unsigned) -> None:
     x = integers(50, dtype="int16").astype(np.int32)
     dtype = "uint8" if unsigned else "int8"
@@ -79,7 +81,7 @@ def test_requantize_rounds_the_exact_product(a, b, zero, out_zero, rounding, uns
     assert found.tolist() == wanted
 
 
-def test_halves_are_where_the_two_roundings_differ() -> None:
+def test_halves_are_where_the_roundings_differ() -> None:
     x = np.array([-3, -1, 1, 3], np.int32)
 
     def halved(rounding: str) -> list[int]:
@@ -88,3 +90,4 @@ def test_halves_are_where_the_two_roundings_differ() -> None:
 
     assert halved("UPWARD") == [-1, 0, 1, 2] == halved("None")
     assert halved("TONEAREST") == [-2, -1, 1, 2]
+    assert halved("TOEVEN") == [-2, 0, 0, 2]

@@ -46,7 +46,7 @@ REFUSED = [
     ),
     (
         lambda: qnn.requantize(q, f32(1.0), i32(0), f32(1.0), i32(0), rounding="DOWN"),
-        "rounding must be one of None, UPWARD, TONEAREST, found 'DOWN'",
+        "rounding must be one of None, UPWARD, TONEAREST, TOEVEN, found 'DOWN'",
     ),
     (
         lambda: qnn.conv2d(q, w, i32(0), i32(0), f32(1.0), f32(1.0, 2.0), (3, 3), 6),

@@ -1,0 +1,155 @@
+"""Quantized operators round halves to the even neighbour, as ONNX Runtime and PyTorch do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.importers.onnx import from_onnx
+from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.qnn.transform import CanonicalizeOps
+from byoc_lab.relay.text.json.reader import read_node_json
+from byoc_lab.relay.text.json.writer import write_node_json
+from byoc_lab.transform import FakeQuantizationToInteger, InferType
+
+onnx = pytest.importorskip("onnx")
+ort = pytest.importorskip("onnxruntime")
+from onnx import TensorProto as T  # noqa: E402
+from onnx import helper as h  # noqa: E402
+from onnx import numpy_helper as nh  # noqa: E402
+
+TIES = np.array([-3.5, -2.5, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 2.5, 3.5, 126.5, 254.5], "float32")
+ODD = np.array([1e-40, -1e-40, 3e38, -3e38, 0.49999997, -0.49999997, 2.5000002], "float32")
+MICROSOFT = "com.microsoft"
+MORE = ("QLinearAdd", "QLinearMul", "QLinearLeakyRelu", "QLinearGlobalAveragePool")
+
+
+def node(op: str, arguments: list[Any], out: str, **attrs: Any) -> Any:
+    """A model of one node, and its input: the first argument; the others are constants."""
+    arrays = {f"a{n}": np.asarray(a) for n, a in enumerate(arguments)}
+    kind = {"float32": T.FLOAT, "uint8": T.UINT8, "int8": T.INT8}
+    given = {"a0": arrays["a0"]}
+    domain = MICROSOFT if op in MORE else ""
+    graph = h.make_graph(
+        [h.make_node(op, list(arrays), ["y"], domain=domain, **attrs)], "net",
+        [h.make_tensor_value_info("a0", kind[given["a0"].dtype.name], given["a0"].shape)],
+        [h.make_tensor_value_info("y", kind[out], None)],
+        [nh.from_array(a, n) for n, a in arrays.items() if n not in given],
+    )  # fmt: skip
+    sets = [h.make_opsetid("", 17), h.make_opsetid(MICROSOFT, 1)]
+    return h.make_model(graph, opset_imports=sets, ir_version=9), given
+
+
+def everywhere(net: Any, feed: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The output by ONNX Runtime, the reference, both lowerings, LLVM and DNNL."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(net.SerializeToString(), options)
+    mod, params = from_onnx(net)
+    mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
+    mod = InferType()(mod)
+    found = {"runtime": session.run(None, feed)[0], "reference": of(byoc_lab.evaluate(mod, feed))}
+    found["canonical"] = of(byoc_lab.evaluate(CanonicalizeOps()(mod), feed))
+    found["llvm"] = of(byoc_lab.build(mod, offload=False).run(feed), True)
+    cut = byoc_lab.trace(mod, "dnnl").result
+    assert len(cut.functions) > 1
+    found["dnnl"] = of(byoc_lab.build(cut).run(feed), True)
+    return found
+
+
+def of(result: Any, built: bool = False) -> np.ndarray:
+    outputs = result if built else result.outputs
+    return np.asarray(outputs[0])
+
+
+def check(net: Any, feed: dict[str, np.ndarray]) -> None:
+    found = everywhere(net, feed)
+    for name, value in found.items():
+        np.testing.assert_array_equal(value, found["runtime"], err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("zero", [0, 3, 100])
+def test_quantize_rounds_halves_to_even(dtype: str, zero: int) -> None:
+    data = np.concatenate([TIES, ODD])
+    check(*node("QuantizeLinear", [data, np.float32(1), np.array(zero, dtype)], dtype))
+
+
+def test_quantize_of_each_channel() -> None:
+    data = np.tile(TIES, (2, 1)) * np.array([[1.0], [0.5]], "float32")
+    scale, zero = np.array([1, 0.5], "float32"), np.array([0, 7], "int8")
+    check(*node("QuantizeLinear", [data, scale, zero], "int8", axis=0))
+
+
+@settings(max_examples=6)
+@given(seed=st.integers(0, 2**16), shift=st.integers(1, 4), zero=st.integers(-5, 5))
+def test_products_round_halves_to_even(seed: int, shift: int, zero: int) -> None:
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 9, (3, 6)).astype("uint8")
+    b = rng.integers(-4, 5, (6, 5)).astype("int8")
+    one, out = np.float32(1), np.float32(2.0**shift)
+    zeros = np.uint8(2), np.int8(0), np.array(zero + 5, "uint8")
+    arguments = [a, one, zeros[0], b, one, zeros[1], out, zeros[2]]
+    check(*node("QLinearMatMul", arguments, "uint8"))
+
+
+@settings(max_examples=6)
+@given(seed=st.integers(0, 2**16), shift=st.integers(1, 4))
+def test_convolutions_round_halves_to_even(seed: int, shift: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 9, (1, 3, 5, 5)).astype("uint8")
+    w = rng.integers(-4, 5, (4, 3, 3, 3)).astype("int8")
+    bias = rng.integers(-20, 20, 4).astype("int32")
+    one, out, zero = np.float32(1), np.float32(2.0**shift), np.uint8(0)
+    arguments = [x, one, zero, w, one, np.int8(0), out, np.uint8(3), bias]
+    check(*node("QLinearConv", arguments, "uint8"))
+
+
+@pytest.mark.parametrize("op", MORE)
+def test_functions_round_halves_to_even(op: str) -> None:
+    x = np.arange(24, dtype="uint8").reshape(1, 6, 2, 2)
+    one, two, zero = np.float32(1), np.float32(2), np.uint8(4)
+    attrs: dict[str, Any] = {"alpha": 0.5} if op == "QLinearLeakyRelu" else {}
+    arguments = [x, one, zero, two, zero]
+    if op in ("QLinearAdd", "QLinearMul"):
+        arguments = [x, one, zero, x[:, ::-1].copy(), np.float32(0.5), zero, two, zero]
+    check(*node(op, arguments, "uint8", **attrs))
+
+
+def test_the_attribute_survives_text_and_json() -> None:
+    data = relay.var("x", shape=(4,))
+    made = relay.qnn.op.quantize(data, relay.const(1.0), relay.const(0), rounding="TOEVEN")
+    mod = InferType()(relay.IRModule.from_expr(made))
+    assert 'rounding="TOEVEN"' in str(mod)
+    assert relay.structural_equal(relay.parse(mod.astext()), mod)
+    assert relay.structural_equal(read_node_json(write_node_json(mod)), mod)
+    plain = relay.qnn.op.quantize(data, relay.const(1.0), relay.const(0), rounding="TONEAREST")
+    assert "rounding" not in str(plain) and "rounding" not in plain.attrs
+    assert plain.attrs.rounding == "TONEAREST"
+
+
+def test_quantization_in_integers_keeps_the_rounding() -> None:
+    x = relay.var("x", shape=(1, 8), dtype="int8")
+    real = relay.qnn.op.dequantize(x, relay.const(1.0), relay.const(0))
+    kept = relay.reshape(real, newshape=(8,))
+    made = relay.qnn.op.quantize(
+        kept, relay.const(2.0), relay.const(0), out_dtype="int8", rounding="TOEVEN"
+    )
+    mod = InferType()(relay.IRModule.from_expr(made))
+    whole = FakeQuantizationToInteger()(mod)
+    operators = [n.op_name for n in post_order(whole["main"]) if isinstance(n, Call)]
+    assert operators == ["reshape", "qnn.requantize"]
+    data = [np.arange(-4, 4, dtype="int8").reshape(1, 8)]
+    want = np.array([-2, -2, -1, 0, 0, 0, 1, 2], "int8")
+    for each in (mod, whole, CanonicalizeOps()(whole)):
+        np.testing.assert_array_equal(of(byoc_lab.evaluate(each, data)), want)
+    built = byoc_lab.build(byoc_lab.trace(whole, "dnnl").result)
+    np.testing.assert_array_equal(of(built.run(data), True), want)
