@@ -30,6 +30,17 @@ MemoryDesc ChannelsLast(const Dims& dims, DType dtype) {
   return MemoryDesc(dims, dtype, tags[dims.size() - 3]);
 }
 
+MemoryDesc Innermost(const Dims& dims, DType dtype, size_t axis) {
+  Dims strides(dims.size(), 1);
+  int64_t step = dims[axis];
+  for (size_t i = dims.size(); i-- > 0;) {
+    if (i == axis) continue;
+    strides[i] = step;
+    step *= dims[i];
+  }
+  return MemoryDesc(dims, dtype, strides);
+}
+
 MemoryDesc Beside(const MemoryDesc& tensor, const Dims& dims) {
   const Dims shape = tensor.get_dims();
   const bool per_channel = dims.size() >= 3 && dims.size() <= 5 && dims.size() == shape.size() &&

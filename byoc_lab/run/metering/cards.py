@@ -24,6 +24,8 @@ HEAD = (
 )  # fmt: skip
 NUMBERS = tuple(range(2, len(HEAD)))  # columns
 HOST = "llvm"
+SLOW = ("ref", "simple_nchw")
+"""How oneDNN's names of its plain loops begin."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +126,18 @@ class OpCard:
             time_us,
         )
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether oneDNN has no kernel for it, and runs plain loops: tens of times slower."""
+        return self.impl is not None and self.impl.startswith(SLOW)
+
     def __str__(self) -> str:
         fused = "".join(f" + {name}" for name in self.fused)
         apart = f"; by themselves: {', '.join(self.separate)}" if self.separate else ""
         moved = f"; {self.reorders} reorders" if self.reorders else ""
         took = f"; {self.time_us:.0f} us" if self.time_us is not None else ""
-        return f"{self.name}{fused}: {self.impl or 'no kernel'}{apart}{moved}{took}"
+        slow = "; warning: plain loops, probably slower than the host would be" * self.is_slow
+        return f"{self.name}{fused}: {self.impl or 'no kernel'}{apart}{moved}{took}{slow}"
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
                           const Dims& dst, const dnnl::primitive_attr& attr) {
   // oneDNN's kernel reads operands that broadcast along some axes at the wrong places.
   if (ReadsWhatBroadcasts(attr, dst)) return std::nullopt;
-  const MemoryDesc plain = Plain(dst, call.result);
+  // Its fast kernels read along memory.
+  const MemoryDesc rows = Innermost(dst, call.result, Axis(call));
   return Finish(dnnl::softmax_forward::primitive_desc(
-                    Cpu(), dnnl::prop_kind::forward_inference, algorithm, plain, plain,
+                    Cpu(), dnnl::prop_kind::forward_inference, algorithm, rows, rows,
                     static_cast<int>(Axis(call)), attr, /*allow_empty=*/true),
                 {DNNL_ARG_SRC});
 }

@@ -101,8 +101,15 @@ class Builder : private PlanParts {
     for (Operand& operand : call.inputs) operand.dtype = ComputedIn(operand.dtype);
     call.result = ComputedIn(call.result);
     std::optional<Built> slow;
+    const auto layouts = OtherLayouts(call, have);
     for (size_t count = FusableCount(op, post_ops) + 1; count-- > 0;) {
-      auto built = op.def->make(call, have, dst, FusedAttr(post_ops, count, dst));
+      const dnnl::primitive_attr attr = FusedAttr(post_ops, count, dst);
+      auto built = op.def->make(call, have, dst, attr);
+      // Another layout costs one reading and writing, and oneDNN's plain loops tens of them.
+      for (size_t i = 0; built && built->is_reference() && i < layouts.size(); ++i) {
+        auto other = op.def->make(call, layouts[i], dst, attr);
+        if (other && !other->is_reference()) built = other;
+      }
       if (!built || (slow && built->is_reference())) continue;
       *fused = count;
       if (!built->is_reference()) return *built;
@@ -111,6 +118,35 @@ class Builder : private PlanParts {
     if (slow) return *slow;
     TVM_FFI_THROW(RuntimeError) << op.call.where << ": oneDNN has no kernel for this op";
     TVM_FFI_UNREACHABLE();
+  }
+
+  // Layouts in which oneDNN may have a fast kernel if it has none for those that operands lie in:
+  // blocks of channels that fill them, channels last, other blocks, row-major.
+  static std::vector<std::vector<MemoryDesc>> OtherLayouts(const OpCall& call,
+                                                           const std::vector<MemoryDesc>& have) {
+    std::vector<std::vector<MemoryDesc>> found;
+    const size_t rank = call.inputs[0].dims.size();
+    const auto add = [&](const auto& layout) {
+      std::vector<MemoryDesc> laid;
+      for (const Operand& operand : call.inputs) {
+        laid.push_back(operand.dims.size() == rank ? layout(operand) : Plain(operand));
+      }
+      if (laid != have) found.push_back(laid);
+    };
+    const auto blocked = [&](bool full) {
+      if (call.inputs[0].dtype != DType::f32) return;
+      for (int block : {16, 8}) {
+        if ((call.inputs[0].dims[1] % block == 0) != full) continue;
+        add([block](const Operand& operand) { return Blocked(operand.dims, block); });
+      }
+    };
+    if (rank >= 3 && rank <= 5) {
+      blocked(true);
+      add([](const Operand& operand) { return ChannelsLast(operand.dims, operand.dtype); });
+      blocked(false);
+    }
+    add([](const Operand& operand) { return Plain(operand); });
+    return found;
   }
 
   // A fused sum adds what the result's memory held before, so there can be only one.

@@ -18,6 +18,7 @@ def _uses(instructions: int) -> bool:
     return used & instructions == instructions
 
 
+HAS_AVX2 = _uses(AVX2)
 needs_avx2 = pytest.mark.skipif(
-    native.available() and not _uses(AVX2), reason="needs AVX2: what is fused without it differs"
+    native.available() and not HAS_AVX2, reason="needs AVX2: what is fused without it differs"
 )

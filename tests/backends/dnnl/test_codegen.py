@@ -19,6 +19,7 @@ from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run.inline import inlined
+from tests.backends.dnnl.instructions import HAS_AVX2
 
 needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 
@@ -377,5 +378,6 @@ def test_what_follows_an_image_operator_is_in_its_kernel(name: str) -> None:
     expr = tanh(relu(scaled) + other)
     (kernel,) = check(expr).kernels
     chain = ("mul", "relu", "add", "tanh")
-    wanted = ((), chain) if name.endswith("_transpose") else (chain, ())
-    assert (kernel.fused, kernel.separate) == wanted
+    assert (*kernel.fused, *kernel.separate) == chain
+    if HAS_AVX2 or name != "conv3d":  # without it oneDNN has no fast kernel with the whole chain
+        assert kernel.fused == (() if name.endswith("_transpose") else chain)

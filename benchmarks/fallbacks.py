@@ -1,0 +1,77 @@
+"""Is any operator that DNNL accepts slower there than on the host?
+
+Operators alone, and behind a convolution, at sizes of real networks, in the layout that a network
+begins with: which kernel of oneDNN runs, and how long it takes beside the same module compiled by
+LLVM. One thread, the quicker of alternating turns, processor time. The instruction set is that of
+the machine, or the one of ONEDNN_MAX_CPU_ISA.
+
+    python benchmarks/fallbacks.py
+    ONEDNN_MAX_CPU_ISA=AVX2 python benchmarks/fallbacks.py --only softmax
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from dnnl_forms import FORMS
+from report import arguments, table, verdict, write_json
+from turns import set_threads
+
+MAX_RATIO = 1.2  # of DNNL's time and LLVM's
+MIN_SECONDS = 50e-6  # of the host's: below, calls cost more than what they compute
+
+
+def measured(body: Any, turns: int) -> dict[str, Any]:
+    """The kernels of the regions, and seconds on DNNL and on the host."""
+    import byoc_lab
+    from byoc_lab import relay
+    from byoc_lab.transform import InferType
+
+    params = relay.analysis.free_vars(body)
+    mod = InferType()(relay.IRModule.from_expr(relay.Function(params, body)))
+    (param,) = mod["main"].params
+    data = np.random.default_rng(1).standard_normal(param.checked_type.concrete_shape)
+    inputs = [data.astype(np.float32)]
+    cut = byoc_lab.trace(mod, "dnnl").result
+    programs = {"dnnl": byoc_lab.build(cut), "host": byoc_lab.build(mod, offload=False)}
+    best = dict.fromkeys(programs, float("inf"))
+    for _ in range(turns):
+        for name, program in programs.items():
+            start = time.process_time()
+            program.run(inputs)
+            best[name] = min(best[name], time.process_time() - start)
+    kernels = [op.impl for card in programs["dnnl"].cards() for op in card.ops]
+    return {"kernels": kernels, **best}
+
+
+def main() -> int:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--only", default="", help="forms whose names contain this")
+    parser.add_argument("--turns", type=int, default=15)
+    options = parser.parse_args()
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        set_threads(1)  # which libraries read when a process starts
+        os.execv(sys.executable, [sys.executable, *sys.argv])
+    isa = os.environ.get("ONEDNN_MAX_CPU_ISA") or "machine"
+    results, rows, misses = {}, [], []
+    for name, make in FORMS.items():
+        if options.only not in name:
+            continue
+        found = results[name] = measured(make(), options.turns)
+        ratio = found["dnnl"] / found["host"]
+        times = [f"{found[which] * 1e3:.2f}" for which in ("dnnl", "host")]
+        rows.append([name, *times, f"{ratio:.2f}", " ".join(found["kernels"])])
+        if ratio > MAX_RATIO and found["host"] > MIN_SECONDS:
+            misses.append(f"{name}: {ratio:.1f} times the host's time")
+    print(table([f"instruction set: {isa}", "dnnl ms", "host ms", "ratio", "kernels"], rows))
+    write_json(options.out / f"fallbacks_{isa.lower()}.json",
+               {"limit": MAX_RATIO, "turns": options.turns, "results": results})  # fmt: skip
+    return verdict(misses)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
