@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ArgumentError, nearest
+from byoc_lab.errors import ArgumentError, counted, nearest
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.expr import Function, Var, bind
 from byoc_lab.relay.ir.module import IRModule
@@ -48,7 +48,8 @@ def check_shapes(shape: Any) -> None:
 def shapes_of(inputs: Sequence[Input], shape: Shapes) -> dict[str, tuple[Any, ...]]:
     """The shapes of the inputs that `shape` changes; an unknown length that stays is None.
 
-    Raises ArgumentError for a name that the model lacks and several lengths for one."""
+    Raises ArgumentError for a name that the model lacks, for several lengths in the place of one,
+    and for a shape of another rank than the input has."""
     by_name = {i.name: i for i in inputs}
     symbols = {n for i in inputs for n in i.lengths or () if isinstance(n, str)}
     for name in shape:
@@ -64,10 +65,21 @@ def shapes_of(inputs: Sequence[Input], shape: Shapes) -> dict[str, tuple[Any, ..
         if one.name in shape:
             given = shape[one.name]
             found[one.name] = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+            _check_rank(one, found[one.name])
         elif one.lengths is not None and any(n in lengths for n in one.lengths):
             mapped = (lengths.get(n, n) if isinstance(n, str) else n for n in one.lengths)
             found[one.name] = tuple(None if isinstance(n, str) else n for n in mapped)
     return found
+
+
+def _check_rank(one: Input, given: tuple[Any, ...]) -> None:
+    if one.lengths is None or len(one.lengths) == len(given):
+        return
+    has = ", ".join("?" if n is None else str(n) for n in one.lengths)
+    raise ArgumentError(
+        f"shape gives the input {one.name!r} {counted(len(given), 'length')}, {given}; in the "
+        f"model it has {len(one.lengths)}, ({has}): give one for each"
+    )
 
 
 def _one_length(name: str, given: Any) -> int:

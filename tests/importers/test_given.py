@@ -65,6 +65,11 @@ def test_a_named_length_leaves_the_others_dynamic():
         ({"q": (2, 3)}, "shape names 'q'"),
         ({"n": (2, 3)}, "'n' is the name of one length"),
         ({"a": "2,3"}, "shape must be a dict"),
+        (
+            {"a": (2, 3, 4)},
+            r"the input 'a' 3 lengths, \(2, 3, 4\); in the model it has 2, \(n, 3\)",
+        ),
+        ({"b": (3,)}, "the input 'b' 1 length"),
     ],
 )
 def test_shapes_that_the_model_lacks_are_refused(shape, words):
