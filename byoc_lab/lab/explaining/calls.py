@@ -7,12 +7,12 @@ from typing import Any
 
 from byoc_lab.backends import registry
 from byoc_lab.errors import ArgumentError, UnknownNodeError, kind_of, nearest
-from byoc_lab.lab.explaining.changes import Workbench
 from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import NodeNames
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
+from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.annotations import is_annotation

@@ -1,8 +1,7 @@
-"""Changes that may offload a call, the smallest first. Each is tried by running the pipeline."""
+"""Changes that may offload a call, the smallest first; `workbench.py` tries them."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,12 +17,12 @@ from byoc_lab.lab.explaining.module_changes import (
     computed_twice,
     other_attributes,
     swapped,
+    with_batch,
 )
-from byoc_lab.lab.explaining.nearby import Surroundings
-from byoc_lab.lab.explaining.outcome import Known, PipelineRun, Setup, typed_calls
+from byoc_lab.lab.explaining.outcome import typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.lab.explaining.recipes import FOLDING, other_forms, simplifiers
-from byoc_lab.lab.explaining.trials import Trial, VerifiedChange
+from byoc_lab.lab.explaining.trials import Trial
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -33,118 +32,30 @@ from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.passes.simplify.canonicalize_ops import CanonicalizeOps
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.ir.expr import Call, Expr, Var
-from byoc_lab.relay.ir.module import IRModule
 
 OWN_CAUSES = ("name", "merge", "pruned", "let", "order", "outside-user", "computed-twice")
 """Causes that stay the cause if a further pass would help as well."""
 NAMED = 5
 """Parameters that a change names."""
+BATCH = 1
+"""The batch that is tried where it is not known."""
 
 
-class Workbench:
-    """Tries changes for the calls of an inquiry; changes that several calls share run once."""
+class Changes:
+    """The changes of a setup that may offload calls of an inquiry. Those with the same key are the
+    same for several calls."""
 
     def __init__(self, inquiry: Inquiry):
         self.inquiry = inquiry
-        self._runs: dict[object, tuple[Trial, PipelineRun] | None] = {}
-        self._surroundings: dict[IRModule, Surroundings | None] = {}
         self._made: dict[str, Pass] = {}
 
-    def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
-        """The first change with which `call` is offloaded; None if none of those tried does it."""
-        trials = self._trials(found, call)
-        if found.cause not in OWN_CAUSES:  # those depend on more than what stands around the call
-            trials = (trial for trial in trials if self._may_help(trial, call))
-        return self.first(trials, call)
-
-    def shared(self, group: Sequence[Diagnosis], calls: Sequence[Call]) -> VerifiedChange | None:
-        """A change for calls on the host for one reason: where that is parameters without values,
-        all of them are bound; else it is the first call's own smallest one."""
-        if group[0].cause == "unbound-constant":
-            names = tuple(dict.fromkeys(name for found in group for name in found.unbound))
-            change = self.first(self._with_bound(names), calls[0])
-            if change is not None:
-                return change
-        return self.smallest(group[0], calls[0])
-
-    def _may_help(self, trial: Trial, call: Call) -> bool:
-        """Whether a change is worth a run on the whole module: in a large one, whether it offloads
-        the call in the part around it."""
-        mod = trial.setup.mod
-        if trial.key in self._runs:
-            return True
-        if mod not in self._surroundings:
-            self._surroundings[mod] = Surroundings.of(mod)
-        around = self._surroundings[mod]
-        if around is None:
-            return True
-        part, there = around.part(trial.calls.get(call, call))
-        outcome = self._outcome(replace(trial.setup, mod=part))
-        if outcome is None:
-            return True
-        place = outcome.place(there)
-        return place.offloaded or (place.removed and bool(trial.missing))
-
-    def first(self, trials: Iterator[Trial], call: Call) -> VerifiedChange | None:
-        """The first of some changes with which `call` is offloaded."""
-        for wanted in trials:
-            ran = self._run(wanted)
-            if ran is None:
-                continue
-            trial, outcome = ran
-            there = trial.calls.get(call, call)
-            place = outcome.place(there)
-            gone = place.removed and bool(trial.missing)
-            if place.offloaded or gone:
-                region = "" if gone else outcome.homes[place.inside[0]].region
-                what = (
-                    f"{trial.what}, which leaves nothing of it to compute" if gone else trial.what
-                )
-                return VerifiedChange(
-                    what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing,
-                    trial.decides, (self._offloaded, self._offloaded_with(trial, outcome)),
-                    trial.calls,
-                )  # fmt: skip
-        return None
-
-    @cached_property
-    def _offloaded(self) -> int:
-        outcome = self.inquiry.outcome
-        return sum(not outcome.place(c).outside for c in outcome.calls)
-
-    def _offloaded_with(self, trial: Trial, outcome: PipelineRun) -> int:
-        places = (outcome.place(trial.calls.get(c, c)) for c in self.inquiry.outcome.calls)
-        return sum(not p.outside for p in places)
-
-    def _pass(self, name: str) -> Pass:
-        """The pass of a name: one object in all trials, so that they share what it did."""
-        return self._made.setdefault(name, make_pass(name))
-
-    def _run(self, trial: Trial) -> tuple[Trial, PipelineRun] | None:
-        """The trial that was run for the key of this one, whose calls are in its module, and what
-        came of it; None if the pipeline fails."""
-        if trial.key not in self._runs:
-            outcome = self._outcome(trial.setup, self.inquiry.outcome.known)
-            self._runs[trial.key] = None if outcome is None else (trial, outcome)
-        return self._runs[trial.key]
-
-    def _outcome(self, setup: Setup, known: Known | None = None) -> PipelineRun | None:
-        """A run; None if the pipeline fails."""
-        try:
-            with warnings.catch_warnings():  # of a change that may help nobody
-                warnings.simplefilter("ignore")
-                outcome = setup.run(self.inquiry.target, known)
-        except ByocLabError:  # with this change the pipeline fails, so it is no change
-            return None
-        return outcome if outcome.trace.error is None else None
-
-    # Which changes suit which cause -------------------------------------------------------------
-
-    def _trials(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+    def of(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        """The changes that suit what stands in the way of a call, the smallest first."""
         yield from self.levels()
         yield from self.partitioning()
         if found.cause not in OWN_CAUSES:
             yield from self.passes(found)
+        yield from self._with_batch()
         of_cause: dict[str, Callable[[Diagnosis, Call], Iterator[Trial]]] = {
             "name": self._names, "order": self._orders, "pruned": self._without_pass,
             "merge": self._without_pass, "let": self._graph_form,
@@ -230,7 +141,7 @@ class Workbench:
 
     def _prepared(self) -> Iterator[Trial]:
         """With all weights bound, and with the passes that simplify and fold."""
-        for trial in self._with_bound(self.inquiry.weights, "all weights"):
+        for trial in self.with_bound(self.inquiry.weights, "all weights"):
             yield trial
             names = self._preparing
             if names:
@@ -337,9 +248,18 @@ class Workbench:
         )
 
     def _bound(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
-        yield from self._with_bound(found.unbound)
+        yield from self.with_bound(found.unbound)
 
-    def _with_bound(self, names: Sequence[str], words: str = "") -> Iterator[Trial]:
+    def _with_batch(self) -> Iterator[Trial]:
+        edited = with_batch(self.inquiry.setup.mod, BATCH)
+        if edited is not None:
+            yield self._edited(
+                f"give the batch, the first length of the inputs, which is not known; tried with "
+                f"{BATCH} (from_onnx(..., shape=...), from_pytorch(..., shape=...), or --shape)",
+                edited, ("batch",),
+            )  # fmt: skip
+
+    def with_bound(self, names: Sequence[str], words: str = "") -> Iterator[Trial]:
         shown = words or ", ".join(f"%{n}" for n in names[:NAMED])
         if not words and len(names) > NAMED:
             shown += f" and {counted(len(names) - NAMED, 'more parameter')}"
@@ -380,7 +300,7 @@ class Workbench:
             used = [a.name_hint for c in calls for a in c.args if isinstance(a, Var)]
             for name in dict.fromkeys(used):
                 if name in self.inquiry.weights:
-                    yield from self._with_bound([name])
+                    yield from self.with_bound([name])
         for c in calls if attributes else ():
             for value, changed, same in other_attributes(mod, c):
                 what = f"write {value} for {self.inquiry.called(c)}"
@@ -392,6 +312,10 @@ class Workbench:
             )
 
     # Building blocks -----------------------------------------------------------------------------
+
+    def _pass(self, name: str) -> Pass:
+        """The pass of a name: one object in all trials, so that they share what it did."""
+        return self._made.setdefault(name, make_pass(name))
 
     @property
     def _table(self) -> list[Checked]:

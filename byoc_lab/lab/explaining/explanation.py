@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import Any
 
 from byoc_lab.lab.explaining.causes import diagnose
-from byoc_lab.lab.explaining.changes import OWN_CAUSES, Workbench
+from byoc_lab.lab.explaining.changes import OWN_CAUSES
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import Home
 from byoc_lab.lab.explaining.trials import VerifiedChange
+from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.relay.ir.expr import Call, Expr, describe
 
 CAUSES = {
@@ -97,12 +98,12 @@ class Explanation:
         if self._diagnosis is None:
             return None
         work = self._workbench
-        change = work.first(work.levels(), self.typed)
+        change = work.first(work.changes.levels(), self.typed)
         if change is not None:
             return "skipped-pass", change
-        change = work.first(work.partitioning(), self.typed)
+        change = work.first(work.changes.partitioning(), self.typed)
         if change is None and self._diagnosis.cause not in OWN_CAUSES:
-            change = work.first(work.passes(self._diagnosis), self.typed)
+            change = work.first(work.changes.passes(self._diagnosis), self.typed)
         return None if change is None else ("needs-pass", change)
 
     @property

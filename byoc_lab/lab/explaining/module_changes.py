@@ -176,3 +176,14 @@ def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:
         [n for n in post_order(*m.functions.values()) if isinstance(n, Call)] for m in (mod, out)
     )
     return out, dict(zip(*calls, strict=True))
+
+
+def with_batch(mod: IRModule, batch: int) -> Edited | None:
+    """With `batch` as the first length of those parameters of @main that lack it; None if none
+    does."""
+    new: dict[Expr, Expr] = {}
+    for p in _parameters(mod):
+        ty = p.checked_type
+        if isinstance(ty, TensorType) and ty.shape and not isinstance(ty.shape[0], int):
+            new[p] = Var(p.name_hint, TensorType((batch, *ty.shape[1:]), ty.dtype))
+    return edit(mod, lambda pre, post: new.get(pre, post)) if new else None

@@ -175,7 +175,11 @@ DNNL = [
     ),
     Planted(
         "an unknown shape", "predicate", "nn.relu",
-        lambda: nn.relu(relay.var("x", shape=(relay.Any(), 4))),
+        lambda: nn.relu(relay.var("x", shape=(4, relay.Any()))),
+    ),
+    Planted(
+        "an unknown batch", "predicate", "nn.relu",
+        lambda: nn.relu(relay.var("x", shape=(relay.Any(), 4))), "give the batch",
     ),
     Planted("float16", "predicate", "tanh", lambda: relay.tanh(x(2, dtype="float16")), "float32"),
     Planted(

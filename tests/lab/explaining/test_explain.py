@@ -96,7 +96,7 @@ def test_a_change_that_keeps_the_numbers_keeps_them(miss: Planted) -> None:
         p.name_hint: generator.uniform(0.1, 1, p.checked_type.concrete_shape).astype(
             p.checked_type.dtype
         )
-        for p in before["main"].params
+        for p in after["main"].params  # whose lengths are known
     }
     results = [np_values(reference.evaluate(m, inputs).value) for m in (before, after)]
     for a, b in zip(*results, strict=True):

@@ -70,6 +70,21 @@ def test_the_change_of_a_group_binds_the_parameters_of_all_its_calls() -> None:
     assert "gamma1" not in str(group[0].change)
 
 
+def test_an_unknown_batch_is_a_change_to_try() -> None:
+    def network(batch: relay.Any | int, height: relay.Any | int = 8) -> IRModule:
+        data = relay.var("data", shape=(batch, 3, height, 8))
+        taps = relay.const(np.ones((4, 3, 3, 3), np.float32))
+        return IRModule.from_expr(nn.relu(nn.conv2d(data, taps)))
+
+    found = explain(network(relay.Any()), "dnnl")
+    assert [e.cause for e in found] == ["check", "predicate"]
+    for one in found:
+        assert str(one.change).startswith("give the batch, the first length of the inputs")
+        assert one.change is not None and one.change.offloaded == (0, 2)
+    assert "give the batch" not in str(explain(network(1, relay.Any()), "dnnl"))
+    assert "give the batch" not in str(explain(network(relay.Any(), relay.Any()), "dnnl"))
+
+
 def test_the_change_of_a_group_says_how_many_it_offloads() -> None:
     backends.register(NPU, patterns=[entry("conv_bias", CONV_ADD, left_is_conv)])
     value = conv()

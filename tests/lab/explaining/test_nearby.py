@@ -10,7 +10,7 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.errors import PassError
-from byoc_lab.lab.explaining import changes
+from byoc_lab.lab.explaining import workbench
 from byoc_lab.lab.explaining.nearby import NEAR, Surroundings
 from byoc_lab.lab.explaining.outcome import Setup
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -64,7 +64,7 @@ def test_the_answers_are_those_of_the_whole_module(
     mod = chain(13, LAST[last])
     assert Surroundings.of(mod) is not None
     nearby = answers(mod, target)
-    monkeypatch.setattr(changes.Workbench, "_may_help", lambda self, trial, call: True)
+    monkeypatch.setattr(workbench.Workbench, "_may_help", lambda self, trial, call: True)
     assert nearby == answers(mod, target) and nearby
 
 

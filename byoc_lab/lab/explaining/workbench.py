@@ -1,0 +1,112 @@
+"""Changes that may offload a call, tried by running the pipeline."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from byoc_lab.errors import ByocLabError
+from byoc_lab.lab.explaining.changes import OWN_CAUSES, Changes
+from byoc_lab.lab.explaining.diagnosis import Diagnosis
+from byoc_lab.lab.explaining.inquiry import Inquiry
+from byoc_lab.lab.explaining.nearby import Surroundings
+from byoc_lab.lab.explaining.outcome import Known, PipelineRun, Setup
+from byoc_lab.lab.explaining.trials import Trial, VerifiedChange
+from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.module import IRModule
+
+
+class Workbench:
+    """Tries changes for the calls of an inquiry; changes that several calls share run once."""
+
+    def __init__(self, inquiry: Inquiry):
+        self.inquiry = inquiry
+        self.changes = Changes(inquiry)
+        self._runs: dict[object, tuple[Trial, PipelineRun] | None] = {}
+        self._surroundings: dict[IRModule, Surroundings | None] = {}
+
+    def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
+        """The first change with which `call` is offloaded; None if none of those tried does it."""
+        trials = self.changes.of(found, call)
+        if found.cause not in OWN_CAUSES:  # those depend on more than what stands around the call
+            trials = (trial for trial in trials if self._may_help(trial, call))
+        return self.first(trials, call)
+
+    def shared(self, group: Sequence[Diagnosis], calls: Sequence[Call]) -> VerifiedChange | None:
+        """A change for calls on the host for one reason: where that is parameters without values,
+        all of them are bound; else it is the first call's own smallest one."""
+        if group[0].cause == "unbound-constant":
+            names = tuple(dict.fromkeys(name for found in group for name in found.unbound))
+            change = self.first(self.changes.with_bound(names), calls[0])
+            if change is not None:
+                return change
+        return self.smallest(group[0], calls[0])
+
+    def _may_help(self, trial: Trial, call: Call) -> bool:
+        """Whether a change is worth a run on the whole module: in a large one, whether it offloads
+        the call in the part around it."""
+        mod = trial.setup.mod
+        if trial.key in self._runs:
+            return True
+        if mod not in self._surroundings:
+            self._surroundings[mod] = Surroundings.of(mod)
+        around = self._surroundings[mod]
+        if around is None:
+            return True
+        part, there = around.part(trial.calls.get(call, call))
+        outcome = self._outcome(replace(trial.setup, mod=part))
+        if outcome is None:
+            return True
+        place = outcome.place(there)
+        return place.offloaded or (place.removed and bool(trial.missing))
+
+    def first(self, trials: Iterator[Trial], call: Call) -> VerifiedChange | None:
+        """The first of some changes with which `call` is offloaded."""
+        for wanted in trials:
+            ran = self._run(wanted)
+            if ran is None:
+                continue
+            trial, outcome = ran
+            there = trial.calls.get(call, call)
+            place = outcome.place(there)
+            gone = place.removed and bool(trial.missing)
+            if place.offloaded or gone:
+                region = "" if gone else outcome.homes[place.inside[0]].region
+                what = (
+                    f"{trial.what}, which leaves nothing of it to compute" if gone else trial.what
+                )
+                return VerifiedChange(
+                    what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing,
+                    trial.decides, (self._offloaded, self._offloaded_with(trial, outcome)),
+                    trial.calls,
+                )  # fmt: skip
+        return None
+
+    @cached_property
+    def _offloaded(self) -> int:
+        outcome = self.inquiry.outcome
+        return sum(not outcome.place(c).outside for c in outcome.calls)
+
+    def _offloaded_with(self, trial: Trial, outcome: PipelineRun) -> int:
+        places = (outcome.place(trial.calls.get(c, c)) for c in self.inquiry.outcome.calls)
+        return sum(not p.outside for p in places)
+
+    def _run(self, trial: Trial) -> tuple[Trial, PipelineRun] | None:
+        """The trial that was run for the key of this one, whose calls are in its module, and what
+        came of it; None if the pipeline fails."""
+        if trial.key not in self._runs:
+            outcome = self._outcome(trial.setup, self.inquiry.outcome.known)
+            self._runs[trial.key] = None if outcome is None else (trial, outcome)
+        return self._runs[trial.key]
+
+    def _outcome(self, setup: Setup, known: Known | None = None) -> PipelineRun | None:
+        """A run; None if the pipeline fails."""
+        try:
+            with warnings.catch_warnings():  # of a change that may help nobody
+                warnings.simplefilter("ignore")
+                outcome = setup.run(self.inquiry.target, known)
+        except ByocLabError:  # with this change the pipeline fails, so it is no change
+            return None
+        return outcome if outcome.trace.error is None else None
