@@ -14,6 +14,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, integers, string
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
@@ -230,7 +231,7 @@ def conv_reference(
     if per_group == 1:
         out = np.zeros((n, groups, o // groups, prod(size)), x.dtype)
         for at, view in taps(x, kernel, attrs.strides, attrs.dilation, size):
-            block = view.reshape(n, groups, 1, -1)
+            block = view.reshape(n, groups, 1, prod(size))
             out += block * last_axes(w, at)
     elif o < c and prod(attrs.strides) == 1 and prod(kernel) > 1:
         out = _products_first(attrs, x, w, size)
@@ -249,9 +250,9 @@ def _products_first(
     """
     groups, outputs, inputs, *kernel = w.shape
     n, _, *around = x.shape
-    by_element = np.moveaxis(w.reshape(groups, outputs, inputs, -1), -1, 1)
-    factors = by_element.reshape(groups, -1, inputs)
-    made = (factors @ x.reshape(n, groups, inputs, -1)).reshape(
+    by_element = np.moveaxis(w.reshape(groups, outputs, inputs, prod(kernel)), -1, 1)
+    factors = by_element.reshape(groups, prod(kernel) * outputs, inputs)
+    made = (factors @ x.reshape(n, groups, inputs, prod(around))).reshape(
         n, groups, prod(kernel), outputs, *around
     )
     out = np.zeros((n, groups, outputs, *size), x.dtype)
@@ -271,18 +272,27 @@ def _columns_first(
     views = taps(x, kernel, attrs.strides, attrs.dilation, size)
     if elements == 1:
         ((at, view),) = views
-        return last_axes(w, at) @ view.reshape(n, groups, inputs, -1)
+        return last_axes(w, at) @ view.reshape(n, groups, inputs, prod(size))
     if elements * x.shape[0] * x.shape[1] * prod(size) > MAX_COLUMNS:
         out = np.zeros((n, groups, outputs, prod(size)), x.dtype)
         for at, view in views:
-            out += last_axes(w, at) @ view.reshape(n, groups, inputs, -1)
+            out += last_axes(w, at) @ view.reshape(n, groups, inputs, prod(size))
         return out
     columns = np.empty((n, groups, elements, inputs, *size), x.dtype)
     for number, (_, view) in enumerate(views):
         columns[:, :, number] = view.reshape(n, groups, inputs, *size)
-    by_element = np.moveaxis(w.reshape(groups, outputs, inputs, -1), -1, 2)
-    factors = by_element.reshape(groups, outputs, -1)
-    return factors @ columns.reshape(n, groups, elements * inputs, -1)
+    by_element = np.moveaxis(w.reshape(groups, outputs, inputs, prod(kernel)), -1, 2)
+    factors = by_element.reshape(groups, outputs, elements * inputs)
+    return factors @ columns.reshape(n, groups, elements * inputs, prod(size))
+
+
+def channels_for_relax(op: str, attrs: AnyValue, data: AnyValue) -> int:
+    """The channels of a Relax expression. Raises BuildError where there are none: what TVM compiles
+    then leaves its result unset."""
+    channels = shape_of(data)[attrs.data_layout.index("C")]
+    if channels == 0:
+        raise BuildError(f"{op}: the data has no channels, and TVM leaves such sums unset")
+    return channels
 
 
 def without_group_axis(
@@ -314,7 +324,7 @@ def _conv(rank: int, padding: int, doc: str) -> None:
         kernel = f"OI{SPATIAL[rank]}"
         weight, kernel_layout = without_group_axis(R, weight, attrs, kernel)
         data, weight = typed(data), typed(weight)
-        channels = shape_of(data)[attrs.data_layout.index("C")]
+        channels = channels_for_relax(op, attrs, data)
         outputs = shape_of(weight)[kernel_layout.index("O")]
         if depthwise_swap(op, attrs, channels, outputs):
             ordered = typed(with_layout(R, weight, kernel_layout, kernel))

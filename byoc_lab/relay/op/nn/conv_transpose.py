@@ -33,6 +33,7 @@ from byoc_lab.relay.op.framework.relations import (
     out_dtype,
     tensors,
 )
+from byoc_lab.relay.op.framework.relax_types import typed
 from byoc_lab.relay.op.framework.windows import (
     AXIS_NAMES,
     SPATIAL,
@@ -45,6 +46,7 @@ from byoc_lab.relay.op.framework.windows import (
     window_normalize,
 )
 from byoc_lab.relay.op.nn.conv import (
+    channels_for_relax,
     check_weight,
     has_group_axis,
     orders,
@@ -181,7 +183,7 @@ def transpose_reference(
     kept = cast("tuple[int, ...]", transposed_size(op, size, kernel, attrs))
     full = [k + a + b for k, a, b in zip(kept, before, after, strict=True)]
     out = np.zeros((n, groups * per_group, *full), x.dtype)
-    rows = x.reshape(n, groups, c // groups, -1)
+    rows = x.reshape(n, groups, c // groups, prod(size))
     for at, view in taps(out, kernel, attrs.strides, attrs.dilation, size):
         factor = last_axes(w, at).reshape(groups, c // groups, per_group).swapaxes(1, 2)
         view += (factor @ rows).reshape(n, groups * per_group, *size)
@@ -216,6 +218,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
         # Relax infers types for other layouts but can lower only these.
         plain, kernel = f"NC{SPATIAL[rank]}", f"IO{SPATIAL[rank]}"
         weight, kernel_layout = without_group_axis(R, weight, attrs, kernel)
+        channels_for_relax(op, attrs, typed(data))
         result = getattr(R.nn, f"conv{rank}d_transpose")(
             with_layout(R, data, attrs.data_layout, plain),
             with_layout(R, weight, kernel_layout, kernel),

@@ -261,7 +261,9 @@ def _arg_reduction(op: str, compute, doc: str, **facts: AnyValue) -> None:
     def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
         axes = reduced_axes(op, attrs, x.ndim)
         kept = [n for n in range(x.ndim) if n not in axes]
-        flat = x.transpose(*kept, *axes).reshape(*(x.shape[n] for n in kept), -1)
+        flat = x.transpose(*kept, *axes).reshape(
+            *(x.shape[n] for n in kept), prod(x.shape[n] for n in axes)
+        )
         if attrs.select_last_index:
             found = flat.shape[-1] - 1 - compute(flat[..., ::-1], axis=-1)
         else:

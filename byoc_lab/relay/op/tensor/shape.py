@@ -256,7 +256,7 @@ define_op(
     batch_flatten_relation,
     reference=lambda attrs, x: x.reshape(x.shape[0], int(np.prod(x.shape[1:]))),
     flops=no_flops,
-    relax=lambda R, attrs, x: R.reshape(x, (shape_of(x)[0], -1)),
+    relax=lambda R, attrs, x: R.reshape(x, (shape_of(x)[0], prod(shape_of(x)[1:]))),
     pattern=OpPattern.INJECTIVE,
     doc="data with all axes except the first flattened into one.",
     mixed_precision=FOLLOW,
