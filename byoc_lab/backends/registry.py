@@ -220,9 +220,9 @@ def _usual_pipeline(backend: Backend, era: str | None = None) -> list[Pass]:
     return [
         InferType(),
         MergeComposite(backend.patterns()),
-        AnnotateTarget(backend.name),
+        AnnotateTarget(backend.name, era=AnnotateTarget.era_of(era)),
         MergeCompilerRegions(),
-        PartitionGraph(era=era),
+        PartitionGraph(era=PartitionGraph.era_of(era)),
     ]
 
 

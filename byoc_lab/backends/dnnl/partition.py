@@ -37,9 +37,9 @@ PARTITION = "partition_for_dnnl"
 def _cut_out(era: str | None = None, beyond_tvm: bool = True) -> list[Pass]:
     return [
         MergeComposite(pattern_table(beyond_tvm)),
-        AnnotateTarget(TARGET, beyond_tvm=beyond_tvm),
+        AnnotateTarget(TARGET, era=AnnotateTarget.era_of(era), beyond_tvm=beyond_tvm),
         MergeCompilerRegions(),
-        PartitionGraph(era=era),
+        PartitionGraph(era=PartitionGraph.era_of(era)),
     ]
 
 
@@ -48,9 +48,9 @@ def pipeline(era: str | None = None) -> list[Pass]:
 
     FoldConstant and FoldScaleAxis turn batch norms into new weights and biases; they have levels
     2 and 3, so a Sequential skips them below these: run under PassContext(opt_level=3). With an
-    `era` constants are folded and regions cut out as they were then.
+    `era` each pass is as it was then, where it had a variant.
     """
-    fold = [FoldConstant(era=era), FoldScaleAxis()]
+    fold = [FoldConstant(era=FoldConstant.era_of(era)), FoldScaleAxis()]
     return [InferType(), SimplifyInference(), *fold, *_cut_out(era)]
 
 

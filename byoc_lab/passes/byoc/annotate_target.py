@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from byoc_lab.errors import PassError
 from byoc_lab.passes.framework.hook import is_heard, keeps_in, note, report
 from byoc_lab.passes.framework.passes import FunctionPass, ModulePass, PassContext
 from byoc_lab.passes.framework.predicates import ask_operator, refusal
@@ -57,6 +56,8 @@ class AnnotateTarget(ModulePass):
     arguments; if a second run gives a call to a target, each "default" end around it becomes an end
     of that target (TVM: only at the end of a scope)."""
 
+    eras = ("0.16",)
+
     def __init__(
         self,
         targets: str | Sequence[str],
@@ -64,11 +65,9 @@ class AnnotateTarget(ModulePass):
         era: str | None = None,
         beyond_tvm: bool = True,
     ):
-        if era not in (None, "0.16"):
-            raise PassError(f'AnnotateTarget: era must be None or "0.16", found {era!r}')
         self.targets = [targets] if isinstance(targets, str) else list(targets)
         self.include_non_call_ops = include_non_call_ops
-        self.era = era
+        self.era = self.checked_era(era)
         self.beyond_tvm = beyond_tvm and era is None
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:

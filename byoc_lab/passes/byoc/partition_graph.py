@@ -71,14 +71,14 @@ class PartitionGraph(ModulePass):
     Source: src/relay/transforms/partition_graph.cc of TVM 0.16.
     """
 
+    eras = ("2020-01",)
+
     def __init__(
         self, mod_name: str | None = "default", bind_constants: bool = True, era: str | None = None
     ):
-        if era not in (None, "2020-01"):
-            raise PartitionError(f'PartitionGraph: era must be None or "2020-01", found {era!r}')
         self.prefix = mangle_module_name(mod_name)
         self.bind_constants = bind_constants
-        self.era = era
+        self.era = self.checked_era(era)
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         mod = infer_module(mod)

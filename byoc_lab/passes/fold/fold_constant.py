@@ -60,10 +60,11 @@ class FoldConstant(FunctionPass):
     """
 
     opt_level = 2
+    eras = ("2020-01",)
 
     def __init__(self, fold_qnn: bool = False, era: str | None = None):
         self.fold_qnn = fold_qnn
-        self.era = era
+        self.era = self.checked_era(era)
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         folded = self.fold(func)

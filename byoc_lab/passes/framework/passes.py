@@ -30,11 +30,27 @@ class Pass:
 
     replaces: the operators that it writes with others, wherever they stand, or where their
     arguments allow it.
+
+    eras: the earlier versions of TVM that it has variants for, which its argument `era` asks for.
     """
 
     opt_level: int = 0
     required: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
+    eras: tuple[str, ...] = ()
+
+    @classmethod
+    def era_of(cls, era: str | None) -> str | None:
+        """The argument `era` for a pipeline of an era: None if it had no variant then."""
+        return era if era in cls.eras else None
+
+    @classmethod
+    def checked_era(cls, era: str | None) -> str | None:
+        """The argument `era`. Raises PassError for an era that there is no variant for."""
+        if era is not None and era not in cls.eras:
+            known = " or ".join(f'"{known}"' for known in cls.eras)
+            raise PassError(f"{cls.__name__}: era must be None or {known}, found {era!r}")
+        return era
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Raises PassError where a module is given to the class in place of the pass."""
@@ -245,7 +261,8 @@ def make_pass(name: str, era: str | None = None) -> Pass:
             f"the pass {name} cannot be made by its name alone: it needs {', '.join(needed)}; "
             f"give the pass itself, {name}({', '.join(needed)})"
         )
-    return factory(**_era_option(parameters, era))
+    known = factory.era_of(era) if isinstance(factory, type) and issubclass(factory, Pass) else era
+    return factory(**({"era": known} if known is not None and "era" in parameters else {}))
 
 
 def passes_replacing(operators: Collection[str]) -> list[str]:
@@ -260,7 +277,3 @@ def passes_replacing(operators: Collection[str]) -> list[str]:
 def pass_names() -> list[str]:
     """The names of all passes that `make_pass` knows."""
     return sorted(_factories)
-
-
-def _era_option(parameters: Collection[str], era: str | None) -> dict[str, str]:
-    return {"era": era} if era is not None and "era" in parameters else {}

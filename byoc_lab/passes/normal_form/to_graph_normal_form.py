@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.errors import PassError
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.ir.adt import Constructor
@@ -27,11 +26,10 @@ class ToGraphNormalForm(FunctionPass):
     """
 
     opt_level = 1
+    eras = ("0.16",)
 
     def __init__(self, era: str | None = None):
-        if era not in (None, "0.16"):
-            raise PassError(f'ToGraphNormalForm: era must be None or "0.16", found {era!r}')
-        self.era = era
+        self.era = self.checked_era(era)
         self._keeps_order = False
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:

@@ -16,6 +16,7 @@ from byoc_lab.passes import (
     register_pipeline,
 )
 from byoc_lab.passes.framework import pipelines
+from byoc_lab.passes.framework.passes import make_pass
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +44,23 @@ def test_a_pipeline_may_have_eras() -> None:
     register_pipeline("none", lambda: [InferType()])
     with pytest.raises(PassError, match="the pipeline 'none' has no variant for an era"):
         named_pipeline("none", era="2020-01")
+
+
+@pytest.mark.parametrize("name", ["dnnl", "ccompiler"])
+@pytest.mark.parametrize("era", ["2020-01", "0.16"])
+def test_each_pass_of_a_pipeline_is_as_it_was_in_an_era_if_it_had_a_variant(
+    name: str, era: str
+) -> None:
+    passes = named_pipeline(name, era)
+    found = {p.name: p.era for p in passes if hasattr(p, "era")}
+    assert found["AnnotateTarget"] == ("0.16" if era == "0.16" else None)
+    assert found["PartitionGraph"] == (None if era == "0.16" else "2020-01")
+    folding = make_pass("FoldConstant", era)
+    assert isinstance(folding, FoldConstant) and folding.era == FoldConstant.era_of(era)
+    for p in passes:
+        if p.eras:
+            with pytest.raises(PassError, match=f"{p.name}: era must be None or .*found '2019'"):
+                p.checked_era("2019")
 
 
 def test_a_misspelt_name_gets_the_nearest() -> None:
