@@ -123,6 +123,10 @@ def test_what_is_not_supported_names_the_node() -> None:
     model, _ = layer("GRU", activations=["Tanh"])
     with pytest.raises(UnsupportedOperatorError, match="has 1 activation functions, expected 2"):
         from_onnx(model)
+    model, _ = layer("LSTM")
+    model.graph.input[0].type.tensor_type.shape.dim.add().dim_value = 1
+    with pytest.raises(UnsupportedOperatorError, match=r"3 dimensions \(steps.*it has 4"):
+        from_onnx(model)
 
 
 def scan(

@@ -142,6 +142,9 @@ def _layer(
     if direction not in DIRECTIONS:
         node.fail(f"attribute direction is {direction!r:.40}")
     batch_first = bool(node.attr("layout", 0))
+    rank = node.rank(node[0])
+    if rank != 3:
+        node.fail(f"the sequence must have 3 dimensions (steps, batch, inputs), it has {rank}")
     data = relay.transpose(node[0], (1, 0, 2)) if batch_first else node[0]
     _, batch, inputs = node.shape(data, "the shape of the sequence")
     steps = node.steps(data, 0)
