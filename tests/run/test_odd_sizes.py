@@ -1,0 +1,119 @@
+"""Windows, steps and slices at sizes that do not divide: the type, the reference, LLVM, DNNL, Relax
+and PyTorch or NumPy give one shape and the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.typing.infer import infer_module
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("tvm")
+F = torch.nn.functional
+
+Case = tuple[Expr, np.ndarray, np.ndarray]  # of one variable, its value, what it has to give
+DRAW = Callable[..., Any]
+
+
+def random(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+def window(draw: DRAW, rank: int) -> dict[str, Any]:
+    def each(low: int, high: int) -> tuple[int, ...]:
+        return tuple(draw(st.integers(low, high)) for _ in range(rank))
+
+    return {"strides": each(1, 4), "padding": each(0, 3), "dilation": each(1, 3)}
+
+
+def convolution(draw: DRAW) -> Case:
+    rank, groups = draw(st.sampled_from([1, 2, 2, 3])), draw(st.sampled_from([1, 1, 2, 4]))
+    kernel = [draw(st.integers(1, 4)) for _ in range(rank)]
+    attrs, sizes = window(draw, rank), [draw(st.integers(1, 11)) for _ in range(rank)]
+    data, weight = random(2, 4, *sizes), random(8, 4 // groups, *kernel)
+    for n in range(rank):
+        reach = (kernel[n] - 1) * attrs["dilation"][n] + 1
+        assume(sizes[n] + 2 * attrs["padding"][n] >= reach)
+    x = relay.var("x", shape=data.shape)
+    made = getattr(nn, f"conv{rank}d")(x, relay.const(weight), groups=groups, **attrs)
+    wanted = getattr(F, f"conv{rank}d")(
+        torch.from_numpy(data), torch.from_numpy(weight), None, attrs["strides"], attrs["padding"],
+        attrs["dilation"], groups,
+    )  # fmt: skip
+    return made, data, wanted.numpy()
+
+
+def transposed(draw: DRAW) -> Case:
+    rank, groups = draw(st.sampled_from([1, 2, 2, 3])), draw(st.sampled_from([1, 1, 2]))
+    kernel = [draw(st.integers(1, 4)) for _ in range(rank)]
+    attrs, sizes = window(draw, rank), [draw(st.integers(1, 6)) for _ in range(rank)]
+    attrs["dilation"] = (1,) * rank  # the only one that Relay's builds and DNNL have in common
+    more = tuple(draw(st.integers(0, s - 1)) for s in attrs["strides"])
+    for n in range(rank):
+        assume((sizes[n] - 1) * attrs["strides"][n] - 2 * attrs["padding"][n] + kernel[n] > 0)
+        assume(attrs["padding"][n] < kernel[n])
+    data, weight = random(2, 4, *sizes), random(4, 6 // groups, *kernel)
+    x = relay.var("x", shape=data.shape)
+    made = getattr(nn, f"conv{rank}d_transpose")(
+        x, relay.const(weight), groups=groups, channels=6, kernel_size=tuple(kernel),
+        output_padding=more, **attrs,
+    )  # fmt: skip
+    wanted = getattr(F, f"conv_transpose{rank}d")(
+        torch.from_numpy(data), torch.from_numpy(weight), None, attrs["strides"], attrs["padding"],
+        more, groups, attrs["dilation"],
+    )  # fmt: skip
+    return made, data, wanted.numpy()
+
+
+def sliced(draw: DRAW) -> Case:
+    sizes = [draw(st.integers(1, 9)) for _ in range(draw(st.integers(1, 4)))]
+    begin = [draw(st.integers(-n, n - 1)) for n in sizes]
+    steps = [draw(st.sampled_from([1, 2, 3, 5, -1, -2])) for _ in sizes]
+    end = [draw(st.integers(-n, n + 3)) for n in sizes]
+    data = random(*sizes)
+    wanted = data[tuple(slice(*cut) for cut in zip(begin, end, steps, strict=True))]
+    assume(wanted.size)
+    x = relay.var("x", shape=data.shape)
+    return relay.tanh(relay.strided_slice(x, begin, end, steps)), data, np.tanh(wanted)
+
+
+@st.composite
+def cases(draw: DRAW) -> Case:
+    return draw(st.sampled_from([convolution, convolution, transposed, sliced]))(draw)
+
+
+def check(case: Case) -> None:
+    made, data, wanted = case
+    mod = infer_module(IRModule.from_expr(relay.Function(relay.analysis.free_vars(made), made)))
+    assert mod["main"].ret_type.concrete_shape == wanted.shape
+    found = {
+        "reference": byoc_lab.evaluate(mod, [data]).outputs[0],
+        "llvm": byoc_lab.build(mod, offload=False).run([data])[0],
+        "dnnl": byoc_lab.build(byoc_lab.trace(mod, "dnnl").result).run([data])[0],
+    }
+    for where, value in found.items():
+        got = np.asarray(value)
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4, err_msg=where)
+
+
+@settings(max_examples=8)
+@given(case=cases())
+def test_one_shape_everywhere(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.slow
+@settings(max_examples=150)
+@given(case=cases())
+def test_one_shape_everywhere_widely(case: Case) -> None:
+    check(case)
