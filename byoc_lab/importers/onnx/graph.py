@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ByocLabError, ImporterError, UnsupportedOperatorError, nearest
+from byoc_lab.errors import ByocLabError, ImporterError, UnsupportedOperatorError
 from byoc_lab.importers.given import frozen as frozen_value
 from byoc_lab.importers.onnx.converters import converter_of, supported
 from byoc_lab.importers.onnx.node import Node
@@ -100,7 +100,8 @@ class GraphConverter:
         first = missing[0]
         raise UnsupportedOperatorError(
             f"ONNX operators {', '.join(names):.400} are not supported; the first is "
-            f"{Node(first, [], self).place}; {nearest(names[0], supported())}"
+            f"{Node(first, [], self).place}; {len(supported())} operators are, which "
+            f"byoc_lab.importers.onnx.converters.supported() lists"
         )
 
     def _converted(self, node: Node) -> Any:

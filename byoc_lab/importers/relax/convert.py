@@ -260,7 +260,10 @@ def _no_counterpart(name: str, call: Any) -> str:
             f"relax.{name} calls @{what}, which is code below operators and has no counterpart in "
             f"Relay; import the module as it was before LegalizeOps and RunCodegen"
         )
-    return f"Relay has no counterpart of relax.{name}; {nearest(name, supported())}"
+    return (
+        f"Relay has no counterpart of relax.{name}; {len(supported())} operators have one, which "
+        f"byoc_lab.importers.relax.table.supported() lists"
+    )
 
 
 def _attributes(function: Any) -> dict[str, Any]:
