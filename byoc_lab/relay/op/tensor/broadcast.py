@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import REQUIRED
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import branches, broadcast_layouts
@@ -26,7 +27,14 @@ from byoc_lab.relay.op.framework.relations import (
     fail,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import dtype_of, shape_of
+from byoc_lab.relay.op.framework.relax_types import (
+    constant_array,
+    dtype_of,
+    is_constant,
+    scalar,
+    shape_of,
+    typed,
+)
 from byoc_lab.relay.op.tensor.create import INIT_ATTRS
 
 
@@ -51,8 +59,11 @@ def _binary(
     relax: str,
     doc: str,
     dtype: str | None = None,
+    lower: Callable[..., Any] | None = None,
     **facts: Any,
 ) -> None:
+    """relax: the operator's name in Relax. lower: its Relax expression, if that is not one call."""
+
     def reference(attrs: Any, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         return np.asarray(function(lhs, rhs), dtype)
 
@@ -62,7 +73,7 @@ def _binary(
         _relation(name, dtype),
         reference=reference if dtype else same_result(function),
         flops=per_element(1),
-        relax=lambda R, attrs, lhs, rhs: getattr(R, relax)(lhs, rhs),
+        relax=lower or (lambda R, attrs, lhs, rhs: getattr(R, relax)(lhs, rhs)),
         from_relax={relax: same} if relax == name else {},
         pattern=OpPattern.BROADCAST,
         layout=broadcast_layouts.broadcast,
@@ -78,6 +89,29 @@ def divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         return np.divide(lhs, rhs)
     quotient = np.abs(lhs) // np.abs(rhs)
     return np.where((lhs < 0) == (rhs < 0), quotient, -quotient)
+
+
+def _power(R: Any, attrs: Any, lhs: Any, rhs: Any) -> Any:
+    """Of integers, which TVM's operator does not take, by squaring: one step for each bit of the
+    exponent. Raises BuildError for a negative exponent that is constant."""
+    lhs, rhs = typed(lhs), typed(rhs)
+    kind = dtype_of(lhs)
+    if "int" not in kind:
+        return R.power(lhs, rhs)
+    limits = np.iinfo(kind)
+    largest = int(limits.max)
+    if is_constant(rhs):
+        exponents = constant_array(rhs, "power", "rhs")
+        if exponents.min(initial=0) < 0:
+            raise BuildError("power: integers have no negative powers, found a constant one as rhs")
+        largest = int(exponents.max(initial=0))
+    one, result, square = scalar(1, kind), None, lhs
+    for bit in range(max(1, largest.bit_length())):
+        is_set = R.bitwise_and(R.right_shift(rhs, scalar(bit, kind)), one)
+        factor = R.where(R.equal(is_set, one), square, one)
+        result = factor if result is None else R.multiply(result, factor)
+        square = R.multiply(square, square)
+    return result
 
 
 _binary("add", np.add, "add", "out = lhs + rhs.", mixed_precision=FOLLOW)
@@ -108,7 +142,14 @@ _binary(
     branches=branches.by_operand,
     exact=True,
 )
-_binary("power", np.power, "power", "out = lhs to the power of rhs.", mixed_precision=NEVER)
+_binary(
+    "power",
+    np.power,
+    "power",
+    "out = lhs to the power of rhs.",
+    mixed_precision=NEVER,
+    lower=_power,
+)
 _binary("logical_and", np.logical_and, "logical_and", "out = lhs and rhs.")
 _binary("logical_or", np.logical_or, "logical_or", "out = lhs or rhs.")
 _binary("less", np.less, "less", "out = lhs < rhs.", "bool", mixed_precision=FOLLOW)
