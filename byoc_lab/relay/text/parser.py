@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.errors import (
+    ArgumentError,
     ElidedMetadataWarning,
     ParseError,
     TypeInferenceError,
@@ -78,6 +79,7 @@ def parse(
     infer: bool = True,
     compiler: str | None = None,
     places: type[Places] = Places,
+    max_characters: int | None = None,
 ) -> IRModule:
     """The module that a Relay text describes, with types unless `infer` is False.
 
@@ -88,13 +90,17 @@ def parse(
         init_meta_table: the values of `meta[T][i]`, by T, if the text has no metadata itself.
         compiler: the compiler's name for annotations whose attributes the text omits.
         places: the class that determines the span of a node (see `Places`).
+        max_characters: of the text; a longer one is refused before it is read. The default is
+            `MAX_CHARACTERS`. A text takes up to 20 bytes of memory for each character.
 
     Raises ParseError for invalid text, TypeInferenceError or UnknownNameError for one that has no
     types; a text without the header of version 0.0.5 is treated as a fragment and may
     use global functions that it does not define (`IRModule.declared` has their types then).
     """
-    level = _CALLER + 1
-    return _parse(source, source_name, init_module, init_meta_table, infer, compiler, places, level)
+    level, most = _CALLER + 1, _limit(max_characters)
+    return _parse(
+        source, source_name, init_module, init_meta_table, infer, compiler, places, level, most
+    )
 
 
 fromtext = parse
@@ -107,10 +113,12 @@ def parse_file(
     *,
     infer: bool = True,
     compiler: str | None = None,
+    max_characters: int | None = None,
 ) -> IRModule:
     """`parse` of a file. Raises ParseError also for a file that is not UTF-8, and OSError."""
+    most = _limit(max_characters)
     with path_of(path).open("rb") as file:
-        data = file.read(MAX_CHARACTERS + 1)
+        data = file.read(most + 1)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -118,7 +126,9 @@ def parse_file(
         message = f"this is not a text file: {error.reason} in UTF-8"
         raise before.error(message, len(before.text)) from None
     level = _CALLER + 1
-    return _parse(text, str(path), init_module, init_meta_table, infer, compiler, Places, level)
+    return _parse(
+        text, str(path), init_module, init_meta_table, infer, compiler, Places, level, most
+    )
 
 
 def parse_expr(
@@ -173,8 +183,9 @@ def _parse(
     compiler: str | None,
     places: type[Places],
     level: int,
+    most: int,
 ) -> IRModule:
-    source = _source(text, name)
+    source = _source(text, name, most)
     with _diagnosed(source):
         end = len(source.text)
         mod, complete = _module(  # the reader and its tokens are forgotten before inference
@@ -197,16 +208,32 @@ MAX_FILE_NAME = 1_000
 _FILE = re.compile(r"[\w./\\~-]+\.(relay|rly|txt|json|onnx)")
 
 
-def _source(text: str, name: str) -> Source:
+MAX_POSITION = 2**32 - 1  # the lexer keeps positions in four bytes
+
+
+def _limit(max_characters: int | None) -> int:
+    if max_characters is None:
+        return MAX_CHARACTERS
+    if not isinstance(max_characters, int) or not 0 < max_characters <= MAX_POSITION:
+        raise ArgumentError(
+            f"max_characters must be an int from 1 to {MAX_POSITION:,}, found "
+            f"{max_characters!r:.80}"
+        )
+    return max_characters
+
+
+def _source(text: str, name: str, most: int | None = None) -> Source:
+    most = MAX_CHARACTERS if most is None else most
     if not isinstance(text, str):
         raise ParseError(f"expected text, found {type(text).__name__}", name, 1, 1)
     if len(text) <= MAX_FILE_NAME and _FILE.fullmatch(text):
         found = f"expected text, found {text!r}, the name of a file; give what is in it"
         raise ParseError(found, name, 1, 1)
-    if len(text) > MAX_CHARACTERS:
+    if len(text) > most:
         raise ParseError(
-            f"the text has more than {MAX_CHARACTERS:,} characters, the limit. Make parameters of "
-            f"large constants and keep their values apart, with numpy.savez",
+            f"the text has more than {most:,} characters, the limit. Make parameters of large "
+            f"constants and keep their values apart, with numpy.savez; or, if there is memory for "
+            f"it, raise the limit: relay.parse(text, max_characters=...)",
             name,
             1,
             1,

@@ -4,12 +4,19 @@ once."""
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.errors import AttributeValueError, ByocLabError, ParseError, TypeInferenceError
+from byoc_lab.errors import (
+    ArgumentError,
+    AttributeValueError,
+    ByocLabError,
+    ParseError,
+    TypeInferenceError,
+)
 from byoc_lab.relay.ir.types import MAX_PARTS
 from byoc_lab.relay.text import parser
 from byoc_lab.relay.text.parser import MAX_CHARACTERS
@@ -41,6 +48,19 @@ def test_each_character_is_read_once(name: str) -> None:
 def test_a_text_of_100_million_characters_is_refused() -> None:
     with pytest.raises(ParseError, match=f"more than {MAX_CHARACTERS:,} characters"):
         relay.parse("a" * (MAX_CHARACTERS + 1))
+
+
+def test_the_limit_of_characters_can_be_chosen(tmp_path: Path) -> None:
+    text = HEAD + "def @main(%x: Tensor[(2), float32]) { abs(%x) }"
+    file = tmp_path / "small.relay"
+    file.write_text(text, encoding="utf-8")
+    for read, source in ((relay.parse, text), (relay.parse_file, file)):
+        assert "main" in read(source, max_characters=len(text))
+        with pytest.raises(ParseError, match=f"more than {len(text) - 1} characters, the limit"):
+            read(source, max_characters=len(text) - 1)
+        for wrong in (0, -1, 2**32, 1.5, "100"):
+            with pytest.raises(ArgumentError, match="max_characters must be an int from 1 to"):
+                read(source, max_characters=wrong)  # type: ignore[arg-type]
 
 
 def test_a_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
