@@ -31,6 +31,7 @@ MemoryDesc ChannelsLast(const Dims& dims, DType dtype) {
 }
 
 MemoryDesc Innermost(const Dims& dims, DType dtype, size_t axis) {
+  if (dims[axis] == 1) return Plain(dims, dtype);  // oneDNN misreads other strides of one element
   Dims strides(dims.size(), 1);
   int64_t step = dims[axis];
   for (size_t i = dims.size(); i-- > 0;) {

@@ -18,6 +18,8 @@ from byoc_lab.backends import dnnl
 from byoc_lab.backends.dnnl import kernels, native
 from byoc_lab.relay import nn
 from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.metering.cards import OpCard
 from byoc_lab.transform import InferType
 
@@ -77,6 +79,27 @@ def test_softmax_along_each_axis(function: Any, shape: tuple[int, ...]) -> None:
         wanted = power / power.sum(axis, keepdims=True)
         wanted = np.log(wanted) if function is kernels.log_softmax else wanted
         np.testing.assert_allclose(function(data, axis=axis), wanted, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+@pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 3, 1, 1), (1, 1, 1, 1), (5,), ()])
+def test_what_follows_a_softmax_is_read_where_it_lies(axis: int, shape: tuple[int, ...]) -> None:
+    """Also along an axis of one element, whose strides no kernel would have to look at."""
+    x, data, other = relay.var("x", shape=(2, 3, 4, 5)), random(2, 3, 4, 5), random(*shape)
+    made = nn.relu(nn.softmax(x, axis=axis) - relay.const(np.float32(0.1))) * relay.const(other)
+    function = infer_expr(Function([x], made))
+    assert isinstance(function, Function)
+    wanted = byoc_lab.evaluate(IRModule.from_expr(function), [data]).outputs[0]
+    (got,) = dnnl.compile_region(function, "r")(data)
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_tensor_added_to_a_softmax_along_one_element() -> None:
+    x, other = relay.var("x", shape=(1, 16)), random(1, 16)
+    function = infer_expr(Function([x], nn.softmax(x, axis=0) + relay.const(other)))
+    assert isinstance(function, Function)
+    (got,) = dnnl.compile_region(function, "r")(random(1, 16))
+    np.testing.assert_allclose(got, 1 + other, rtol=1e-5)
 
 
 @pytest.mark.parametrize("channels", [1, 3, 8, 12, 16, 60, 64])
