@@ -363,6 +363,17 @@ class UnknownShapeError(UnsupportedOperatorError):
         self.shape = dict(shape or {})
 
 
+class UnknownValueError(UnsupportedOperatorError):
+    """A model cannot be imported unless values are known that its inputs give at run time.
+
+    inputs: the names of these inputs, for `from_onnx(freeze=)`.
+    """
+
+    def __init__(self, message: str, inputs: Iterable[str] = ()):
+        super().__init__(message)
+        self.inputs = tuple(inputs)
+
+
 class UnreadableFileError(ImporterError, OSError):
     """A file is missing or cannot be opened; the operating system's error is the `__cause__`."""
 

@@ -26,10 +26,11 @@ Values = Mapping[str, Any]
 @dataclass(frozen=True)
 class Input:
     """An input of a model. lengths: ints, names of unknown lengths, None for unnamed ones; None if
-    the model does not even state the rank."""
+    the model does not even state the rank. sequence: whether it is a sequence of tensors."""
 
     name: str
     lengths: tuple[int | str | None, ...] | None
+    sequence: bool = False
 
 
 def check_shapes(shape: Any) -> None:
@@ -73,6 +74,10 @@ def shapes_of(inputs: Sequence[Input], shape: Shapes) -> dict[str, tuple[Any, ..
 
 
 def _check_rank(one: Input, given: tuple[Any, ...]) -> None:
+    nested = [isinstance(n, (list, tuple)) for n in given]
+    if not all(nested) if one.sequence else any(nested):
+        expected = "a list with the shape of each element" if one.sequence else "one shape"
+        raise ArgumentError(f"shape gives the input {one.name!r} {given!r:.80}; give {expected}")
     if one.lengths is None or len(one.lengths) == len(given):
         return
     has = ", ".join("?" if n is None else str(n) for n in one.lengths)

@@ -11,6 +11,7 @@ import numpy as np
 from byoc_lab.errors import (
     ArgumentError,
     ImporterError,
+    UnknownValueError,
     UnsupportedOperatorError,
 )
 from byoc_lab.importers.given import check_shapes, shapes_of
@@ -46,19 +47,21 @@ def from_onnx(
     model: a path, the bytes of a file, or an `onnx.ModelProto`. shape: shapes of inputs by name,
         instead of those that the model states, and lengths by the names that the model gives to
         unknown ones ({"batch": 1}); an input whose shape the model leaves open has `relay.Any()`
-        lengths otherwise. dtype: the data type of inputs whose type the model leaves
-        open, or types by name. opset: the version of the default operator set, instead of the
-        model's. freeze_params: initializers become constants; otherwise they are parameters of
+        lengths otherwise. The shape of an input that is a sequence is a list with the shape of each
+        element, which become a parameter each. dtype: the data type of inputs whose type the model
+        leaves open, or types by name. opset: the version of the default operator set, instead of
+        the model's. freeze_params: initializers become constants; otherwise they are parameters of
         @main. convert_config: {"use_nt_batch_matmul": False} keeps the right operand of products of
         batches as it is, instead of transposed. freeze: values of inputs by name, which become
-        constants.
+        constants; None for an optional input that is left out.
 
     Returns `(mod, params)`; `params` are the initializers by name if not frozen, else empty. Spans
     of nodes carry the names of the ONNX nodes.
 
     Raises ImporterError for what is no ONNX model or is damaged, UnsupportedOperatorError that
-    names operator, node and opset (UnknownShapeError with a guess for unknown lengths of inputs),
-    ArgumentError for shapes and values of inputs that the model lacks.
+    names operator, node and opset (UnknownShapeError with a guess for unknown lengths of inputs,
+    UnknownValueError with the names of inputs that must be frozen), ArgumentError for shapes and
+    values of inputs that the model lacks.
 
     Source: tvm.relay.frontend.from_onnx of TVM 0.16, whose modules these are structurally equal to
     except as docs/importers.md lists.
@@ -86,7 +89,8 @@ def from_onnx(
         outputs = converter.convert(proto.graph)
     except UnsupportedOperatorError as error:
         guess = guessed_shapes(inputs_stated, shapes, set(freeze or {}) | _constants(proto.graph))
-        if converter.begun and guess:
+        needs_values = isinstance(error, UnknownValueError) and not guess.keys() & set(error.inputs)
+        if converter.begun and guess and not needs_values:
             raise unknown_shape(error, guess) from error
         raise
     body = converter.packed(outputs)

@@ -8,20 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ByocLabError, ImporterError, UnsupportedOperatorError
+from byoc_lab.errors import (
+    ByocLabError,
+    ImporterError,
+    UnknownValueError,
+    UnsupportedOperatorError,
+)
 from byoc_lab.importers.given import frozen as frozen_value
 from byoc_lab.importers.onnx.converters import converter_of, supported
-from byoc_lab.importers.onnx.node import Node
+from byoc_lab.importers.onnx.node import EMPTY, Node
 from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, check_text, dtype_of
 from byoc_lab.importers.settle import Settler
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Constant, Expr, Tuple, Var
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.variables import free_vars
+
+MOST_NODES = 100_000  # of a model with its loops unrolled; a hostile file may nest them
 
 
 class GraphConverter:
     """Values by name, and what is needed to convert the nodes that compute them. The value of a
-    sequence is the list of its elements.
+    sequence is the list of its elements, that of an optional without one is None.
 
     shapes, dtypes: what the user says of inputs. outer: the graph around this one (a branch or the
     body of a loop), whose values this one may use. use_nt_batch_matmul: products of batches have
@@ -42,6 +50,7 @@ class GraphConverter:
         self.freeze_params = freeze_params
         self.frozen = dict(frozen or {})
         self.begun = False  # whether all operators are supported and nodes are converted
+        self.count = 0  # of nodes, with those of all graphs inside
         self.outer = outer
         self.use_nt_batch_matmul: bool = outer.use_nt_batch_matmul if outer else use_nt_batch_matmul
         self.settle: Settler = outer.settle if outer else Settler()
@@ -65,17 +74,42 @@ class GraphConverter:
             f"nodes of an ONNX graph must be in topological order"
         )
 
-    def value_of_parameter(self, variable: Var) -> np.ndarray[Any, Any] | None:
-        """The array of an initializer that is a parameter, or None for other variables."""
+    def unknown_value(self, reason: str, value: Expr) -> UnsupportedOperatorError:
+        """The error about a value that must be constant; it names the inputs that it depends on."""
+        root = self._root
+        used = free_vars(value)
+        names = [name for name, variable in root.inputs.items() if variable in used]
+        if not names:
+            return UnsupportedOperatorError(reason)
+        them = ", ".join(names)
+        flags = " ".join(f"--freeze {name}=VALUE" for name in names)
+        return UnknownValueError(
+            f"{reason}. It depends on inputs of the model ({them:.200}); if their values never "
+            f"change, give them by from_onnx(..., freeze={{...}}), or by {flags:.400} on the "
+            "command line",
+            names,
+        )
+
+    @property
+    def _root(self) -> GraphConverter:
         root = self
         while root.outer is not None:
             root = root.outer
-        name = variable.name_hint
+        return root
+
+    def value_of_parameter(self, variable: Var) -> np.ndarray[Any, Any] | None:
+        """The array of an initializer that is a parameter, or None for other variables."""
+        name, root = variable.name_hint, self._root
         return root.params.get(name) if root.values.get(name) is variable else None
 
     def convert(self, graph: Any) -> list[Any]:
         """Convert all nodes of a GraphProto; returns the values of its outputs."""
         check_text(graph)
+        self._root.count += len(graph.node)
+        if self._root.count > MOST_NODES:
+            raise UnsupportedOperatorError(
+                f"with its loops unrolled, the model has more than {MOST_NODES:,} nodes"
+            )
         self._check_supported(graph.node)
         self._initializers(graph)
         self._graph_inputs(graph)
@@ -123,7 +157,9 @@ class GraphConverter:
     def _define(self, node: Node, result: Any) -> None:
         results = result if isinstance(result, tuple) else (result,)
         for name, value in zip(node.outputs, results, strict=False):
-            if name and value is not None:
+            if name and value is EMPTY:
+                self.values[name] = None
+            elif name and value is not None:
                 self._define_one(node, name, value)
         missing = [n for n in node.outputs[len(results) :] if n]
         missing += [n for n, v in zip(node.outputs, results, strict=False) if n and v is None]
@@ -166,14 +202,38 @@ class GraphConverter:
                 self.inputs[info.name] = self.values[info.name]
             elif info.name not in self.values:
                 with self.settle.placed(info.name), self._naming_reader(graph, info.name):
-                    if info.name in self.frozen:
-                        ty, value = self.input_type(info), self.frozen[info.name]
-                        array = frozen_value(info.name, value, ty, [info.name])
-                        self.values[info.name] = self.settle(Constant(array))
-                        continue
-                    variable = self.settle(Var(info.name or "input", self.input_type(info)))
-                assert isinstance(variable, Var)
-                self.values[info.name] = self.inputs[info.name] = variable
+                    self.values[info.name] = self._graph_input(info.name, info.type)
+
+    def _graph_input(self, name: str, kind: Any) -> Any:
+        """The value of an input: a variable, or one for each element of a sequence. An optional
+        input has its element, unless it is frozen to None."""
+        if kind.WhichOneof("value") == "optional_type":
+            if name in self.frozen and self.frozen[name] is None:
+                return None
+            kind = kind.optional_type.elem_type
+        if kind.WhichOneof("value") == "sequence_type":
+            element = kind.sequence_type.elem_type
+            if name not in self.shapes:
+                raise TensorTypeError(
+                    "it is a sequence whose number of elements is unknown; give the shape of each "
+                    f"element, such as from_onnx(..., shape={{{name!r:.80}: [(2, 3), (2, 3)]}})"
+                )
+            return [
+                self._variable(f"{name}_{i}", self._tensor_type(name, element, shape))
+                for i, shape in enumerate(self.shapes[name])
+            ]
+        ty = self._tensor_type(name, kind, self.shapes.get(name))
+        if name in self.frozen:
+            return self.settle(Constant(frozen_value(name, self.frozen[name], ty, [name])))
+        return self._variable(name, ty)
+
+    def _variable(self, name: str, ty: TensorType) -> Var:
+        if name in self.inputs:
+            raise ImporterError(f"two inputs, or elements of them, have the name {name!r:.80}")
+        variable = self.settle(Var(name or "input", ty))
+        assert isinstance(variable, Var)
+        self.inputs[name] = variable
+        return variable
 
     @contextmanager
     def _naming_reader(self, graph: Any, name: str) -> Iterator[None]:
@@ -185,24 +245,21 @@ class GraphConverter:
             place = "no node" if reader is None else Node(reader, [], self).place
             raise UnsupportedOperatorError(f"{place}, reads {name!r:.80}: {error}") from error
 
-    def input_type(self, info: Any) -> TensorType:
-        """The type of a graph's input: as the user states it, else as the model does."""
-        if info.type.WhichOneof("value") not in (None, "tensor_type"):
-            raise TensorTypeError(
-                f"it is a {info.type.WhichOneof('value')}; only tensors are supported"
-            )
-        shape: Sequence[Any]
-        if info.name in self.shapes:
-            shape = [AnyDim() if n is None else n for n in self.shapes[info.name]]
-        else:
-            dims = info.type.tensor_type.shape.dim
-            shape = [d.dim_value if d.dim_value > 0 else AnyDim() for d in dims]
-        stated = self.dtypes.get(info.name) if isinstance(self.dtypes, Mapping) else None
+    def _tensor_type(self, name: str, kind: Any, shape: Any) -> TensorType:
+        """The type of an input: as the user states it, else as the model does."""
+        if kind.WhichOneof("value") not in (None, "tensor_type"):
+            raise TensorTypeError(f"it is a {kind.WhichOneof('value')}; only tensors are supported")
+        if shape is None:
+            shape = [d.dim_value if d.dim_value > 0 else None for d in kind.tensor_type.shape.dim]
+        stated = self.dtypes.get(name) if isinstance(self.dtypes, Mapping) else None
         default = self.dtypes if isinstance(self.dtypes, str) else "float32"
-        elem = info.type.tensor_type.elem_type
-        return TensorType(shape, stated or (dtype_of(elem) if elem else default))
+        elem = kind.tensor_type.elem_type
+        lengths = [AnyDim() if n is None else n for n in shape]
+        return TensorType(lengths, stated or (dtype_of(elem) if elem else default))
 
     def packed(self, outputs: Sequence[Any]) -> Expr:
         """The outputs as one expression."""
+        if any(o is None for o in outputs):
+            raise UnsupportedOperatorError("an output of the model is an optional without a value")
         flat = [Tuple(o) if isinstance(o, list) else o for o in outputs]
         return flat[0] if len(flat) == 1 else Tuple(flat)

@@ -12,10 +12,16 @@ IMAGE, SEQUENCE = 224, 16  # guesses of the height and width of an image, and of
 
 
 def inputs_of_graph(graph: Any) -> list[Input]:
-    """The tensor inputs of a GraphProto, as it states them."""
+    """The inputs of a GraphProto, as it states them; an optional one as what it has."""
     found = []
     for info in graph.input:
-        tensor = info.type.tensor_type
+        kind = info.type
+        if kind.WhichOneof("value") == "optional_type":
+            kind = kind.optional_type.elem_type
+        if kind.WhichOneof("value") == "sequence_type":
+            found.append(Input(info.name, None, sequence=True))
+            continue
+        tensor = kind.tensor_type
         lengths = tuple(_length(d) for d in tensor.shape.dim) if tensor.HasField("shape") else None
         found.append(Input(info.name, lengths))
     return found

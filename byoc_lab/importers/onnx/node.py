@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 MAX_STEPS = 10_000  # of a recurrent layer or Scan; a hostile file may state any number
 _MISSING = object()
+EMPTY: Any = object()  # what a converter returns for an optional without a value
 
 
 class Node:
@@ -68,7 +69,7 @@ class Node:
 
     def optional(self, index: int) -> Expr | None:
         """An optional input; None if it is left out."""
-        found = self.inputs[index] if index < len(self.inputs) else None
+        found = self.any_input(index)
         if isinstance(found, list):
             self.fail(f"input {index} is a sequence; a tensor is expected")
         return found
@@ -77,9 +78,13 @@ class Node:
         """The name of the value that an input reads."""
         return self._input_names[index]
 
+    def any_input(self, index: int) -> Expr | list[Expr] | None:
+        """A tensor, the elements of a sequence, or None for what is left out or empty."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
     def sequence(self, index: int) -> list[Expr]:
         """An input that is a sequence: its elements."""
-        found = self.inputs[index] if index < len(self.inputs) else None
+        found = self.any_input(index)
         if not isinstance(found, list):
             self.fail(f"input {index} is a tensor; a sequence is expected")
         return found
@@ -101,9 +106,8 @@ class Node:
         self[index]
         found = self.value(index)
         if found is None:
-            self.fail(
-                f"{what} (input {index}) is computed at run time; only a constant is supported"
-            )
+            reason = f"{what} (input {index}): a constant is expected, found a value of run time"
+            raise self.graph.unknown_value(f"{self.place}: {reason}", self[index])
         return found
 
     def integers(self, index: int, what: str) -> list[int] | None:

@@ -10,8 +10,9 @@ import pytest
 from onnx import TensorProto, helper
 
 import byoc_lab
+from byoc_lab import relay
 from byoc_lab.errors import ImporterError, UnsupportedOperatorError
-from byoc_lab.importers.onnx import from_onnx
+from byoc_lab.importers.onnx import from_onnx, graph
 from byoc_lab.relay.ir.expr import If
 from byoc_lab.relay.ir.visit import post_order
 
@@ -92,6 +93,67 @@ def test_loop_runs_while_its_condition_holds(turns: int, scanned: bool) -> None:
         [limit],
     )
     _agrees(model, x=X, start=np.ones(3, "float32"), n=np.array(turns))
+
+
+def _counted(turns: int, body: Any, first: Any = None) -> Any:
+    """A loop whose number of turns is a constant."""
+    constants = [helper.make_tensor("n", INT64, [], [turns])]
+    constants.append(helper.make_tensor("limit", FLOAT, [], [11.0]))
+    node = helper.make_node("Loop", ["n", "", "start"], ["final", "rows"], body=body)
+    shape = [3] if first is None else first
+    inputs = [info("x", FLOAT, [3]), info("start", FLOAT, shape)]
+    return _model([node], inputs, [info(o, FLOAT, None) for o in ("final", "rows")], constants)
+
+
+def _growing_body() -> Any:
+    """s = [s, x], always going on; hands out x plus the number of the turn."""
+    nodes = [
+        helper.make_node("Identity", ["go"], ["go_on"]),
+        helper.make_node("Concat", ["s", "x"], ["s_out"], axis=0),
+        helper.make_node("Cast", ["i"], ["number"], to=FLOAT),
+        helper.make_node("Add", ["x", "number"], ["row"]),
+    ]
+    inputs = [info("i", INT64, []), info("go", BOOL, []), info("s", FLOAT, None)]
+    outputs = [info("go_on", BOOL, []), info("s_out", FLOAT, None), info("row", FLOAT, [3])]
+    return helper.make_graph(nodes, "body", inputs, outputs)
+
+
+@pytest.mark.parametrize("turns", [0, 1, 4])
+def test_a_known_number_of_turns_is_unrolled_and_built(turns: int) -> None:
+    """The state grows with each turn, which no function that calls itself could type."""
+    inputs = {"x": X, "start": np.ones(2, "float32")}
+    mod = _agrees(_counted(turns, _growing_body(), [2]), **inputs)
+    assert mod["main"].checked_type.ret_type.fields[0] == relay.TensorType((2 + 3 * turns,))
+    wanted = byoc_lab.evaluate(mod, inputs).outputs
+    for found, right in zip(byoc_lab.build(mod).run(inputs), wanted, strict=True):
+        np.testing.assert_array_equal(found, right)
+
+
+def test_a_condition_that_is_computed_needs_no_known_turns() -> None:
+    _agrees(_counted(4, _loop_body(True)), x=X, start=np.ones(3, "float32"))
+
+
+def test_a_loop_that_must_be_unrolled_asks_for_its_turns() -> None:
+    model = _counted(4, _growing_body(), [2])
+    del model.graph.initializer[0]
+    model.graph.input.append(info("n", INT64, []))
+    with pytest.raises(UnsupportedOperatorError):
+        from_onnx(model)
+    assert from_onnx(model, freeze={"n": 4})
+
+
+def test_loops_in_loops_are_refused_when_they_unroll_to_too_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(graph, "MOST_NODES", 2_000)
+    body = _growing_body()
+    for _ in range(3):
+        constant = helper.make_node("Constant", [], ["n"], value_int=9_000)
+        inner = helper.make_node("Loop", ["n", "", "s"], ["s_out", "row"], body=body)
+        nodes = [constant, inner, helper.make_node("Identity", ["go"], ["go_on"])]
+        body = helper.make_graph(nodes, "body", list(body.input), list(body.output))
+    with pytest.raises(UnsupportedOperatorError, match="unrolled, the model has more than"):
+        from_onnx(_counted(9_000, body))
 
 
 def test_a_loop_in_a_branch() -> None:

@@ -180,10 +180,27 @@ def test_scan_is_that_of_onnx_runtime(axes: tuple[int, int], backwards: tuple[in
     check(model, {n: random.uniform(-1, 1, s).astype(np.float32) for n, s in shapes.items()})
 
 
-def test_a_scan_of_opset_8_is_refused_by_name() -> None:
-    model = scan(opset=8)
-    with pytest.raises(UnsupportedOperatorError, match="node 'scan', operator Scan, opset 8"):
-        from_onnx(model)
+def test_a_scan_of_opset_8_is_one_for_each_element_of_the_batch() -> None:
+    """s = s + x along axis 1 of (batch, steps, 2); each s is handed out twice as large."""
+    nodes = [
+        helper.make_node("Add", ["s", "x"], ["s_out"]),
+        helper.make_node("Add", ["s_out", "s_out"], ["row"]),
+    ]
+    info, kind = helper.make_tensor_value_info, TensorProto.FLOAT
+    body = helper.make_graph(
+        nodes, "body", [info("s", kind, [2]), info("x", kind, [2])],
+        [info("s_out", kind, [2]), info("row", kind, [2])],
+    )  # fmt: skip
+    whole = helper.make_node(
+        "Scan", ["", "s0", "xs"], ["last", "rows"], num_scan_inputs=1, body=body
+    )
+    graph = helper.make_graph(
+        [whole], "g", [info("s0", kind, [3, 2]), info("xs", kind, [3, 4, 2])],
+        [info("last", kind, [3, 2]), info("rows", kind, [3, 4, 2])],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 8)], ir_version=8)
+    random = np.random.RandomState(0)
+    check(model, {"s0": random.rand(3, 2).astype("f"), "xs": random.rand(3, 4, 2).astype("f")})
 
 
 def test_a_long_sequence() -> None:

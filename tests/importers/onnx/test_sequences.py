@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import byoc_lab
-from byoc_lab.errors import UnsupportedOperatorError
+from byoc_lab.errors import ArgumentError, UnsupportedOperatorError
 from byoc_lab.importers.onnx import from_onnx
 
 X = np.arange(24, dtype=np.float32).reshape(4, 6)
@@ -88,3 +88,29 @@ def test_a_sequence_is_no_tensor() -> None:
         from_onnx(_model(nodes, {}))
     with pytest.raises(UnsupportedOperatorError, match=r"operator SequenceLength.*is a tensor"):
         from_onnx(_model([("SequenceLength", "x", "y", {})], {}))
+
+
+def _of_sequence() -> Any:
+    """ConcatFromSequence of an input that is a sequence of float32 tensors."""
+    kind = helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, None))
+    node = helper.make_node("ConcatFromSequence", ["xs"], ["y"], axis=0)
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([node], "g", [helper.make_value_info("xs", kind)], [output])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_an_input_that_is_a_sequence_is_a_parameter_for_each_element() -> None:
+    mod, _ = from_onnx(_of_sequence(), shape={"xs": [(2, 6), (1, 6)]})
+    assert [p.name_hint for p in mod["main"].params] == ["xs_0", "xs_1"]
+    found = byoc_lab.evaluate(mod, [X[:2], X[:1]]).value
+    np.testing.assert_array_equal(found, np.concatenate([X[:2], X[:1]]))
+
+
+def test_the_elements_of_a_sequence_must_be_known() -> None:
+    with pytest.raises(UnsupportedOperatorError, match="give the shape of each element"):
+        from_onnx(_of_sequence())
+    with pytest.raises(ArgumentError, match="give a list with the shape of each element"):
+        from_onnx(_of_sequence(), shape={"xs": (2, 3)})
+    tensor = _model([("Relu", "x", "y", {})], {})
+    with pytest.raises(ArgumentError, match="give one shape"):
+        from_onnx(tensor, shape={"x": [(2, 3)]})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -10,29 +10,39 @@ from byoc_lab import relay
 from byoc_lab.errors import UnsupportedOperatorError
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.graph import GraphConverter
-from byoc_lab.importers.onnx.node import Node
+from byoc_lab.importers.onnx.node import EMPTY, MAX_STEPS, Node
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.types import FuncType, TensorType, TupleType
 
 
-def _inner(node: Node, graph: Any, values: dict[str, Expr]) -> list[Expr]:
+def _inner(node: Node, graph: Any, values: dict[str, Any]) -> list[Any]:
     """The outputs of a graph inside this one, whose inputs have these values."""
     outer = node.graph
     inner = GraphConverter(outer.opsets, {}, outer.dtypes, True, outer)
     inner.values.update(values)
     outputs = inner.convert(graph)
-    if any(isinstance(o, list) for o in outputs):
-        node.fail("sequences as results of a branch or loop are not supported")
     if inner.inputs:
         node.fail(f"the inner graph has inputs without values: {', '.join(inner.inputs):.200}")
     return outputs
+
+
+def _are_tensors(values: list[Any]) -> bool:
+    return all(isinstance(v, Expr) for v in values)
+
+
+def _need_turns(node: Node, why: str) -> NoReturn:
+    """Raise the error of a loop that cannot be imported unless its turns are known."""
+    for index, what in ((0, "the number of turns"), (1, "the first condition")):
+        if node.optional(index) is not None:
+            node.known(index, f"{what} of a loop {why}")
+    node.fail(f"the turns of a loop {why} must be known; its body computes whether it goes on")
 
 
 def _scalar(node: Node, condition: Expr) -> Expr:
     return relay.reshape(condition, ()) if node.rank(condition) else condition
 
 
-def _branch(node: Node, name: str) -> list[Expr]:
+def _branch(node: Node, name: str) -> list[Any]:
     """The outputs of a branch. An error names the branch, and the condition that chooses it."""
     try:
         return _inner(node, node.attr(name), {})
@@ -50,12 +60,15 @@ def _branch(node: Node, name: str) -> list[Expr]:
 
 
 @converts("If")
-def if_(node: Node) -> tuple[Expr, ...]:
+def if_(node: Node) -> tuple[Any, ...]:
     """A constant condition chooses its branch now."""
     condition = node.value(0)
     if condition is not None:
-        return tuple(_branch(node, "then_branch" if condition.all() else "else_branch"))
+        found = _branch(node, "then_branch" if condition.all() else "else_branch")
+        return tuple(EMPTY if o is None else o for o in found)
     then, other = (_branch(node, name) for name in ("then_branch", "else_branch"))
+    if not _are_tensors(then + other):
+        node.known(0, "the condition of branches that give sequences or optionals")
     if len(then) != len(other):
         node.fail(f"the branches have {len(then)} and {len(other)} outputs")
     test = _scalar(node, node[0])
@@ -66,23 +79,62 @@ def if_(node: Node) -> tuple[Expr, ...]:
 
 
 @converts("Loop")
-def loop(node: Node) -> tuple[Expr, ...]:
-    """A function that calls itself while its condition holds.
-
-    Values that the body hands on keep their types; each scan output grows by one row a turn.
-    """
+def loop(node: Node) -> tuple[Any, ...]:
+    """As many copies of the body as there are turns, where that is known; else a function that
+    calls itself while its condition holds."""
     body = node.attr("body")
+    if len(body.input) != len(node.inputs):
+        node.fail(f"its body has {len(body.input)} inputs, expected {len(node.inputs)}")
+    return _unrolled(node, body) or _repeated(node, body)
+
+
+def _unrolled(node: Node, body: Any) -> tuple[Any, ...] | None:
+    """The body, once for each turn. None if the number of turns is not known, or large."""
+    limit = None if node.optional(0) is None else node.value(0)
+    going = node.value(1) if node.optional(1) is not None else np.array(True)
+    if limit is None or going is None or int(limit.item()) > MAX_STEPS:
+        return None
+    names = [i.name for i in body.input]
+    states = [node.any_input(i) for i in range(2, len(node.inputs))]
+
+    def turn(number: int) -> list[Any]:
+        given = [relay.const(number, "int64"), relay.const(True), *states]
+        typed = [node.typed(v) if isinstance(v, Expr) else v for v in given]
+        return _inner(node, body, dict(zip(names, typed, strict=True)))
+
+    rows: list[list[Expr]] = []
+    done = 0
+    while done < int(limit.item()) and going.all():
+        outputs = turn(done)
+        done += 1
+        if not isinstance(outputs[0], Constant):
+            return None
+        going, states = outputs[0].numpy(), outputs[1 : 1 + len(states)]
+        rows.append(outputs[1 + len(states) :])
+    if not rows:
+        shapes = turn(0)[1 + len(states) :]
+        stacks = [Constant(np.zeros((0, *node.shape(x)), node.dtype(x))) for x in shapes]
+        return (*states, *stacks)
+    return (*states, *(relay.stack(list(row), axis=0) for row in zip(*rows, strict=True)))
+
+
+def _repeated(node: Node, body: Any) -> tuple[Expr, ...]:
+    """Values that the body hands on keep their types; each scan output grows by one row a turn."""
+    if not _are_tensors(node.inputs[2:]):
+        _need_turns(node, "over sequences or optionals")
     initial = [node[i] for i in range(2, len(node.inputs))]
     turn = Var("turn", TensorType((), "int64"))
     going = Var("going", TensorType((), "bool"))
     states = [Var(f"state_{i}", node.type_of(x)) for i, x in enumerate(initial)]
     names = [i.name for i in body.input]
-    if len(names) != len(states) + 2:
-        node.fail(f"its body has {len(names)} inputs, expected {len(states) + 2}")
     typed = [node.typed_var(v) for v in (turn, going, *states)]
     outputs = _inner(node, body, dict(zip(names, typed, strict=True)))
+    if not _are_tensors(outputs):
+        _need_turns(node, "that gives sequences or optionals")
     scanned = outputs[1 + len(states) :]
-    rows = [_row_type(node, x) for x in scanned]
+    if not all(node.type_of(x).is_static for x in scanned):
+        _need_turns(node, "that stacks rows of unknown shape")
+    rows = [TensorType((relay.Any(), *node.shape(x)), node.dtype(x)) for x in scanned]
     stacks = [node.typed_var(Var(f"scan_{i}", ty)) for i, ty in enumerate(rows)]
     params = [*typed, *stacks]
     result = TupleType([p.checked_type for p in params[2:]])
@@ -109,41 +161,59 @@ def loop(node: Node) -> tuple[Expr, ...]:
     return tuple(TupleGetItem(whole, i) for i in range(len(params) - 2))
 
 
-def _row_type(node: Node, x: Expr) -> TensorType:
-    return TensorType((relay.Any(), *node.shape(x, "the shape of a scan output")), node.dtype(x))
-
-
 @converts("Scan")
 def scan(node: Node) -> tuple[Expr, ...]:
     """The body, once for each step: how many there are is known from the shapes."""
-    if node.opset < 9:
-        node.fail("a Scan over batches (before opset 9) is not supported")
     body, count = node.attr("body"), int(node.attr("num_scan_inputs"))
-    kept = len(node.inputs) - count
-    states = [node[i] for i in range(kept)]
-    read = [node[i] for i in range(kept, len(node.inputs))]
+    if node.opset < 9:
+        return _scan_of_batches(node, body, count)
+    given = [node[i] for i in range(len(node.inputs))]
+    directions = _directions(node, "scan_input_directions", count)
+    return _scanned(node, body, count, given, directions)
+
+
+def _scan_of_batches(node: Node, body: Any, count: int) -> tuple[Expr, ...]:
+    """One scan for each element of the batch; the first input would be lengths of sequences."""
+    if node.optional(0) is not None:
+        node.fail("sequences of several lengths (input 0) are not supported")
+    given = [node[i] for i in range(1, len(node.inputs))]
+    parts = [_steps(x, node.steps(x, 0), 0) for x in given]
+    directions = _directions(node, "directions", count)
+    found = [
+        _scanned(node, body, count, [node.typed(x) for x in one], directions)
+        for one in zip(*parts, strict=True)
+    ]
+    return tuple(relay.stack(list(x), axis=0) for x in zip(*found, strict=True))
+
+
+def _scanned(
+    node: Node, body: Any, count: int, given: list[Expr], directions: list[bool]
+) -> tuple[Expr, ...]:
+    """The last states and the stacked outputs; `given` are `count` sequences behind states."""
+    kept = len(given) - count
+    states, read = given[:kept], given[kept:]
     stacked = len(body.output) - kept
-    into, out_of = _directions(node, "input", count), _directions(node, "output", stacked)
     axes = [
         node.axis(a, node.rank(x)) for a, x in zip(_axes(node, "input", count), read, strict=True)
     ]
     steps = {node.steps(x, axis) for x, axis in zip(read, axes, strict=True)}
-    if len(body.input) != len(node.inputs) or len(steps) != 1:
+    if len(body.input) != len(given) or len(steps) != 1:
         node.fail(
-            f"its body has {len(body.input)} inputs for {len(node.inputs)} values, and sequences "
+            f"its body has {len(body.input)} inputs for {len(given)} values, and sequences "
             f"of lengths {sorted(steps)}; one length is expected"
         )
     (length,) = steps
     parts = [_steps(x, length, axis) for x, axis in zip(read, axes, strict=True)]
-    parts = [p[::-1] if backwards else p for p, backwards in zip(parts, into, strict=True)]
+    parts = [p[::-1] if backwards else p for p, backwards in zip(parts, directions, strict=True)]
     rows: list[list[Expr]] = [[] for _ in range(stacked)]
     for t in range(length):
-        given = [*states, *(part[t] for part in parts)]
-        values = {i.name: node.typed(v) for i, v in zip(body.input, given, strict=True)}
+        now = [*states, *(part[t] for part in parts)]
+        values = {i.name: node.typed(v) for i, v in zip(body.input, now, strict=True)}
         outputs = [node.typed(o) for o in _inner(node, body, values)]
         states = outputs[:kept]
         for row, value in zip(rows, outputs[kept:], strict=True):
             row.append(value)
+    out_of = _directions(node, "scan_output_directions", stacked)
     whole = [
         relay.stack(row[::-1] if backwards else row, axis=node.axis(axis, node.rank(row[0]) + 1))
         for row, axis, backwards in zip(rows, _axes(node, "output", stacked), out_of, strict=True)
@@ -155,12 +225,25 @@ def _axes(node: Node, side: str, count: int) -> list[int]:
     return list(node.attr(f"scan_{side}_axes", [0] * count))
 
 
-def _directions(node: Node, side: str, count: int) -> list[bool]:
+def _directions(node: Node, attribute: str, count: int) -> list[bool]:
     """Which of the sequences go backwards."""
-    return [bool(d) for d in node.attr(f"scan_{side}_directions", [0] * count)]
+    return [bool(d) for d in node.attr(attribute, [0] * count)]
 
 
 def _steps(x: Expr, length: int, axis: int) -> list[Expr]:
     """The slices of an axis, without it."""
     whole = relay.split(x, length, axis=axis).astuple()
     return [relay.squeeze(TupleGetItem(whole, n), axis=[axis]) for n in range(length)]
+
+
+@converts("SequenceMap")
+def sequence_map(node: Node) -> tuple[list[Expr], ...]:
+    """The body, once for each element; inputs that are tensors are the same each time."""
+    body, first = node.attr("body"), node.sequence(0)
+    names = [i.name for i in body.input]
+    given = [node.any_input(i) for i in range(len(node.inputs))]
+    found = []
+    for i in range(len(first)):
+        now = [x[i] if isinstance(x, list) else x for x in given]
+        found.append(_inner(node, body, dict(zip(names, now, strict=True))))
+    return tuple([row[n] for row in found] for n in range(len(body.output)))

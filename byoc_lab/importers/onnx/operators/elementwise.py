@@ -18,7 +18,7 @@ UNARY = {
     "Log": "log", "Acos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh",
     "Atan": "atan", "Atanh": "atanh", "Cos": "cos", "Cosh": "cosh", "Sin": "sin", "Sinh": "sinh",
     "Tan": "tan", "Tanh": "tanh", "Sigmoid": "sigmoid", "Erf": "erf", "Sign": "sign",
-    "IsNaN": "isnan", "Not": "logical_not", "BitwiseNot": "bitwise_not", "Identity": "copy",
+    "IsNaN": "isnan", "Not": "logical_not", "BitwiseNot": "bitwise_not",
 }  # fmt: skip
 BINARY = {
     "Add": "add", "Sub": "subtract", "Mul": "multiply", "Greater": "greater", "Less": "less",

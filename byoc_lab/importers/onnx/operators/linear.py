@@ -7,8 +7,8 @@ from typing import Any
 
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
-from byoc_lab.importers.onnx.node import Node
-from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.importers.onnx.node import Array, Node
+from byoc_lab.relay.ir.expr import Constant, Expr
 
 Shape = tuple[Any, ...]
 
@@ -127,6 +127,42 @@ def _batched(x: Expr, shape: Shape, batch: Shape) -> Expr:
         return x
     flat = math.prod(batch) if static else -1
     return relay.reshape(x, (flat, *(-1 if not isinstance(n, int) else n for n in shape[-2:])))
+
+
+def product_along(node: Node, x: Expr, axis: int, matrix: Array) -> Expr:
+    """Sums over one axis of `x`, each with the weights of a row of `matrix`."""
+    rank = node.rank(x)
+    weights = Constant(matrix.astype(node.dtype(x)))
+    if axis == rank - 1:
+        return relay.nn.dense(x, weights)
+    order = [a for a in range(rank) if a != axis] + [axis]
+    last = relay.nn.dense(relay.transpose(x, axes=order), weights)
+    return relay.transpose(last, axes=[order.index(a) for a in range(rank)])
+
+
+@converts("Det")
+def determinant(node: Node) -> Expr:
+    """By the elements of the first row and the determinants of what remains."""
+    x = node[0]
+    rows, columns = node.length(x, -2), node.length(x, -1)
+    if rows != columns or not 1 <= rows <= 4:
+        node.fail(f"determinants of 1 to 4 rows and columns are supported, found {rows}, {columns}")
+
+    def element(row: int, column: int) -> Expr:
+        part = relay.take(x, relay.const(row, "int64"), axis=-2, mode="clip")
+        return relay.take(part, relay.const(column, "int64"), axis=-1, mode="clip")
+
+    def of(row: int, among: list[int]) -> Expr:
+        if len(among) == 1:
+            return element(row, among[0])
+        total: Expr | None = None
+        for n, column in enumerate(among):
+            term = element(row, column) * of(row + 1, [c for c in among if c != column])
+            total = term if total is None else total - term if n % 2 else total + term
+        assert total is not None
+        return total
+
+    return of(0, list(range(rows)))
 
 
 @converts("Einsum")

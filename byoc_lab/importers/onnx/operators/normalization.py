@@ -99,9 +99,9 @@ def lrn(node: Node) -> Expr:
 @converts("Dropout")
 def dropout(node: Node) -> tuple[Expr, Expr]:
     """Nothing is dropped in inference (SimplifyInference removes it); the mask is true."""
-    training, ratio = node.value(2), node.value(1)
-    in_training = node.optional(2) is not None and (training is None or bool(training))
-    if in_training and (ratio is None or float(ratio) > 0):
-        node.fail("dropout in training mode draws random numbers, which is not supported")
+    if node.optional(2) is not None and node.known(2, "whether it is in training").any():
+        ratio = 0.5 if node.optional(1) is None else float(node.known(1, "the ratio"))
+        if ratio > 0:
+            node.fail("dropout in training mode draws random numbers, which is not supported")
     mask = relay.cast(relay.ones_like(node[0]), "bool")
     return relay.nn.dropout(node[0]), mask

@@ -1,15 +1,42 @@
-"""Sequences of tensors, whose elements are known while the model is imported."""
+"""Sequences and optional values, whose elements are known while the model is imported."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
-from byoc_lab.importers.onnx.node import Node
+from byoc_lab.importers.onnx.node import EMPTY, Node
 from byoc_lab.relay.ir.expr import Expr
 
 Sequences = tuple[list[Expr]]  # one output, which is a sequence
+
+
+@converts("Identity")
+def identity(node: Node) -> Any:
+    found = node.any_input(0)
+    return (found,) if isinstance(found, list) else relay.copy(node[0])
+
+
+@converts("Optional")
+def optional(node: Node) -> Any:
+    found = node.any_input(0)
+    return (EMPTY if found is None else found,)
+
+
+@converts("OptionalHasElement")
+def optional_has_element(node: Node) -> Expr:
+    return relay.const(node.any_input(0) is not None)
+
+
+@converts("OptionalGetElement")
+def optional_get_element(node: Node) -> Any:
+    found = node.any_input(0)
+    if found is None:
+        node.fail("the optional has no value")
+    return (found,)
 
 
 @converts("SequenceConstruct")

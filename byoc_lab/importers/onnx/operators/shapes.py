@@ -243,7 +243,7 @@ def _scalar(node: Node, x: Expr) -> Expr:
 def _padded_at_run_time(node: Node, value: Expr) -> Expr:
     """Padding that comes at run time; none of it may be negative."""
     if node.attr("mode", "constant") != "constant":
-        node.fail("the padding (input 1) must be a constant for all modes but 'constant'")
+        node.known(1, f"the padding of mode {node.attr('mode')!r:.40}")
     pads, rank = _int64(node, 1), node.rank(node[0])
     if node.optional(3) is not None:
         axes = _int64(node, 3)

@@ -1,0 +1,145 @@
+"""One axis of a tensor at other positions: a product with a matrix of constant weights.
+
+Source: the formulas of ONNX's operator Resize (opsets 11 to 21).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.importers.onnx.node import Array, Node
+from byoc_lab.importers.onnx.operators.linear import product_along
+from byoc_lab.relay.ir.expr import Constant, Expr
+
+MOST_WEIGHTS = 2**26  # of one matrix; a hostile file may state any length
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a pixel of the result is made of pixels of the data: the attributes of Resize."""
+
+    mode: str
+    coordinates: str
+    nearest: str
+    cubic: float = -0.75
+    exclude_outside: bool = False
+    antialias: bool = False
+    extrapolation: float = 0.0
+
+
+def resampled(
+    node: Node,
+    x: Expr,
+    axis: int,
+    lengths: tuple[int, int],
+    scale: float,
+    sampling: Sampling,
+    region: tuple[float, float],
+) -> Expr:
+    """`x` with `lengths[1]` elements along `axis`, which has `lengths[0]`.
+
+    scale: by which positions are divided. region: first and last position for tf_crop_and_resize,
+    as fractions of the length.
+    """
+    length, target = lengths
+    if length * target > MOST_WEIGHTS:
+        node.fail(
+            f"resizing {length:,} elements to {target:,} takes a matrix of {length * target:,} "
+            f"weights; at most {MOST_WEIGHTS:,} are supported"
+        )
+    at = _positions(node, length, target, scale, sampling.coordinates, region)
+    if sampling.mode == "nearest":
+        pixels = _nearest(node, at, sampling.nearest).clip(0, length - 1)
+        x = relay.take(x, Constant(pixels), axis=axis, mode="clip")
+    else:
+        x = _weighted(node, x, axis, _weights(at, length, scale, sampling))
+    outside = (at < 0) | (at > length - 1)
+    if sampling.coordinates != "tf_crop_and_resize" or not outside.any():
+        return x
+    shape = [1] * node.rank(x)
+    shape[axis] = target
+    value = np.array(sampling.extrapolation, node.dtype(x))
+    return relay.where(Constant(outside.reshape(shape)), Constant(value), x)
+
+
+def _positions(
+    node: Node, length: int, target: int, scale: float, mode: str, region: tuple[float, float]
+) -> Array:
+    """In float32, as ONNX Runtime computes them: a nearest pixel depends on the last bit."""
+    x, factor, half = np.arange(target, dtype=np.float32), np.float32(scale), np.float32(0.5)
+    spread = np.float32(length - 1), np.float32(max(target - 1, 1))
+    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and target > 1):
+        return (x + half) / factor - half
+    if mode == "pytorch_half_pixel":
+        return x
+    if mode == "half_pixel_symmetric":  # the middle of the result lies over that of the data
+        shift = np.float32(length / 2 * (1 - target / (length * scale)))
+        return shift + (x + half) / factor - half
+    if mode == "align_corners":
+        return x * spread[0] / spread[1]
+    if mode == "asymmetric":
+        return x / factor
+    if mode == "tf_half_pixel_for_nn":
+        return (x + half) / factor
+    if mode == "tf_crop_and_resize":
+        first, last = map(np.float32, region)
+        if target == 1:
+            return np.array([half * (first + last) * spread[0]])
+        return first * spread[0] + x * (last - first) * spread[0] / spread[1]
+    node.fail(f"coordinates {mode!r:.40} do not exist")
+
+
+def _nearest(node: Node, at: Array, rounding: str) -> Array:
+    rules = {
+        "round_prefer_floor": lambda: np.ceil(at - 0.5),
+        "round_prefer_ceil": lambda: np.floor(at + 0.5),
+        "floor": lambda: np.floor(at),
+        "ceil": lambda: np.ceil(at),
+    }
+    if rounding not in rules:
+        node.fail(f"nearest_mode {rounding!r:.40} does not exist")
+    return rules[rounding]().astype(np.int64)
+
+
+def _triangle(t: Array) -> Array:
+    return np.maximum(1 - np.abs(t), 0)
+
+
+def _spline(a: float) -> Callable[[Array], Array]:
+    """The cubic convolution whose slope at 1 is `a`."""
+
+    def weights(t: Array) -> Array:
+        t = np.abs(t)
+        near = ((a + 2) * t - (a + 3)) * t * t + 1
+        far = a * (((t - 5) * t + 8) * t - 4)
+        return np.where(t <= 1, near, np.where(t < 2, far, 0))
+
+    return weights
+
+
+def _weights(at: Array, length: int, scale: float, sampling: Sampling) -> Array:
+    """The matrix (result, data) of weights; pixels outside of the data are those at its border."""
+    cubic = sampling.mode == "cubic"
+    kernel = _spline(sampling.cubic) if cubic else _triangle
+    stretch = max(1.0, 1 / scale) if sampling.antialias else 1.0
+    reach = (2 if cubic else 1) * stretch
+    pixels = np.floor(at - reach).astype(np.int64)[:, None] + np.arange(int(2 * reach) + 3)
+    weights = kernel((pixels - at[:, None]) / stretch)
+    if sampling.exclude_outside:
+        weights = np.where((pixels >= 0) & (pixels < length), weights, 0)
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    matrix = np.zeros((len(at), length))
+    np.add.at(matrix, (np.arange(len(at))[:, None], pixels.clip(0, length - 1)), weights)
+    return matrix
+
+
+def _weighted(node: Node, x: Expr, axis: int, matrix: Array) -> Expr:
+    """Sums over one axis, each with a row of weights; those of integers are rounded to zero."""
+    dtype = node.dtype(x)
+    if "float" in dtype:
+        return product_along(node, x, axis, matrix)
+    return relay.cast(product_along(node, relay.cast(x, "float32"), axis, matrix), dtype)
