@@ -281,6 +281,9 @@ PRODUCTS: Functions = {
     "biased": lambda a, b: F.scaled_dot_product_attention(
         a[:, None], a[:, None], a[:, None], a[0] @ a[0].t(), scale=0.3
     ),
+    "grouped": lambda a, b: F.scaled_dot_product_attention(
+        a[:, None].expand(2, 6, 3, 5), *(2 * [a[:, None].repeat(1, 2, 1, 1)]), enable_gqa=True
+    ),
     "cross": lambda a, b: F.scaled_dot_product_attention(a, b.expand(2, 6, 5), b.expand(2, 6, 5)),
 }
 GATHERING: Functions = {
@@ -295,6 +298,103 @@ GATHERING: Functions = {
     "assigned": lambda t, i: _assigned(t),
     "fake": lambda t, i: torch.fake_quantize_per_tensor_affine(t, 0.1, 3, 0, 255),
     "fake_int8": lambda t, i: torch.fake_quantize_per_tensor_affine(t, 0.05, 0, -128, 127),
+}
+
+
+def _put(x: Any, place: Any, value: Any, add: bool = False) -> Any:
+    """x with an assignment to, or an addition at, a place."""
+    y = x.clone()
+    if add:
+        y[place] += value
+    else:
+        y[place] = value
+    return y
+
+
+ASSIGNMENTS: Functions = {  # x (4, 6, 5), v (4, 6, 5), i (3), j (3)
+    "slice": lambda x, v, i, j: _put(x, slice(1, 3), v[1:3]),
+    "slice_number": lambda x, v, i, j: _put(x, (slice(None), slice(2, None)), 7.0),
+    "slice_step": lambda x, v, i, j: _put(x, (slice(None), slice(1, 6, 2)), v[:, :3]),
+    "slice_negative": lambda x, v, i, j: _put(x, (slice(None), slice(-2, None)), v[:, :2]),
+    "slice_whole": lambda x, v, i, j: _put(x, slice(None), v),
+    "slice_of_slice": lambda x, v, i, j: _put(x, (slice(1, 3), slice(2, 4)), v[1:3, 2:4], True),
+    "row": lambda x, v, i, j: _put(x, 2, v[0]),
+    "index": lambda x, v, i, j: _put(x, i, v[:3]),
+    "index_number": lambda x, v, i, j: _put(x, i - 4, 3.0),
+    "index_1": lambda x, v, i, j: _put(x, (slice(None), j), v[:, :3]),
+    "index_1_row": lambda x, v, i, j: _put(x, (slice(None), j), v[0, 0]),
+    "two": lambda x, v, i, j: _put(x, (i, j), v[0, :3]),
+    "two_apart": lambda x, v, i, j: _put(x, (i, slice(None), j - 5), v[0, :3, :1].expand(3, 6)),
+    "two_behind": lambda x, v, i, j: _put(x, (slice(None), i, j.clamp(max=4)), v[:, :3, 0]),
+    "mask": lambda x, v, i, j: _put(x, x > 0, 0.5),
+    "mask_rows": lambda x, v, i, j: _put(x, v[:, 0, 0] > 0, 2.0),
+    "accumulated": lambda x, v, i, j: x.index_put((i * 0, j * 0 + 1), v[0, :3], accumulate=True),
+    "index_add": lambda x, v, i, j: x.index_add(1, i, v[:, :3], alpha=2),
+    "index_copy": lambda x, v, i, j: x.index_copy(1, j, v[:, :3]),
+    "index_fill": lambda x, v, i, j: x.index_fill(2, i, -1.0),
+    "masked_fill": lambda x, v, i, j: x.masked_fill(v > 0, 4.0),
+    "read_two": lambda x, v, i, j: x[i, j],
+    "read_two_negative": lambda x, v, i, j: x[i - 4, j - 6],
+    "read_two_broadcast": lambda x, v, i, j: x[i[:, None], j],
+    "read_two_apart": lambda x, v, i, j: x[i, :, j.clamp(max=4)],
+    "read_two_behind": lambda x, v, i, j: x[:, i, j.clamp(max=4)],
+    "read_three": lambda x, v, i, j: x[i, j, i],
+    **{
+        f"reduced_{kind}_{own}": lambda x, v, i, j, kind=kind, own=own: x.scatter_reduce(
+            1, i.expand(4, 5, 3).transpose(1, 2), v[:, :3], kind, include_self=own
+        )
+        for kind in ("sum", "prod", "mean", "amax", "amin")
+        for own in (True, False)
+    },
+}
+
+
+def _bags(mode: str, **more: Any) -> Callable[..., Any]:
+    """Bags of 2, 0, 3 and 1 rows."""
+    return lambda t, i: F.embedding_bag(
+        i.reshape(-1), t, torch.tensor([0, 2, 2, 5]), mode=mode, **more
+    )
+
+
+BAGS: Functions = {  # t (6, 5), i (2, 3)
+    **{mode: _bags(mode) for mode in ("sum", "mean", "max")},
+    **{f"{mode}_padded": _bags(mode, padding_idx=2) for mode in ("sum", "mean", "max")},
+    "weighted": _bags("sum", per_sample_weights=torch.arange(6.0)),
+    "rows": lambda t, i: F.embedding_bag(i, t),
+    "last": lambda t, i: F.embedding_bag(
+        i.reshape(-1), t, torch.tensor([0, 2, 2, 6]), include_last_offset=True
+    ),
+}
+
+
+def _scaled(scale: Any, mode: str, **more: Any) -> Callable[..., Any]:
+    return lambda x, g: F.interpolate(x, scale_factor=scale, mode=mode, **more)
+
+
+SAMPLING: Functions = {  # x (2, 3, 7, 10), g (2, 4, 5, 2)
+    **{
+        f"{mode}_{scale}": _scaled(scale, mode)
+        for mode in ("nearest", "bilinear", "bicubic", "nearest-exact")
+        for scale in (0.6, 1.3, 2.0, (1.5, 0.7))
+    },
+    **{
+        f"{mode}_antialias_{scale}": _scaled(scale, mode, antialias=True)
+        for mode in ("bilinear", "bicubic")
+        for scale in (0.4, 0.5, 1.3)
+    },
+    "recomputed": _scaled(1.3, "bilinear", recompute_scale_factor=True),
+    "corners": _scaled(1.3, "bilinear", align_corners=True),
+    **{
+        f"grid_{mode}_{padding}_{corners}": lambda x, g, m=mode, p=padding, c=corners: (
+            F.grid_sample(x, g, m, p, align_corners=c)
+        )
+        for mode in ("bilinear", "nearest", "bicubic")
+        for padding in ("zeros", "border", "reflection")
+        for corners in (True, False)
+    },
+    "grid_3d": lambda x, g: F.grid_sample(
+        x[:, None], F.pad(g, (0, 1))[:, None], align_corners=False
+    ),
 }
 
 
@@ -318,5 +418,16 @@ GROUPS: dict[str, tuple[Functions, Callable[[], tuple[Any, ...]]]] = {
     "norms": (NORMS, lambda: (_random(2, 4, 6, 6),)),
     "convolutions": (CONVOLUTIONS, lambda: (_random(2, 4, 6, 6), _random(4, 4, 3, 3))),
     "products": (PRODUCTS, lambda: (_random(2, 3, 5), _random(6, 5))),
+    "assignments": (
+        ASSIGNMENTS,
+        lambda: (
+            _random(4, 6, 5),
+            _random(4, 6, 5),
+            torch.tensor([3, 0, 2]),
+            torch.tensor([5, 1, 0]),
+        ),
+    ),
+    "bags": (BAGS, lambda: (_random(6, 5), torch.randint(0, 6, (2, 3)))),
+    "sampling": (SAMPLING, lambda: (_random(2, 3, 7, 10), _random(2, 4, 5, 2) * 1.3)),
     "gathering": (GATHERING, lambda: (_random(6, 5), torch.randint(0, 6, (2, 3)))),
 }

@@ -7,8 +7,8 @@ from typing import Any
 
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
-from byoc_lab.importers.onnx.node import Array, Node
-from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.importers.onnx.node import Node
+from byoc_lab.relay.ir.expr import Expr
 
 Shape = tuple[Any, ...]
 
@@ -127,17 +127,6 @@ def _batched(x: Expr, shape: Shape, batch: Shape) -> Expr:
         return x
     flat = math.prod(batch) if static else -1
     return relay.reshape(x, (flat, *(-1 if not isinstance(n, int) else n for n in shape[-2:])))
-
-
-def product_along(node: Node, x: Expr, axis: int, matrix: Array) -> Expr:
-    """Sums over one axis of `x`, each with the weights of a row of `matrix`."""
-    rank = node.rank(x)
-    weights = Constant(matrix.astype(node.dtype(x)))
-    if axis == rank - 1:
-        return relay.nn.dense(x, weights)
-    order = [a for a in range(rank) if a != axis] + [axis]
-    last = relay.nn.dense(relay.transpose(x, axes=order), weights)
-    return relay.transpose(last, axes=[order.index(a) for a in range(rank)])
 
 
 @converts("Det")

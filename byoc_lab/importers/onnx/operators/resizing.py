@@ -12,7 +12,7 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import Array, Node
-from byoc_lab.importers.onnx.operators.resampling import Sampling, resampled
+from byoc_lab.importers.resampling import Sampling, resampled
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.op.image.resize import MODES, nearest_index, sample_positions
 
@@ -141,7 +141,7 @@ def _resized(node: Node, sizes: Sizes, sampling: Sampling) -> Expr:
         length, target = node.length(x, axis), lengths[axis]
         scale = sizes.scales.get(axis, target / length)
         ends = region[axis], region[axis + rank]
-        x = resampled(node, x, axis, (length, target), scale, sampling, ends)
+        x = resampled(x, node.dtype(x), rank, axis, (length, target), scale, sampling, ends)
     return x
 
 

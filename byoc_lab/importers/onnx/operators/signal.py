@@ -7,8 +7,8 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import MAX_STEPS, Array, Node
-from byoc_lab.importers.onnx.operators.linear import product_along
 from byoc_lab.importers.onnx.reading import dtype_of
+from byoc_lab.importers.resampling import product_along
 from byoc_lab.relay.ir.expr import Constant, Expr
 
 
@@ -61,13 +61,15 @@ def _transformed(
     cosines, sines = _waves(node.length(x, axis), length, onesided)
     if inverse:
         cosines, sines = cosines / length, -sines / length
-    parts = node.length(x, -1)
-    real = relay.take(x, Constant(np.array([0])), axis=-1, mode="clip")
-    found = [product_along(node, real, axis, cosines), product_along(node, real, axis, -sines)]
-    if parts == 2:
-        imaginary = relay.take(x, Constant(np.array([1])), axis=-1, mode="clip")
-        found[0] = found[0] + product_along(node, imaginary, axis, sines)
-        found[1] = found[1] + product_along(node, imaginary, axis, cosines)
+    dtype, rank = node.dtype(x), node.rank(x)
+
+    def product(part: int, matrix: Array) -> Expr:
+        numbers = relay.take(x, Constant(np.array([part])), axis=-1, mode="clip")
+        return product_along(numbers, dtype, rank, axis, matrix)
+
+    found = [product(0, cosines), product(0, -sines)]
+    if node.length(x, -1) == 2:
+        found = [found[0] + product(1, sines), found[1] + product(1, cosines)]
     return relay.concatenate(found, axis=-1)
 
 

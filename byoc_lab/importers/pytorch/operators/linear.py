@@ -128,10 +128,14 @@ def attention(node: Node) -> Any:
         node.fail(f"only the batch of attention may be dynamic, found {q} and {k}")
     if node["dropout_p"]:
         node.fail("dropout draws random numbers; call module.eval()")
-    if node["enable_gqa"]:
-        node.fail("grouped queries (enable_gqa) are not supported")
+    keys, values = node["key"], node["value"]
+    if node["enable_gqa"]:  # each head of keys belongs to several heads of queries
+        if not all(isinstance(n, int) for n in (q[-3], k[-3])):
+            node.fail(f"the numbers of heads must be static, found {q} and {k}")
+        keys, values = (relay.repeat(x, q[-3] // k[-3], axis=rank - 3) for x in (keys, values))
+        k, v = (*k[:-3], q[-3], *k[-2:]), (*v[:-3], q[-3], *v[-2:])
     order = [*range(rank - 2), rank - 1, rank - 2]
-    turned = relay.transpose(node["key"], axes=order)
+    turned = relay.transpose(keys, axes=order)
     scores = product(node, node["query"], q, turned, tuple(k[i] for i in order))
     scale = 1 / math.sqrt(q[-1]) if node["scale"] is None else float(node["scale"])
     scores = scores * Constant(np.asarray(scale, dtype))
@@ -148,7 +152,7 @@ def attention(node: Node) -> Any:
     weights = relay.nn.softmax(scores, -1)
     if mask is not None and _may_mask_a_row(mask):
         weights = _without_masked_rows(scores, weights, dtype)
-    return product(node, weights, shape, node["value"], v)
+    return product(node, weights, shape, values, v)
 
 
 def _may_mask_a_row(mask: Expr) -> bool:

@@ -140,16 +140,6 @@ def select(node: Node) -> Any:
     return relay.take(node["self"], Constant(np.asarray(index, "int64")), axis=axis)
 
 
-@converts("select_scatter.default")
-def select_scatter(node: Node) -> Any:
-    """self with one slice replaced."""
-    shape, axis = node.static(), node.axis()
-    index = int(node["index"]) % shape[axis]
-    mask = np.zeros([n if i == axis else 1 for i, n in enumerate(shape)], bool)
-    mask.reshape(-1)[index] = True
-    return relay.where(Constant(mask), relay.expand_dims(node["src"], axis=axis), node["self"])
-
-
 @converts("expand.default", "broadcast_to.default", "expand_as.default")
 def expand(node: Node) -> Any:
     wanted = node.result_shape

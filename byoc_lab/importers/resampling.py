@@ -1,26 +1,29 @@
 """One axis of a tensor at other positions: a product with a matrix of constant weights.
 
-Source: the formulas of ONNX's operator Resize (opsets 11 to 21).
+What importers resize by where Relay's operators sample other pixels. Source: the formulas of ONNX's
+operator Resize (opsets 11 to 21), which has those of PyTorch, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from byoc_lab import relay
-from byoc_lab.importers.onnx.node import Array, Node
-from byoc_lab.importers.onnx.operators.linear import product_along
+from byoc_lab.errors import ImporterError
 from byoc_lab.relay.ir.expr import Constant, Expr
+
+Array = np.ndarray[Any, Any]
 
 MOST_WEIGHTS = 2**26  # of one matrix; a hostile file may state any length
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a pixel of the result is made of pixels of the data: the attributes of Resize."""
+    """How a pixel of the result is made of pixels of the data: the attributes of ONNX's Resize."""
 
     mode: str
     coordinates: str
@@ -32,42 +35,44 @@ class Sampling:
 
 
 def resampled(
-    node: Node,
     x: Expr,
+    dtype: str,
+    rank: int,
     axis: int,
     lengths: tuple[int, int],
     scale: float,
     sampling: Sampling,
-    region: tuple[float, float],
+    region: tuple[float, float] = (0.0, 1.0),
 ) -> Expr:
     """`x` with `lengths[1]` elements along `axis`, which has `lengths[0]`.
 
-    scale: by which positions are divided. region: first and last position for tf_crop_and_resize,
-    as fractions of the length.
+    dtype, rank: of `x`. scale: by which positions are divided. region: first and last position for
+    tf_crop_and_resize, as fractions of the length. Raises ImporterError for a mode that does not
+    exist, and for a matrix that would be too large.
     """
     length, target = lengths
     if length * target > MOST_WEIGHTS:
-        node.fail(
+        raise ImporterError(
             f"resizing {length:,} elements to {target:,} takes a matrix of {length * target:,} "
             f"weights; at most {MOST_WEIGHTS:,} are supported"
         )
-    at = _positions(node, length, target, scale, sampling.coordinates, region)
+    at = _positions(length, target, scale, sampling.coordinates, region)
     if sampling.mode == "nearest":
-        pixels = _nearest(node, at, sampling.nearest).clip(0, length - 1)
+        pixels = _nearest(at, sampling.nearest).clip(0, length - 1)
         x = relay.take(x, Constant(pixels), axis=axis, mode="clip")
     else:
-        x = _weighted(node, x, axis, _weights(at, length, scale, sampling))
+        x = _weighted(x, dtype, rank, axis, _weights(at, length, scale, sampling))
     outside = (at < 0) | (at > length - 1)
     if sampling.coordinates != "tf_crop_and_resize" or not outside.any():
         return x
-    shape = [1] * node.rank(x)
+    shape = [1] * rank
     shape[axis] = target
-    value = np.array(sampling.extrapolation, node.dtype(x))
+    value = np.array(sampling.extrapolation, dtype)
     return relay.where(Constant(outside.reshape(shape)), Constant(value), x)
 
 
 def _positions(
-    node: Node, length: int, target: int, scale: float, mode: str, region: tuple[float, float]
+    length: int, target: int, scale: float, mode: str, region: tuple[float, float]
 ) -> Array:
     """In float32, as ONNX Runtime computes them: a nearest pixel depends on the last bit."""
     x, factor, half = np.arange(target, dtype=np.float32), np.float32(scale), np.float32(0.5)
@@ -90,10 +95,10 @@ def _positions(
         if target == 1:
             return np.array([half * (first + last) * spread[0]])
         return first * spread[0] + x * (last - first) * spread[0] / spread[1]
-    node.fail(f"coordinates {mode!r:.40} do not exist")
+    raise ImporterError(f"coordinates {mode!r:.40} do not exist")
 
 
-def _nearest(node: Node, at: Array, rounding: str) -> Array:
+def _nearest(at: Array, rounding: str) -> Array:
     rules = {
         "round_prefer_floor": lambda: np.ceil(at - 0.5),
         "round_prefer_ceil": lambda: np.floor(at + 0.5),
@@ -101,7 +106,7 @@ def _nearest(node: Node, at: Array, rounding: str) -> Array:
         "ceil": lambda: np.ceil(at),
     }
     if rounding not in rules:
-        node.fail(f"nearest_mode {rounding!r:.40} does not exist")
+        raise ImporterError(f"nearest_mode {rounding!r:.40} does not exist")
     return rules[rounding]().astype(np.int64)
 
 
@@ -137,9 +142,19 @@ def _weights(at: Array, length: int, scale: float, sampling: Sampling) -> Array:
     return matrix
 
 
-def _weighted(node: Node, x: Expr, axis: int, matrix: Array) -> Expr:
+def _weighted(x: Expr, dtype: str, rank: int, axis: int, matrix: Array) -> Expr:
     """Sums over one axis, each with a row of weights; those of integers are rounded to zero."""
-    dtype = node.dtype(x)
     if "float" in dtype:
-        return product_along(node, x, axis, matrix)
-    return relay.cast(product_along(node, relay.cast(x, "float32"), axis, matrix), dtype)
+        return product_along(x, dtype, rank, axis, matrix)
+    found = product_along(relay.cast(x, "float32"), "float32", rank, axis, matrix)
+    return relay.cast(found, dtype)
+
+
+def product_along(x: Expr, dtype: str, rank: int, axis: int, matrix: Array) -> Expr:
+    """Sums over one axis of `x`, each with the weights of a row of `matrix`."""
+    weights = Constant(matrix.astype(dtype))
+    if axis == rank - 1:
+        return relay.nn.dense(x, weights)
+    order = [a for a in range(rank) if a != axis] + [axis]
+    last = relay.nn.dense(relay.transpose(x, axes=order), weights)
+    return relay.transpose(last, axes=[order.index(a) for a in range(rank)])
