@@ -83,5 +83,5 @@ _RULES: dict[str, Callable[..., Numbers]] = {
     "cast": _same, "copy": _same, "expand_dims": _same, "squeeze": _same, "reshape": _same,
     "take": _taken, "strided_slice": _sliced,
     "add": _elementwise(lambda a, b: a + b), "subtract": _elementwise(lambda a, b: a - b),
-    "multiply": _elementwise(lambda a, b: a * b),
+    "multiply": _elementwise(lambda a, b: a * b), "maximum": _elementwise(max),
 }  # fmt: skip

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from byoc_lab.importers.lengths import Numbers, known_numbers
-from byoc_lab.passes.fold.fold_constant import evaluated, pick_field, state_shape
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple
+from byoc_lab.passes.fold.fold_constant import typed_and_folded
+from byoc_lab.relay.ir.expr import Constant, Expr, Op
 from byoc_lab.relay.ir.span import SourceName, Span
 from byoc_lab.relay.ir.visit import post_order_new, with_mapped_parts
 from byoc_lab.relay.typing.infer import infer_above
@@ -42,7 +42,7 @@ class Settler:
         for node in list(post_order_new(expr, settled, None)):
             if node in settled:
                 continue
-            result = self._placed(self._fold(infer_above(with_mapped_parts(node, settled))))
+            result = self._placed(typed_and_folded(with_mapped_parts(node, settled)))
             if not isinstance(result, Op):
                 result = self._with_numbers(result)
             settled[node] = settled[result] = result
@@ -69,23 +69,3 @@ class Settler:
             node = self._placed(infer_above(Constant(values)))
         self._numbers[node] = found
         return node
-
-    def _fold(self, node: Expr) -> Expr:
-        found = state_shape.apply(node, node) or pick_field.apply(node, node)
-        if found is None and isinstance(node, Call) and isinstance(node.op, Op):
-            constant = all(map(_is_constant, node.args))
-            found = evaluated(node, node.checked_type) if constant else None
-        if found is None or found.is_typed:
-            return node if found is None else found
-        return self._typed_constant(found)
-
-    def _typed_constant(self, found: Expr) -> Expr:
-        if isinstance(found, Tuple):
-            found = Tuple([self._typed_constant(f) for f in found.fields])
-        return infer_above(found)
-
-
-def _is_constant(node: Expr) -> bool:
-    if isinstance(node, Tuple):
-        return all(map(_is_constant, node.fields))
-    return isinstance(node, Constant)

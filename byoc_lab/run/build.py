@@ -27,6 +27,7 @@ from byoc_lab.relay.ir.types import TupleType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.backends import Codegen, CompiledRegion, backend_names, get_backend
+from byoc_lab.run.dynamic import DynamicExecutable
 from byoc_lab.run.executable import Executable, is_external
 from byoc_lab.run.hosts.host import Host, LinkedRegion
 from byoc_lab.run.hosts.numpy_host import NumpyHost
@@ -34,6 +35,7 @@ from byoc_lab.run.hosts.tvm_host import TvmHost
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import checked_module
 from byoc_lab.run.operands import missing_arguments
+from byoc_lab.run.shaped import unknown_lengths
 from byoc_lab.run.symbols import checked_symbol, shown
 from byoc_lab.run.tvm_runtime import stand_in
 
@@ -70,6 +72,9 @@ def build(
     Quantized operators outside regions are lowered first, as TVM's build does, so that the active
     `relay.qnn.op.requantize_config` counts.
 
+    Inputs may have unknown lengths: then each run with new shapes compiles the module for them
+    first (`DynamicExecutable`).
+
     Several threads may build at once; TVM's part of it is done by one after the other.
 
     Raises BuildError (no translation, a region refused), PassError (a quantized operator that
@@ -84,9 +89,18 @@ def build(
     if params:
         mod = mod.copy()
         mod["main"] = bind_params_by_name(mod["main"], params)
+    mod = infer_module(mod)
+    if unknown_lengths(mod["main"]):
+
+        def make(known: IRModule, empty: bool) -> Executable:
+            """Without elements there is nothing to offload, and a back end may refuse it."""
+            do = offload and not empty
+            return build(known, None, target, backends=backends, offload=do, fallback=fallback)
+
+        return DynamicExecutable(mod, make)
     mod = Sequential(
         [qnn_transform.Legalize(), qnn_transform.CanonicalizeOps()], name="qnn.Legalize"
-    )(infer_module(mod))
+    )(mod)
     regions = linked_regions(mod, backends, offload=offload, fallback=fallback)
     linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
     flat = flattened(mod["main"], mod, keep=lambda function: function in linked)

@@ -73,11 +73,9 @@ def _check_type(
         return f"{what} must be a tensor, found {ty}"
     if ty.dtype not in dtypes:
         return f"{what} must be {' or '.join(dtypes)}, found {ty}"
-    if not ty.is_static:
-        return f"{what} must have a known shape, found {ty}"
     if most is not None and len(ty.shape) > most:
         return f"{what} must have at most {most} dimensions, found {ty}"
-    if 0 in ty.shape:
+    if any(n == 0 for n in ty.shape if isinstance(n, int)):
         return f"{what} must have elements, found {ty}"
     return None
 
@@ -185,7 +183,7 @@ def check_concatenate(call: Call) -> str | None:
 
 def check_slice(call: Call) -> str | None:
     ty = call.checked_type
-    return f"the slice must not be empty, found {ty}" if 0 in ty.concrete_shape else None
+    return f"the slice must not be empty, found {ty}" if 0 in ty.shape else None
 
 
 def check_relayout(call: Call) -> str | None:

@@ -33,6 +33,8 @@ def legalize_group_conv(attrs: Attrs, inputs: Sequence[Expr], types: Sequence[Ty
     plain, parted = GROUPED[name]
     if attrs.groups == 1 or attrs.kernel_layout != plain or not isinstance(weight, TensorType):
         return None
+    if not weight.is_static:
+        return None
     channels, *rest = weight.concrete_shape
     split = (attrs.groups, channels // attrs.groups, *rest)
     if name == "nn.conv2d" and attrs.channels not in (None, channels):  # O counts the inputs

@@ -89,11 +89,13 @@ def attributes(call: Call) -> Any:
 
 
 def channels_of(call: Call) -> int:
-    """How many channels the result of a convolution has, those in blocks counted."""
+    """How many channels the result of a convolution has, those in blocks counted; 0 if that is not
+    known."""
     attrs, result = call.attrs, call.checked_type
     assert attrs is not None and isinstance(result, TensorType)
     layout = Layout(attrs.out_layout or attrs.data_layout)
-    return result.concrete_shape[layout.index_of("C")] * (layout.block_of("C") or 1)
+    channels = result.shape[layout.index_of("C")]
+    return channels * (layout.block_of("C") or 1) if isinstance(channels, int) else 0
 
 
 # The table ---------------------------------------------------------------------------------------

@@ -182,7 +182,7 @@ def _why_no_bias(root: Expr, other: Expr) -> str | None:
     result, operand = root.checked_type, other.checked_type
     assert isinstance(result, TensorType) and isinstance(operand, TensorType)
     channels = channels_of(root)
-    if prod(operand.concrete_shape) != channels:
+    if not operand.is_static or prod(operand.concrete_shape) != channels:
         return (
             f"what is added is no bias: expected one element for each of the {channels} "
             f"channels of {result}, found {operand}"

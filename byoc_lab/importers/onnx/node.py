@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from byoc_lab import relay
 from byoc_lab.errors import UnsupportedOperatorError
 from byoc_lab.relay.ir.expr import Constant, Expr, Var
 from byoc_lab.relay.ir.types import TensorType, Type
@@ -125,6 +126,17 @@ class Node:
         if numbers.count(None) > 1 or any(n is not None and n <= 0 for n in numbers):
             return None
         return [-1 if n is None else n for n in numbers]
+
+    def reshaped(self, x: Expr, lengths: Expr, allowzero: bool = False) -> Expr:
+        """`x` in a shape that is computed at run time; the lengths of it that are known are those
+        of the result's type."""
+        found = relay.reshape(x, lengths, allowzero=allowzero)
+        numbers = self.graph.settle.numbers(lengths)
+        known = [None] if numbers is None else numbers.ravel().tolist()
+        if None not in known or all(n is None or n <= 0 for n in known):
+            return found
+        # A second time: 0 keeps the length that the first one gave.
+        return relay.reshape(found, [n if n is not None and n > 0 else 0 for n in known])
 
     # Types ---------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.build import build
+from byoc_lab.run.dynamic import DynamicExecutable
 from byoc_lab.run.executable import Executable, is_external
 from byoc_lab.run.inputs import bind_inputs, checked_module
 
@@ -85,6 +86,13 @@ def validate(
                 "partitioned, inputs)"
             )
     exe = after if isinstance(after, Executable) else build(after)
+    if inputs is not None:
+        exe = exe.for_inputs(inputs)
+    elif isinstance(exe, DynamicExecutable):
+        raise InputError(
+            "inputs have unknown lengths, so that none can be made: give them, or the lengths by "
+            "the types of @main's parameters (--shape on the command line)"
+        )
     sets = {} if inputs is not None else SETS
     calls = sum(isinstance(node, Call) for node in post_order(before["main"])) + len(exe.linked) + 1
     with Progress("validate", calls * (len(sets) or 1), progress) as steps:

@@ -31,7 +31,7 @@ from byoc_lab.relay.ir.variables import free_vars
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
 from byoc_lab.relay.op.tensor.dyn import has_static_form, static_form
-from byoc_lab.relay.typing.infer import infer_expr
+from byoc_lab.relay.typing.infer import infer_above, infer_expr
 
 ANNOTATIONS = ("annotation.compiler_begin", "annotation.compiler_end")
 ON_DEVICE = "on_device"
@@ -254,3 +254,21 @@ def _to_expr(value: object) -> Expr:
     if isinstance(value, tuple):
         return Tuple([_to_expr(v) for v in value])
     return Constant(np.asarray(value))
+
+
+def typed_and_folded(node: Expr) -> Expr:
+    """A node whose parts are typed, with its type, or the constant that it is."""
+    typed = infer_above(node)
+    found = state_shape.apply(typed, typed) or pick_field.apply(typed, typed)
+    if found is None and isinstance(typed, Call) and isinstance(typed.op, Op):
+        constant = all(map(_is_constant, typed.args))
+        found = evaluated(typed, typed.checked_type) if constant else None
+    if found is None or found.is_typed:
+        return typed if found is None else found
+    return _typed_constant(found)
+
+
+def _typed_constant(found: Expr) -> Expr:
+    if isinstance(found, Tuple):
+        found = Tuple([_typed_constant(f) for f in found.fields])
+    return infer_above(found)

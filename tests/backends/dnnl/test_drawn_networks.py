@@ -6,13 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from byoc_lab import backends, relay
 from byoc_lab.backends import dnnl
 from byoc_lab.backends.dnnl import native, operators
 from byoc_lab.compat.integrations.dnnl import LegalizeQnn
+from byoc_lab.errors import TypeInferenceError
 from byoc_lab.passes import (
     AnnotateTarget,
     InferType,
@@ -22,9 +23,10 @@ from byoc_lab.passes import (
 )
 from byoc_lab.passes.framework.passes import Pass, PassContext, Sequential
 from byoc_lab.relay import Function, IRModule, nn
-from byoc_lab.relay.ir.expr import Call, Expr
+from byoc_lab.relay.ir.expr import Call, Expr, Var, bind
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run import build, evaluate
+from byoc_lab.run.shaped import shaped
 from tests.backends.dnnl.drawn_networks import networks
 
 pytestmark = [
@@ -33,7 +35,7 @@ pytestmark = [
 ]
 
 
-def check(network: Function, legalized: bool) -> None:
+def partitioned(network: Function, legalized: bool) -> IRModule:
     passes: list[Pass] = [
         InferType(),
         *([LegalizeQnn(), InferType()] if legalized else []),
@@ -43,7 +45,11 @@ def check(network: Function, legalized: bool) -> None:
         PartitionGraph(),
     ]
     with PassContext(opt_level=3):
-        mod = Sequential(passes)(IRModule.from_expr(network))
+        return Sequential(passes)(IRModule.from_expr(network))
+
+
+def check(mod: IRModule) -> None:
+    """Every region of a partitioned module is compiled and runs."""
     for gv, function in mod.functions.items():
         if "Compiler" not in function.attrs:
             continue
@@ -61,14 +67,54 @@ def check(network: Function, legalized: bool) -> None:
 @given(networks(), st.booleans())
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_is_partitioned_builds_and_runs(network: Function, legalized: bool) -> None:
-    check(network, legalized)
+    check(partitioned(network, legalized))
 
 
 @pytest.mark.slow
 @given(networks(), st.booleans())
 @settings(max_examples=4000, deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_is_partitioned_builds_and_runs_widely(network: Function, legalized: bool) -> None:
-    check(network, legalized)
+    check(partitioned(network, legalized))
+
+
+def with_unknown_lengths(network: Function, first_axes: list[bool]) -> Function:
+    """The network with the first lengths of some parameters unknown."""
+    params: list[Var] = []
+    for p, unknown in zip(network.params, first_axes, strict=False):
+        shape, dtype = p.type_annotation.shape, p.type_annotation.dtype
+        lengths = (relay.Any(), *shape[1:]) if unknown and shape else shape
+        params.append(Var(p.name_hint, relay.TensorType(lengths, dtype)))
+    body = bind(network.body, dict(zip(network.params, params, strict=True)))
+    found = infer_expr(Function(params, body))
+    assert isinstance(found, Function)
+    return found
+
+
+def check_unknown(network: Function, first_axes: list[bool]) -> None:
+    """What is partitioned with unknown lengths builds and runs once they are known."""
+    try:
+        unknown = with_unknown_lengths(network, first_axes)
+    except TypeInferenceError:
+        assume(False)  # of an operator that has no type without them
+    types = [p.type_annotation for p in network.params]
+    assume(all(0 not in ty.shape for ty in types))  # which the host computes
+    check(shaped(partitioned(unknown, False), types))
+
+
+UNKNOWN = st.lists(st.sampled_from([True, True, False]), min_size=20, max_size=20)
+
+
+@given(networks(), UNKNOWN)
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+def test_unknown_lengths_build_and_run(network: Function, first_axes: list[bool]) -> None:
+    check_unknown(network, first_axes)
+
+
+@pytest.mark.slow
+@given(networks(), UNKNOWN)
+@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+def test_unknown_lengths_build_and_run_widely(network: Function, first_axes: list[bool]) -> None:
+    check_unknown(network, first_axes)
 
 
 INF, NAN = math.inf, math.nan

@@ -173,14 +173,6 @@ DNNL = [
         "a norm that nothing computes", "no-pattern", "nn.l2_normalize",
         lambda: nn.l2_normalize(x(1, 4, 8, 8), 1e-5, [1]), found="sum",
     ),
-    Planted(
-        "an unknown shape", "predicate", "nn.relu",
-        lambda: nn.relu(relay.var("x", shape=(4, relay.Any()))),
-    ),
-    Planted(
-        "an unknown batch", "predicate", "nn.relu",
-        lambda: nn.relu(relay.var("x", shape=(relay.Any(), 4))), "give the batch",
-    ),
     Planted("float16", "predicate", "tanh", lambda: relay.tanh(x(2, dtype="float16")), "float32"),
     Planted(
         "a gelu that is multiplied in another order", "sub-pattern", "erf",

@@ -87,17 +87,15 @@ def _by_dense(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
         return relay.reshape(dense, (-1, *middle, units))
     kept = relay.strided_slice(relay.shape_of(a, "int64"), [0], [len(shape) - 1])
     wanted = relay.concatenate([kept, relay.const([units], "int64")], axis=0)
-    return relay.reshape(dense, node.typed(wanted))
+    return node.reshaped(dense, node.typed(wanted))
 
 
 def _by_batches(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
     left, right = tuple(node.type_of(a).shape), tuple(node.type_of(b).shape)
-    batch = _broadcast(node, left[:-2], right[:-2])
-    wanted = [-1 if not isinstance(n, int) else n for n in (*batch, left[-2], right[-1])]
-    if len(wanted) > 3 and wanted.count(-1) > 1:
-        node.fail(
-            f"at most one length may be dynamic, found {node.type_of(a)} and {node.type_of(b)}"
-        )
+    batch = _broadcast(left[:-2], right[:-2])
+    wanted = [-1 if not isinstance(n, int) else n for n in (*(batch or ()), left[-2], right[-1])]
+    if batch is None or (len(wanted) > 3 and wanted.count(-1) > 1):
+        return _by_batches_at_run_time(node, a, b, out_dtype)
     a, b = _batched(a, left, batch), _batched(b, right, batch)
     turned = node.graph.use_nt_batch_matmul
     b = relay.transpose(b, axes=(0, 2, 1)) if turned else b
@@ -105,17 +103,43 @@ def _by_batches(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
     return found if len(wanted) == 3 else relay.reshape(found, wanted)
 
 
-def _broadcast(node: Node, a: Shape, b: Shape) -> Shape:
-    """The batches of a product; lengths that are dynamic on both sides are the same."""
+def _broadcast(a: Shape, b: Shape) -> Shape | None:
+    """The batches of a product; lengths that are dynamic on both sides are the same. None where one
+    side's length alone is dynamic."""
     rank = max(len(a), len(b))
-    pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
     found = []
-    for x, y in pairs:
-        static = [n for n in (x, y) if isinstance(n, int)]
-        if len(static) == 1 or (len(static) == 2 and x != y and 1 not in (x, y)):
-            node.fail(f"batches of shapes {a} and {b} do not match, or one of them is dynamic")
+    for x, y in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
+        if sum(isinstance(n, int) for n in (x, y)) == 1:
+            return None
         found.append(y if x == 1 else x)
     return tuple(found)
+
+
+def _by_batches_at_run_time(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
+    """The batches that result are known when the lengths of both sides are."""
+    rank = max(node.rank(a), node.rank(b))
+    one = relay.const([1], "int64")
+
+    def lengths(x: Expr) -> Expr:
+        found = relay.shape_of(x, "int64")
+        missing = rank - node.rank(x)
+        return relay.concatenate([*[one] * missing, found], axis=0) if missing else found
+
+    batch = relay.strided_slice(relay.maximum(lengths(a), lengths(b)), [0], [rank - 2])
+
+    def batched(x: Expr) -> Expr:
+        matrix = relay.strided_slice(lengths(x), [rank - 2], [rank])
+        whole = relay.broadcast_to(x, node.typed(relay.concatenate([batch, matrix], axis=0)))
+        flat = relay.concatenate([relay.const([-1], "int64"), matrix], axis=0)
+        return node.reshaped(whole, node.typed(flat))
+
+    rows = relay.strided_slice(lengths(a), [rank - 2], [rank - 1])
+    columns = relay.strided_slice(lengths(b), [rank - 1], [rank])
+    turned = node.graph.use_nt_batch_matmul
+    right = relay.transpose(batched(b), axes=(0, 2, 1)) if turned else batched(b)
+    found = relay.nn.batch_matmul(batched(a), right, out_dtype=out_dtype, transpose_b=turned)
+    wanted = relay.concatenate([batch, rows, columns], axis=0)
+    return node.reshaped(found, node.typed(wanted))
 
 
 def _batched(x: Expr, shape: Shape, batch: Shape) -> Expr:

@@ -21,8 +21,9 @@ def reshape(node: Node) -> Expr:
     wanted = node.value(1)
     if wanted is None:
         lengths = node.lengths(1)
-        wanted_lengths = node[1] if lengths is None else lengths
-        return relay.reshape(node[0], wanted_lengths, allowzero=allowzero)
+        if lengths is None:
+            return node.reshaped(node[0], node[1], allowzero)
+        return relay.reshape(node[0], lengths, allowzero=allowzero)
     return relay.reshape(node[0], [int(n) for n in wanted.ravel()], allowzero=allowzero)
 
 

@@ -1,0 +1,111 @@
+"""A module for inputs of known shapes: every function in it typed anew for the shapes it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from byoc_lab.errors import BuildError
+from byoc_lab.passes.fold.fold_constant import typed_and_folded
+from byoc_lab.relay.ir.dims import Unknown
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op, Var
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.ir.visit import with_mapped_parts
+from byoc_lab.relay.op.tensor.dyn import has_static_form, static_form
+from byoc_lab.relay.typing.infer import infer_above, infer_module
+from byoc_lab.run.inline import flattened
+
+
+def unknown_lengths(main: Function) -> bool:
+    """Whether a parameter of a typed function has a length that only its input tells."""
+    return any(_is_unknown(p.checked_type) for p in main.params)
+
+
+def _is_unknown(ty: Type) -> bool:
+    if isinstance(ty, TupleType):
+        return any(map(_is_unknown, ty.fields))
+    return isinstance(ty, TensorType) and any(isinstance(n, Unknown) for n in ty.shape)
+
+
+def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
+    """A typed module whose parameters of @main have `types`, and all that follows from them.
+
+    Shapes that the module computes of shapes are constants in the result. Raises BuildError for a
+    recursive function, whose shapes may differ from call to call, TypeInferenceError where a
+    function cannot have the shapes.
+    """
+    flat = flattened(mod["main"], mod, keep=lambda function: "Compiler" in function.attrs)
+    if flat.functions:
+        raise BuildError(
+            "a function calls itself, and inputs have unknown lengths: give them by the importer's "
+            "shape=, by --shape on the command line, or in the types of @main's parameters"
+        )
+    shaper = _Shaper(mod)
+    main = shaper.function(flat.main, types)
+    return infer_module(IRModule({"main": main, **shaper.regions}))
+
+
+class _Shaper:
+    """Functions with the types that follow from those of their arguments.
+
+    regions: the external functions that were met, by name.
+    """
+
+    def __init__(self, mod: IRModule):
+        self.mod = mod
+        self.regions: dict[str, Function] = {}
+
+    def function(self, function: Function, types: Sequence[Type]) -> Function:
+        names = [p.name_hint for p in function.params]
+        params = [Var(name, ty) for name, ty in zip(names, types, strict=True)]
+        memo: dict[Expr, Expr] = dict(zip(function.params, map(infer_above, params), strict=True))
+        for node in _evaluated(function.body):
+            if node not in memo:
+                memo[node] = self._shaped(node, memo)
+        params = [p for p in map(memo.get, function.params) if isinstance(p, Var)]
+        made = infer_above(Function(params, memo[function.body], None, (), function.attrs))
+        assert isinstance(made, Function)
+        return made
+
+    def _shaped(self, node: Expr, memo: Mapping[Expr, Expr]) -> Expr:
+        if isinstance(node, (Op, GlobalVar, Function)):
+            return node
+        if isinstance(node, Call) and isinstance(node.op, (GlobalVar, Function)):
+            return self._call(node, node.op, [memo[a] for a in node.args])
+        made = with_mapped_parts(node, memo)
+        if has_static_form(made):
+            made = static_form(made) or made
+        return typed_and_folded(made)
+
+    def _call(self, call: Call, op: GlobalVar | Function, args: list[Expr]) -> Expr:
+        types = [a.checked_type for a in args]
+        if isinstance(op, Function):
+            return infer_above(Call(self.function(op, types), args, span=call.span))
+        name = op.name_hint
+        if name not in self.regions:
+            self.regions[name] = self.function(self.mod[op], types)
+        region = self.regions[name]
+        if [p.checked_type for p in region.params] != types:
+            raise BuildError(
+                f"@{name} is called with tensors of different shapes: give each call a function of "
+                "its own"
+            )
+        made: Expr = Call(op, args, span=call.span).with_type(region.body.checked_type)
+        return made
+
+
+def _evaluated(root: Expr) -> Iterator[Expr]:
+    """The nodes of a body, parts first, without those of functions in it."""
+    done: set[Expr] = set()
+    stack = [(root, False)]
+    while stack:
+        node, ready = stack.pop()
+        if node in done:
+            continue
+        if ready:
+            done.add(node)
+            yield node
+            continue
+        stack.append((node, True))
+        parts = () if isinstance(node, Function) else node.parts()
+        stack += [(p, False) for p in reversed(parts)]

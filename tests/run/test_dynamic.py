@@ -1,0 +1,161 @@
+"""Modules whose inputs have unknown lengths: compiled for each shape that comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.backends.dnnl import native
+from byoc_lab.errors import (
+    BuildError,
+    InputError,
+    MissingDependencyError,
+    TypeInferenceError,
+)
+from byoc_lab.relay import nn
+from byoc_lab.run import tvm_runtime
+from byoc_lab.run.dynamic import KEPT, DynamicExecutable
+
+WEIGHT = np.random.default_rng(0).normal(size=(4, 3, 3, 3)).astype("float32")
+
+
+def data(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(1).normal(size=shape).astype("float32")
+
+
+def network() -> relay.IRModule:
+    """conv + bias + relu, added to itself, and a softmax, with an unknown batch: two regions."""
+    x = relay.var("x", shape=(relay.Any(), 3, 8, 8))
+    conv = nn.conv2d(x, relay.const(WEIGHT), padding=(1, 1))
+    y = nn.relu(nn.bias_add(conv, relay.const(np.arange(4, dtype="float32"))))
+    return relay.IRModule.from_expr(relay.Function([x], nn.softmax(nn.batch_flatten(y + y))))
+
+
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_any_batch_runs(partitioned: bool) -> None:
+    mod = network()
+    exe = byoc_lab.build(byoc_lab.trace(mod, "dnnl").result if partitioned else mod)
+    for batch in (1, 3, 2, 3):
+        x = data(batch, 3, 8, 8)
+        (wanted,) = byoc_lab.evaluate(mod, [x]).outputs
+        np.testing.assert_allclose(exe(x)[0], wanted, rtol=1e-4, atol=1e-5)
+    if partitioned:
+        exe.assert_offloaded(regions=2)
+
+
+def test_cards_are_those_of_the_last_shapes() -> None:
+    exe = byoc_lab.build(byoc_lab.trace(network(), "dnnl").result)
+    with pytest.raises(BuildError, match="nothing is compiled before the first run"):
+        exe.cards()
+    flops = []
+    for batch in (1, 4):
+        exe(data(batch, 3, 8, 8))
+        flops.append([card.facts.flops for card in exe.cards()])
+    assert flops[1] == [4 * n for n in flops[0]]
+
+
+def test_code_is_kept_for_some_shapes() -> None:
+    exe = byoc_lab.build(network())
+    assert isinstance(exe, DynamicExecutable)
+    first = exe.for_inputs([data(1, 3, 8, 8)])
+    for batch in range(2, KEPT + 1):
+        exe.for_inputs([data(batch, 3, 8, 8)])
+    assert exe.for_inputs([data(1, 3, 8, 8)]) is first
+    exe.for_inputs([data(KEPT + 1, 3, 8, 8)])
+    exe.for_inputs([data(KEPT + 2, 3, 8, 8)])
+    assert exe.for_inputs([data(1, 3, 8, 8)]) is first
+    assert len(exe._made) == KEPT
+
+
+def test_an_empty_batch_is_computed_by_the_host() -> None:
+    exe = byoc_lab.build(byoc_lab.trace(network(), "dnnl").result)
+    assert exe(data(0, 3, 8, 8))[0].shape == (0, 256)
+    assert not any(card.offloaded for card in exe.cards())
+
+
+def test_times_and_libraries_are_for_shapes() -> None:
+    exe = byoc_lab.build(network())
+    assert exe.time([data(2, 3, 8, 8)], repeat=2).best > 0
+    with pytest.raises(BuildError, match="for_inputs"):
+        exe.export_library("nowhere.so")
+
+
+def test_inputs_are_checked() -> None:
+    exe = byoc_lab.build(network())
+    with pytest.raises(InputError, match=r"expected Tensor\[\(\?, 3, 8, 8\), float32\]"):
+        exe(data(1, 2, 8, 8))
+
+
+def test_shapes_that_do_not_fit_each_other_are_named() -> None:
+    x, y = (relay.var(name, shape=(relay.Any(), 4)) for name in "xy")
+    exe = byoc_lab.build(relay.IRModule.from_expr(relay.Function([x, y], x + y)))
+    assert exe(data(3, 4), data(1, 4))[0].shape == (3, 4)
+    with pytest.raises(TypeInferenceError, match="add"):
+        exe(data(3, 4), data(2, 4))
+
+
+def test_shapes_that_are_computed_of_shapes_are_known() -> None:
+    """A reshape to the lengths of another tensor, and a region behind it."""
+    x = relay.var("x", shape=(relay.Any(), relay.Any(), 4))
+    lengths = relay.shape_of(x, "int64")
+    wanted = relay.concatenate(
+        [relay.strided_slice(lengths, [1], [2]), relay.strided_slice(lengths, [0], [1]),
+         relay.const([2, 2], "int64")], axis=0,
+    )  # fmt: skip
+    weight = relay.const(data(5, 2))
+    y = nn.relu(nn.dense(relay.reshape(relay.reshape(x, wanted), (-1, 2)), weight))
+    mod = relay.IRModule.from_expr(relay.Function([x], y))
+    exe = byoc_lab.build(byoc_lab.trace(mod, "dnnl").result)
+    for shape in ((2, 3, 4), (1, 1, 4)):
+        x_data = data(*shape)
+        (wanted_data,) = byoc_lab.evaluate(mod, [x_data]).outputs
+        np.testing.assert_allclose(exe(x_data)[0], wanted_data, rtol=1e-5, atol=1e-6)
+        exe.assert_offloaded(regions=1)
+
+
+def test_validate_takes_the_shapes_of_the_inputs() -> None:
+    mod = network()
+    after = byoc_lab.trace(mod, "dnnl").result
+    assert byoc_lab.validate(mod, after, [data(3, 3, 8, 8)])
+    with pytest.raises(InputError, match="unknown lengths"):
+        byoc_lab.validate(mod, after)
+
+
+def test_a_tuple_with_unknown_lengths() -> None:
+    ty = relay.TupleType([relay.TensorType((relay.Any(),)), relay.TensorType((2,))])
+    pair = relay.Var("pair", ty)
+    body = relay.TupleGetItem(pair, 0) + relay.const(np.float32(1))
+    exe = byoc_lab.build(relay.IRModule.from_expr(relay.Function([pair], body)))
+    np.testing.assert_array_equal(exe((data(5), data(2)))[0], data(5) + 1)
+
+
+def test_a_recursion_needs_known_lengths() -> None:
+    mod = relay.parse("""
+        def @again(%n: Tensor[(), int32], %x: Tensor[(?), float32]) -> Tensor[(?), float32] {
+          if (less(%n, 1)) { %x } else { @again(subtract(%n, 1), add(%x, %x)) }
+        }
+        def @main(%n: Tensor[(), int32], %x: Tensor[(?), float32]) -> Tensor[(?), float32] {
+          @again(%n, %x)
+        }
+    """)
+    exe = byoc_lab.build(mod)
+    with pytest.raises(
+        BuildError, match="a function calls itself, and inputs have unknown lengths"
+    ):
+        exe(np.array(2, "int32"), data(3))
+
+
+def test_without_apache_tvm_and_dnnl(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> Any:
+        raise MissingDependencyError("this needs apache-tvm")
+
+    monkeypatch.setattr(tvm_runtime, "import_tvm", missing)
+    monkeypatch.setattr(native, "available", lambda: False)
+    exe = byoc_lab.build(byoc_lab.trace(network(), "dnnl").result)
+    x = data(2, 3, 8, 8)
+    (wanted,) = byoc_lab.evaluate(network(), [x]).outputs
+    np.testing.assert_allclose(exe(x)[0], wanted, rtol=1e-4, atol=1e-5)
