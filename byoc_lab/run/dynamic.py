@@ -12,6 +12,7 @@ import numpy as np
 
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.analysis.costs import Cost
+from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.run.executable import Executable
@@ -59,9 +60,7 @@ class DynamicExecutable(Executable):
         Raises InputError for inputs that do not fit, BuildError and TypeInferenceError for shapes
         that the module cannot have.
         """
-        main = self.mod["main"]
-        bound = bind_inputs(main, inputs)
-        types = tuple(_type_of(bound[p], p.checked_type) for p in main.params)
+        types = types_of(self.mod["main"], inputs)
         with self._making:
             found = self._made.pop(types, None)
             if found is None:
@@ -96,6 +95,12 @@ class DynamicExecutable(Executable):
 
     def __repr__(self) -> str:
         return f"<DynamicExecutable: compiled for {len(self._made)} shapes>"
+
+
+def types_of(main: Function, inputs: Mapping[str, Any] | Sequence[Any]) -> tuple[Type, ...]:
+    """The types of a typed function's parameters, with the lengths of inputs. Raises InputError."""
+    bound = bind_inputs(main, inputs)
+    return tuple(_type_of(bound[p], p.checked_type) for p in main.params)
 
 
 def _type_of(value: Any, stated: Type) -> Type:

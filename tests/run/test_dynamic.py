@@ -125,6 +125,17 @@ def test_validate_takes_the_shapes_of_the_inputs() -> None:
         byoc_lab.validate(mod, after)
 
 
+def test_bisect_takes_the_lengths_of_the_inputs() -> None:
+    found = byoc_lab.bisect(network(), "dnnl", [data(2, 3, 8, 8)])
+    assert found.conclusive and not found.unchecked and len(found.checked) > 0
+
+
+def test_coverage_counts_operators_whose_work_is_unknown() -> None:
+    text = str(byoc_lab.coverage(network(), "dnnl"))
+    assert text.startswith("dnnl: 5 of 6 operators offloaded in 2 regions")
+    assert "the FLOP of 6 operators are not known" in text
+
+
 def test_a_tuple_with_unknown_lengths() -> None:
     ty = relay.TupleType([relay.TensorType((relay.Any(),)), relay.TensorType((2,))])
     pair = relay.Var("pair", ty)

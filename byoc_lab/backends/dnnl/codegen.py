@@ -145,13 +145,19 @@ class _Builder:
         return BuildError(f"{place}region @{self.symbol}: {reason}. {advice}")
 
     def _shape(self, node: Expr, ty: Any) -> tuple[int, ...]:
-        known = isinstance(ty, TensorType) and ty.dtype in native.DTYPES
-        if not isinstance(ty, TensorType) or not known or not ty.is_static:
+        if not isinstance(ty, TensorType) or ty.dtype not in native.DTYPES:
             raise self.refuse(
                 node,
-                f"{describe(node)} must be a tensor of known shape, its dtype one of "
+                f"{describe(node)} must be a tensor whose dtype is one of "
                 f"{', '.join(native.DTYPES)}, found {ty}",
                 "DNNL computes with nothing else: cast before the region, or leave it to the host",
+            )
+        if not ty.is_static:
+            raise self.refuse(
+                node,
+                f"{describe(node)} must have a known shape when it is compiled, found {ty}",
+                "byoc_lab.build compiles regions for the shapes of the inputs that come; give the "
+                "lengths of inputs to compile one alone",
             )
         return ty.concrete_shape
 

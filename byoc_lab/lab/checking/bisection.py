@@ -29,8 +29,10 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.backends import Codegen
 from byoc_lab.run.build import OffloadWarning, external_calls, linked_regions
+from byoc_lab.run.dynamic import types_of
 from byoc_lab.run.hosts.host import LinkedRegion, stand_ins_of
 from byoc_lab.run.inputs import bind_inputs, checked_module
+from byoc_lab.run.shaped import shaped, unknown_lengths
 from byoc_lab.run.stand_in import stated
 
 Backends = Mapping[str, "Codegen | None"]
@@ -53,10 +55,10 @@ def bisect(
     """Find the first pass of `pipeline` that changes what `mod` computes, and where in it; if none
     does, the first kernel of a back end that computes something else.
 
-    pipeline, era: as `trace` takes them. inputs: as `evaluate` takes them; numbers from `seed` when
-    None. folder: where to write a repro of the smallest sub-graph, if a difference is found.
-    kernels: whether to check the code of the regions, too. backends: as `build` takes them.
-    progress: as `validate` takes it.
+    pipeline, era: as `trace` takes them. inputs: as `evaluate` takes them, whose lengths are those
+    of `mod` where it leaves them open; numbers from `seed` when None. folder: where to write a
+    repro of the smallest sub-graph, if a difference is found. kernels: whether to check the code of
+    the regions, too. backends: as `build` takes them. progress: as `validate` takes it.
 
     Stages are evaluated in float64, so that only the constants that passes computed in float32
     differ, within a derived tolerance. A binary search finds the stage, and the values of all
@@ -71,6 +73,8 @@ def bisect(
         raise ArgumentError(
             f"bisect: folder must be a path or None, found {type(folder).__name__} {folder!r:.80}"
         )
+    if inputs is not None and unknown_lengths(mod["main"]):
+        mod = shaped(mod, types_of(mod["main"], inputs))
     ran = _ran(mod, pipeline, era)
     stages = [stage for stage in ran if stage.changed]
     given = inputs if inputs is not None else example_inputs(mod["main"], seed=seed)

@@ -66,10 +66,11 @@ class Totals:
 
     def __str__(self) -> str:
         size = "unknown" if self.bytes is None else f"{self.bytes:,}"
+        known = self.flops or not self.unknown
+        work = f" and {self.share:.1%} of {self.flops:,} FLOP" if known else ""
         found = (
-            f"{self.offloaded} of {counted(self.operators, 'operator')} and {self.share:.1%} of "
-            f"{self.flops:,} FLOP offloaded in {counted(self.regions, 'region')}, "
-            f"{size} bytes across boundaries"
+            f"{self.offloaded} of {counted(self.operators, 'operator')}{work} offloaded in "
+            f"{counted(self.regions, 'region')}, {size} bytes across boundaries"
         )
         if self.unknown:
             found += f"; the FLOP of {counted(self.unknown, 'operator')} are not known"

@@ -314,9 +314,11 @@ def test_what_has_no_counterpart_is_refused_by_name_and_place() -> None:
         ops(relu(builder("erf")(data)))
     with pytest.raises(
         BuildError,
-        match=r"%x must be a tensor of known shape, its dtype one of float32.*found Tensor",
+        match=r"%x must be a tensor whose dtype is one of float32.*found Tensor",
     ):
         ops(relu(relay.var("x", shape=(3,), dtype="float64")))
+    with pytest.raises(BuildError, match=r"%x must have a known shape when it is compiled"):
+        ops(relu(relay.var("x", shape=(relay.Any(),))))
     text = "def @main(%x: Tensor[(2, 3), float32]) { nn.relu(split(%x, indices_or_sections=2).0) }"
     with pytest.raises(BuildError, match=r"net\.relay:1:\d+: region @r: DNNL has no counterpart"):
         dnnl.region_graph(relay.parse(text, "net.relay")["main"], "r")
