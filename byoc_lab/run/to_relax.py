@@ -195,9 +195,7 @@ class _Translator:
         definition = op.definition
         if definition.relax is None:
             raise BuildError(f"{op.name} has no translation to Relax: {definition.why_no('relax')}")
-        attrs = node.attrs
-        if attrs is None and definition.attrs is not None:
-            attrs = definition.attrs.make()
+        attrs = definition.attributes(node.attrs)
         try:
             args = [values[a] for a in node.args]
             return self.builder.normalize(definition.relax(self.relax.op, attrs, *args))

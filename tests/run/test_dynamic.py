@@ -170,3 +170,15 @@ def test_without_apache_tvm_and_dnnl(monkeypatch: pytest.MonkeyPatch) -> None:
     x = data(2, 3, 8, 8)
     (wanted,) = byoc_lab.evaluate(network(), [x]).outputs
     np.testing.assert_allclose(exe(x)[0], wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_lengths_that_depend_on_values_are_not_offloaded() -> None:
+    """Which elements are not 0 is known when the module runs; the batch is known before."""
+    x = relay.var("x", shape=(relay.Any(), 4))
+    places = relay.cast(relay.argwhere(x), "float32")
+    y = relay.Tuple([nn.relu(places), nn.relu(x)])
+    mod = relay.IRModule.from_expr(relay.Function([x], y))
+    found = byoc_lab.explain(mod, "dnnl")
+    relus = [e for e in found if e.name == "nn.relu"]
+    assert sorted(e.offloaded for e in relus) == [False, True]
+    assert "must have a shape that does not depend on values" in str(found)

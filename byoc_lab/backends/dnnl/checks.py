@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.backends.dnnl import native
+from byoc_lab.relay.analysis.known_lengths import follows_from_inputs
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Constant, Tuple
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
@@ -31,7 +32,11 @@ Check = Callable[[Call], str | None]
 
 
 def check_types(call: Call, integers: bool) -> str | None:
-    """The types of operands and result. integers: whether the operator is on quantized numbers."""
+    """The types of operands and result. integers: whether the operator is on quantized numbers.
+
+    Lengths that inputs give are known when a region is compiled; those that depend on values are
+    not.
+    """
     # A tuple that is written in place is a list of operands.
     operands = [
         (f"argument {n}", operand)
@@ -48,6 +53,9 @@ def check_types(call: Call, integers: bool) -> str | None:
         if reason:
             return reason
     reason = _check_type("the result", result, dtypes)
+    known = not isinstance(result, TensorType) or result.is_static or follows_from_inputs(call)
+    if not reason and not known:
+        return f"the result must have a shape that does not depend on values, found {result}"
     if reason or integers:
         return reason
     for what, operand in operands:
@@ -147,8 +155,8 @@ def check_pool(call: Call, axes: int) -> str | None:
 def check_layer_norm(call: Call) -> str | None:
     data, attrs = call.args[0].checked_type, call.attrs
     assert isinstance(data, TensorType) and attrs is not None
-    if len(data.shape) < 2 or attrs.axis % len(data.shape) != len(data.shape) - 1:
-        return f"it must be along the last of at least 2 axes, found axis {attrs.axis} of {data}"
+    if not 2 <= len(data.shape) <= 5 or attrs.axis % len(data.shape) != len(data.shape) - 1:
+        return f"it must be along the last of 2 to 5 axes, found axis {attrs.axis} of {data}"
     return _check_epsilon(attrs) or _only(attrs, center=(True,), scale=(True,))
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from byoc_lab.backends.dnnl import native, quantized_codegen
 from byoc_lab.backends.dnnl.activations import SPELLINGS, Reading
 from byoc_lab.backends.dnnl.graph import DnnlGraphWriter, RegionGraph
-from byoc_lab.backends.dnnl.operators import OPERATORS, Operator, attributes, eltwise, why_not
+from byoc_lab.backends.dnnl.operators import OPERATORS, Operator, eltwise, why_not
 from byoc_lab.backends.dnnl.quantized import PRODUCTS
 from byoc_lab.backends.dnnl.unblock import unblocked
 from byoc_lab.backends.reference_region import ReferenceRegion
@@ -227,7 +227,7 @@ class _Builder:
     def _call(self, call: Call, op: Op) -> None:
         if quantized_codegen.visit(self, call):
             return
-        operator, given = OPERATORS[op.name], attributes(call)
+        operator, given = OPERATORS[op.name], op.definition.attributes(call.attrs)
         attrs = dict(operator.attrs(given))
         if op.name in PRODUCTS:
             attrs["data_zero_point"] = quantized_codegen.zero_point(call)

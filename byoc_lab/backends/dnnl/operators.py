@@ -69,23 +69,17 @@ def why_not(call: Call, chained: bool = False) -> str | None:
 
     None does not mean that AnnotateTarget annotates it: see `Operator.offered`.
     """
-    name = call.op.name if isinstance(call.op, Op) else None
+    op = call.op if isinstance(call.op, Op) else None
+    name = op.name if op else None
     if chained and quantized.is_step(call):
         return quantized.why_no_step(call)
-    if name not in OPERATORS:
+    if op is None or name not in OPERATORS:
         return f"DNNL has no counterpart of {name or 'a call of a function'}"
     operator = OPERATORS[name]
     reason = checks.check_types(call, operator.integers) or operator.check(call)
     if not reason and not operator.integers:
-        reason = checks.check_finite(operator.attrs(attributes(call)))
+        reason = checks.check_finite(operator.attrs(op.definition.attributes(call.attrs)))
     return f"{name}: {reason}" if reason else None
-
-
-def attributes(call: Call) -> Any:
-    """The attributes of a call of an operator, with their defaults where it states none."""
-    assert isinstance(call.op, Op)
-    schema = call.op.definition.attrs
-    return schema.make() if call.attrs is None and schema is not None else call.attrs
 
 
 def channels_of(call: Call) -> int:

@@ -52,7 +52,7 @@ def call_flops(call: Call) -> int | None:
     if formula is None or not all(map(_is_static, [*types, call.checked_type])):
         return None
     try:
-        return int(formula(call.attrs, types, call.checked_type))
+        return int(formula(call.op.definition.attributes(call.attrs), types, call.checked_type))
     except (ArithmeticError, LookupError, TypeError, ValueError):
         if _is_well_typed(call):
             raise

@@ -112,8 +112,7 @@ class CallRules:
         args = [self.types[a] for a in call.args]
         if definition.relation is identity:
             return args[0]  # even a hole: both are resolved together
-        if attrs is None and schema is not None:
-            attrs = schema.make()
+        attrs = definition.attributes(attrs)
         if not any(t.has_holes for t in args):  # the usual case: known operands, known result
             *wanted, result = self._relate(call, definition, attrs, args)
             self._check_arguments(call, definition, args, wanted)

@@ -148,6 +148,10 @@ REFUSED: dict[str, tuple[Expr, str]] = {
         nn.batch_norm(DATA, *VECTORS, epsilon=-1.0)[0],
         "epsilon must be at least 0, found -1.0",
     ),
+    "six axes": (
+        nn.layer_norm(relay.var("data", shape=(1, 2, 1, 2, 1, 3)), VECTORS[0], VECTORS[1]),
+        "along the last of 2 to 5 axes",
+    ),
     "output padding": (
         nn.conv2d_transpose(DATA, TRANSPOSED, kernel_size=(3, 3), output_padding=(1, 0)),
         r"output_padding must be smaller than the strides \(1, 1\), found \(1, 0\)",

@@ -90,9 +90,10 @@ def loop(node: Node) -> tuple[Any, ...]:
 
 def _unrolled(node: Node, body: Any) -> tuple[Any, ...] | None:
     """The body, once for each turn. None if the number of turns is not known, or large."""
-    limit = None if node.optional(0) is None else node.value(0)
-    going = node.value(1) if node.optional(1) is not None else np.array(True)
-    if limit is None or going is None or int(limit.item()) > MAX_STEPS:
+    stated, first = (node.optional(i) is not None for i in (0, 1))
+    limit = node.value(0) if stated else np.array(2**63 - 1)
+    going = node.value(1) if first else np.array(True)
+    if limit is None or going is None:
         return None
     names = [i.name for i in body.input]
     states = [node.any_input(i) for i in range(2, len(node.inputs))]
@@ -105,6 +106,8 @@ def _unrolled(node: Node, body: Any) -> tuple[Any, ...] | None:
     rows: list[list[Expr]] = []
     done = 0
     while done < int(limit.item()) and going.all():
+        if done == MAX_STEPS:
+            return None
         outputs = turn(done)
         done += 1
         if not isinstance(outputs[0], Constant):

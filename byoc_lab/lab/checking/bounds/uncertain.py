@@ -237,9 +237,7 @@ class _Uncertain(Reference):
     def operator(self, node: Call, op: Op, args: list[Any], frame: ScopeFrame) -> Any:
         exact = _mapped(lambda q: q.value, tuple(args))
         value = super().operator(node, op, list(exact), frame)
-        attrs = node.attrs
-        if attrs is None and op.definition.attrs is not None:
-            attrs = op.definition.attrs.make()
+        attrs = op.definition.attributes(node.attrs)
         sums = [a.sum if isinstance(a, Quantity) else None for a in args]
         dtypes = _dtypes(node, len(flat(value)))
         dtype = dtypes[0] if dtypes else "float32"

@@ -23,8 +23,7 @@ def evaluate_op(op: Op, attrs: Attrs | None, args: Sequence[Any]) -> Any:
     definition = op.definition
     if definition.reference is None:
         raise EvaluationError(f"{op.name} has no NumPy reference: {definition.why_no('reference')}")
-    if attrs is None and definition.attrs is not None:
-        attrs = definition.attrs.make()
+    attrs = definition.attributes(attrs)
     try:
         with np.errstate(all="ignore"):
             value = definition.reference(attrs, *args)

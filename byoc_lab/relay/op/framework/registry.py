@@ -121,6 +121,10 @@ class OpDef:
     lacks: Mapping[str, str] = field(default_factory=dict)
     doc: str = ""
 
+    def attributes(self, stated: Any) -> Any:
+        """The attributes of a call; their defaults where it states none."""
+        return self.attrs.make() if stated is None and self.attrs is not None else stated
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "python_name", self.python_name or self.name)
 

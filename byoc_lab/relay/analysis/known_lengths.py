@@ -1,0 +1,51 @@
+"""Which unknown lengths are known as soon as those of the inputs are.
+
+The others depend on values, such as the number of elements that are not 0.
+"""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from byoc_lab.relay.analysis.costs import tensor_types
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
+from byoc_lab.relay.ir.visit import post_order_new
+
+SHAPES = ("shape_of", "ndarray_size")
+
+_found: WeakKeyDictionary[Expr, tuple[bool, bool]] = WeakKeyDictionary()
+
+
+def follows_from_inputs(expr: Expr) -> bool:
+    """Whether the shape of a typed expression is known once the shapes of its variables are."""
+    for node in post_order_new(expr, _found, lambda node: not isinstance(node, Function)):
+        _found[node] = _shape_and_value(node)
+    return _found[expr][0]
+
+
+def _shape_and_value(node: Expr) -> tuple[bool, bool]:
+    """Whether the shape, and whether the value of a node is known once shapes of variables are."""
+    if isinstance(node, (Op, Function)):
+        return False, False
+    value = isinstance(node, Constant)
+    if isinstance(node, Call) and isinstance(node.op, Op):
+        if node.op.name in SHAPES:
+            value = _found[node.args[0]][0]
+        else:
+            value = bool(node.args) and all(_found[a][1] for a in node.args)
+    elif isinstance(node, (Tuple, TupleGetItem)):
+        value = bool(node.parts()) and all(_found[p][1] for p in node.parts())
+    if all(ty.is_static for ty in tensor_types(node.checked_type)):
+        return True, value
+    if isinstance(node, Var):
+        return True, False
+    if isinstance(node, (Tuple, TupleGetItem)):
+        return all(_found[p][0] for p in node.parts()), value
+    if not isinstance(node, Call) or not isinstance(node.op, (Op, Function)):
+        return False, value
+    known = all(_found[a][0] for a in node.args)
+    if isinstance(node.op, Op) and (reads := node.op.get_attr("TShapeDataDependent")):
+        flags = reads * len(node.args) if len(reads) == 1 else reads
+        pairs = zip(node.args, flags, strict=False)
+        known &= all(_found[a][1] for a, needed in pairs if needed)
+    return known, value
