@@ -18,7 +18,7 @@ from byoc_lab.relay.ir.expr import Constant, Expr
 
 Array = np.ndarray[Any, Any]
 
-MOST_WEIGHTS = 2**26  # of one matrix; a hostile file may state any length
+MAX_WEIGHTS = 2**26  # of one matrix; a hostile file may state any length
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ def resampled(
     exist, and for a matrix that would be too large.
     """
     length, target = lengths
-    if length * target > MOST_WEIGHTS:
+    if length * target > MAX_WEIGHTS:
         raise ImporterError(
             f"resizing {length:,} elements to {target:,} takes a matrix of {length * target:,} "
-            f"weights; at most {MOST_WEIGHTS:,} are supported"
+            f"weights; at most {MAX_WEIGHTS:,} are supported"
         )
     at = _positions(length, target, scale, sampling.coordinates, region)
     if sampling.mode == "nearest":

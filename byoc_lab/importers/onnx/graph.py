@@ -24,7 +24,7 @@ from byoc_lab.relay.ir.expr import Constant, Expr, Tuple, Var
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.variables import free_vars
 
-MOST_NODES = 100_000  # of a model with its loops unrolled; a hostile file may nest them
+MAX_NODES = 100_000  # of a model with its loops unrolled; a hostile file may nest them
 
 
 class GraphConverter:
@@ -106,9 +106,9 @@ class GraphConverter:
         """Convert all nodes of a GraphProto; returns the values of its outputs."""
         check_text(graph)
         self._root.count += len(graph.node)
-        if self._root.count > MOST_NODES:
+        if self._root.count > MAX_NODES:
             raise UnsupportedOperatorError(
-                f"with its loops unrolled, the model has more than {MOST_NODES:,} nodes"
+                f"with its loops unrolled, the model has more than {MAX_NODES:,} nodes"
             )
         self._check_supported(graph.node)
         self._initializers(graph)

@@ -145,7 +145,7 @@ def test_a_loop_that_must_be_unrolled_asks_for_its_turns() -> None:
 def test_loops_in_loops_are_refused_when_they_unroll_to_too_much(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(graph, "MOST_NODES", 2_000)
+    monkeypatch.setattr(graph, "MAX_NODES", 2_000)
     body = _growing_body()
     for _ in range(3):
         constant = helper.make_node("Constant", [], ["n"], value_int=9_000)
