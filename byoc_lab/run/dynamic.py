@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.analysis.costs import Cost
+from byoc_lab.relay.analysis.costs import Cost, tensor_types
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
@@ -64,7 +64,8 @@ class DynamicExecutable(Executable):
         with self._making:
             found = self._made.pop(types, None)
             if found is None:
-                found = self._make(shaped(self.mod, types), any(map(_is_empty, types)))
+                empty = any(0 in tensor.shape for ty in types for tensor in tensor_types(ty))
+                found = self._make(shaped(self.mod, types), empty)
             self._made[types] = found
             while len(self._made) > KEPT:
                 del self._made[next(iter(self._made))]
@@ -109,9 +110,3 @@ def _type_of(value: Any, stated: Type) -> Type:
     if not isinstance(stated, TensorType):
         return stated
     return TensorType(np.shape(value), stated.dtype)
-
-
-def _is_empty(ty: Type) -> bool:
-    if isinstance(ty, TupleType):
-        return any(map(_is_empty, ty.fields))
-    return isinstance(ty, TensorType) and 0 in ty.shape

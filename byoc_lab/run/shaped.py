@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from byoc_lab.errors import BuildError
 from byoc_lab.passes.fold.fold_constant import typed_and_folded
+from byoc_lab.relay.analysis.costs import tensor_types
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op, Var
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.ir.visit import with_mapped_parts
+from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.ir.visit import post_order_new, with_mapped_parts
 from byoc_lab.relay.op.tensor.dyn import has_static_form, static_form
 from byoc_lab.relay.typing.infer import infer_above, infer_module
 from byoc_lab.run.inline import flattened
@@ -18,13 +19,8 @@ from byoc_lab.run.inline import flattened
 
 def unknown_lengths(main: Function) -> bool:
     """Whether a parameter of a typed function has a length that only its input tells."""
-    return any(_is_unknown(p.checked_type) for p in main.params)
-
-
-def _is_unknown(ty: Type) -> bool:
-    if isinstance(ty, TupleType):
-        return any(map(_is_unknown, ty.fields))
-    return isinstance(ty, TensorType) and any(isinstance(n, Unknown) for n in ty.shape)
+    tensors = (ty for p in main.params for ty in tensor_types(p.checked_type))
+    return any(isinstance(n, Unknown) for ty in tensors for n in ty.shape)
 
 
 def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
@@ -59,7 +55,7 @@ class _Shaper:
         names = [p.name_hint for p in function.params]
         params = [Var(name, ty) for name, ty in zip(names, types, strict=True)]
         memo: dict[Expr, Expr] = dict(zip(function.params, map(infer_above, params), strict=True))
-        for node in _evaluated(function.body):
+        for node in post_order_new(function.body, memo, lambda n: not isinstance(n, Function)):
             if node not in memo:
                 memo[node] = self._shaped(node, memo)
         params = [p for p in map(memo.get, function.params) if isinstance(p, Var)]
@@ -92,20 +88,3 @@ class _Shaper:
             )
         made: Expr = Call(op, args, span=call.span).with_type(region.body.checked_type)
         return made
-
-
-def _evaluated(root: Expr) -> Iterator[Expr]:
-    """The nodes of a body, parts first, without those of functions in it."""
-    done: set[Expr] = set()
-    stack = [(root, False)]
-    while stack:
-        node, ready = stack.pop()
-        if node in done:
-            continue
-        if ready:
-            done.add(node)
-            yield node
-            continue
-        stack.append((node, True))
-        parts = () if isinstance(node, Function) else node.parts()
-        stack += [(p, False) for p in reversed(parts)]

@@ -136,6 +136,18 @@ def test_coverage_counts_operators_whose_work_is_unknown() -> None:
     assert "the FLOP of 6 operators are not known" in text
 
 
+def test_a_call_of_a_function_of_the_module() -> None:
+    """Its result's length is not followed through the call; the first relu is offloaded."""
+    mod = relay.parse("""
+        def @twice(%y: Tensor[(?, 4), float32]) -> Tensor[(?, 4), float32] { add(%y, %y) }
+        def @main(%x: Tensor[(?, 4), float32]) -> Tensor[(?, 4), float32] {
+          nn.relu(@twice(nn.relu(%x)))
+        }
+    """)
+    exe = byoc_lab.build(byoc_lab.trace(mod, "dnnl").result)
+    np.testing.assert_array_equal(exe(data(3, 4))[0], 2 * np.maximum(data(3, 4), 0))
+
+
 def test_a_tuple_with_unknown_lengths() -> None:
     ty = relay.TupleType([relay.TensorType((relay.Any(),)), relay.TensorType((2,))])
     pair = relay.Var("pair", ty)

@@ -25,7 +25,7 @@ def follows_from_inputs(expr: Expr) -> bool:
 
 def _shape_and_value(node: Expr) -> tuple[bool, bool]:
     """Whether the shape, and whether the value of a node is known once shapes of variables are."""
-    if isinstance(node, (Op, Function)):
+    if isinstance(node, (Op, Function)) or not node.is_typed:
         return False, False
     value = isinstance(node, Constant)
     if isinstance(node, Call) and isinstance(node.op, Op):
