@@ -14,6 +14,7 @@ from inference import THREADS
 HERE = Path(__file__).resolve().parent
 COMMANDS = [
     ["fallbacks.py"],
+    ["layouts.py"],
     ["overhead.py"],
     ["preparing.py"],
     *(["inference.py", "--networks", n, "--threads", str(t)] for n in NETWORKS for t in THREADS),

@@ -7,12 +7,14 @@ A back end whose saved regions need a runtime of its own registers that, too: `r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 import numpy as np
 
-from byoc_lab.errors import UnknownNameError
+from byoc_lab.errors import ArgumentError, UnknownNameError
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.op.contrib.vendors import IN_COMPAT, unregistered
 
@@ -50,6 +52,35 @@ class CompiledRegion(Protocol):
 
 
 Codegen = Callable[[Function, str], CompiledRegion]
+
+LAYOUTS = ("fixed", "measured")
+"""How a code generator may choose the layouts of tensors inside a region: the same ones for the
+same module every time, or the quickest that it finds by running the region."""
+
+_layouts: ContextVar[str] = ContextVar("layouts", default=LAYOUTS[0])
+
+
+def wanted_layouts() -> str:
+    """One of LAYOUTS: what the build that is under way was told."""
+    return _layouts.get()
+
+
+def check_layouts(where: str, layouts: object) -> None:
+    """Raises ArgumentError for what is none of LAYOUTS."""
+    if layouts not in LAYOUTS:
+        known = " or ".join(map(repr, LAYOUTS))
+        raise ArgumentError(f"{where}: layouts must be {known}, found {layouts!r:.80}")
+
+
+@contextlib.contextmanager
+def using_layouts(layouts: str) -> Iterator[None]:
+    """Inside, code generators called by this thread choose layouts so."""
+    before = _layouts.set(layouts)
+    try:
+        yield
+    finally:
+        _layouts.reset(before)
+
 
 RESERVED = ("", "default")
 """Names of compilers that cannot be back ends: TVM compiles "default" itself."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
 from byoc_lab.errors import (
@@ -26,7 +27,14 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TupleType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
-from byoc_lab.run.backends import Codegen, CompiledRegion, backend_names, get_backend
+from byoc_lab.run.backends import (
+    Codegen,
+    CompiledRegion,
+    backend_names,
+    check_layouts,
+    get_backend,
+    using_layouts,
+)
 from byoc_lab.run.dynamic import DynamicExecutable
 from byoc_lab.run.executable import Executable, is_external
 from byoc_lab.run.hosts.host import Host, LinkedRegion
@@ -52,6 +60,7 @@ def build(
     backends: Mapping[str, Codegen | None] | None = None,
     offload: bool = True,
     fallback: bool = False,
+    layouts: str = "fixed",
 ) -> Executable:
     """Compile `mod` to something that runs.
 
@@ -65,6 +74,10 @@ def build(
     offload: False is None for every compiler: the same module, compiled by TVM alone.
     fallback: a region that its back end cannot compile, or whose back end is missing, is compiled
         by TVM, with an OffloadWarning; by default that is an error.
+    layouts: how DNNL's convolutions get their layouts. "fixed": a rule, so that two builds of a
+        module compute the same bits; "measured": the quickest that running each region finds, which
+        may be others in the next build, with other roundings. Cards state the choice, and an
+        exported library keeps it. Other back ends may follow it (`run.backends.wanted_layouts`).
 
     Functions, references and data must be known before the module runs (see `run.inline`): they
     are evaluated away, except recursive functions.
@@ -83,6 +96,7 @@ def build(
     """
     checked_module(mod, "build")
     _check_options(params, target, backends)
+    check_layouts("build", layouts)
     for name, flag in (("offload", offload), ("fallback", fallback)):
         if not isinstance(flag, bool):
             raise ArgumentError(f"build: {name} must be True or False, found {flag!r:.80}")
@@ -95,13 +109,22 @@ def build(
         def make(known: IRModule, empty: bool) -> Executable:
             """Without elements there is nothing to offload, and a back end may refuse it."""
             do = offload and not empty
-            return build(known, None, target, backends=backends, offload=do, fallback=fallback)
+            return build(
+                known,
+                None,
+                target,
+                backends=backends,
+                offload=do,
+                fallback=fallback,
+                layouts=layouts,
+            )
 
         return DynamicExecutable(mod, make)
     mod = Sequential(
         [qnn_transform.Legalize(), qnn_transform.CanonicalizeOps()], name="qnn.Legalize"
     )(mod)
-    regions = linked_regions(mod, backends, offload=offload, fallback=fallback)
+    with using_layouts(layouts):
+        regions = linked_regions(mod, backends, offload=offload, fallback=fallback)
     linked = {mod[gv] for gv, region in regions.items() if region.compiled is not None}
     flat = flattened(mod["main"], mod, keep=lambda function: function in linked)
     made, missing = list(regions.values()), stand_in()
@@ -139,7 +162,7 @@ def linked_regions(
         return {gv: link(gv) for gv in called}
     with ThreadPoolExecutor() as pool:
         try:
-            started = {gv: pool.submit(link, gv) for gv in together}
+            started = {gv: pool.submit(copy_context().run, link, gv) for gv in together}
             return {gv: started[gv].result() if gv in started else link(gv) for gv in called}
         except BaseException:
             pool.shutdown(cancel_futures=True)

@@ -13,12 +13,17 @@ namespace byoc_lab {
 namespace {
 
 constexpr const char* kKind = "byoc_lab_dnnl";
-constexpr char kMagic[8] = {'B', 'Y', 'O', 'C', 'D', 'N', 'N', '1'};
+constexpr char kMagic[8] = {'B', 'Y', 'O', 'C', 'D', 'N', 'N', '2'};
 
 class GraphModule : public ffi::ModuleObj {
  public:
-  explicit GraphModule(const std::string& text) : text_(text), graph_(ReadGraph(text)) {
+  GraphModule(const std::string& text, const LayoutChoice& chosen)
+      : text_(text), graph_(ReadGraph(text)), chosen_(chosen) {
     where_ = "graph '" + graph_.symbol + "'";
+    if (!chosen_.layouts.empty() && chosen_.layouts.size() != graph_.ops.size()) {
+      TVM_FFI_THROW(ValueError) << where_ << ": the saved module has layouts of "
+                                << chosen_.layouts.size() << " ops, expected " << graph_.ops.size();
+    }
     if (graph_.constants.empty()) Initialize({}, true);
   }
 
@@ -107,8 +112,9 @@ class GraphModule : public ffi::ModuleObj {
 
   ffi::String InspectSource(const ffi::String& format) const final { return text_; }
 
-  // magic, length of the JSON, the JSON, number of constants kept, their elements. Integers are 8
-  // bytes, everything in the byte order of x86-64; shapes are in the JSON.
+  // magic, rule of layouts, number of ops whose layouts are chosen (all or none), those, length of the
+  // JSON, the JSON, number of constants kept, their elements. Integers are 8 bytes, a rule and a
+  // layout one, everything in the byte order of x86-64; shapes are in the JSON.
   ffi::Bytes SaveToBytes() const final {
     std::string bytes(kMagic, sizeof(kMagic));
     const auto append = [&](const void* data, size_t size) {
@@ -117,7 +123,12 @@ class GraphModule : public ffi::ModuleObj {
     const std::lock_guard<std::mutex> lock(mutex_);
     const std::vector<SharedMemory> constants =
         owns_constants_ ? plans_->constants() : std::vector<SharedMemory>();
+    const LayoutChoice& chosen = plans_ == nullptr ? chosen_ : plans_->choice();
     const uint64_t length = text_.size(), count = constants.size();
+    const uint64_t ops = chosen.layouts.size();
+    bytes.push_back(static_cast<char>(chosen.rule));
+    append(&ops, sizeof(ops));
+    for (Layouts each : chosen.layouts) bytes.push_back(static_cast<char>(each));
     append(&length, sizeof(length));
     append(text_.data(), text_.size());
     append(&count, sizeof(count));
@@ -146,8 +157,24 @@ class GraphModule : public ffi::ModuleObj {
     if (std::memcmp(take(sizeof(kMagic)), kMagic, sizeof(kMagic)) != 0) {
       TVM_FFI_THROW(ValueError) << kKind << ": these bytes are not a module saved by this version";
     }
+    const auto take_choice = [&](const char* of, char most) {
+      const char value = *take(1);
+      if (value < 0 || value > most) {
+        TVM_FFI_THROW(ValueError) << kKind << ": the saved module states " << of << " "
+                                  << static_cast<int>(value) << ", expected 0 to "
+                                  << static_cast<int>(most);
+      }
+      return value;
+    };
+    LayoutChoice chosen;
+    chosen.rule = static_cast<LayoutRule>(
+        take_choice("the rule of layouts", static_cast<char>(LayoutRule::kAny)));
+    for (uint64_t ops = take_size(); ops > 0; --ops) {
+      chosen.layouts.push_back(
+          static_cast<Layouts>(take_choice("the layout", static_cast<char>(Layouts::kAny))));
+    }
     const uint64_t length = take_size();
-    const auto self = ffi::make_object<GraphModule>(std::string(take(length), length));
+    const auto self = ffi::make_object<GraphModule>(std::string(take(length), length), chosen);
     const GraphSpec& graph = self->graph_;
     const uint64_t count = take_size();
     if (count != 0) {
@@ -181,7 +208,7 @@ class GraphModule : public ffi::ModuleObj {
   void Prepare(std::vector<SharedMemory> constants) {
     CheckNotForked(where_, GetNumThreads());
     NoteRun(GetNumThreads());  // constants are reordered by primitives
-    auto plans = std::make_unique<PlanCache>(graph_, std::move(constants));
+    auto plans = std::make_unique<PlanCache>(chosen_, graph_, std::move(constants));
     const std::lock_guard<std::mutex> lock(mutex_);
     plans_ = std::move(plans);
   }
@@ -350,7 +377,7 @@ class GraphModule : public ffi::ModuleObj {
           {"scratchpad_bytes", each->plan->scratchpad_bytes()}});
     }
     const Plan* plan = ready ? plans_->latest().plan.get() : nullptr;
-    const LayoutChoice choice = ready ? plan->choice : LayoutChoice();
+    const LayoutChoice& choice = ready ? plan->choice : chosen_;
     ffi::Map<ffi::String, ffi::Any> tried;
     for (const auto& [name, seconds] : choice.seconds) tried.Set(name, seconds * 1e6);
     const ffi::Map<ffi::String, ffi::Any> stats{
@@ -359,7 +386,8 @@ class GraphModule : public ffi::ModuleObj {
         {"calls", calls_},
         {"threads", ready ? plans_->threads() : 0},
         {"profiling", profiling_},
-        {"layouts", ffi::String(choice.name)},
+        {"layouts", ffi::String(choice.name())},
+        {"layout_rule", ffi::String(LayoutRuleName(choice.rule))},
         {"layout_times_us", tried},
         {"steps", ready ? static_cast<int64_t>(plan->num_steps()) : 0},
         {"arena_bytes", ready ? plan->arena_bytes() : 0},
@@ -374,6 +402,7 @@ class GraphModule : public ffi::ModuleObj {
 
   const std::string text_;
   const GraphSpec graph_;
+  const LayoutChoice chosen_;  // the rule; of a loaded module, the layouts, too
   std::string where_;
   bool owns_constants_ = false;  // they are saved with the module
   mutable std::mutex mutex_;     // guards what follows; a module runs one call at a time
@@ -383,9 +412,11 @@ class GraphModule : public ffi::ModuleObj {
   int64_t calls_ = 0;
 };
 
-template <bool keep>
-ffi::Module CreateGraph(const ffi::String& text, const ffi::Array<ffi::Tensor>& constants) {
-  const auto self = ffi::make_object<GraphModule>(std::string(text));
+ffi::Module CreateGraph(const ffi::String& text, const ffi::Array<ffi::Tensor>& constants, bool keep,
+                        const ffi::String& layouts) {
+  LayoutChoice chosen;
+  chosen.rule = ReadLayoutRule(layouts);
+  const auto self = ffi::make_object<GraphModule>(std::string(text), chosen);
   if (!constants.empty()) self->Own(constants, keep);
   return ffi::Module(self);
 }
@@ -394,8 +425,7 @@ ffi::Module CreateGraph(const ffi::String& text, const ffi::Array<ffi::Tensor>& 
 
 TVM_FFI_STATIC_INIT_BLOCK() {
   ffi::reflection::GlobalDef()
-      .def("byoc_lab.dnnl.create_graph", CreateGraph<false>)
-      .def("byoc_lab.dnnl.create_graph_keeping", CreateGraph<true>)
+      .def("byoc_lab.dnnl.create_graph", CreateGraph)
       .def("ffi.Module.load_from_bytes.byoc_lab_dnnl", GraphModule::LoadFromBytes);
 }
 

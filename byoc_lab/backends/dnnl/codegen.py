@@ -51,6 +51,7 @@ from byoc_lab.relay.op.framework.layout import (
 from byoc_lab.relay.op.tensor.relayout import relaid
 from byoc_lab.relay.op.tensor.slice import slices_of
 from byoc_lab.relay.typing.infer import infer_expr
+from byoc_lab.run.backends import wanted_layouts
 from byoc_lab.run.inline import inlined
 from byoc_lab.run.stand_in import in_place_of
 from byoc_lab.run.symbols import c_text, checked_symbol
@@ -74,7 +75,7 @@ def compile_region(function: Function, symbol: str) -> native.DnnlRegion | Refer
     if stand_in() is not None:
         return ReferenceRegion(function, symbol, LIBRARY)
     try:
-        return native.DnnlRegion(made.graph, made.constants)
+        return native.DnnlRegion(made.graph, made.constants, layouts=wanted_layouts())
     except (ValueError, TypeError, RuntimeError, MemoryError) as error:
         raise BuildError(
             f"DNNL refuses region @{symbol}: {error}. Annotate that operator for another compiler "

@@ -92,25 +92,6 @@ def set_num_threads(threads: int) -> None:
     function("set_num_threads")(threads)
 
 
-def get_layouts() -> str:
-    """How regions created by this thread choose layouts: see `set_layouts`."""
-    layouts: str = function("get_layouts")()
-    return layouts
-
-
-def set_layouts(rule: str) -> None:
-    """Set how regions created by this thread from now on choose layouts for their convolutions.
-
-    "blocked": blocks of channels; "any": what oneDNN prefers for each; "timed", the default: the
-    quickest for the region as a whole of these two and a mixture, found by running it a few times
-    when it is created (a region of little work is not: it gets "blocked").
-    `DnnlRegion.stats()` tells the choice and the times. Results agree within rounding, not bit
-    by bit, and timing may decide differently another time: name one of the two where runs have to
-    repeat exactly. Raises InputError.
-    """
-    function("set_layouts")(rule)
-
-
 @contextlib.contextmanager
 def using_threads(threads: int | None) -> Iterator[None]:
     """Inside, regions created by this thread get `threads`; None changes nothing."""
@@ -278,15 +259,25 @@ class DnnlRegion:
     call and kept for later ones, the eight last used at a time. Weights given as inputs keep their
     shapes.
 
+    `layouts` says how convolutions get theirs. "fixed": blocks of channels, the same for the same
+    graph every time. "measured": the quickest for the region as a whole of blocks of channels, what
+    oneDNN prefers, and a mixture, found by running it a few times now (a region of little work
+    is not run: it gets blocks of channels). "any": what oneDNN prefers for each. `stats()` tells
+    the choice and the times. Results in other layouts agree within rounding, not bit by bit.
+
     Raises InputError or ArgumentError naming the op and the tensor when the graph or a constant is
-    malformed, NativeExtensionError when the extension is not built.
+    malformed, or for other layouts, NativeExtensionError when the extension is not built.
     """
 
     def __init__(
-        self, graph: dict[str, Any], constants: Sequence[Any] = (), *, threads: int | None = None
+        self,
+        graph: dict[str, Any],
+        constants: Sequence[Any] = (),
+        *,
+        threads: int | None = None,
+        layouts: str = "fixed",
     ) -> None:
-        keep = all(map(is_immutable, constants))
-        create = function("create_graph_keeping" if keep else "create_graph")
+        create = function("create_graph")
         where = f"graph '{graph.get('symbol', '?')}'"
         tensors = graph["tensors"]
         stated = [tensors[i] for i in graph["constants"]]
@@ -295,7 +286,8 @@ class DnnlRegion:
             for i, value in enumerate(constants)
         ]
         with using_threads(threads):
-            self.module = create(json.dumps(graph), held)
+            keep = all(map(is_immutable, constants))
+            self.module = create(json.dumps(graph), held, keep, layouts)
         """The tvm_ffi.Module; it can be imported into another one, saved and exported."""
         if len(held) < len(graph["constants"]):
             raise InputError(

@@ -158,7 +158,9 @@ class RegionCard:
 
     calls: so far, counted by the native runtime (`native`), or by TVM's virtual machine, never by
     the back end itself. ops: its operations; by the native runtime, or else as the back end says.
-    call_us: of the last profiled call, on the machine's clock. errors: None before `validate`.
+    layouts: those of its convolutions and how they were chosen, as the native runtime says; None
+    without convolutions. call_us: of the last profiled call, on the machine's clock. errors: None
+    before `validate`.
     contradictions: where what the back end says of itself is not what was counted.
     """
 
@@ -167,6 +169,7 @@ class RegionCard:
     native: bool = False
     threads: int | None = None
     ops: tuple[OpCard, ...] = field(default=(), repr=False)
+    layouts: str | None = None
     call_us: float | None = None
     errors: RegionErrors | None = None
     contradictions: tuple[str, ...] = ()
@@ -260,11 +263,15 @@ class RegionCard:
         if self.errors:
             parts.append(f"largest error {largest}, nearest to its tolerance {nearest}")
         said = "" if self.native or not self.ops else f"{self.compiler} says: "
-        return "\n  ".join([
-            ", ".join(filter(None, parts)),
+        return "\n  ".join([", ".join(filter(None, parts)), *self.lines(said)])
+
+    def lines(self, said: str = "") -> list[str]:
+        """What there is to say of its operations, one line each."""
+        return [
             *(f"{said}{op}" for op in self.ops),
+            *([f"layouts of its convolutions: {self.layouts}"] if self.layouts else []),
             *(f"contradiction: {text}" for text in self.contradictions),
-        ])  # fmt: skip
+        ]
 
 
 class Cards(Sequence[RegionCard]):
@@ -371,8 +378,7 @@ class Cards(Sequence[RegionCard]):
         rows = []
         for card in self._cards:
             name, *rest = card.cells()
-            lines = [*map(str, card.ops), *(f"contradiction: {c}" for c in card.contradictions)]
-            if lines:
+            if lines := card.lines():
                 items = "".join(f"<li>{escaped(line)}</li>" for line in lines)
                 summary = f"<summary>{escaped(name)}</summary>"
                 name = Markup(f"<details>{summary}<ol>{items}</ol></details>")

@@ -53,12 +53,21 @@ struct OpReport {
   int reorders = 0;
 };
 
-// Which layouts a plan runs in (blocked, any, or mixed: some ops so, some so), and the seconds of a
-// run in each that was tried, for get_stats.
+// How the layouts of convolutions are chosen: blocks of channels for all; the quickest way, found by
+// running the plan, which another time may be another one; or what oneDNN prefers for each.
+enum class LayoutRule { kFixed, kMeasured, kAny };
+
+LayoutRule ReadLayoutRule(const std::string& name);
+std::string LayoutRuleName(LayoutRule rule);
+
+// Which layouts a plan runs in, and the seconds of a run in each way that was tried.
 struct LayoutChoice {
-  std::string name = "blocked";
-  std::vector<Layouts> layouts;  // of each op
+  LayoutRule rule = LayoutRule::kFixed;
+  std::vector<Layouts> layouts;  // of each op; none where they are still to be chosen
   std::map<std::string, double> seconds;
+
+  // "blocked", "any", or "mixed": some ops so, some so.
+  std::string name() const;
 };
 
 class Plan {
@@ -112,10 +121,10 @@ std::unique_ptr<Plan> BuildPlanIn(const std::vector<Layouts>& layouts, const Gra
                                   const std::vector<SharedMemory>& constants,
                                   ModuleMemory* memory);
 
-// The same in the quickest layouts: all ways are run where the graph is worth it, unless the calling
-// thread has asked for one by byoc_lab.dnnl.set_layouts.
-std::unique_ptr<Plan> BuildPlan(const GraphSpec& graph, const std::vector<SharedMemory>& constants,
-                                ModuleMemory* memory);
+// The same in the layouts of `chosen`, or, where it has none, in those that its rule chooses: to
+// measure, all ways are run where the graph is worth it.
+std::unique_ptr<Plan> BuildPlan(const LayoutChoice& chosen, const GraphSpec& graph,
+                                const std::vector<SharedMemory>& constants, ModuleMemory* memory);
 
 // Seconds of one of `times` runs of the primitives in a loop, on memory of its own: what a call
 // would take if nothing were checked and bound.

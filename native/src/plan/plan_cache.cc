@@ -18,10 +18,11 @@ bool Fits(const GraphSpec& graph, const std::vector<ffi::ShapeView>& inputs) {
 
 }  // namespace
 
-PlanCache::PlanCache(const GraphSpec& graph, std::vector<SharedMemory> constants)
+PlanCache::PlanCache(const LayoutChoice& chosen, const GraphSpec& graph,
+                     std::vector<SharedMemory> constants)
     : constants_(std::move(constants)), threads_(GetNumThreads()), latest_(&stated_) {
   stated_.graph = graph;
-  stated_.plan = BuildPlan(stated_.graph, constants_, &memory_);
+  stated_.plan = BuildPlan(chosen, stated_.graph, constants_, &memory_);
   memory_.Settle();
 }
 
@@ -41,10 +42,9 @@ Prepared& PlanCache::Get(const std::vector<ffi::ShapeView>& inputs) {
     GraphSpec graph = Rebatched(stated_.graph, shapes);
     const WithThreads as_before(threads_);
     // The layouts of the stated shapes, without trying: the weights are in them already.
-    const LayoutChoice& choice = stated_.plan->choice;
-    auto plan = BuildPlanIn(choice.layouts, graph, constants_, &memory_);
+    const LayoutChoice kept{choice().rule, choice().layouts};
+    auto plan = BuildPlan(kept, graph, constants_, &memory_);
     memory_.Settle();
-    plan->choice.name = choice.name;
     others_.push_front({std::move(graph), std::move(plan)});
     ++made_;
     if (others_.size() > kMostOthers) others_.pop_back();

@@ -23,10 +23,11 @@ class PlanCache {
   // Plans kept besides that of the stated shapes; the one used longest ago goes first.
   static constexpr size_t kMostOthers = 7;
 
-  // Builds the plan of the stated shapes with OpenMP's number of threads in the calling thread,
-  // which all other plans get too, and in the layouts
-  // that it has. `constants` are row-major, in the graph's order.
-  PlanCache(const GraphSpec& graph, std::vector<SharedMemory> constants);
+  // Builds the plan of the stated shapes with OpenMP's number of threads in the calling thread, in
+  // the layouts that `chosen` has or its rule chooses. All other plans get both, too. `constants` are
+  // row-major, in the graph's order.
+  PlanCache(const LayoutChoice& chosen, const GraphSpec& graph,
+            std::vector<SharedMemory> constants);
 
   // The plan for inputs of these shapes, made now unless it is kept. Rebatched says what is refused.
   Prepared& Get(const std::vector<ffi::ShapeView>& inputs);
@@ -37,6 +38,7 @@ class PlanCache {
   // Each piece of memory once, however many plans read it.
   int64_t constant_bytes() const;
   const std::vector<SharedMemory>& constants() const { return constants_; }
+  const LayoutChoice& choice() const { return stated_.plan->choice; }
   // All that are kept, the stated shapes first, then the others, the latest first.
   std::vector<const Prepared*> all() const;
 

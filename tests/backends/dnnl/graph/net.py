@@ -74,9 +74,9 @@ class Net:
             return ref.add(value, other, post_op.get("scale", 1.0))
         return BINARY[post_op["alg"]](value, other)
 
-    def check(self, *outputs: int) -> DnnlRegion:
+    def check(self, *outputs: int, layouts: str = "fixed") -> DnnlRegion:
         self.graph["outputs"] = list(outputs)
-        region = DnnlRegion(self.graph, self.arrays["constants"])
+        region = DnnlRegion(self.graph, self.arrays["constants"], layouts=layouts)
         for _ in range(2):  # the second call finds the arena used
             results = region(*self.arrays["inputs"])
             for result, output in zip(results, outputs, strict=True):

@@ -218,7 +218,7 @@ def test_delivered_and_loaded_constants_serve_every_batch() -> None:
     region = DnnlRegion(net.graph, net.arrays["constants"])
     data = np.repeat(net.arrays["inputs"][0], 3, axis=0)
     expected = region(data)[0]
-    delivered = native.function("create_graph")(json.dumps(net.graph), [])
+    delivered = native.function("create_graph")(json.dumps(net.graph), [], False, "fixed")
     delivered["__init_dnnl_0"](net.arrays["constants"])
     load = tvm_ffi.get_global_func("ffi.Module.load_from_bytes.byoc_lab_dnnl")
     for module in (delivered, load(bytes(region.module["save_to_bytes"]()))):

@@ -74,7 +74,7 @@ def test_constants_live_as_long_as_the_module_that_keeps_them() -> None:
     net, output = residual_net()
     expected = net.check(output)(*net.arrays["inputs"])[0]
     constants = [fixed(array) for array in net.arrays["constants"]]
-    delivered = native.function("create_graph")(json.dumps(net.graph), [])
+    delivered = native.function("create_graph")(json.dumps(net.graph), [], False, "fixed")
     tensors = [native.as_input("here", "constant", array) for array in constants]
     assert [t.ctypes.data for t in tensors] == [a.ctypes.data for a in constants]
     delivered[f"__init_{net.graph['symbol']}"](tensors)

@@ -104,7 +104,7 @@ def shapes_of(text: str, role: str) -> list[list[int]]:
 def create(text: str) -> Any:
     """The module of a graph that was accepted, run once where it is small; None when refused."""
     try:
-        module = native.function("create_graph")(text, [])
+        module = native.function("create_graph")(text, [], False, "fixed")
     except REFUSED:
         return None
     run(module, text)
@@ -179,7 +179,7 @@ def cut_up(draw, data: bytes) -> bytes:
 def saved() -> bytes:
     net, output = residual_net()
     text = json.dumps({**net.graph, "outputs": [output]})
-    module = native.function("create_graph")(text, net.arrays["constants"])
+    module = native.function("create_graph")(text, net.arrays["constants"], False, "fixed")
     return bytes(module["save_to_bytes"]())
 
 

@@ -1,8 +1,9 @@
-"""Which layouts convolutions run in: both right, the quicker kept, and a say in it."""
+"""Which layouts convolutions run in: all right, the same for one graph, or the quickest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +17,6 @@ pytestmark = [
     pytest.mark.native,
     pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def timed_again() -> Iterator[None]:
-    yield
-    native.set_layouts("timed")
 
 
 def heavy_net() -> Net:
@@ -44,27 +39,29 @@ def heavy_net() -> Net:
     return net
 
 
-@pytest.mark.parametrize("rule", ["blocked", "any", "timed"])
-def test_every_choice_computes_the_same(rule: str) -> None:
-    native.set_layouts(rule)
-    assert native.get_layouts() == rule
+def region(net: Net, layouts: str) -> DnnlRegion:
+    return DnnlRegion(net.graph, net.arrays["constants"], layouts=layouts)
+
+
+@pytest.mark.parametrize("layouts", ["fixed", "measured", "any"])
+def test_every_choice_computes_the_same(layouts: str) -> None:
     net, output = residual_net()
-    stats = net.check(output).stats()
-    assert stats["layouts"] == ("any" if rule == "any" else "blocked")
+    stats = net.check(output, layouts=layouts).stats()
+    assert stats["layouts"] == ("any" if layouts == "any" else "blocked")
+    assert stats["layout_rule"] == layouts
     assert stats["layout_times_us"] == {}  # too little work to try
 
 
 def test_the_quicker_layouts_are_kept() -> None:
     net = heavy_net()
     results = {}
-    for rule in ("blocked", "any", "timed"):
-        native.set_layouts(rule)
-        region = DnnlRegion(net.graph, net.arrays["constants"])
-        (results[rule],) = region(*net.arrays["inputs"])
-        stats = region.stats()
+    for layouts, expected in {"fixed": "blocked", "any": "any", "measured": None}.items():
+        made = region(net, layouts)
+        (results[layouts],) = made(*net.arrays["inputs"])
+        stats = made.stats()
         times = stats["layout_times_us"]
-        if rule != "timed":
-            assert stats["layouts"] == rule and times == {}
+        if expected:
+            assert stats["layouts"] == expected and times == {}
         elif times:  # else oneDNN prefers blocks of its own accord
             assert times[stats["layouts"]] <= min(times.values()) / 0.97**2
     scale = np.abs(results["any"]).max()
@@ -72,10 +69,47 @@ def test_the_quicker_layouts_are_kept() -> None:
         np.testing.assert_allclose(result, results["any"], rtol=0, atol=1e-5 * scale)
 
 
+def load(saved: bytes) -> Any:
+    import tvm_ffi
+
+    return tvm_ffi.get_global_func("ffi.Module.load_from_bytes.byoc_lab_dnnl")(saved)
+
+
+def chosen(module: Any) -> tuple[str, str]:
+    stats = json.loads(module["get_stats"]())
+    return stats["layouts"], stats["layout_rule"]
+
+
+def test_a_saved_module_keeps_the_choice() -> None:
+    """Layouts that a rule would not choose come back: nothing is chosen when it is loaded."""
+    net = heavy_net()
+    saved = bytes(region(net, "measured").module["save_to_bytes"]())
+    rule, ops = saved[8], int.from_bytes(saved[9:17], "little")
+    assert (rule, ops) == (1, len(net.graph["ops"]))
+    for layout, name in enumerate(["blocked", "any"]):
+        module = load(saved[:17] + bytes([layout] * ops) + saved[17 + ops :])
+        assert chosen(module) == (name, "measured")
+        assert json.loads(module["get_stats"]())["layout_times_us"] == {}
+
+
+@pytest.mark.parametrize("at", [8, 17])
+def test_a_saved_choice_that_is_none_is_refused(at: int) -> None:
+    saved = bytearray(region(heavy_net(), "fixed").module["save_to_bytes"]())
+    saved[at] = 7
+    with pytest.raises(ValueError, match=r"states the (rule of layouts|layout) 7, expected 0 to"):
+        load(bytes(saved))
+
+
+def test_layouts_of_another_number_of_ops_are_refused() -> None:
+    saved = bytes(region(heavy_net(), "fixed").module["save_to_bytes"]())
+    two = saved[:9] + (2).to_bytes(8, "little") + b"\0" + saved[17:]
+    with pytest.raises(ValueError, match="layouts of 2 ops, expected 1"):
+        load(two)
+
+
 def test_an_unknown_rule_is_refused() -> None:
-    with pytest.raises(ValueError, match="expected one of timed, blocked, any, found 'nhwc'"):
-        native.set_layouts("nhwc")
-    assert native.get_layouts() == "timed"
+    with pytest.raises(ValueError, match="expected one of fixed, measured, any, found 'nhwc'"):
+        region(heavy_net(), "nhwc")
 
 
 @needs_avx2

@@ -96,14 +96,14 @@ MALFORMED = {
 def test_a_malformed_graph_is_refused(case) -> None:
     text, kind, message = MALFORMED[case]
     with pytest.raises(kind, match=message):
-        native.function("create_graph")(text, [])
+        native.function("create_graph")(text, [], False, "fixed")
 
 
 def test_a_truncated_graph_is_refused() -> None:
     text = edit("version", 1)
     for length in range(0, len(text), 37):
         with pytest.raises((ValueError, TypeError)):
-            native.function("create_graph")(text[:length], [])
+            native.function("create_graph")(text[:length], [], False, "fixed")
 
 
 def test_bad_constants_are_named() -> None:
