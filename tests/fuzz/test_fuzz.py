@@ -43,7 +43,7 @@ def test_spoiled_texts(seed: int):
 
 
 @pytest.mark.slow
-@settings(max_examples=4_000)
+@settings(max_examples=1_500)
 @given(seeded)
 def test_many_spoiled_texts(seed: int):
     examine(spoiled(random.Random(seed)))

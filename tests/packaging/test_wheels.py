@@ -16,6 +16,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.once import once
+
 ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.slow,
@@ -86,11 +88,14 @@ assert byoc_lab.validate(mod, host, [image]).ok
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
-    command = [str(ROOT / "tools" / "wheel.sh"), sys.executable, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return folder
+    def built(folder: Path) -> Path:
+        dist = folder / "dist"
+        command = [str(ROOT / "tools" / "wheel.sh"), sys.executable, str(dist)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return dist
+
+    return once(tmp_path_factory, "wheels", built)
 
 
 def environment(folder: Path) -> Path:

@@ -10,7 +10,7 @@ from tests.lab.checking.sweep import false_alarms
 
 needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 ON = [pytest.param("dnnl", marks=[pytest.mark.native, needs_native]), "llvm"]
-FIRST = {"dnnl": 250, "llvm": 100}  # a module takes 0.2 s on DNNL, 0.8 s on LLVM
+FIRST = {"dnnl": 150, "llvm": 50}  # a module takes 0.2 s on DNNL, 0.8 s on LLVM
 # Modules that were reported once: ties, nan, overflow of partial sums, jumps with one cause.
 ONCE = (41, 54, 271, 321, 347, 379, 493, 759, 772, 839, 1211, 1373, 1673, 1795)
 

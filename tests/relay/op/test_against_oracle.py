@@ -11,6 +11,7 @@ import pytest
 from byoc_lab.relay import IRModule, parse, structural_equal
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
+from tests.once import once
 from tests.parity.client import Oracle, skip_reason
 from tests.parity.facts.values import tvm_typed, tvm_values
 from tests.relay.op.samples import SAMPLES
@@ -36,13 +37,14 @@ def oracle() -> Iterator[Oracle]:
 
 
 @pytest.fixture(scope="module")
-def typed_sources() -> dict[str, str]:
+def typed_sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What TVM prints for the samples that it is given as Python text."""
     reason = skip_reason()
     if reason is not None:
         pytest.skip(reason)
     sourced = [s for s in SAMPLES if s.source]
-    texts = tvm_typed([(s.source, s.data()) for s in sourced])
+    calls = [(s.source, s.data()) for s in sourced]
+    texts = once(tmp_path_factory, "typed-samples", lambda _: tvm_typed(calls))
     return dict(zip([s.label for s in sourced], texts, strict=True))
 
 
@@ -110,7 +112,7 @@ COMPUTED_OTHERWISE = {
 
 
 @pytest.fixture(scope="module")
-def values() -> dict[str, Any]:
+def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     reason = skip_reason()
     if reason is not None:
         pytest.skip(reason)
@@ -118,7 +120,8 @@ def values() -> dict[str, Any]:
         (s.source or IRModule.from_expr(s.function()).astext(for_tvm=True), s.data())
         for s in SAMPLES
     ]
-    return dict(zip([s.label for s in SAMPLES], tvm_values(calls), strict=True))
+    made = once(tmp_path_factory, "values-of-samples", lambda _: tvm_values(calls))
+    return dict(zip([s.label for s in SAMPLES], made, strict=True))
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from tests.backends.dnnl.kernels.test_every_kernel import NO_POST_OPS
 from tests.backends.dnnl.reference import exact
 
 COUNTS = (16, 24, 32, 33, 64, 96, 128, 129, 256, 512, 517, 1024)
+SOME = (16, 33, 96, 256, 517, 1024)
 FEW = (24, 129, 512)
 # What a result may be off by, of the largest element: accumulated rounding in float32, one rounding
 # of each step in bfloat16.
