@@ -7,7 +7,7 @@ batch in it stays on the host, where it moves nothing: Relax gives it the shape 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.run.tvm_runtime import import_tvm
 
 # No 1, which would broadcast.
 NOMINAL = 2
@@ -45,6 +46,25 @@ def nominal(size: Any) -> int:
 def is_number(size: Any) -> bool:
     """Whether a size is known."""
     return isinstance(size, int | float) or hasattr(size, "value")
+
+
+def unknown_sizes(function: Any) -> dict[str, list[tuple[int, int]]]:
+    """The names of sizes of parameters of a Relax function that are known at run time only, each
+    with where it stands: the numbers of parameters and of their axes."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for n, param in enumerate(function.params):
+        ty = param.ty if hasattr(param, "ty") else param.struct_info
+        for axis, size in enumerate(getattr(getattr(ty, "shape", None), "values", None) or ()):
+            if not is_number(size) and "Var" in type(size).__name__:
+                name = str(size.name if hasattr(size, "name") else size)
+                found.setdefault(name, []).append((n, axis))
+    return found
+
+
+def with_sizes(mod: Any, sizes: Mapping[str, int]) -> Any:
+    """A module of Relax with known sizes in the place of those of these names."""
+    bind = import_tvm().relax.transform.BindSymbolicVars
+    return bind(dict(sizes))(mod) if sizes else mod
 
 
 def check_one_batch(sizes: Iterable[Any]) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 
 from byoc_lab.errors import ArgumentError
 from byoc_lab.relax.types import name_of
+from byoc_lab.relax.variables import check_variables
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CODEGEN = "Codegen"  # the attribute of a function that a back end compiles
+COMPILED = "external_mods"  # the attribute of a module in which RunCodegen keeps what it compiled
 COMPOSITE = "Composite"  # of a function that a pattern made
 
 
@@ -108,7 +110,12 @@ def region_calls(mod: Any) -> list[str]:
 
 
 def checked_relax(mod: Any, who: str) -> Any:
-    """A module of Relax with a function "main". Raises ArgumentError for anything else."""
+    """A module of Relax with a function "main".
+
+    Raises ArgumentError for anything else, and for what RunCodegen made: there regions are compiled
+    code, of which nothing can be said. Raises FreeVariableError or WellFormedError for variables
+    that passes of TVM stop at.
+    """
     tvm = import_tvm()
     if isinstance(mod, ForeignModule):  # of a trace
         mod = mod.source
@@ -119,6 +126,12 @@ def checked_relax(mod: Any, who: str) -> Any:
         )
     if "main" not in [symbol for symbol, _ in _functions(mod)]:
         raise ArgumentError(f'{who} takes a module with a Relax function "main", found none')
+    if mod.attrs and COMPILED in mod.attrs:
+        raise ArgumentError(
+            f"{who} takes a module before RunCodegen, which has compiled the regions of this one, "
+            f"so that their operators are gone; give it the module that RunCodegen was given"
+        )
+    check_variables(mod, who)
     return mod
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from byoc_lab.errors import counted
+from byoc_lab.errors import PassError, counted
 from byoc_lab.markup import escaped, table
-from byoc_lab.relax.batch import NOMINAL, is_number
+from byoc_lab.relax.batch import NOMINAL, unknown_sizes, with_sizes
 from byoc_lab.relax.calls import (
     OperatorCall,
     checked_relax,
@@ -19,16 +20,19 @@ from byoc_lab.relax.calls import (
     region_functions,
 )
 from byoc_lab.relax.operators import OPERATORS
-from byoc_lab.relax.partition import TARGET, partition_for_dnnl, why_not_relax
+from byoc_lab.relax.partition import TARGET, partition_for_dnnl, unreached, why_not_relax
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CAUSES = {
     "no-pattern": "DNNL has no counterpart of the operator",
     "check": "DNNL has the operator, and refuses this call",
     "needs-pass": "the call is in no dataflow block, where alone patterns are matched",
+    "other-function": "partition_for_dnnl takes the operators of main and of what it calls",
     "unknown": "DNNL supports the call, and FuseOpsByPattern left it",
 }
 """Why a call is not offloaded, in a word and in a sentence."""
+LOWERED = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed")
+"""Operators that call code below operators."""
 SHOWN = 20  # groups in a text
 
 
@@ -161,15 +165,19 @@ def explain(mod: Any) -> RelaxExplanations:
         for c in inside[symbol]
     ]
     changes = _Changes(None if regions else mod)
+    apart = {cut[gv] for gv in unreached(cut)}
     for function in host_functions(cut):
         for call in operator_calls(function):
-            found.append(_on_host(call, changes))
+            found.append(_on_host(call, changes, function in apart))
     return RelaxExplanations(found)
 
 
-def _on_host(call: OperatorCall, changes: _Changes) -> RelaxExplanation:
+def _on_host(call: OperatorCall, changes: _Changes, apart: bool) -> RelaxExplanation:
+    """apart: whether it is in a function that main does not call."""
     cause, reason = _why(call)
-    change = "" if cause == "no-pattern" else changes.of(call)
+    if apart and cause in ("unknown", "needs-pass"):
+        cause, reason = "other-function", CAUSES["other-function"]
+    change = "" if cause in ("no-pattern", "other-function") else changes.of(call)
     return RelaxExplanation(
         call.name, call.variable, _type(call), None, cause, reason, change, call.call
     )
@@ -178,6 +186,11 @@ def _on_host(call: OperatorCall, changes: _Changes) -> RelaxExplanation:
 def _why(call: OperatorCall) -> tuple[str, str]:
     """The cause and the reason of a call on the host."""
     reason = why_not_relax(call.call)
+    if call.name in LOWERED:
+        return "no-pattern", (
+            f"{call.name} calls code that an earlier pass made of operators, and patterns match "
+            f"operators: run that pass behind the partitioning"
+        )
     if reason is None:
         cause = "unknown" if call.dataflow else "needs-pass"
         return cause, CAUSES[cause]
@@ -198,7 +211,11 @@ class _Changes:
             return ""
         if self._gone is None:
             before = _left(self.mod)
-            self._gone = {what: before - _left(made) for what, made in _attempts(self.mod)}
+            self._gone = {}
+            for what, made in _attempts(self.mod):
+                # Passes of TVM stop at some modules; a change that leads there changes nothing.
+                with suppress(PassError):
+                    self._gone[what] = before - _left(made)
         keys = _keys(call)
         return next((what for what, gone in self._gone.items() if all(gone[k] for k in keys)), "")
 
@@ -210,22 +227,11 @@ def _attempts(mod: Any) -> Iterator[tuple[str, Any]]:
         "run relax.transform.ConvertToDataflow(min_size=1) before",
         transform.ConvertToDataflow(1)(mod),
     )
-    sizes = _symbols(mod)
+    sizes = list(unknown_sizes(mod["main"]))
     if sizes:
         shown = ", ".join(f'"{name}": size' for name in sizes)
-        known = transform.BindSymbolicVars(dict.fromkeys(sizes, NOMINAL))(mod)
+        known = with_sizes(mod, dict.fromkeys(sizes, NOMINAL))
         yield f"give sizes with relax.transform.BindSymbolicVars({{{shown}}}) before", known
-
-
-def _symbols(mod: Any) -> list[str]:
-    """The names of sizes that are known at run time only."""
-    found: dict[str, None] = {}
-    for p in mod["main"].params:
-        ty = p.ty if hasattr(p, "ty") else p.struct_info
-        for size in getattr(getattr(ty, "shape", None), "values", None) or ():
-            if not is_number(size) and "Var" in type(size).__name__:
-                found[str(size.name if hasattr(size, "name") else size)] = None
-    return list(found)
 
 
 def _left(mod: Any) -> Counter[Any]:

@@ -8,14 +8,18 @@ from typing import Any
 from byoc_lab.backends.dnnl.operators import why_not
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relax import batch
+from byoc_lab.relax.calls import checked_relax, composite_names
 from byoc_lab.relax.operators import OPERATORS
+from byoc_lab.relax.passes import applied
 from byoc_lab.relax.registration import register_codegen
 from byoc_lab.relax.to_relay import BATCHED, call_to_relay
+from byoc_lab.relax.types import is_tensor
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.tvm_runtime import import_tvm
 
 TARGET = "dnnl"
+WHO = "partition_for_dnnl"
 INSIDE_SPELLINGS = ("erf",)  # computed as part of an activation, and by nothing else
 
 
@@ -52,24 +56,43 @@ def why_not_relax(call: Any) -> str | None:
     mixed = batch.why_not_per_sample(typed.body, batches) if batches else None
     if mixed:
         return mixed
-    for node in post_order(typed.body):
+    # What the call itself computes comes last, behind what prepares its operands.
+    for node in reversed(list(post_order(typed.body))):
         if isinstance(node, Call) and isinstance(node.op, Op):
             if node.op.name in INSIDE_SPELLINGS:
                 continue
             reason = why_not(node)
             if reason:
-                return reason
+                own = str(call.op.name).removeprefix("relax.")
+                return f"{own}: {reason.removeprefix(f'{node.op.name}: ')}"
     return None
 
 
-def preparing_passes() -> list[Any]:
-    """The passes in front of the partitioning: batch norms are folded, constants computed."""
+def preparing_passes(mod: Any = None) -> list[Any]:
+    """The passes in front of the partitioning: batch norms are folded, constants computed. Those of
+    a module with tensors of unknown shape do without FoldConstant, which stops at them."""
     transform = import_tvm().relax.transform
-    return [
-        transform.FoldBatchnormToConv2D(),
-        transform.DecomposeOpsForInference(),
-        transform.FoldConstant(),
-    ]
+    fold = [] if mod is not None and _has_unknown_shapes(mod) else [transform.FoldConstant()]
+    return [transform.FoldBatchnormToConv2D(), transform.DecomposeOpsForInference(), *fold]
+
+
+def _has_unknown_shapes(mod: Any) -> bool:
+    """Whether a value in a module is a tensor whose type has no list of sizes."""
+    found = False
+
+    def visit(value: Any) -> None:
+        nonlocal found
+        found = found or (isinstance(value, relax.Var) and is_tensor(value) and not sizes(value))
+
+    def sizes(value: Any) -> bool:
+        ty = value.ty if hasattr(value, "ty") else value.struct_info
+        return ty.shape is not None and hasattr(ty.shape, "values")
+
+    relax = import_tvm().relax
+    for function in mod.functions.values():
+        if isinstance(function, relax.Function):
+            relax.analysis.post_order_visit(function, visit)
+    return found
 
 
 def partitioning_passes(table: list[tuple[Any, ...]] | None = None) -> list[Any]:
@@ -86,8 +109,54 @@ def partition_for_dnnl(mod: Any) -> Any:
     """A Relax module with what DNNL can run in functions for it, batch norms folded before.
 
     `relax.transform.RunCodegen()` then compiles them; what is left is compiled as usual. One size
-    may be known at run time only: the batch, in front of tensors (see `relax.batch`).
+    may be known at run time only: the batch, in front of tensors (see `relax.batch`). The operators
+    of "main" and of what it calls are partitioned; other functions of Relax stay whole.
+
+    Raises ArgumentError for something else than a module of Relax with a function "main",
+    FreeVariableError or WellFormedError for variables that passes stop at, and PassError for a pass
+    of TVM that fails.
+    """
+    register_codegen()
+    mod = checked_relax(mod, WHO)
+    mod = applied(preparing_passes(mod), mod, WHO)
+    return merged(mod, WHO)
+
+
+def merged(mod: Any, who: str, table: list[tuple[Any, ...]] | None = None) -> Any:
+    """A module with what the table matches in functions for back ends (`partitioning_passes`).
+
+    MergeCompositeFunctions stops at variables of other functions than "main", so what "main" does
+    not call is left out of the module meanwhile, and what nobody can call for good. It is run where
+    there is something to merge: it stops at branches, too.
     """
     tvm = import_tvm()
-    register_codegen()
-    return tvm.transform.Sequential([*preparing_passes(), *partitioning_passes()])(mod)
+    fuse, merge = partitioning_passes(table)
+    apart = unreached(mod)
+    kept = {gv: f for gv, f in mod.functions.items() if gv not in apart}
+    rest = {gv: mod[gv] for gv in apart if mod[gv].attrs and "global_symbol" in mod[gv].attrs}
+    made = applied([fuse], tvm.IRModule(kept, mod.attrs, mod.global_infos), who)
+    if composite_names(made):
+        made = applied([merge], made, who)
+    return tvm.IRModule({**made.functions, **rest}, made.attrs, made.global_infos)
+
+
+def unreached(mod: Any) -> set[Any]:
+    """The functions of Relax that "main" does not call, directly or through others."""
+    tvm = import_tvm()
+    relax = tvm.relax
+    reached: set[Any] = set()
+    todo = [mod.get_global_var("main")]
+
+    def visit(value: Any) -> None:
+        if isinstance(value, tvm.ir.GlobalVar):
+            todo.append(value)
+
+    while todo:
+        gv = todo.pop()
+        if gv in reached:
+            continue
+        reached.add(gv)
+        if isinstance(mod[gv], relax.Function):
+            relax.analysis.post_order_visit(mod[gv], visit)
+    functions = (gv for gv, f in mod.functions.items() if isinstance(f, relax.Function))
+    return set(functions) - reached

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, counted
+from byoc_lab.errors import ArgumentError, PassError, PredicateError, UnknownNameError, counted
 from byoc_lab.lab.explaining import EntryReport, PatternReport
 from byoc_lab.relax.calls import host_functions
 from byoc_lab.relax.near_miss import CONSTANT, Miss, matching_calls, nearest_miss, root_kinds
+from byoc_lab.relax.partition import TARGET, patterns
+from byoc_lab.relax.passes import applied
+from byoc_lab.relax.types import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 ROOTS = {
@@ -21,15 +25,66 @@ ROOTS = {
 """What no call can be, in words, by the class of the pattern."""
 
 
+class Check:
+    """The check of an entry, and what it said last.
+
+    raised: what it raised, as an error of ours, since it comes out of TVM as another one. leaked:
+    values inside the match that are used outside of it, in words, where the check refused for them:
+    it accepts the same match when it is told that nothing uses them.
+    """
+
+    def __init__(self, name: str, check: Any):
+        self.name, self.check = name, check
+        self.raised: PredicateError | None = None
+        self.leaked = ""
+
+    def __call__(self, context: Any) -> Any:
+        try:
+            answer = self.check(context)
+            if not answer:
+                self.leaked = self._leaked(context)
+        except Exception as error:
+            self.raised = PredicateError(
+                f"the check of pattern {self.name} raised {type(error).__name__}: {error}. It was "
+                f"asked about {str(context.matched_expr)!r:.120}; return False for what is not "
+                f"supported, and True for what is"
+            )
+            raise self.raised from error
+        return answer
+
+    def _leaked(self, context: Any) -> str:
+        inside = set(context.matched_bindings)
+        result = context.value_to_bound_var[context.matched_expr]
+        uses = {v: list(users) for v, users in context.var_usages.items()}
+        leaks = {
+            v: users
+            for v in inside - {result}
+            if (users := [u for u in uses.get(v, ()) if u not in inside])
+        }
+        if not leaks:
+            return ""
+        kept = {v: [u for u in uses.get(v, ()) if u in inside] for v in inside}
+        parts = ("matched_expr", "annotated_expr", "matched_bindings", "value_to_bound_var")
+        alone = SimpleNamespace(**{name: getattr(context, name) for name in parts})
+        alone.var_usages = {**uses, **kept}
+        if not self.check(alone):
+            return ""
+        return " and ".join(
+            f"%{name_of(v)} is inside the match, and %{name_of(users[0])} uses it, too"
+            for v, users in leaks.items()
+        )
+
+
 @dataclass(frozen=True)
 class Entry:
     """An entry of a table for FuseOpsByPattern. key: a name that no other entry has, as tables may
-    repeat names. given: TVM's entry under that name."""
+    repeat names. given: TVM's entry under that name. check: its check, if it has one."""
 
     name: str
     pattern: Any
     key: str
     given: Any
+    check: Check | None = None
 
     @property
     def unchecked(self) -> tuple[str, Any]:
@@ -55,18 +110,34 @@ class RelaxEntryReport(EntryReport):
         return miss is not None and miss.kind == CONSTANT and isinstance(miss.value, relax.Var)
 
 
-def explain_patterns(table: Sequence[Any], mod: Any) -> PatternReport:
-    """For each entry of a table for FuseOpsByPattern: how often it matches in a module of Relax, or
+def explain_patterns(table: str | Sequence[Any], mods: Sequence[Any]) -> PatternReport:
+    """For each entry of a table for FuseOpsByPattern: how often it matches in modules of Relax, or
     why it does not.
 
-    table: entries (name, pattern, ...) or FusionPatterns. mod: as FuseOpsByPattern would get it.
+    table: entries (name, pattern, ...) or FusionPatterns, or the name of a back end, whose patterns
+    are those registered under it (`relax.backend.get_patterns_with_prefix`) or DNNL's. mods: as
+    FuseOpsByPattern would get them.
 
     An entry that matches nothing is run alone, and then without its check. What remains is asked of
-    TVM's matcher part by part (`near_miss`). Raises ArgumentError for a malformed entry.
+    TVM's matcher part by part (`near_miss`). Raises ArgumentError for a malformed entry,
+    UnknownNameError for a back end without patterns, PredicateError for a check that raises.
     """
-    entries = entries_of(table)
-    made = composites([e.given for e in entries], mod)
-    return PatternReport([_report(n, e, entries, made, mod) for n, e in enumerate(entries)])
+    entries = entries_of(_named(table) if isinstance(table, str) else table)
+    made = composites(entries, mods)
+    return PatternReport([_report(n, e, entries, made, mods) for n, e in enumerate(entries)])
+
+
+def _named(name: str) -> Sequence[Any]:
+    """The patterns of a back end. Raises UnknownNameError."""
+    if name == TARGET:
+        return patterns()
+    found = import_tvm().relax.backend.get_patterns_with_prefix(name)
+    if not found:
+        raise UnknownNameError(
+            f"no pattern of Relax is registered under the name {name!r:.80}; import the module of "
+            f"TVM that registers them, or give the table itself"
+        )
+    return list(found)
 
 
 def entries_of(table: Sequence[Any]) -> list[Entry]:
@@ -75,54 +146,73 @@ def entries_of(table: Sequence[Any]) -> list[Entry]:
     found = []
     for n, given in enumerate(table):
         if isinstance(given, tuple) and len(given) >= 2:
-            key = f"{n}: {given[0]}"
-            found.append(Entry(str(given[0]), given[1], key, made(key, *given[1:])))
+            name, pattern, *parts = given
         elif hasattr(given, "pattern") and hasattr(given, "name"):
-            key = f"{n}: {given.name}"
-            parts = (given.pattern, given.annotation_patterns, given.check, given.attrs_getter)
-            found.append(Entry(str(given.name), given.pattern, key, made(key, *parts)))
+            name, pattern = given.name, given.pattern
+            parts = [given.annotation_patterns, given.check, given.attrs_getter]
         else:
             raise ArgumentError(
                 f"an entry of a pattern table is (name, pattern, ...) or a FusionPattern, found "
                 f"{given!r:.80}"
             )
+        check = Check(str(name), parts[1]) if len(parts) > 1 and parts[1] is not None else None
+        parts[1:2] = [check] * len(parts[1:2])
+        key = f"{n}: {name}"
+        found.append(Entry(str(name), pattern, key, made(key, pattern, *parts), check))
     return found
 
 
-def composites(patterns: Sequence[Any], mod: Any) -> Counter[str]:
-    """How many composites FuseOpsByPattern makes of each name."""
-    fused = import_tvm().relax.transform.FuseOpsByPattern(list(patterns))(mod)
+def composites(
+    entries: Sequence[Entry], mods: Sequence[Any], *, unchecked: bool = False
+) -> Counter[str]:
+    """How many composites FuseOpsByPattern makes in modules, by the key of the entry.
+
+    unchecked: whether it does without the checks. Raises PredicateError for a check that raises,
+    and what `passes.applied` raises.
+    """
+    given = [e.unchecked if unchecked else e.given for e in entries]
+    fuse = import_tvm().relax.transform.FuseOpsByPattern(given)
+    try:
+        fused = [applied([fuse], mod, "explain_patterns") for mod in mods]
+    except PassError as error:
+        for entry in entries:
+            if entry.check is not None and entry.check.raised is not None:
+                raise entry.check.raised from error
+        raise
     names = (
         str(f.attrs["Composite"])
-        for f in host_functions(fused)
+        for mod in fused
+        for f in host_functions(mod)
         if f.attrs and "Composite" in f.attrs
     )
     return Counter(names)
 
 
 def _report(
-    position: int, entry: Entry, entries: Sequence[Entry], made: Counter[str], mod: Any
+    position: int, entry: Entry, entries: Sequence[Entry], made: Counter[str], mods: Sequence[Any]
 ) -> RelaxEntryReport:
     count = made[entry.key]
     if count:
         times = counted(count, "composite")
         return RelaxEntryReport(position, entry.name, "matches", times, count)
-    alone = composites([entry.given], mod)[entry.key]
+    alone = composites([entry], mods)[entry.key]
     if alone:
         earlier = [e for e in entries[:position] if made[e.key]]
-        taking = [e for e in earlier if composites([e.given, entry.given], mod)[entry.key] < alone]
+        taking = [e for e in earlier if composites([e, entry], mods)[entry.key] < alone]
         others = tuple(e.name for e in taking or earlier)
         reason = f"it matches alone; earlier entries take the calls: {', '.join(others)}"
         return RelaxEntryReport(
             position, entry.name, "shadowed", reason, alone=alone, shadowed_by=others
         )
-    if composites([entry.unchecked], mod)[entry.key]:
+    if composites([entry], mods, unchecked=True)[entry.key]:
         reason = "the pattern matches, and the check of the entry refuses each match"
+        if entry.check is not None and entry.check.leaked:
+            reason += f": {entry.check.leaked}; without that use it accepts"
         return RelaxEntryReport(position, entry.name, "refused", reason)
-    return _unmatched(position, entry, mod)
+    return _unmatched(position, entry, mods)
 
 
-def _unmatched(position: int, entry: Entry, mod: Any) -> RelaxEntryReport:
+def _unmatched(position: int, entry: Entry, mods: Sequence[Any]) -> RelaxEntryReport:
     kinds = root_kinds(entry.pattern)
     if not kinds & {"CallPattern", "WildcardPattern"}:
         reason = (
@@ -131,7 +221,7 @@ def _unmatched(position: int, entry: Entry, mod: Any) -> RelaxEntryReport:
         )
         return RelaxEntryReport(position, entry.name, "never", reason)
     best: Miss | None = None
-    for function in host_functions(mod):
+    for function in (f for mod in mods for f in host_functions(mod)):
         found = next(iter(matching_calls(entry.pattern, function)), None)
         if found is not None:
             why = (

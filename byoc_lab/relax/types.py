@@ -23,7 +23,8 @@ def type_of(value: Any) -> TensorType:
     ty, sizes = _sizes(value)
     if sizes is None or not all(map(batch.is_number, sizes[1:])):
         raise BuildError(
-            f"DNNL needs tensors of known shape, but for a batch in front of it, found {ty}"
+            f"DNNL needs tensors of known shape, but for a batch in front of it, found {ty}; "
+            f"relax.transform.BindSymbolicVars gives sizes that have names"
         )
     known = [batch.nominal(size) for size in sizes[:1]] + [int(number(size)) for size in sizes[1:]]
     return TensorType(known, str(ty.dtype))

@@ -46,7 +46,8 @@ def validate(
         its operators have a counterpart in Relay (`relax.reference`). If not, the report says that
         outputs were not compared.
     after: the partitioned module, or its RelaxExecutable.
-    inputs, detail, samples, seed: as for `byoc_lab.validate`.
+    inputs, detail, samples, seed: as for `byoc_lab.validate`. Sizes that are not known are those of
+        the inputs, or without these small ones, each another.
 
     Each call of a region is compared with the reference on the values that the region got in the
     run, so that its error is its own. Raises ArgumentError, InputError, ValidationError for another
@@ -60,11 +61,13 @@ def validate(
         raise InputError(f"samples must be at least 1, found {samples}")
     before = checked_relax(before, "relax.validate")
     exe = after if isinstance(after, RelaxExecutable) else build(after)
-    checker = _Checker(before["main"], exe, {"samples": samples, "seed": seed}, detail)
+    checker = _Checker(before, exe, {"samples": samples, "seed": seed}, detail)
     if inputs is not None:
         checker.check(by_position(inputs, exe.inputs))
         return checker.report(["given"])
-    typed = _parameters(before["main"])
+    unknown = batch.unknown_sizes(before["main"])
+    sizes = {name: batch.NOMINAL + n for n, name in enumerate(unknown)}
+    typed = _parameters(batch.with_sizes(before, sizes)["main"])
     for kind in SETS:
         checker.check(list(example_inputs(typed, kind, seed).values()))
     return checker.report([f"{what} (seed {seed})" for what in SETS.values()])
@@ -73,8 +76,8 @@ def validate(
 class _Checker:
     """Compares one executable on one set of inputs after the other."""
 
-    def __init__(self, main: Any, exe: RelaxExecutable, options: dict[str, Any], detail: str):
-        self.main, self.exe, self.options, self.detail = main, exe, options, detail
+    def __init__(self, before: Any, exe: RelaxExecutable, options: dict[str, Any], detail: str):
+        self.before, self.exe, self.options, self.detail = before, exe, options, detail
         self.outputs: list[Comparison] = []
         self.regions: list[Comparison] = []
         self.kernels: list[Kernel] = []
@@ -88,8 +91,9 @@ class _Checker:
         for call in calls:
             self.check_region(call)
         try:
-            with batch.assumed(_batch(self.main, arrays)):
-                function = reference_function(self.main)
+            unknown = batch.unknown_sizes(self.before["main"])
+            sizes = {name: arrays[n].shape[axis] for name, ((n, axis), *_) in unknown.items()}
+            function = reference_function(batch.with_sizes(self.before, sizes)["main"])
         except BuildError as error:
             self.notes[f"outputs were not compared: {error}"] = None
             return
@@ -156,7 +160,7 @@ def _batch(function: Any, arrays: Sequence[Any]) -> int:
 
 
 def _parameters(main: Any) -> Function:
-    """A function of the same parameters, typed, of a batch of `batch.NOMINAL` if not known."""
+    """A function of the same parameters, typed."""
     params = [var(name_of(p), type_of(p)) for p in main.params]
     typed = infer_expr(Function(params, Tuple(params)))
     assert isinstance(typed, Function)

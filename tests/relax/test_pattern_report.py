@@ -9,15 +9,16 @@ import pytest
 
 pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
+from tvm.relax.backend.utils import has_leaking_intermediate_variables
 from tvm.relax.dpl import is_const, is_op, is_tuple, is_tuple_get_item, wildcard
 from tvm.relax.transform import FusionPattern
 
 import byoc_lab
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, PredicateError, UnknownNameError
 from byoc_lab.relax import pattern_report
 from tests.plain_cells import plain
 
-from .tracing.networks import SMALL, tensor, tvm
+from .tracing.networks import SMALL, dataflow, tensor, tvm
 
 CONV = is_op("relax.nn.conv2d")(wildcard(), wildcard())
 RELU = is_op("relax.nn.relu")(wildcard())
@@ -45,7 +46,9 @@ def test_the_status_of_each_entry() -> None:
 
 
 def test_a_match_that_is_not_fused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pattern_report, "composites", lambda patterns, mod: Counter())
+    monkeypatch.setattr(
+        pattern_report, "composites", lambda entries, mods, unchecked=False: Counter()
+    )
     (entry,) = byoc_lab.explain_patterns([("a.relu", RELU)], SMALL)
     assert entry.status == "never" and entry.reason.endswith("makes no composite of it")
 
@@ -113,3 +116,38 @@ def test_an_operator_that_is_there_is_never_said_to_be_absent() -> None:
         (entry,) = byoc_lab.explain_patterns([("a.x", pattern)], SMALL)
         assert entry.status == "never"
         assert not any(f"has no call of {name}" in entry.reason for name in called), entry.reason
+
+
+def test_a_check_that_raises() -> None:
+    table = [("a.relu", RELU, {}, lambda context: [][0])]
+    with pytest.raises(PredicateError, match=r"check of pattern a\.relu raised IndexError: list"):
+        byoc_lab.explain_patterns(table, SMALL)
+
+
+def test_several_modules_and_the_name_of_a_back_end() -> None:
+    table = [("a.relu", RELU)]
+    (once,), (twice,) = (byoc_lab.explain_patterns(table, m) for m in (SMALL, [SMALL, SMALL]))
+    assert (once.reason, twice.reason) == ("1 composite", "2 composites")
+    named = byoc_lab.explain_patterns("dnnl", SMALL)
+    assert named["dnnl.conv2d"].status == "matches"
+    with pytest.raises(UnknownNameError, match="no pattern of Relax is registered under"):
+        byoc_lab.explain_patterns("nobody", SMALL)
+
+
+@pytest.mark.parametrize("leaks", [True, False])
+def test_a_value_that_is_used_outside_of_the_match(leaks: bool) -> None:
+    """Confirmed by a trial: a check that refuses for another reason is not explained so."""
+    op = tvm.relax.op
+
+    def body(emit: Any, x: Any) -> Any:
+        first = emit(op.tanh(x))
+        return emit(op.multiply(emit(op.nn.relu(first)), first))
+
+    def check(context: Any) -> bool:
+        return leaks and not has_leaking_intermediate_variables(context)
+
+    table = [("a.both", is_op("relax.nn.relu")(is_op("relax.tanh")(wildcard())), {}, check)]
+    (entry,) = byoc_lab.explain_patterns(table, dataflow(body))
+    assert entry.status == "refused"
+    told = "%lv is inside the match, and %lv2 uses it, too; without that use it accepts"
+    assert (told in entry.reason) == leaks

@@ -152,3 +152,16 @@ def test_wrong_arguments() -> None:
         validate(mod, mod, samples=0)
     with pytest.raises(InputError, match="expected the inputs x, found y"):
         validate(mod, mod, {"y": 1})
+
+
+@pytest.mark.parametrize("inputs", [None, [np.ones((3, 5)), np.ones((5, 4))]])
+def test_several_sizes_that_are_not_known(inputs: Any) -> None:
+    n, k = symbol("n"), symbol("k")
+
+    def body(emit: Any, x: Any, w: Any) -> Any:
+        return emit(op.nn.relu(emit(op.matmul(x, w))))
+
+    mod = module([var("x", n, k), var("w", k, 4)], body)
+    given = None if inputs is None else [array.astype("float32") for array in inputs]
+    report = validate(mod, partition_for_dnnl(mod), given).check()
+    assert len(report.outputs) == len(report.regions) == 1

@@ -187,7 +187,7 @@ class Decoded(Sequence[Meaning]):
         if not self._found:
             return (
                 f"no known message in this text of {self._size} characters: {len(ALL)} messages of "
-                f"TVM 0.6 to 0.19, and all errors of byoc_lab, are known. "
+                f"TVM 0.6 to 0.27, and all errors of byoc_lab, are known. "
                 f"byoc_lab.lint(mod) looks at a module without a message"
             )
         lines = [str(m) for m in self._found]
@@ -207,7 +207,7 @@ class Decoded(Sequence[Meaning]):
 
 
 def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
-    """What the error messages in `text` mean, of TVM 2020 to 0.19 and of byoc_lab.
+    """What the error messages in `text` mean, of TVM 0.6 to 0.27 and of byoc_lab.
 
     text: a message, a log around it of any length, or an exception. mod: the module that the pass
         got, annotated; with it the result has the edge at fault, as `lint` finds it.

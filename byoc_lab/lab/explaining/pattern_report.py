@@ -117,15 +117,17 @@ def explain_patterns(
     """For each entry of a pattern table: how often it matches in `modules`, or why it does not.
 
     table: entries (name, pattern) or (name, pattern, check) as MergeComposite has them, or the name
-        of a registered table. modules: as MergeComposite would get them, that is after the passes
-        that come before it.
+        of a registered table; for Relax, entries of FuseOpsByPattern, or the name of a back end.
+    modules: as MergeComposite (for Relax, FuseOpsByPattern) would get them, that is after the
+        passes that come before it.
 
     Raises PassError for a malformed entry, UnknownNameError for an unknown table, ArgumentError for
     what is no module, PredicateError for a check that raises.
     """
-    foreign = adopted(modules)
-    if isinstance(foreign, ForeignModule):
-        asked: PatternReport = foreign.explain_patterns(table)
+    listed = modules if isinstance(modules, (list, tuple)) else [modules]
+    foreign = [adopted(m) for m in listed]
+    if foreign and all(isinstance(m, ForeignModule) for m in foreign):
+        asked: PatternReport = foreign[0].explain_patterns(table, foreign[1:])
         return asked
     if isinstance(table, str):
         found = get_pattern_table(table)

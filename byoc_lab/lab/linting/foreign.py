@@ -15,9 +15,15 @@ RULES = {
     "BYR002": "missing-relax-codegen",
     "BYR003": "unmatched-pattern",
     "BYR004": "unbound-constant",
+    "BYR005": "relax-free-variable",
+    "BYR006": "shared-variable",
+    "BYR007": "composite-without-back-end",
+    "BYR008": "lowered-in-region",
+    "BYR009": "unsupported-in-region",
+    "BYR010": "lowered-before-match",
 }
 """Codes and names of the rules for Relax, which `byoc_lab/relax/tracing/findings.py` checks."""
-OF_TABLES = ("BYR003", "BYR004")
+OF_TABLES = ("BYR003", "BYR004", "BYR010")
 """Those about a pattern table, which are found once, where the patterns were matched."""
 PAGE = "docs/relax.md"  # which describes them
 

@@ -49,7 +49,7 @@ def lint(
     ignore: what not to report: codes or names of rules, nodes, spans, or lines "file:line". A
         comment `// byoc-lab: ignore BYL001` in the text that `mod` was parsed from counts too.
 
-    A module of TVM's Relax is examined by rules of its own, BYR001 to BYR004.
+    A module of TVM's Relax is examined by rules of its own, BYR001 to BYR010.
 
     A module that is known as text only has one finding, which says why.
 

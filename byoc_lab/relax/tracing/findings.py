@@ -1,4 +1,4 @@
-"""What is wrong in a module of Relax on its way to a back end: the rules BYR001 to BYR004.
+"""What is wrong in a module of Relax on its way to a back end: the rules BYR001 to BYR010.
 
 The rules look at functions as they are mirrored (`mirror.py`), and at the pattern table of the
 trace, if that was given one. docs/relax.md describes them.
@@ -9,35 +9,76 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from byoc_lab.backends.dnnl.codegen import region_graph
+from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.linting import Finding, Severity
 from byoc_lab.lab.linting.foreign import RULES
-from byoc_lab.relax.pattern_report import RelaxEntryReport, entries_of, explain_patterns
+from byoc_lab.relax.calls import operator_calls
+from byoc_lab.relax.explaining import LOWERED
+from byoc_lab.relax.pattern_report import (
+    Entry,
+    RelaxEntryReport,
+    composites,
+    entries_of,
+    explain_patterns,
+)
+from byoc_lab.relax.to_relay import to_relay
+from byoc_lab.relax.variables import variable_faults
 from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
 from byoc_lab.relay.ir.visit import post_order
 
 if TYPE_CHECKING:
     from byoc_lab.relax.tracing.module import RelaxModule
 
+TARGET = "dnnl"
 MERGES = "MergeCompositeFunctions"
 CODEGENS = "relax.ext."  # what the names of registered code generators begin with
 
 
 def findings_of(mod: RelaxModule) -> list[Finding]:
     """The findings of a module, in the order of its functions."""
-    return [*_regions_without_codegen(mod), *_composites_on_host(mod)]
-
-
-def pattern_findings(table: Sequence[Any], mod: Any, made: set[str]) -> list[Finding]:
-    """Of a pattern table, the entries without a composite that a call of the module comes near; an
-    entry whose calls an earlier one takes is none. mod: TVM's module before FuseOpsByPattern. made:
-    the names of composites that were made."""
-    if all(entry.name in made for entry in entries_of(table)):
-        return []
     return [
+        *_faulty_variables(mod),
+        *_regions_without_codegen(mod),
+        *_nameless_composites(mod),
+        *_composites_on_host(mod),
+        *_code_in_regions(mod),
+        *_unsupported_in_regions(mod),
+    ]
+
+
+def pattern_findings(
+    table: Sequence[Any], mod: Any, made: set[str], earlier: Sequence[tuple[Any, str]] = ()
+) -> list[Finding]:
+    """Of a pattern table, the entries without a composite that a call of the module comes near, and
+    those that would have made one before an earlier pass; an entry whose calls an earlier one takes
+    is none. mod: TVM's module before FuseOpsByPattern. made: the names of composites that were
+    made. earlier: each pass that ran before and changed something: the module that it got, and its
+    name."""
+    missing = [entry for entry in entries_of(table) if entry.name not in made]
+    if not missing:
+        return []
+    taken = [f for entry in missing if (f := _taken_away(entry, earlier))]
+    near = [
         _pattern_finding(report)
-        for report in explain_patterns(table, mod)
+        for report in explain_patterns(table, [mod])
         if isinstance(report, RelaxEntryReport) and report.near and report.name not in made
     ]
+    return [*taken, *near]
+
+
+def _taken_away(entry: Entry, earlier: Sequence[tuple[Any, str]]) -> Finding | None:
+    """That a pass took what an entry matches: it matched, alone, what the pass got."""
+    for before, name in reversed(earlier):
+        if composites([entry], [before])[entry.key]:
+            return finding(
+                "BYR010",
+                Severity.WARNING,
+                f"pattern {entry.name} makes no composite: before {name} it matches, and {name} "
+                f"replaced what it matches",
+                f"run FuseOpsByPattern before {name}; LegalizeOps belongs behind RunCodegen",
+            )
+    return None
 
 
 def finding(
@@ -72,17 +113,13 @@ def _composites_on_host(mod: RelaxModule) -> Iterator[Finding]:
     """Global composites that are called from functions without a back end."""
     if MERGES in mod.to_come:
         return
-    called = {
-        node.op.name_hint
-        for _, function in _functions(mod)
-        if "Compiler" not in function.attrs
-        for node in post_order(function)
-        if isinstance(node, Call) and isinstance(node.op, GlobalVar)
-    }
+    called = _called(mod)
     for gv, function in _functions(mod):
         name = function.attrs.get("Composite")
         if name is None or "Compiler" in function.attrs or gv.name_hint not in called:
             continue
+        if "." not in str(name):
+            continue  # no pass takes it: _nameless_composites
         compiler = str(name).partition(".")[0]
         reason = "" if is_registered(compiler) else f", and {CODEGENS}{compiler} is not registered"
         yield finding(
@@ -94,6 +131,95 @@ def _composites_on_host(mod: RelaxModule) -> Iterator[Finding]:
             function,
             gv.name_hint,
         )
+
+
+def _called(mod: RelaxModule) -> set[str]:
+    """The names of functions that are called from functions without a back end."""
+    return {
+        node.op.name_hint
+        for _, function in _functions(mod)
+        if "Compiler" not in function.attrs
+        for node in post_order(function)
+        if isinstance(node, Call) and isinstance(node.op, GlobalVar)
+    }
+
+
+def _faulty_variables(mod: RelaxModule) -> Iterator[Finding]:
+    by_name = {gv.name_hint: function for gv, function in _functions(mod)}
+    for fault in variable_faults(mod.source):
+        code = "BYR005" if fault.free else "BYR006"
+        node = by_name.get(fault.function)
+        yield finding(
+            code, Severity.ERROR, fault.message, fault.what_to_do, node, fault.function
+        )  # fmt: skip
+
+
+def _nameless_composites(mod: RelaxModule) -> Iterator[Finding]:
+    called = _called(mod)
+    for gv, function in _functions(mod):
+        name = str(function.attrs.get("Composite", "."))
+        if "." not in name and gv.name_hint in called:
+            yield finding(
+                "BYR007",
+                Severity.ERROR,
+                f"composite {name!r:.40} (@{gv.name_hint}) names no back end, so that {MERGES} "
+                f"fails",
+                f'name the pattern "<back end>.{name}": the part before the first period is the '
+                f"back end",
+                function,
+                gv.name_hint,
+            )
+
+
+def _code_in_regions(mod: RelaxModule) -> Iterator[Finding]:
+    """Calls of code below operators in functions for a back end, and in composites."""
+    for gv, function, source in _made_of_operators(mod):
+        lowered = sorted({c.name for c in operator_calls(source) if c.name in LOWERED})
+        if lowered:
+            yield finding(
+                "BYR008",
+                Severity.WARNING,
+                f"@{gv.name_hint} is for a back end, and has {' and '.join(lowered)}: a pass such "
+                f"as LegalizeOps replaced its operators by code before the back end got it",
+                "run LegalizeOps behind RunCodegen, as relax.get_pipeline does",
+                function,
+                gv.name_hint,
+            )
+
+
+def _unsupported_in_regions(mod: RelaxModule) -> Iterator[Finding]:
+    """Regions that DNNL's code generator refuses: it is asked."""
+    for gv, function, source in _made_of_operators(mod):
+        if function.attrs.get("Compiler") != TARGET:
+            continue
+        refused = mod.refused_by_dnnl(source)
+        if refused and not any(c.name in LOWERED for c in operator_calls(source)):
+            yield finding(
+                "BYR009",
+                Severity.ERROR,
+                f"DNNL does not compile @{gv.name_hint}, so that RunCodegen fails: {refused}",
+                "leave that operator out of the pattern table, or refuse it in the check of its "
+                "pattern; byoc_lab.relax.partition_for_dnnl takes only what DNNL compiles",
+                function,
+                gv.name_hint,
+            )
+
+
+def _made_of_operators(mod: RelaxModule) -> Iterator[tuple[GlobalVar, Function, Any]]:
+    """The functions for back ends and the composites outside of them: as nodes, and TVM's."""
+    sources = {gv.name_hint: function for gv, function in mod.source.functions.items()}
+    for gv, function in _functions(mod):
+        if "Compiler" in function.attrs or "Composite" in function.attrs:
+            yield gv, function, sources[gv.name_hint]
+
+
+def refusal(function: Any) -> str:
+    """Why DNNL's code generator refuses a function of Relax; "" where it does not."""
+    try:
+        region_graph(*to_relay(function))
+    except ByocLabError as error:
+        return str(error)
+    return ""
 
 
 def _pattern_finding(report: RelaxEntryReport) -> Finding:

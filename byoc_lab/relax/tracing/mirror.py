@@ -60,12 +60,14 @@ class Mirror:
     """The nodes of functions, each made once: stages of a trace share those that did not change.
 
     regions: the functions of TVM for back ends by symbol, of all modules that were seen: RunCodegen
-    leaves only the symbols.
+    leaves only the symbols. refusals: why DNNL's code generator refuses a function, "" where it
+    does not.
     """
 
     def __init__(self) -> None:
         self.tvm = import_tvm()
         self.regions: dict[str, Any] = {}
+        self.refusals: dict[Any, str] = {}
         self._functions: dict[Any, Mirrored] = {}
         self._globals: dict[str, GlobalVar] = {}
         self._constants: dict[Any, Constant] = {}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.lab.linting import Finding
 from byoc_lab.relax.partition import TARGET
 from byoc_lab.relax.pattern_report import explain_patterns
-from byoc_lab.relax.tracing.findings import findings_of
+from byoc_lab.relax.tracing.findings import findings_of, refusal
 from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, plain
 from byoc_lab.relax.tracing.recorder import trace
 from byoc_lab.relax.tracing.script import Script
@@ -56,6 +57,13 @@ class RelaxModule(ForeignModule):
         super(ForeignModule, self).__init__(functions, attrs=kept)
         self.functions = Map(functions)
 
+    def refused_by_dnnl(self, function: Any) -> str:
+        """Why DNNL's code generator refuses a function of Relax; modules of one trace ask once."""
+        known = self._script.mirror.refusals
+        if function not in known:
+            known[function] = refusal(function)
+        return known[function]
+
     def trace(self, pipeline: Any, **options: Any) -> Any:
         return trace(self.source, pipeline, RelaxModule, **options)
 
@@ -79,8 +87,8 @@ class RelaxModule(ForeignModule):
         _check_target("coverage", backend, pipeline)
         return coverage(self.source)
 
-    def explain_patterns(self, table: Any) -> Any:
-        return explain_patterns(table, self.source)
+    def explain_patterns(self, table: Any, others: Sequence[Any]) -> Any:
+        return explain_patterns(table, [self.source, *(other.source for other in others)])
 
     def __repr__(self) -> str:
         return f"<RelaxModule of {counted(len(self), 'function')}>"

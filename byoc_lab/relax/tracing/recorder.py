@@ -212,8 +212,14 @@ class _Recorder:
             return
         made = {name for state in self._states for name in composite_names(state.source)}
         assert fusing[-1].after is not None
-        before = self._states[fusing[0].before].source
-        self._states[fusing[-1].after].known = pattern_findings(table, before, made)
+        first = fusing[0].before
+        earlier = [
+            (self._states[p.before].source, p.name)
+            for p in _flat(self._top)
+            if p.after is not None and p.before < p.after <= first and not p.inner
+        ]
+        found = pattern_findings(table, self._states[first].source, made, earlier)
+        self._states[fusing[-1].after].known = found
 
     def finish(self, error: Exception | None) -> list[Stage]:
         """The stages."""

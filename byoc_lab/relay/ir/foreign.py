@@ -116,7 +116,7 @@ class ForeignModule(IRModule):
     def explain(self, target: Any, call: Any, pipeline: Any) -> Any:
         self._refuse("explain")
 
-    def explain_patterns(self, table: Any) -> Any:
+    def explain_patterns(self, table: Any, others: Sequence[Any]) -> Any:
         self._refuse("explain_patterns")
 
     def validate(self, after: Any, inputs: Any, **options: Any) -> Any:

@@ -37,6 +37,41 @@ class Small:
 SMALL = Small
 
 
+def tensor(shape: tuple[int, ...], dtype: str = "float32") -> Any:
+    from byoc_lab.run.tvm_runtime import tensor_type
+
+    return tensor_type(shape, dtype)
+
+
+def dataflow(body: Any, *shapes: tuple[int, ...]) -> Any:
+    """main(x0, ...) with one dataflow block, which `body(emit, *parameters)` writes."""
+    builder = relax.BlockBuilder()
+    sizes = shapes or ((2, 4),)
+    given = [relax.Var(f"x{n}" if n else "x", tensor(s)) for n, s in enumerate(sizes)]
+    with builder.function("main", given):
+        with builder.dataflow():
+            out = builder.emit_output(body(builder.emit, *given))
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+def relu_module(operator: str = "relu") -> Any:
+    """One operator on a tensor: relu, gelu or cumsum."""
+    calls = {
+        "relu": relax.op.nn.relu,
+        "gelu": relax.op.nn.gelu,
+        "cumsum": lambda x: relax.op.cumsum(x, axis=1),
+    }
+    return dataflow(lambda emit, x: emit(calls[operator](x)))
+
+
+def transposed_matmul() -> Any:
+    def body(emit: Any, x: Any, w: Any) -> Any:
+        return emit(relax.op.matmul(x, emit(relax.op.permute_dims(w))))
+
+    return dataflow(body, (4, 8), (16, 8))
+
+
 @I.ir_module
 class Branches:
     """A branch, a shape, a cast, a number, a tuple, and a value that nothing uses."""
@@ -118,12 +153,6 @@ def chain(length: int) -> Any:
             out = builder.emit_output(value)
         builder.emit_func_output(out)
     return builder.get()
-
-
-def tensor(shape: tuple[int, ...]) -> Any:
-    from byoc_lab.run.tvm_runtime import tensor_type
-
-    return tensor_type(shape, "float32")
 
 
 def dnnl_passes() -> list[Any]:

@@ -77,9 +77,10 @@ MESSAGES = (
         "unknown-function",
         ("Cannot find global var", "Cannot find global variable"),
         r"Cannot find global var(?:iable)? \"?(?P<name>\w+)",
-        "TVM 0.6 to 0.19",
+        "TVM 0.6 to 0.27",
         "The module has no function @{name}",
-        "Correct the name: after PartitionGraph external functions are called "
+        "Correct the name: the message lists those that there are. Passes of Relay and Relax begin "
+        "with @main. After Relay's PartitionGraph external functions are called "
         "tvmgen_<mod_name>_<compiler>_<function>_<number>",
         ("ValueError: Cannot find global var \"main_0\" in the Module",),
     ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from byoc_lab.lab.explaining.messages.record import Message
 
+RELAX = "Relax in TVM 0.20 to 0.27"
+
 MESSAGES = (
     Message(
         "relax-merge-call-tir",
@@ -39,5 +41,103 @@ MESSAGES = (
         "Pass the values in args, after the tensors",
         ("TypeError: call_tir() got an unexpected keyword argument 'tir_vars'",),
         lesson="relax-tir-vars",
+    ),
+    Message(
+        "relax-composite-prefix",
+        ("should start with a compiler name",),
+        r"The pattern name for a composite function should start with a compiler name followed by "
+        r"period",
+        RELAX,
+        "A pattern, and so its composite, has a name without the back end in front",
+        'Name the pattern "<back end>.<name>", such as "dnnl.relu": MergeCompositeFunctions reads '
+        "the back end from it",
+        (
+            "Check failed: (delim_pos != std::string::npos) is false: The pattern name for a "
+            "composite function should start with a compiler name followed by period.",
+        ),
+        rules=("BYR007",),
+    ),
+    Message(
+        "relax-no-rule",
+        ("Do not have a default for relax.expr.",),
+        r"Do not have a default for relax\.expr\.(?P<kind>\w+)",
+        RELAX,
+        "A pass of TVM met {kind}, for which it has no rule. MergeCompositeFunctions has none for "
+        "branches (If) and for what RunCodegen leaves (ExternFunc)",
+        "Partition before RunCodegen and only once. For a function with branches, read the module "
+        "with byoc_lab.importers.relax.from_relax: the passes of Relay partition branches",
+        ("InternalError: Do not have a default for relax.expr.If",),
+    ),
+    Message(
+        "relax-no-group",
+        ("obj2group_",),
+        r"Variable (?P<name>\w+) could not be found in any group",
+        RELAX,
+        "MergeCompositeFunctions met %{name}, a variable of a function that main does not call; it "
+        "groups what is in main alone",
+        "Leave the other functions of Relax out of the module while it runs, and put them back "
+        "behind it; byoc_lab.relax.partition_for_dnnl does so",
+        (
+            "InternalError: Check failed: (it_group != obj2group_.end()) is false: Variable lv "
+            "could not be found in any group",
+        ),
+    ),
+    Message(
+        "relax-shared-variable",
+        ("not single-site assignment",),
+        r"The object (?P<name>\w+) appears in multiple partitions, which can occur when the "
+        r"IRModule was not single-site assignment",
+        RELAX,
+        "Two functions bind the variable %{name}: one body is in both",
+        "Make each function from variables of its own: relax.utils.copy_with_new_vars(function)",
+        (
+            "ValueError: Check failed: (!group_map.count(key)) is false: IRModule is invalid.  The "
+            "object gv appears in multiple partitions, which can occur when the IRModule was not "
+            "single-site assignment",
+        ),
+        rules=("BYR006",),
+    ),
+    Message(
+        "relax-free-variable",
+        ("memo_.count(ffi::GetRef<Expr>(vn))",),
+        r"Check failed: \(memo_\.count\(ffi::GetRef<Expr>\(vn\)\)\) is false",
+        RELAX,
+        "A pass met a variable that it saw no binding of: nothing in its function binds it",
+        "Make the variable a parameter of the function, or bind it before it is used; "
+        "byoc_lab.lint(mod) names it",
+        ("InternalError: Check failed: (memo_.count(ffi::GetRef<Expr>(vn))) is false: ",),
+        rules=("BYR005",),
+    ),
+    Message(
+        "relax-not-defined",
+        ("is not defined.",),
+        r"(?:ValueError: |^)Var (?P<name>\w+) is not defined\.",
+        RELAX,
+        "A function uses the variable %{name}, and nothing in it binds it",
+        "Make the variable a parameter of the function, or bind it before it is used",
+        ("ValueError: Var x0 is not defined.",),
+        rules=("BYR005",),
+    ),
+    Message(
+        "relax-unknown-shape",
+        ("emit_te now only supports Tensor that has ShapeExpr shape",),
+        r"emit_te now only supports Tensor that has ShapeExpr shape",
+        RELAX,
+        "FoldConstant, LegalizeOps or relax.BlockBuilder.emit_te met a tensor of unknown shape",
+        'Give the shape, if only as names: R.Tensor(("n", "m"), "float32"), or R.match_cast',
+        ("AssertionError: emit_te now only supports Tensor that has ShapeExpr shape",),
+    ),
+    Message(
+        "relax-operator-not-registered",
+        ("Operator relax.",),
+        r"Operator (?P<name>relax\.[\w.]+) is not registered",
+        RELAX,
+        "No operator of Relax is named {name}",
+        "Correct the name: tvm.ir.Op.list_op_names() has all; Relax writes a dense layer as "
+        "relax.matmul of relax.permute_dims",
+        (
+            "AttributeError: Check failed: (reg != nullptr) is false: Operator relax.nn.dense is "
+            "not registered",
+        ),
     ),
 )  # fmt: skip

@@ -1,0 +1,114 @@
+"""Passes of TVM that fail: their errors are ours, and say what they mean."""
+# ruff: noqa: N805, SIM108 (TVMScript looks like methods of Python)
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("tvm", reason="apache-tvm is not installed")
+
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+import byoc_lab
+from byoc_lab.errors import ArgumentError, PassError
+from byoc_lab.relax import coverage, explain, partition_for_dnnl
+from byoc_lab.relax.passes import applied
+from byoc_lab.run.tvm_runtime import same_structure
+
+from .tracing.networks import relu_module, tensor, tvm
+
+relax = tvm.relax
+
+
+@I.ir_module
+class Branches:
+    @R.function
+    def main(c: R.Tensor((), "bool"), x: R.Tensor((2, 4), "float32")) -> R.Tensor(
+        (2, 4), "float32"
+    ):
+        if c:
+            y = R.nn.relu(x)
+        else:
+            y = R.sigmoid(x)
+        return y
+
+
+def test_operators_of_branches_stay_on_the_host() -> None:
+    assert [(e.name, e.cause, e.change) for e in explain(Branches)] == [
+        ("nn.relu", "needs-pass", ""),
+        ("sigmoid", "needs-pass", ""),
+    ]
+    assert coverage(Branches).totals.offloaded == 0
+
+
+@pytest.mark.parametrize("ask", [explain, coverage, partition_for_dnnl])
+def test_a_branch_beside_what_is_offloaded_is_refused_with_the_way_out(ask: Any) -> None:
+    with pytest.raises(PassError, match=r"MergeCompositeFunctions of TVM failed.*from_relax"):
+        ask(relax.transform.ConvertToDataflow(1)(Branches))
+
+
+def test_the_way_out_of_a_branch_is_one() -> None:
+    from byoc_lab.importers.relax import from_relax
+
+    mod, _ = from_relax(Branches)
+    assert byoc_lab.explain(mod, "dnnl").offloaded
+
+
+def unknown_shape() -> Any:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType(None, "float32", ndim=2))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            out = builder.emit_output(relax.op.nn.relu(x))
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+def test_a_tensor_of_unknown_shape_stays_on_the_host() -> None:
+    (found,) = explain(unknown_shape())
+    assert found.cause == "check" and "needs tensors of known shape" in found.reason
+    assert coverage(unknown_shape()).totals.offloaded == 0
+
+
+def test_errors_of_a_pass_are_decoded() -> None:
+    fold = relax.transform.FoldConstant()
+    with pytest.raises(PassError, match=r"FoldConstant of TVM failed: emit_te.*Give the shape"):
+        applied([fold], unknown_shape(), "a test")
+
+
+def test_functions_beside_main_stay_as_they_are() -> None:
+    mod = relu_module()
+    mod["other"] = relu_module("gelu")["main"].with_attr("global_symbol", "other")
+    cut = partition_for_dnnl(mod)
+    assert same_structure(cut["other"], mod["other"])
+    found = {e.name: e for e in explain(mod)}
+    assert found["nn.relu"].offloaded
+    assert found["nn.gelu"].cause == "other-function" and "main" in found["nn.gelu"].reason
+
+
+def test_code_that_a_pass_made_of_operators() -> None:
+    (found,) = explain(relax.transform.LegalizeOps()(relu_module()))
+    assert found.cause == "no-pattern" and "behind the partitioning" in found.reason
+
+
+@pytest.mark.parametrize("ask", [explain, coverage, byoc_lab.relax.build, partition_for_dnnl])
+def test_what_run_codegen_made_is_refused(ask: Any) -> None:
+    done = relax.transform.RunCodegen()(partition_for_dnnl(relu_module()))
+    with pytest.raises(ArgumentError, match="takes a module before RunCodegen"):
+        ask(done)
+    with pytest.raises(ArgumentError, match="takes a module before RunCodegen"):
+        byoc_lab.validate(relu_module(), done)
+
+
+def test_the_reason_names_the_operator_of_the_module() -> None:
+    builder = relax.BlockBuilder()
+    x, w = relax.Var("x", tensor((4, 8), "float16")), relax.Var("w", tensor((8, 16), "float16"))
+    with builder.function("main", [x, w]):
+        with builder.dataflow():
+            out = builder.emit_output(relax.op.matmul(x, w))
+        builder.emit_func_output(out)
+    (found,) = explain(builder.get())
+    assert found.reason.startswith("matmul: argument 0 must be float32 or bfloat16")
