@@ -69,7 +69,7 @@ LAYERS = {
     ),
     "lab.view": "errors display files relay passes run backends lab",
     "lab": "",
-    "relax": "errors display markup relay passes run backends lab",
+    "relax": "errors display markup relay passes run backends lab importers",
     "importers": "errors files relay passes run backends lab",
     "lessons.tools": "relay passes backends",
     "lessons.solutions": "errors relay passes run backends lab lessons.tools byoc_lab transform",

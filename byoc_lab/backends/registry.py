@@ -241,6 +241,12 @@ def get(name: str) -> Backend:
     return _registered[name]
 
 
+def stand_in_of(name: str) -> str | None:
+    """The sentence about NumPy in the place of a back end; None where it computes its regions, and
+    for one that is not registered for Relay."""
+    return _registered[name].stand_in() if name in _registered else None
+
+
 def names() -> list[str]:
     """The back ends that are registered."""
     return sorted(_registered)

@@ -5,7 +5,8 @@ generator, and compiles functions with the attribute Codegen="dnnl". Where byoc_
 `import tvm` does that by itself. `partition_for_dnnl` makes such functions of everything that DNNL
 supports.
 
-Of such a module, `build` makes an executable with cards (`assert_offloaded`), `validate` compares
+`register` makes a back end of one's own, from patterns and a code generator in Python. Of a
+partitioned module, `build` makes an executable with cards (`assert_offloaded`), `validate` compares
 regions and outputs with a reference, `explain` says of each operator whether a region computes it,
 and `coverage` how much of the work regions do.
 """
@@ -20,6 +21,7 @@ from byoc_lab.relax.partition import partition_for_dnnl, patterns, why_not_relax
 from byoc_lab.relax.registration import CODEGEN, register_codegen
 
 if TYPE_CHECKING:
+    from byoc_lab.relax.backends import RelaxBackend, register, unregister
     from byoc_lab.relax.covering import coverage
     from byoc_lab.relax.executable import RelaxExecutable, build
     from byoc_lab.relax.explaining import explain
@@ -27,19 +29,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CODEGEN",
+    "RelaxBackend",
     "RelaxExecutable",
     "build",
     "coverage",
     "explain",
     "partition_for_dnnl",
     "patterns",
+    "register",
     "register_codegen",
+    "unregister",
     "validate",
     "why_not_relax",
 ]
 
 # Functions that check modules are large, and every `import tvm` imports this.
 _LAZY = {
+    "RelaxBackend": "backends",
+    "register": "backends",
+    "unregister": "backends",
     "RelaxExecutable": "executable",
     "build": "executable",
     "coverage": "covering",

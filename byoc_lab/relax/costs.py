@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from byoc_lab import backends
+from byoc_lab.backends.registry import stand_in_of
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relax.calls import OperatorCall, operator_calls
 from byoc_lab.relax.to_relay import call_to_relay
@@ -40,7 +40,7 @@ def region_facts(
     """What is known of a region before it runs; made: its counterpart in Relay, if it has one.
     sites: how many calls of it stand in the module."""
     count = sum(1 for _ in operator_calls(function))
-    missing = backends.get(compiler).stand_in() if compiler in backends.names() else None
+    missing = stand_in_of(compiler)
     if made is None:
         return RegionFacts(symbol, compiler, None, count, sites=sites, stand_in=missing)
     found = RegionFacts.of(made, symbol, compiler, operators=count, stand_in=missing)

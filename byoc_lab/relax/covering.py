@@ -15,7 +15,10 @@ from byoc_lab.lab.checking.coverage_changes import (
     Totals,
     those_that_matter,
 )
+from byoc_lab.relax import backends
+from byoc_lab.relax.backends import RelaxBackend
 from byoc_lab.relax.calls import (
+    CODEGEN,
     checked_relax,
     host_functions,
     operator_calls,
@@ -26,36 +29,38 @@ from byoc_lab.relax.costs import call_flops, host_cost, region_facts
 from byoc_lab.relax.explaining import explain
 from byoc_lab.relax.partition import (
     TARGET,
-    partition_for_dnnl,
     partitioning_passes,
-    patterns,
     preparing_passes,
 )
-from byoc_lab.relax.to_relay import to_relay
+from byoc_lab.relax.reference import region_if_any
 from byoc_lab.run.metering.cards import RegionFacts
 from byoc_lab.run.tvm_runtime import import_tvm
 
 
-def coverage(mod: Any) -> Coverage:
-    """How much of a Relax module DNNL computes, what stays on the host and why, what would change.
+def coverage(mod: Any, target: str = TARGET) -> Coverage:
+    """How much of a Relax module a back end computes, what stays on the host and why, what would
+    change.
 
-    mod: a module before partitioning. Operators are those of Relax that the first passes of
-    `partition_for_dnnl` leave; floating-point operations those of their counterparts in Relay, not
-    known for an operator without one. Where the batch is not known, they and the bytes are those of
-    a batch of `batch.NOMINAL`. Causes and changes are computed when they are first looked at.
+    mod: a module before partitioning. target: as for `explain`. Operators are those of Relax that
+    the passes in front of the partitioning leave; floating-point operations those of their
+    counterparts in Relay, not known for an operator without one. Where the batch is not known, they
+    and the bytes are those of a batch of `batch.NOMINAL`. Causes and changes are computed when they
+    are first looked at.
 
-    Raises ArgumentError for something else than a module of Relax before partitioning.
+    Raises ArgumentError for something else than a module of Relax before partitioning, and what
+    `explain` raises.
     """
     mod = checked_relax(mod, "relax.coverage")
+    backend = backends.get(target)
     done = list(region_functions(mod))
     if done:
         raise ArgumentError(
             f"relax.coverage takes a module before partitioning, and its @{done[0]} is a region "
-            f"already; give the module that partition_for_dnnl was given"
+            f"already; give the module that was partitioned"
         )
-    cut = partition_for_dnnl(mod)
+    cut = backend.partition(mod)
     regions = [RegionSize(f.symbol, f.operators, f.flops, f.bytes) for f in _facts(cut)]
-    return Coverage(TARGET, totals(cut), regions, _Source(mod, cut), cut)
+    return Coverage(target, totals(cut), regions, _Source(mod, cut, backend), cut)
 
 
 def totals(cut: Any) -> Totals:
@@ -80,7 +85,9 @@ def totals(cut: Any) -> Totals:
 def _facts(cut: Any) -> list[RegionFacts]:
     sites = Counter(region_calls(cut))
     return [
-        region_facts(symbol, TARGET, function, to_relay(function)[0], sites[symbol])
+        region_facts(
+            symbol, str(function.attrs[CODEGEN]), function, region_if_any(function), sites[symbol]
+        )
         for symbol, function in region_functions(cut).items()
     ]
 
@@ -91,10 +98,11 @@ class _Source:
 
     mod: Any
     cut: Any
+    backend: RelaxBackend
 
     def host(self) -> list[HostGroup]:
         found = []
-        for cause, es in explain(self.mod).by_cause.items():
+        for cause, es in explain(self.mod, self.backend.name).by_cause.items():
             names = dict(Counter(e.name for e in es).most_common())
             flops = sum(call_flops(e.call) or 0 for e in es)
             found.append(HostGroup(cause, len(es), flops, names, es[0].reason))
@@ -107,18 +115,23 @@ class _Source:
         for least in SMALLEST_REGIONS:
             what = f"regions of at least {counted(least, 'operator')}"
             yield CoverageChange(what, totals(without_small_regions(self.cut, least)))
-        for what, passes in _pipelines():
+        for what, passes in _pipelines(self.backend):
             yield _run(what, self.mod, passes)
 
 
-def _pipelines() -> Iterator[tuple[str, list[Any]]]:
+def _pipelines(backend: RelaxBackend) -> Iterator[tuple[str, list[Any]]]:
     """The pattern table in another order, passes in another order, and with one more or less."""
-    transform, before, after = import_tvm().relax.transform, preparing_passes(), partitioning_passes
-    yield "the pattern table in reverse order", [*before, *after(patterns()[::-1])]
-    yield (
-        "ConvertToDataflow(min_size=1) before it",
-        [transform.ConvertToDataflow(1), *before, *after()],
-    )
+    transform, dataflow = import_tvm().relax.transform, "ConvertToDataflow(min_size=1) before it"
+    if backend.passes is not None:
+        yield dataflow, [transform.ConvertToDataflow(1), *backend.passes()]
+        return
+    table, before = list(backend.table()), preparing_passes()
+    yield "the pattern table in reverse order", [*before, *partitioning_passes(table[::-1])]
+
+    def after() -> list[Any]:
+        return partitioning_passes(table)
+
+    yield dataflow, [transform.ConvertToDataflow(1), *before, *after()]
     names = [str(p.info.name) for p in before]
     for n, name in enumerate(names):
         yield f"no {name}", [*before[:n], *before[n + 1 :], *after()]

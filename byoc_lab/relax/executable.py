@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import BuildError
+from byoc_lab.errors import BuildError, ByocLabError
 from byoc_lab.relax.calls import (
     CODEGEN,
     checked_relax,
@@ -21,7 +21,7 @@ from byoc_lab.relax.calls import (
     region_functions,
 )
 from byoc_lab.relax.costs import host_cost, region_facts
-from byoc_lab.relax.to_relay import to_relay
+from byoc_lab.relax.reference import region_if_any
 from byoc_lab.relax.types import name_of
 from byoc_lab.relay.analysis.costs import Cost
 from byoc_lab.relay.ir.expr import Function
@@ -67,7 +67,7 @@ class RelaxExecutable(MeteredProgram):
         functions = region_functions(mod)
         sites = Counter(region_calls(mod))
         self.regions = tuple(
-            RelaxRegion(symbol, str(f.attrs[CODEGEN]), f, _counterpart(f))
+            RelaxRegion(symbol, str(f.attrs[CODEGEN]), f, region_if_any(f))
             for symbol in sites
             for f in [functions[symbol]]
         )
@@ -75,6 +75,8 @@ class RelaxExecutable(MeteredProgram):
             try:
                 linked = tvm.relax.transform.RunCodegen()(mod)
                 self.compiled = tvm.compile(linked, tvm.target.Target(target)).mod
+            except ByocLabError:
+                raise
             except (RuntimeError, ValueError, TypeError) as error:
                 raise BuildError(f"TVM cannot compile the module: {error}") from error
             self._machine = tvm.relax.VirtualMachine(self.compiled, tvm.cpu())
@@ -138,14 +140,6 @@ def build(mod: Any, target: str = "llvm") -> RelaxExecutable:
     of Relax, BuildError for what cannot be compiled.
     """
     return RelaxExecutable(checked_relax(mod, "relax.build"), target)
-
-
-def _counterpart(function: Any) -> Function | None:
-    """None for what a back end compiles that knows operators which DNNL does not."""
-    try:
-        return to_relay(function)[0]
-    except BuildError:
-        return None
 
 
 def _varies(mod: Any) -> bool:

@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from byoc_lab.errors import PassError, counted
 from byoc_lab.markup import escaped, table
+from byoc_lab.relax import backends
+from byoc_lab.relax.backends import RelaxBackend
 from byoc_lab.relax.batch import NOMINAL, unknown_sizes, with_sizes
 from byoc_lab.relax.calls import (
     OperatorCall,
@@ -19,16 +22,19 @@ from byoc_lab.relax.calls import (
     region_calls,
     region_functions,
 )
+from byoc_lab.relax.near_miss import nearest_miss, operators_of
 from byoc_lab.relax.operators import OPERATORS
-from byoc_lab.relax.partition import TARGET, partition_for_dnnl, unreached, why_not_relax
+from byoc_lab.relax.partition import TARGET, unreached, why_not_relax
+from byoc_lab.relax.pattern_report import Entry, entries_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CAUSES = {
-    "no-pattern": "DNNL has no counterpart of the operator",
-    "check": "DNNL has the operator, and refuses this call",
+    "no-pattern": "the back end has no pattern with the operator",
+    "no-match": "the back end has patterns with the operator, and none matches here",
+    "check": "the back end has the operator, and refuses this call",
     "needs-pass": "the call is in no dataflow block, where alone patterns are matched",
-    "other-function": "partition_for_dnnl takes the operators of main and of what it calls",
-    "unknown": "DNNL supports the call, and FuseOpsByPattern left it",
+    "other-function": "the partitioning takes the operators of main and of what it calls",
+    "unknown": "a pattern of the back end matches the call, and FuseOpsByPattern left it",
 }
 """Why a call is not offloaded, in a word and in a sentence."""
 LOWERED = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed")
@@ -72,8 +78,9 @@ class RelaxExplanations(Sequence[RelaxExplanation]):
     """The explanations of a module; display themselves: those on the host, in groups of one
     reason."""
 
-    def __init__(self, found: Sequence[RelaxExplanation]):
+    def __init__(self, found: Sequence[RelaxExplanation], target: str = TARGET):
         self._all = tuple(found)
+        self.target = target
 
     def __getitem__(self, index: Any) -> Any:
         return self._all[index]
@@ -83,7 +90,7 @@ class RelaxExplanations(Sequence[RelaxExplanation]):
 
     @property
     def offloaded(self) -> list[RelaxExplanation]:
-        """Those that DNNL computes."""
+        """Those that the back end computes."""
         return [e for e in self._all if e.offloaded]
 
     @property
@@ -111,7 +118,9 @@ class RelaxExplanations(Sequence[RelaxExplanation]):
     @property
     def summary(self) -> str:
         """Such as "5 of 6 operators offloaded to dnnl, 1 on the host (1 no-pattern)"."""
-        text = f"{len(self.offloaded)} of {counted(len(self), 'operator')} offloaded to {TARGET}"
+        text = (
+            f"{len(self.offloaded)} of {counted(len(self), 'operator')} offloaded to {self.target}"
+        )
         causes = ", ".join(f"{len(es)} {cause}" for cause, es in self.by_cause.items())
         return text + (f", {len(self.host)} on the host ({causes})" if causes else "")
 
@@ -130,7 +139,7 @@ class RelaxExplanations(Sequence[RelaxExplanation]):
     def as_dict(self) -> dict[str, Any]:
         """The explanations as plain data, for JSON."""
         rows = list(map(_fields, self._all))
-        return {"target": TARGET, "summary": self.summary, "calls": rows}
+        return {"target": self.target, "summary": self.summary, "calls": rows}
 
     def _repr_html_(self) -> str:
         inside = Counter(e.name for e in self.offloaded)
@@ -146,78 +155,112 @@ def _fields(e: RelaxExplanation) -> dict[str, Any]:
     return {name: getattr(e, name) for name in names}
 
 
-def explain(mod: Any) -> RelaxExplanations:
-    """Of each operator of a Relax module, whether DNNL computes it, and if not, why not.
+def explain(mod: Any, target: str = TARGET) -> RelaxExplanations:
+    """Of each operator of a Relax module, whether a back end computes it, and if not, why not.
 
-    mod: before partitioning, or what `partition_for_dnnl` made. Operators are those that its first
-    passes leave (batch norms are folded there). A change is one that was tried: it is named if the
-    module, changed so, has that call in a region.
+    mod: before partitioning, or partitioned. Operators are those that the passes in front of the
+    partitioning leave (batch norms are folded there). A change is one that was tried: it is named
+    if the module, changed so, has that call in a region. target: a back end of `relax.register`, or
+    one whose patterns TVM has.
 
-    Raises ArgumentError for something else than a module of Relax.
+    Raises ArgumentError for something else than a module of Relax, UnknownNameError for another
+    target, PassError for a pass of TVM that fails.
     """
     mod = checked_relax(mod, "relax.explain")
+    backend = backends.get(target)
     regions = region_functions(mod)
-    cut = mod if regions else partition_for_dnnl(mod)
+    cut = mod if regions else backend.partition(mod)
     inside = {symbol: list(operator_calls(f)) for symbol, f in region_functions(cut).items()}
     found = [  # regions that are equal are one function, which is called several times
         RelaxExplanation(c.name, c.variable, _type(c), symbol, call=c.call)
         for symbol in region_calls(cut)
         for c in inside[symbol]
     ]
-    changes = _Changes(None if regions else mod)
+    asked = _Asked(backend, None if regions else mod)
     apart = {cut[gv] for gv in unreached(cut)}
     for function in host_functions(cut):
         for call in operator_calls(function):
-            found.append(_on_host(call, changes, function in apart))
-    return RelaxExplanations(found)
+            found.append(_on_host(call, asked, function, function in apart))
+    return RelaxExplanations(found, target)
 
 
-def _on_host(call: OperatorCall, changes: _Changes, apart: bool) -> RelaxExplanation:
+def _on_host(call: OperatorCall, asked: _Asked, function: Any, apart: bool) -> RelaxExplanation:
     """apart: whether it is in a function that main does not call."""
-    cause, reason = _why(call)
+    cause, reason = asked.why(call, function)
     if apart and cause in ("unknown", "needs-pass"):
         cause, reason = "other-function", CAUSES["other-function"]
-    change = "" if cause in ("no-pattern", "other-function") else changes.of(call)
+    change = "" if cause in ("no-pattern", "other-function") else asked.change(call, function)
     return RelaxExplanation(
         call.name, call.variable, _type(call), None, cause, reason, change, call.call
     )
 
 
-def _why(call: OperatorCall) -> tuple[str, str]:
-    """The cause and the reason of a call on the host."""
-    reason = why_not_relax(call.call)
-    if call.name in LOWERED:
-        return "no-pattern", (
-            f"{call.name} calls code that an earlier pass made of operators, and patterns match "
-            f"operators: run that pass behind the partitioning"
-        )
-    if reason is None:
-        cause = "unknown" if call.dataflow else "needs-pass"
-        return cause, CAUSES[cause]
-    return "check" if call.name in OPERATORS else "no-pattern", reason
+class _Asked:
+    """A back end asked about calls on the host, and changes of a module, each run once: what they
+    leave on the host. mod: None where no change is tried."""
 
-
-class _Changes:
-    """Changes of a module, each run once: what they leave on the host."""
-
-    def __init__(self, mod: Any):
-        self.mod = mod
+    def __init__(self, backend: RelaxBackend, mod: Any):
+        self.backend, self.mod = backend, mod
         self._gone: dict[str, Counter[Any]] | None = None
 
-    def of(self, call: OperatorCall) -> str:
+    @cached_property
+    def entries(self) -> list[Entry]:
+        return entries_of(self.backend.table())
+
+    def why(self, call: OperatorCall, function: Any) -> tuple[str, str]:
+        """The cause and the reason of a call on the host, in a function of Relax."""
+        if call.name in LOWERED:
+            return "no-pattern", (
+                f"{call.name} calls code that an earlier pass made of operators, and patterns "
+                f"match operators: run that pass behind the partitioning"
+            )
+        if self.backend.name == TARGET:
+            reason = why_not_relax(call.call)
+            if reason is not None:
+                return "check" if call.name in OPERATORS else "no-pattern", reason
+            return self._left_over(call)
+        with_it = [e for e in self.entries if f"relax.{call.name}" in operators_of(e.pattern)]
+        if not with_it:
+            return "no-pattern", f"no pattern of {self.backend.name} has {call.name}"
+        values = import_tvm().relax.analysis.get_var2val(function)
+        if any(e.pattern.match(call.call, values) for e in with_it):
+            checked = [e.name for e in with_it if e.check is not None]
+            if checked and call.dataflow:
+                return "check", f"the pattern matches, and the check of {checked[0]} refuses"
+            return self._left_over(call)
+        entry = with_it[0]
+        miss = nearest_miss(entry.pattern, function)
+        near = f"; nearest: {miss}" if miss is not None else ""
+        return "no-match", f"pattern {entry.name} has {call.name}, and does not match here{near}"
+
+    def _left_over(self, call: OperatorCall) -> tuple[str, str]:
+        cause = "unknown" if call.dataflow else "needs-pass"
+        return cause, CAUSES[cause]
+
+    def change(self, call: OperatorCall, function: Any) -> str:
         """The first change that leaves fewer calls of this operator on the host, and fewer of this
         reason; "" if none."""
         if self.mod is None:
             return ""
         if self._gone is None:
-            before = _left(self.mod)
+            before = self._left(self.mod)
             self._gone = {}
             for what, made in _attempts(self.mod):
                 # Passes of TVM stop at some modules; a change that leads there changes nothing.
                 with suppress(PassError):
-                    self._gone[what] = before - _left(made)
-        keys = _keys(call)
+                    self._gone[what] = before - self._left(made)
+        keys = self._keys(call, function)
         return next((what for what, gone in self._gone.items() if all(gone[k] for k in keys)), "")
+
+    def _left(self, mod: Any) -> Counter[Any]:
+        """How often an operator, and an operator for one reason, stays on the host."""
+        cut = self.backend.partition(mod)
+        return Counter(
+            key for f in host_functions(cut) for c in operator_calls(f) for key in self._keys(c, f)
+        )
+
+    def _keys(self, call: OperatorCall, function: Any) -> list[Any]:
+        return [call.name, (call.name, *self.why(call, function))]
 
 
 def _attempts(mod: Any) -> Iterator[tuple[str, Any]]:
@@ -232,16 +275,6 @@ def _attempts(mod: Any) -> Iterator[tuple[str, Any]]:
         shown = ", ".join(f'"{name}": size' for name in sizes)
         known = with_sizes(mod, dict.fromkeys(sizes, NOMINAL))
         yield f"give sizes with relax.transform.BindSymbolicVars({{{shown}}}) before", known
-
-
-def _left(mod: Any) -> Counter[Any]:
-    """How often an operator, and an operator for one reason, stays on the host."""
-    calls = (c for f in host_functions(partition_for_dnnl(mod)) for c in operator_calls(f))
-    return Counter(key for call in calls for key in _keys(call))
-
-
-def _keys(call: OperatorCall) -> list[Any]:
-    return [call.name, (call.name, *_why(call))]
 
 
 def _type(call: OperatorCall) -> str:

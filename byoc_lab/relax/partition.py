@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from inspect import signature
 from typing import Any
 
@@ -11,14 +12,13 @@ from byoc_lab.relax import batch
 from byoc_lab.relax.calls import checked_relax, composite_names
 from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.passes import applied
-from byoc_lab.relax.registration import register_codegen
+from byoc_lab.relax.registration import TARGET, register_codegen
 from byoc_lab.relax.to_relay import BATCHED, call_to_relay
 from byoc_lab.relax.types import is_tensor
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.tvm_runtime import import_tvm
 
-TARGET = "dnnl"
 WHO = "partition_for_dnnl"
 INSIDE_SPELLINGS = ("erf",)  # computed as part of an activation, and by nothing else
 
@@ -95,10 +95,10 @@ def _has_unknown_shapes(mod: Any) -> bool:
     return found
 
 
-def partitioning_passes(table: list[tuple[Any, ...]] | None = None) -> list[Any]:
+def partitioning_passes(table: Sequence[Any] | None = None) -> list[Any]:
     """The passes that make functions for DNNL. table: the patterns, `patterns()` if None."""
     transform = import_tvm().relax.transform
-    table = patterns() if table is None else table
+    table = patterns() if table is None else list(table)
     return [
         transform.FuseOpsByPattern(table, bind_constants=True, annotate_codegen=False),
         transform.MergeCompositeFunctions(),
@@ -117,12 +117,24 @@ def partition_for_dnnl(mod: Any) -> Any:
     of TVM that fails.
     """
     register_codegen()
-    mod = checked_relax(mod, WHO)
-    mod = applied(preparing_passes(mod), mod, WHO)
-    return merged(mod, WHO)
+    return partitioned(mod, WHO)
 
 
-def merged(mod: Any, who: str, table: list[tuple[Any, ...]] | None = None) -> Any:
+def partitioned(
+    mod: Any, who: str, table: Sequence[Any] | None = None, passes: Sequence[Any] | None = None
+) -> Any:
+    """A module with what a table matches in functions for its back end.
+
+    table: for FuseOpsByPattern, `patterns()` if None. passes: those that do it all; without them
+    `preparing_passes` and `partitioning_passes`. Errors: as of `partition_for_dnnl`.
+    """
+    mod = checked_relax(mod, who)
+    if passes is not None:
+        return applied(passes, mod, who)
+    return merged(applied(preparing_passes(mod), mod, who), who, table)
+
+
+def merged(mod: Any, who: str, table: Sequence[Any] | None = None) -> Any:
     """A module with what the table matches in functions for back ends (`partitioning_passes`).
 
     MergeCompositeFunctions stops at variables of other functions than "main", so what "main" does

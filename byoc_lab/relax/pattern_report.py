@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, PassError, PredicateError, UnknownNameError, counted
+from byoc_lab.errors import ArgumentError, PassError, PredicateError, counted
 from byoc_lab.lab.explaining import EntryReport, PatternReport
+from byoc_lab.relax import backends
 from byoc_lab.relax.calls import host_functions
 from byoc_lab.relax.near_miss import CONSTANT, Miss, matching_calls, nearest_miss, root_kinds
-from byoc_lab.relax.partition import TARGET, patterns
 from byoc_lab.relax.passes import applied
 from byoc_lab.relax.types import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -122,22 +122,9 @@ def explain_patterns(table: str | Sequence[Any], mods: Sequence[Any]) -> Pattern
     TVM's matcher part by part (`near_miss`). Raises ArgumentError for a malformed entry,
     UnknownNameError for a back end without patterns, PredicateError for a check that raises.
     """
-    entries = entries_of(_named(table) if isinstance(table, str) else table)
+    entries = entries_of(backends.get(table).table() if isinstance(table, str) else table)
     made = composites(entries, mods)
     return PatternReport([_report(n, e, entries, made, mods) for n, e in enumerate(entries)])
-
-
-def _named(name: str) -> Sequence[Any]:
-    """The patterns of a back end. Raises UnknownNameError."""
-    if name == TARGET:
-        return patterns()
-    found = import_tvm().relax.backend.get_patterns_with_prefix(name)
-    if not found:
-        raise UnknownNameError(
-            f"no pattern of Relax is registered under the name {name!r:.80}; import the module of "
-            f"TVM that registers them, or give the table itself"
-        )
-    return list(found)
 
 
 def entries_of(table: Sequence[Any]) -> list[Entry]:

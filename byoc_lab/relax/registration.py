@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-CODEGEN = "relax.ext.dnnl"
+TARGET = "dnnl"
+PREFIX = "relax.ext."  # what the names of registered code generators begin with
+CODEGEN = f"{PREFIX}{TARGET}"
 
 
 def register_codegen() -> None:

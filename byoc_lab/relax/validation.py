@@ -15,19 +15,18 @@ from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
 from byoc_lab.lab.checking.report import Report, errors_of, worst_of
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.lab.checking.validation import DETAILS
-from byoc_lab.relax import batch
+from byoc_lab.relax import backends, batch
 from byoc_lab.relax.calls import checked_relax
 from byoc_lab.relax.executable import RegionRun, RelaxExecutable, build
-from byoc_lab.relax.reference import reference_function
-from byoc_lab.relax.to_relay import to_relay
+from byoc_lab.relax.reference import reference_function, region_in_relay
 from byoc_lab.relax.types import batch_of, name_of, type_of
 from byoc_lab.relay import IRModule, var
 from byoc_lab.relay.ir.expr import Function, Tuple
 from byoc_lab.relay.typing.infer import infer_expr
-from byoc_lab.run.backends import get_backend
 from byoc_lab.run.hosts.host import LinkedRegion
 from byoc_lab.run.inputs import by_position
 
+NO_CODEGEN = "no code generator of {} is registered by relax.register, so no operator ran alone"
 Inputs = Mapping[str, Any] | Sequence[Any]
 
 
@@ -112,7 +111,7 @@ class _Checker:
         symbol = call.region.symbol
         try:
             with batch.assumed(_batch(call.region.function, call.inputs)):
-                function, _ = to_relay(call.region.function, composites=True)
+                function = region_in_relay(call.region.function, composites=True)
         except BuildError as error:
             self.notes[f"@{symbol} was not compared: {error}"] = None
             return
@@ -126,7 +125,10 @@ class _Checker:
         ]
         self.regions += compared
         if self.detail == "operator":
-            codegen = get_backend(call.region.compiler)
+            codegen = backends.get(call.region.compiler).codegen
+            if codegen is None:
+                self.notes[f"@{symbol}: {NO_CODEGEN.format(call.region.compiler)}"] = None
+                return
             compiled = codegen(function, symbol)
             region = LinkedRegion(symbol, call.region.compiler, function, compiled, None, codegen)
             checker = RegionChecker(region, IRModule(), **self.options)

@@ -130,7 +130,7 @@ def test_several_modules_and_the_name_of_a_back_end() -> None:
     assert (once.reason, twice.reason) == ("1 composite", "2 composites")
     named = byoc_lab.explain_patterns("dnnl", SMALL)
     assert named["dnnl.conv2d"].status == "matches"
-    with pytest.raises(UnknownNameError, match="no pattern of Relax is registered under"):
+    with pytest.raises(UnknownNameError, match="no back end of Relax is named"):
         byoc_lab.explain_patterns("nobody", SMALL)
 
 

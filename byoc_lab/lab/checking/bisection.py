@@ -24,6 +24,7 @@ from byoc_lab.lab.tracing import Stage, trace
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes import Event, Pass
 from byoc_lab.relay.ir.expr import Call, Constant, Expr
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
@@ -68,14 +69,37 @@ def bisect(
 
     Raises PassError if a pass fails, and what `trace` and `evaluate` raise.
     """
+    foreign = adopted(mod)
+    if isinstance(foreign, ForeignModule):
+        asked: Bisection = foreign.bisect(
+            pipeline, inputs, seed=seed, folder=folder, kernels=kernels, progress=progress
+        )
+        return asked
     mod = infer_module(checked_module(mod, "bisect"))
+    if inputs is not None and unknown_lengths(mod["main"]):
+        mod = shaped(mod, types_of(mod["main"], inputs))
+    return bisected(
+        mod, _ran(mod, pipeline, era), inputs, seed=seed, folder=folder, kernels=kernels,
+        backends=backends, progress=progress,
+    )  # fmt: skip
+
+
+def bisected(
+    mod: IRModule,
+    ran: Sequence[Stage],
+    inputs: Mapping[str, Any] | Sequence[Any] | None,
+    *,
+    seed: int,
+    folder: str | Path | None,
+    kernels: bool,
+    backends: Backends | None,
+    progress: Listener | None,
+) -> Bisection:
+    """`bisect` of stages that ran on `mod`, a typed module of known lengths; the rest as there."""
     if folder is not None and not isinstance(folder, (str, Path)):
         raise ArgumentError(
             f"bisect: folder must be a path or None, found {type(folder).__name__} {folder!r:.80}"
         )
-    if inputs is not None and unknown_lengths(mod["main"]):
-        mod = shaped(mod, types_of(mod["main"], inputs))
-    ran = _ran(mod, pipeline, era)
     stages = [stage for stage in ran if stage.changed]
     given = inputs if inputs is not None else example_inputs(mod["main"], seed=seed)
     exercised = [

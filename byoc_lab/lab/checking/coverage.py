@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from byoc_lab import backends, display
+from byoc_lab import display
+from byoc_lab.backends.registry import stand_in_of
 from byoc_lab.errors import ArgumentError, OffloadError, counted
 from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, changes, setup_of, totals
 from byoc_lab.lab.explaining import Explanation
@@ -114,7 +115,7 @@ class Coverage:
     @property
     def heading(self) -> str:
         """The back end and its totals; and that NumPy computes the regions here, if it does."""
-        missing = backends.get(self.backend).stand_in()
+        missing = stand_in_of(self.backend)
         here = "" if missing is None else f"; regions are {missing}"
         return f"{self.backend}: {self.totals}{here}"
 
@@ -142,7 +143,7 @@ class Coverage:
         ]
         return {
             "backend": self.backend,
-            "stand_in": backends.get(self.backend).stand_in(),
+            "stand_in": stand_in_of(self.backend),
             "totals": self.totals.as_dict(),
             "regions": [asdict(r) for r in self.regions],
             "host": [asdict(g) for g in self.host],
@@ -187,7 +188,7 @@ class Coverages(Sequence[Coverage]):
     def rows(self) -> list[tuple[str, ...]]:
         """A table: a column for each back end."""
         totals = [c.totals for c in self._found]
-        missing = [backends.get(c.backend).stand_in() for c in self._found]
+        missing = [stand_in_of(c.backend) for c in self._found]
         return [
             ("", *(c.backend for c in self._found)),
             ("operators offloaded", *(f"{t.offloaded} of {t.operators}" for t in totals)),

@@ -15,6 +15,7 @@ from byoc_lab.lab.linting import Finding, Severity
 from byoc_lab.lab.linting.foreign import RULES
 from byoc_lab.relax.calls import operator_calls
 from byoc_lab.relax.explaining import LOWERED
+from byoc_lab.relax.partition import TARGET
 from byoc_lab.relax.pattern_report import (
     Entry,
     RelaxEntryReport,
@@ -22,6 +23,7 @@ from byoc_lab.relax.pattern_report import (
     entries_of,
     explain_patterns,
 )
+from byoc_lab.relax.registration import PREFIX
 from byoc_lab.relax.to_relay import to_relay
 from byoc_lab.relax.variables import variable_faults
 from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
@@ -30,9 +32,7 @@ from byoc_lab.relay.ir.visit import post_order
 if TYPE_CHECKING:
     from byoc_lab.relax.tracing.module import RelaxModule
 
-TARGET = "dnnl"
 MERGES = "MergeCompositeFunctions"
-CODEGENS = "relax.ext."  # what the names of registered code generators begin with
 
 
 def findings_of(mod: RelaxModule) -> list[Finding]:
@@ -101,8 +101,8 @@ def _regions_without_codegen(mod: RelaxModule) -> Iterator[Finding]:
             "BYR002",
             Severity.ERROR,
             f"@{gv.name_hint} has the attribute Codegen={compiler!r:.40}, and no function "
-            f"{CODEGENS}{compiler} is registered, so that RunCodegen fails",
-            f"import the package that registers {CODEGENS}{compiler}, or register it: "
+            f"{PREFIX}{compiler} is registered, so that RunCodegen fails",
+            f"import the package that registers {PREFIX}{compiler}, or register it: "
             f"tvm_ffi.register_global_func",
             function,
             gv.name_hint,
@@ -121,7 +121,7 @@ def _composites_on_host(mod: RelaxModule) -> Iterator[Finding]:
         if "." not in str(name):
             continue  # no pass takes it: _nameless_composites
         compiler = str(name).partition(".")[0]
-        reason = "" if is_registered(compiler) else f", and {CODEGENS}{compiler} is not registered"
+        reason = "" if is_registered(compiler) else f", and {PREFIX}{compiler} is not registered"
         yield finding(
             "BYR001",
             Severity.WARNING,
@@ -250,4 +250,4 @@ def is_registered(compiler: str) -> bool:
     """Whether RunCodegen finds a code generator of that name."""
     import tvm_ffi  # with TVM, when a module of Relax is looked at
 
-    return tvm_ffi.get_global_func(f"{CODEGENS}{compiler}", allow_missing=True) is not None
+    return tvm_ffi.get_global_func(f"{PREFIX}{compiler}", allow_missing=True) is not None

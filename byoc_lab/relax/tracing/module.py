@@ -7,7 +7,7 @@ from typing import Any
 
 from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.lab.linting import Finding
-from byoc_lab.relax.partition import TARGET
+from byoc_lab.relax.calls import checked_relax
 from byoc_lab.relax.pattern_report import explain_patterns
 from byoc_lab.relax.tracing.findings import findings_of, refusal
 from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, plain
@@ -70,22 +70,28 @@ class RelaxModule(ForeignModule):
     def explain(self, target: Any, call: Any, pipeline: Any) -> Any:
         from byoc_lab.relax.explaining import RelaxExplanations, explain  # which import much
 
-        _check_target("explain", target, pipeline)
-        found = explain(self.source)
+        _check_pipeline("explain", pipeline)
+        found = explain(self.source, target)
         if call is None:
             return found
-        return RelaxExplanations([e for e in found if call in (e.name, f"%{e.variable}")])
+        return RelaxExplanations([e for e in found if call in (e.name, f"%{e.variable}")], target)
 
     def validate(self, after: Any, inputs: Any, **options: Any) -> Any:
         from byoc_lab.relax.validation import validate
 
         return validate(self.source, after, inputs, **options)
 
+    def bisect(self, pipeline: Any, inputs: Any, **options: Any) -> Any:
+        from byoc_lab.relax.bisecting import bisect
+
+        checked_relax(self.source, "bisect")
+        return bisect(self.trace(pipeline), inputs, **options)
+
     def coverage(self, backend: Any, pipeline: Any) -> Any:
         from byoc_lab.relax.covering import coverage
 
-        _check_target("coverage", backend, pipeline)
-        return coverage(self.source)
+        _check_pipeline("coverage", pipeline)
+        return coverage(self.source, backend)
 
     def explain_patterns(self, table: Any, others: Sequence[Any]) -> Any:
         return explain_patterns(table, [self.source, *(other.source for other in others)])
@@ -94,12 +100,11 @@ class RelaxModule(ForeignModule):
         return f"<RelaxModule of {counted(len(self), 'function')}>"
 
 
-def _check_target(who: str, target: Any, pipeline: Any) -> None:
-    if target != TARGET or pipeline is not None:
+def _check_pipeline(who: str, pipeline: Any) -> None:
+    if pipeline is not None:
         raise ArgumentError(
-            f"{who} of a module of Relax asks about {TARGET!r} and its own passes, found "
-            f"target {target!r:.40} and pipeline {pipeline!r:.40}; explain_patterns(table, mod) "
-            f"asks about any table for FuseOpsByPattern"
+            f"{who} of a module of Relax runs the passes of the back end, found pipeline "
+            f"{pipeline!r:.40}; give them to byoc_lab.relax.register"
         )
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from byoc_lab.errors import PassError, UnknownNameError, nearest
 from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
+from byoc_lab.relax import backends
 from byoc_lab.relax.calls import composite_names
-from byoc_lab.relax.partition import partitioning_passes, preparing_passes
 from byoc_lab.relax.tracing.findings import pattern_findings
 from byoc_lab.relax.tracing.mirror import Mirror
 from byoc_lab.relax.tracing.script import Script
@@ -20,7 +20,6 @@ from byoc_lab.run.tvm_runtime import import_tvm
 if TYPE_CHECKING:
     from byoc_lab.relax.tracing.module import RelaxModule
 
-DNNL = "dnnl"
 FUSES = "FuseOpsByPattern"
 
 
@@ -48,7 +47,7 @@ def trace(
 ) -> RelaxTrace:
     """Run passes of TVM on a module of Relax, and record each as a stage; see `byoc_lab.trace`.
 
-    pipeline: "dnnl" (the passes of `partition_for_dnnl`), the name of a pass of relax.transform or
+    pipeline: the name of a back end (its passes), of a pass of relax.transform or
         of a pipeline of relax.get_pipeline, a pass or Sequential, or a list of passes, names and
         functions from module to module. Each pass that a sequence runs is a stage; what another
         pass runs itself is inside its stage.
@@ -120,8 +119,8 @@ def _member(tvm: Any, p: Any) -> Any:
 def _named(tvm: Any, name: str) -> Any:
     """The pipeline or pass of a name."""
     relax = tvm.relax
-    if name == DNNL:
-        return tvm.transform.Sequential([*preparing_passes(), *partitioning_passes()], name=name)
+    if backends.is_known(name):
+        return tvm.transform.Sequential(backends.get(name).pipeline(), name=name)
     made = getattr(relax.transform, name, None) if name[:1].isupper() else None
     if made is not None:
         try:
@@ -137,7 +136,8 @@ def _named(tvm: Any, name: str) -> Any:
     except ValueError:
         passes = [n for n in dir(relax.transform) if n[:1].isupper()]
         raise UnknownNameError(
-            f"no pass or pipeline of Relax is named {name!r}; {nearest(name, [DNNL, *passes])}"
+            f"no pass or pipeline of Relax is named {name!r}; "
+            f"{nearest(name, [*backends.names(), *passes])}"
         ) from None
 
 

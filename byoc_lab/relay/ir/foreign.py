@@ -122,6 +122,9 @@ class ForeignModule(IRModule):
     def validate(self, after: Any, inputs: Any, **options: Any) -> Any:
         self._refuse("validate")
 
+    def bisect(self, pipeline: Any, inputs: Any, **options: Any) -> Any:
+        self._refuse("bisect")
+
     def coverage(self, backend: Any, pipeline: Any) -> Any:
         self._refuse("coverage")
 

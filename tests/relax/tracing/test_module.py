@@ -9,7 +9,7 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends.dnnl import native
-from byoc_lab.errors import ArgumentError, ForeignModuleError, PassError
+from byoc_lab.errors import ArgumentError, ForeignModuleError, PassError, UnknownNameError
 from byoc_lab.lab.view import graph
 from byoc_lab.lab.view.board import board
 from byoc_lab.relax.tracing import RelaxModule, read
@@ -37,8 +37,10 @@ def test_explain_and_coverage_of_a_stage() -> None:
     (erf,) = byoc_lab.explain(SMALL, "dnnl", "erf")
     assert erf.cause == "no-pattern"
     assert "3 of 4 operators" in str(byoc_lab.coverage(SMALL, "dnnl"))
-    with pytest.raises(ArgumentError, match="explain_patterns"):
+    with pytest.raises(UnknownNameError, match=r"byoc_lab\.relax\.register"):
         byoc_lab.explain(SMALL, "mychip")
+    with pytest.raises(ArgumentError, match="runs the passes of the back end"):
+        byoc_lab.explain(SMALL, "dnnl", pipeline=["LegalizeOps"])
 
 
 @needs_dnnl
@@ -65,7 +67,7 @@ def test_a_node_is_followed_by_the_differences() -> None:
     assert recorded["FuseOpsByPattern"].origins(image) == (node,)
 
 
-@pytest.mark.parametrize("function", [byoc_lab.fix, byoc_lab.bisect, byoc_lab.build, board])
+@pytest.mark.parametrize("function", [byoc_lab.fix, byoc_lab.build, board])
 def test_what_is_for_relay_alone_says_so(function: Any) -> None:
     with pytest.raises(ForeignModuleError, match=r"takes modules of Relay.*byoc_lab\.relax\.build"):
         function(read(SMALL))

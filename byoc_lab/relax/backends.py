@@ -1,0 +1,248 @@
+"""Back ends of Relax: what each takes, from which patterns, and who compiles it.
+
+`register` is the call of `byoc_lab.backends.register` for today's TVM. DNNL is one of them. A table
+that TVM has under a prefix (tensorrt, cutlass, cublas, ...) is one that partitions and compiles
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from byoc_lab.errors import ArgumentError, BuildError, PassError, UnknownNameError, nearest
+from byoc_lab.relax import partition
+from byoc_lab.relax.reference import region_in_relay
+from byoc_lab.relax.registration import PREFIX
+from byoc_lab.relax.types import batch_of
+from byoc_lab.run.backends import Codegen, get_backend
+from byoc_lab.run.build import checked_region
+from byoc_lab.run.tvm_runtime import import_tvm
+
+OF_TVM = {
+    "cublas": "tvm.relax.backend.cuda.cublas",
+    "cudnn": "tvm.relax.backend.cuda.cudnn",
+    "cutlass": "tvm.relax.backend.cuda.cutlass",
+    "example_npu": "tvm.relax.backend.contrib.example_npu",
+    "tensorrt": "tvm.relax.backend.contrib.tensorrt",
+}
+"""Tables of TVM, with the module that registers each when it is imported."""
+Table = Callable[[], Sequence[Any]]
+Check = Callable[[Any], bool]
+
+
+@dataclass(frozen=True)
+class RelaxBackend:
+    """A back end of Relax.
+
+    name: what the attribute Codegen of its functions has. table: makes the entries for
+    FuseOpsByPattern, (name, pattern, ...) or FusionPatterns. codegen: compiles one region, given as
+    a function of Relay and its symbol; None where byoc_lab does not know it. passes: makes the
+    passes from a plain module to a partitioned one; None for the usual ones.
+    """
+
+    name: str
+    table: Table
+    codegen: Codegen | None = None
+    passes: Callable[[], Sequence[Any]] | None = None
+
+    def partition(self, mod: Any) -> Any:
+        """A module with what the table matches in functions for this back end.
+
+        Raises what `partition.partitioned` raises.
+        """
+        who = f"the partitioning for {self.name}"
+        return partition.partitioned(mod, who, self.table(), self.passes and self.passes())
+
+    def pipeline(self) -> list[Any]:
+        """The passes of TVM that `partition` runs, for a trace."""
+        if self.passes is not None:
+            return list(self.passes())
+        return [*partition.preparing_passes(), *partition.partitioning_passes(self.table())]
+
+
+_registered: dict[str, RelaxBackend] = {}
+
+
+def register(
+    name: str,
+    *,
+    patterns: Sequence[Any] | Table = (),
+    supports: Collection[str] | Mapping[str, Check] = (),
+    codegen: Codegen | None = None,
+    pipeline: Callable[[], Sequence[Any]] | None = None,
+) -> RelaxBackend:
+    """Register a back end of Relax; registering a name again replaces the earlier one.
+
+    patterns: entries for FuseOpsByPattern, (name, pattern), (name, pattern, annotations, check) or
+        FusionPatterns, tried in this order; or a function that makes the list. The names begin with
+        "<name>.".
+    supports: operators without "relax." that it supports one by one; with a mapping,
+        `supports[operator](call)` says whether it supports this call of Relax. They come behind
+        `patterns`.
+    codegen: codegen(function, symbol) compiles a region, as for `byoc_lab.backends.register`: the
+        function is in Relay, its composites are functions inside of it, and what is returned may be
+        a `PythonRegion` (for which a C compiler is needed), a `ModuleRegion` or any other compiled
+        region. It becomes `relax.ext.<name>`, which RunCodegen calls. Without it modules can be
+        partitioned and explained.
+    pipeline: makes the passes of TVM from a plain module to a partitioned one; by default batch
+        norms are folded, constants computed, and FuseOpsByPattern and MergeCompositeFunctions run.
+
+    The patterns are registered with TVM, too (`relax.backend.get_patterns_with_prefix`); those of
+    a name in OF_TVM stay TVM's. Raises PassError for a name, pattern or operator that cannot be.
+    """
+    if not isinstance(name, str) or not name or "." in name:
+        raise PassError(f"a back end's name must be a str without dots, found {name!r:.80}")
+    for what, value in (("codegen", codegen), ("pipeline", pipeline)):
+        if value is not None and not callable(value):
+            raise PassError(f"{what} of {name!r} must be a function, found {value!r:.80}")
+    if isinstance(patterns, str) or not (callable(patterns) or isinstance(patterns, Iterable)):
+        raise PassError(
+            f"patterns of {name!r} must be a list of entries or a function that makes one, found "
+            f"{type(patterns).__name__}"
+        )
+    given = patterns if callable(patterns) else partial(list, patterns)
+    single = _single(name, supports)
+
+    def table() -> list[Any]:
+        return [*given(), *single]
+
+    for entry in table():
+        label = str(entry[0] if isinstance(entry, tuple) else getattr(entry, "name", entry))
+        if not label.startswith(f"{name}."):
+            raise PassError(
+                f"the patterns of {name!r} must have names that begin with '{name}.', found "
+                f"{label!r:.80}; MergeCompositeFunctions reads the back end from them"
+            )
+    backend = RelaxBackend(name, table, codegen, pipeline)
+    _tell_tvm(backend)
+    _registered[name] = backend
+    return backend
+
+
+def unregister(name: str) -> None:
+    """Forget a back end that `register` made, here and in TVM."""
+    import tvm_ffi
+
+    if _registered.pop(name, None) is None:
+        return
+    if name not in OF_TVM:
+        _forget_patterns(name)
+    tvm_ffi.remove_global_func(f"{PREFIX}{name}")
+
+
+def get(name: Any) -> RelaxBackend:
+    """The back end of a name: registered here, or a table of TVM. Raises ArgumentError for what is
+    no name, UnknownNameError."""
+    if not isinstance(name, str):
+        raise ArgumentError(
+            f"a back end of Relax is given by its name, found {type(name).__name__} {name!r:.80}"
+        )
+    if name in _registered:
+        return _registered[name]
+    if name == partition.TARGET:
+        return RelaxBackend(name, partition.patterns, get_backend(name))
+    if name in OF_TVM and find_spec(OF_TVM[name]) is not None:
+        import_module(OF_TVM[name])
+    find = import_tvm().relax.backend.get_patterns_with_prefix
+    if not find(f"{name}."):
+        raise UnknownNameError(
+            f"no back end of Relax is named {name!r:.80}; {nearest(name, names())} Register it "
+            f"with byoc_lab.relax.register, or import the module of TVM that registers its patterns"
+        )
+    return RelaxBackend(name, lambda: list(find(f"{name}.")))
+
+
+def names() -> list[str]:
+    """Those registered, DNNL, and the tables that TVM has for others."""
+    return sorted({*_registered, partition.TARGET, *OF_TVM})
+
+
+def is_known(name: str) -> bool:
+    """Whether `get` finds a back end."""
+    try:
+        get(name)
+    except UnknownNameError:
+        return False
+    return True
+
+
+def _single(name: str, supports: Collection[str] | Mapping[str, Check]) -> list[tuple[Any, ...]]:
+    """An entry for each operator. Raises PassError."""
+    if isinstance(supports, str) or not isinstance(supports, Collection):
+        raise PassError(
+            f"supports={supports!r:.80}: {name!r} must list operators or map them to checks"
+        )
+    tvm = import_tvm()
+    dpl, known = tvm.relax.dpl, set(map(str, tvm.ir.Op.list_op_names()))
+    checks = supports if isinstance(supports, Mapping) else dict.fromkeys(supports, None)
+    entries = []
+    for operator, check in checks.items():
+        if f"relax.{operator}" not in known:
+            near = nearest(f"relax.{operator}", [k for k in known if k.startswith("relax.")])
+            raise PassError(f"TVM has no operator relax.{operator}; {near}")
+        pattern = dpl.is_op(f"relax.{operator}")(varg_default_wildcard=True)
+        asked = [] if check is None else [{}, partial(_matched, check)]
+        entries.append((f"{name}.{operator.removeprefix('nn.')}", pattern, *asked))
+    return entries
+
+
+def _matched(check: Check, context: Any) -> bool:
+    return bool(check(context.matched_expr))
+
+
+def _tell_tvm(backend: RelaxBackend) -> None:
+    """Register the patterns and the code generator with TVM."""
+    import tvm_ffi
+
+    registry = import_tvm().relax.backend.pattern_registry
+    if backend.codegen is not None:
+        compiled = partial(_compile, backend.name, backend.codegen)
+        tvm_ffi.register_global_func(f"{PREFIX}{backend.name}", compiled, override=True)
+    if backend.name in OF_TVM:
+        return
+    entries = list(backend.table())
+    _forget_patterns(backend.name)
+    # Those that come later are tried first. TVM forgets what it got as tuples when Python ends, and
+    # would call checks of the others after that.
+    made = [e if isinstance(e, tuple) else _as_tuple(e) for e in reversed(entries)]
+    registry.register_patterns(made)
+
+
+def _as_tuple(entry: Any) -> tuple[Any, ...]:
+    return (entry.name, entry.pattern, entry.annotation_patterns, entry.check, entry.attrs_getter)
+
+
+def _forget_patterns(name: str) -> None:
+    registry = import_tvm().relax.backend.pattern_registry
+    names = [str(pattern.name) for pattern in registry.get_patterns_with_prefix(f"{name}.")]
+    if names:
+        registry._ffi_api.RemovePatterns(names)
+
+
+def _compile(
+    name: str, codegen: Codegen, functions: Any, options: Any, constant_names: Any
+) -> list[Any]:
+    """What RunCodegen asks for: a module for each function."""
+    return [_module(name, codegen, function) for function in functions]
+
+
+def _module(name: str, codegen: Codegen, function: Any) -> Any:
+    unknown = [size for param in function.params for size in batch_of(param)]
+    if unknown:
+        raise BuildError(
+            f"region @{function.attrs['global_symbol']} of {name} has sizes that are not known "
+            f"({', '.join(sorted(set(map(str, unknown))))}), and code generators of "
+            f"byoc_lab.relax.register compile known ones: give them with "
+            f"relax.transform.BindSymbolicVars"
+        )
+    made, symbol = region_in_relay(function, composites=True), str(function.attrs["global_symbol"])
+    region = checked_region(codegen(made, symbol), name, made, symbol)
+    return region.forwarding_module() if region.module is None else region.module  # type: ignore[attr-defined]
+
+
+__all__ = ["RelaxBackend", "get", "is_known", "names", "register", "unregister"]

@@ -1,0 +1,49 @@
+"""`bisect` of Relax: the pass of TVM that changed the numbers of a module, or the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from byoc_lab.importers.relax import from_relax
+from byoc_lab.lab.checking.bisected import Bisection
+from byoc_lab.lab.checking.bisection import bisected
+from byoc_lab.lab.tracing.stages import Stage
+from byoc_lab.relax import backends
+from byoc_lab.relax.calls import CODEGEN, region_functions
+from byoc_lab.relax.reference import region_in_relay
+from byoc_lab.relax.tracing.recorder import RelaxTrace
+from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.typing.infer import infer_module
+
+
+def bisect(
+    traced: RelaxTrace, inputs: Mapping[str, Any] | Sequence[Any] | None, **options: Any
+) -> Bisection:
+    """The first pass of a trace that changes what the module computes; if none does, the first
+    kernel of a back end that computes something else. inputs, options: as for `byoc_lab.bisect`.
+
+    Each stage is read into Relay, where it is evaluated, its regions as their code generators get
+    them. Raises the error of a pass that failed, ImporterError for a stage that has operators
+    without counterpart in Relay or code below operators, and what `byoc_lab.bisect` raises.
+    """
+
+    @cache
+    def read(state: Any) -> IRModule:
+        made, _ = from_relax(state.source)
+        for symbol, function in region_functions(state.source).items():
+            region, attrs = region_in_relay(function, composites=True), made[symbol].attrs
+            made[symbol] = Function(region.params, region.body, attrs=attrs)
+        return infer_module(made)
+
+    result = traced.result  # raises the error of a pass
+    stages = [
+        Stage(stage.index, stage.name, read(stage.before), read(stage.after), stage.seconds)
+        for stage in traced.stages
+        if stage.changed
+    ]
+    compilers = {str(f.attrs[CODEGEN]) for f in region_functions(result).values()}
+    own = {name: backends.get(name).codegen for name in compilers}
+    return bisected(read(traced.initial), stages, inputs, backends=own, **options)

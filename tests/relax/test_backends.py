@@ -1,0 +1,226 @@
+"""Back ends of one's own on today's TVM: the numbers of Python behind each region, every tool."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tvm", reason="apache-tvm is not installed")
+
+from tvm.relax.dpl import is_op, wildcard
+from tvm.relax.transform import FusionPattern
+
+import byoc_lab
+from byoc_lab import relax as lab
+from byoc_lab.backends import HEADERS, C, ModuleRegion, PythonRegion, c_library, inlined
+from byoc_lab.errors import BuildError, OffloadError, PassError, RegionError, UnknownNameError
+from byoc_lab.run import evaluate
+from tests.compilers import needs_cc
+
+from .test_partition import const, module, random, symbol, var
+from .tracing.networks import relax, tvm
+
+op = relax.op
+MATMUL = is_op("relax.matmul")(wildcard(), wildcard())
+LINEAR = is_op("relax.nn.relu")(is_op("relax.add")(MATMUL, wildcard()))
+TABLE = [("npu.linear_relu", LINEAR), FusionPattern("npu.matmul", MATMUL)]
+
+
+def exactly(function: Any, symbol: str) -> PythonRegion:
+    """Computes a region as the reference does."""
+    return PythonRegion(lambda *xs: list(evaluate(function, xs).outputs))
+
+
+def relu_is_off(function: Any, symbol: str) -> PythonRegion:
+    """0.25 in place of 0, where a region ends with relu."""
+    off = inlined(function).body.is_op("nn.relu")
+    return PythonRegion(
+        lambda *xs: [np.maximum(v, 0.25) if off else v for v in evaluate(function, xs).outputs]
+    )
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    yield
+    for name in ("npu", "dsp"):
+        lab.unregister(name)
+
+
+def register(codegen: Any = exactly, **options: Any) -> None:
+    lab.register(
+        "npu", patterns=TABLE, supports=["nn.softmax", "concat"], codegen=codegen, **options
+    )
+
+
+def network() -> Any:
+    def body(emit: Any, x: Any) -> Any:
+        hidden = emit(op.add(emit(op.matmul(x, const(8, 16))), const(16)))
+        hidden = emit(op.cumsum(emit(op.nn.relu(hidden)), axis=1))
+        return emit(op.nn.softmax(emit(op.matmul(hidden, const(16, 10)))))
+
+    return module([var("x", 4, 8)], body)
+
+
+def plain(mod: Any, x: np.ndarray) -> np.ndarray:
+    """What LLVM computes of the module as it is."""
+    machine = relax.VirtualMachine(tvm.compile(mod, tvm.target.Target("llvm")).mod, tvm.cpu())
+    return machine["main"](tvm.runtime.tensor(x)).numpy()
+
+
+@needs_cc
+def test_a_network_runs_on_python_and_gives_the_numbers_of_llvm() -> None:
+    register()
+    mod, x = network(), random(4, 8)
+    traced = byoc_lab.trace(mod, "npu")
+    exe = lab.build(traced.result)
+    (found,) = exe(x)
+    np.testing.assert_allclose(found, plain(mod, x), rtol=1e-5, atol=1e-7)
+    exe.assert_offloaded(regions=2)
+    assert [(c.compiler, c.calls) for c in exe.cards()] == [("npu", 1), ("npu", 1)]
+    report = byoc_lab.validate(mod, traced.result, detail="operator").check()
+    assert len(report.regions) == 2 and len(report.operators) >= 2
+    assert [str(f) for f in byoc_lab.lint(traced.result)] == []
+
+
+@needs_cc
+def test_a_mistake_is_found_and_placed() -> None:
+    register(relu_is_off)
+    mod = network()
+    report = byoc_lab.validate(mod, byoc_lab.trace(mod, "npu").result)
+    assert [c.ok for c in report.regions] == [False, True]
+    found = byoc_lab.bisect(mod, "npu")
+    assert found.stage == "code generation of npu" and "relu" in str(found.region)
+    assert found.call is not None and found.call.is_op("nn.relu")
+    register()
+    assert byoc_lab.bisect(mod, "npu").stage is None
+
+
+def test_what_stays_on_the_host_and_why() -> None:
+    register()
+    found = byoc_lab.explain(network(), "npu")
+    assert found.summary == "5 of 6 operators offloaded to npu, 1 on the host (1 no-pattern)"
+    assert found.host[0].reason == "no pattern of npu has cumsum"
+    covered = byoc_lab.coverage(network(), "npu")
+    assert (covered.totals.offloaded, covered.totals.regions) == (5, 2)
+    assert "5 of 6 operators" in str(covered)
+    missed = module([var("x", 4, 8)], lambda emit, x: emit(op.nn.relu(emit(op.add(x, x)))))
+    relu, add = byoc_lab.explain(missed, "npu")[::-1]
+    for e in (relu, add):
+        assert e.cause == "no-match" and "npu.linear_relu" in e.reason
+    assert "must be a call of matmul" in relu.reason
+
+
+def test_a_check_says_no() -> None:
+    small = {"nn.relu": lambda call: int(call.args[0].ty.shape[0]) < 4}
+    lab.register("npu", supports=small)
+    relu = module([var("x", 4, 8)], lambda emit, x: emit(op.nn.relu(x)))
+    (found,) = byoc_lab.explain(relu, "npu")
+    assert found.cause == "check" and "the check of npu.relu refuses" in found.reason
+    statuses = {e.name: e.status for e in byoc_lab.explain_patterns("npu", relu)}
+    assert statuses == {"npu.relu": "refused"}
+
+
+@needs_cc
+def test_two_back_ends_side_by_side() -> None:
+    register()
+    lab.register("dsp", supports=["cumsum"], codegen=exactly)
+    mod, x = network(), random(4, 8)
+    cut = lab.backends.get("dsp").partition(mod)
+    both = lab.backends.get("npu").partition(cut)
+    exe = lab.build(both)
+    np.testing.assert_allclose(exe(x)[0], plain(mod, x), rtol=1e-5, atol=1e-7)
+    assert sorted(c.compiler for c in exe.cards()) == ["dsp", "npu", "npu"]
+
+
+@needs_cc
+def test_c_code_and_a_region_that_fails() -> None:
+    text = """
+#include "tensor_argument.h"
+int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) {{
+  if (!argument_count(count, 2)) return -1;
+  float* x = tensor_argument(args, 0, (int64_t[]){{4, 8}}, 2);
+  float* y = tensor_argument(args, 1, (int64_t[]){{4, 8}}, 2);
+  if (!x || !y) return -1;
+  for (int i = 0; i < 32; ++i) y[i] = x[i] > 0 ? x[i] : 0;
+  return 0;
+}}
+"""
+
+    def compiled(function: Any, symbol: str) -> ModuleRegion:
+        library = c_library(symbol, [C(text.format(symbol=symbol))], includes=[HEADERS])
+        return ModuleRegion(function, symbol, library)
+
+    lab.register("npu", supports=["nn.relu"], codegen=compiled)
+    mod, x = module([var("x", 4, 8)], lambda emit, x: emit(op.nn.relu(x))), random(4, 8)
+    byoc_lab.validate(mod, byoc_lab.trace(mod, "npu").result).check()
+    lab.register("npu", supports=["nn.relu"], codegen=lambda f, s: PythonRegion(lambda x: x[0]))
+    exe = lab.build(byoc_lab.trace(mod, "npu").result)
+    with pytest.raises(RegionError, match=r"has shape \(8,\) and dtype float32, expected"):
+        exe(x)
+
+
+def test_sizes_that_are_not_known_are_refused_with_the_way_out() -> None:
+    register()
+    mod = module([var("x", symbol("n"), 8)], lambda emit, x: emit(op.nn.softmax(x)))
+    assert byoc_lab.explain(mod, "npu").offloaded
+    with pytest.raises(BuildError, match=r"sizes that are not known \(n\).*BindSymbolicVars"):
+        lab.build(byoc_lab.trace(mod, "npu").result)
+    known = relax.transform.BindSymbolicVars({"n": 4})(mod)
+    assert byoc_lab.trace(known, "npu").error is None
+
+
+@pytest.mark.parametrize("name", ["tensorrt", "cutlass", "cublas", "example_npu"])
+def test_tables_of_tvm_partition_and_explain(name: str) -> None:
+    found = byoc_lab.explain(network(), name)
+    assert found.offloaded and len(found) == 6
+    assert all(e.reason for e in found.host)
+    assert byoc_lab.trace(network(), name).error is None
+    assert byoc_lab.explain_patterns(name, network())
+    with pytest.raises((BuildError, OffloadError), match=r"Codegen is not found|Codegen"):
+        lab.build(byoc_lab.trace(network(), name).result)
+
+
+def test_tvm_knows_the_patterns_in_their_order() -> None:
+    register()
+    found = [p.name for p in relax.backend.get_patterns_with_prefix("npu.")]
+    assert found == ["npu.linear_relu", "npu.matmul", "npu.softmax", "npu.concat"]
+    register()  # again: none stands twice
+    assert len(relax.backend.get_patterns_with_prefix("npu.")) == 4
+    lab.unregister("npu")
+    assert list(relax.backend.get_patterns_with_prefix("npu.")) == []
+    with pytest.raises(UnknownNameError, match="no back end of Relax is named 'npu'"):
+        byoc_lab.explain(network(), "npu")
+
+
+def test_python_ends_well_with_a_back_end_registered() -> None:
+    """TVM calls checks that it still holds when Python has ended."""
+    code = (
+        "import tvm\nfrom byoc_lab import relax\nfrom tvm.relax.dpl import is_op, wildcard\n"
+        "from tvm.relax.transform import FusionPattern\n"
+        "entry = FusionPattern('npu.x', is_op('relax.abs')(wildcard()), {}, lambda c: True)\n"
+        "relax.register('npu', patterns=[entry], supports={'nn.relu': lambda call: True},\n"
+        "               codegen=lambda f, s: None)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("a.b", {}, "a str without dots"),
+        ("npu", {"patterns": [("other.x", MATMUL)]}, r"begin with 'npu\.', found 'other\.x'"),
+        ("npu", {"supports": "nn.relu"}, "must list operators"),
+        ("npu", {"supports": ["nn.rely"]}, r"no operator relax\.nn\.rely; did you mean"),
+        ("npu", {"codegen": 3}, "codegen of 'npu' must be a function"),
+        ("npu", {"patterns": 3}, "must be a list of entries"),
+    ],
+)
+def test_what_cannot_be_registered(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PassError, match=message):
+        lab.register(name, **options)

@@ -1,0 +1,60 @@
+"""`bisect` of modules of Relax: the pass that changed the numbers, or none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tvm", reason="apache-tvm is not installed")
+
+import byoc_lab
+from byoc_lab.errors import ImporterError
+
+from .test_executable import two_regions
+from .test_partition import module, random, var
+from .tracing.networks import relax, tvm
+
+op = relax.op
+
+
+def halves(mod: Any) -> Any:
+    """A pass that is wrong: each relu is replaced by one of half of the value."""
+
+    @relax.expr_functor.mutator
+    class Mutator(relax.PyExprMutator):
+        def visit_call_(self, call: Any) -> Any:
+            call = self.visit_expr_post_order(call)
+            if call.op == tvm.ir.Op.get("relax.nn.relu"):
+                half = relax.const(np.float32(0.5))
+                return op.nn.relu(self.builder_.emit(op.multiply(call.args[0], half)))
+            return call
+
+    mutator = Mutator(mod)
+    mutator.builder_.update_func(mod.get_global_var("main"), mutator.visit_expr(mod["main"]))
+    return mutator.builder_.get()
+
+
+def network() -> Any:
+    def body(emit: Any, x: Any) -> Any:
+        return emit(op.nn.softmax(emit(op.nn.relu(emit(op.tanh(x))))))
+
+    return module([var("x", 4, 8)], body)
+
+
+@pytest.mark.parametrize("inputs", [None, [random(4, 8)]])
+def test_the_pass_that_changed_the_numbers(inputs: Any) -> None:
+    found = byoc_lab.bisect(network(), ["FoldConstant", halves, "CanonicalizeBindings"], inputs)
+    assert found.stage == "halves"
+    assert found.call is not None and found.call.is_op("multiply")
+
+
+def test_passes_that_change_nothing() -> None:
+    found = byoc_lab.bisect(two_regions(), "dnnl")
+    assert found.stage is None and "no difference found" in str(found)
+
+
+def test_code_below_operators_cannot_be_read() -> None:
+    with pytest.raises(ImporterError):
+        byoc_lab.bisect(network(), ["LegalizeOps"])
