@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -26,6 +27,29 @@ HEADERS = Path(__file__).parent
 """The folder of `tensor_argument.h`, to name in `includes`."""
 OBJECT_FLAGS = (*CODE_FLAGS, "-c")
 DATA_ALIGNMENT = 64  # bytes: a cache line, and the longest vector
+# TVM-FFI reads the error that a function set which returned -1, and crashes where there is none.
+# The function of a region is compiled under another name, and called by this one.
+GUARD = """
+#undef __tvm_ffi_{symbol}
+#include <tvm/ffi/c_api.h>
+
+int __tvm_ffi_code_of_{symbol}(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result);
+
+int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) {{
+  int status = __tvm_ffi_code_of_{symbol}(self, args, count, result);
+  if (status != -1) return status;
+  TVMFFIObjectHandle error = NULL;
+  TVMFFIErrorMoveFromRaised(&error);
+  if (error != NULL)
+    TVMFFIErrorSetRaised(error);
+  else
+    TVMFFIErrorSetRaisedFromCStr("RegionError",
+        "region @{symbol}: its code returned -1, which says that it failed, and set no error; "
+        "set_region_error of tensor_argument.h sets one");
+  if (error != NULL) TVMFFIObjectDecRef(error);
+  return -1;
+}}
+"""
 NO_DATA: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
@@ -86,8 +110,8 @@ def c_library(
         target = Path(folder) / "region.so"
         paths = _written(symbol, sources, data, Path(folder))
         needed = _needed(sources)
-        options = [*FLAGS, *flags, *_included(includes), *map(str, paths), "-o", str(target)]
-        _compile(symbol, [*options, *needed])
+        options = [*FLAGS, *_renamed(symbol), *flags, *_included(includes), *map(str, paths)]
+        _compile(symbol, [*options, "-o", str(target), *needed])
         try:
             module = tvm_ffi.load_module(str(target))  # the file may go: the library stays mapped
         except (RuntimeError, OSError) as error:
@@ -137,9 +161,14 @@ def c_objects(
     made = []
     for path in _written(symbol, sources, data, folder):
         made.append(path.with_suffix(".o"))
-        options = [*OBJECT_FLAGS, *flags, *_included(includes), str(path), "-o", str(made[-1])]
-        _compile(symbol, options)
+        options = [*OBJECT_FLAGS, *_renamed(symbol), *flags, *_included(includes), str(path)]
+        _compile(symbol, [*options, "-o", str(made[-1])])
     return made
+
+
+def _renamed(symbol: str) -> list[str]:
+    """The flag under which the sources define the function that GUARD calls."""
+    return [f"-D__tvm_ffi_{symbol}=__tvm_ffi_code_of_{symbol}"]
 
 
 def linked() -> list[str]:
@@ -161,6 +190,7 @@ def _written(
             f"region @{symbol}: its sources must be a list such as [C(text)], found "
             f"{type(sources).__name__} {sources!r:.60}"
         )
+    sources = [*sources, C(GUARD.format(symbol=symbol))]
     if data:
         sources = [*sources, _data(symbol, data, folder)]
     paths = [folder / f"source_{n}{source.suffix}" for n, source in enumerate(sources)]
@@ -220,6 +250,12 @@ def _compile(symbol: str, options: Sequence[str]) -> None:
             f"region @{symbol}: the compiler {command[0]!r} cannot be run ({error}); the "
             f"environment variable CC names the compiler, with options if needed"
         ) from error
+    # "undefined reference to `name'" or "undefined symbol: name", by the linker.
+    if re.search(rf"undefined [^\n]*\b__tvm_ffi_code_of_{symbol}\b", done.stderr):
+        raise BuildError(
+            f"region @{symbol}: its sources define no function __tvm_ffi_{symbol}; the region's "
+            f"code must be there under that name"
+        )
     if done.returncode != 0:
         raise BuildError(
             f"region @{symbol}: its code does not compile:\n{done.stderr.strip()}\n"

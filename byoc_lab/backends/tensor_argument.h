@@ -13,11 +13,15 @@
 #define tensor_argument(...) tensor_argument_of(__func__, __VA_ARGS__)
 #define out_of_memory() out_of_memory_of(__func__)
 
+// Sets the error with which a function that then returns -1 fails. `function`: __func__. `kind`: the
+// name of the error's class, such as "RegionError". `message`: what was found and what was expected.
 static void set_region_error(const char* function, const char* kind, const char* message) {
-  static const char prefix[] = "__tvm_ffi_";
-  size_t skipped = sizeof(prefix) - 1;
+  static const char* const prefixes[] = {"__tvm_ffi_", "code_of_"};  // see GUARD of c_library
   char text[512];
-  if (strncmp(function, prefix, skipped) == 0) function += skipped;
+  for (int n = 0; n < 2; ++n) {
+    size_t skipped = strlen(prefixes[n]);
+    if (strncmp(function, prefixes[n], skipped) == 0) function += skipped;
+  }
   snprintf(text, sizeof(text), "region @%.200s: %s", function, message);
   TVMFFIErrorSetRaisedFromCStr(kind, text);
 }

@@ -17,6 +17,7 @@ from byoc_lab.relax.types import (
     batch_of,
     is_known_shape,
     is_tensor,
+    is_tuple,
     name_of,
     numbers,
     tensor_of,
@@ -41,6 +42,13 @@ def to_relay(
     """
     symbol = str(function.attrs["global_symbol"])
     batch.check_one_batch(size for p in function.params for size in batch_of(p))
+    for p in function.params:
+        if is_tuple(p):
+            raise BuildError(
+                f"region @{symbol} has the tuple %{name_of(p)} as a parameter, expected tensors: "
+                f"write the tuple into the pattern, with one part for each field "
+                f"(is_tuple([wildcard(), wildcard()])), so that the region makes it itself"
+            )
     params = [relay.var(name_of(p), type_of(p)) for p in function.params]
     values = dict(zip(function.params, params, strict=True))
     body = _RelaxReader(symbol, values, {}, translate, composites).body(function.body)

@@ -42,6 +42,12 @@ def is_tensor(value: Any) -> bool:
     return "Tensor" in type(ty).__name__
 
 
+def is_tuple(value: Any) -> bool:
+    """Whether a Relax value is a tuple."""
+    ty, _ = _sizes(value)
+    return "Tuple" in type(ty).__name__
+
+
 def is_known_shape(value: Any) -> bool:
     """Whether a Relax value is a shape of numbers; others are operands that DNNL cannot read."""
     ty, _ = _sizes(value)

@@ -116,3 +116,34 @@ def test_a_region_in_python_is_not_exported(tmp_path: Path) -> None:
         backends.unregister("npu")
     with pytest.raises(BuildError, match=r"it is Python\. What byoc_lab\.backends\.c_library"):
         exe.export_library(tmp_path / "net.so")
+
+
+SILENT = """
+#include "tensor_argument.h"
+int __tvm_ffi_silent(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) {
+  return -1;
+}
+"""
+TOLD = SILENT.replace(
+    "return -1", 'set_region_error(__func__, "RegionError", "too hot"); return -1'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SILENT, "region @silent: its code returned -1, .* and set no error; set_region_error"),
+        (TOLD, "^region @silent: too hot$"),
+    ],
+)
+def test_a_function_that_returns_minus_one(text: str, message: str) -> None:
+    """TVM-FFI crashes where no error is set."""
+    function = c_library("silent", [C(text)], includes=[HEADERS])["silent"]
+    for _ in range(100):
+        with pytest.raises(Exception, match=message):
+            function()
+
+
+def test_sources_without_the_function_of_the_region() -> None:
+    with pytest.raises(BuildError, match="its sources define no function __tvm_ffi_absent"):
+        c_library("absent", [C("int x;")])

@@ -142,7 +142,7 @@ def test_a_module_without_the_function(register: Any) -> None:
     source = tvm.get_global_func("runtime.CSourceModuleCreate")
     other = PACKED.format(symbol="other")
     register("relay.ext.of_other", lambda function: source(other, "c", ["other"], []))
-    with pytest.raises(BuildError, match="has no function 'tvmgen_default_of_other_main_0'"):
+    with pytest.raises(BuildError, match="no function __tvm_ffi_tvmgen_default_of_other_main_0"):
         built("of_other")
 
 

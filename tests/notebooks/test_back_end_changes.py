@@ -91,7 +91,7 @@ def test_nothing_changed() -> None:
         (lambda f, s: c_library(s, [C("")], includes=HEADERS), ByocLabError, "a list of folders"),
         (kernel("  return 0;\n", ""), BuildError, "control reaches end|non-void function"),
         (kernel("x[i] : 0;", "x[i] : 0"), BuildError, "expected"),
-        (kernel("int __tvm_ffi_{symbol}", "int {symbol}"), BuildError, "has no function"),
+        (kernel("int __tvm_ffi_{symbol}", "int {symbol}"), BuildError, "define no function"),
         (kernel("count, 2", "count, 3"), RegionError, "main_0: its code expects 3 tensors, .*found 2"),
         (kernel("2, 4", "4, 2"), RegionError, r"of shape \(4, 2\) on the CPU, found shape \(2, 4\)"),
     ],

@@ -224,3 +224,35 @@ def test_python_ends_well_with_a_back_end_registered() -> None:
 def test_what_cannot_be_registered(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(PassError, match=message):
         lab.register(name, **options)
+
+
+@needs_cc
+def test_operands_and_results_that_are_tuples() -> None:
+    register()
+
+    def body(emit: Any, x: Any, y: Any) -> Any:
+        joined = emit(op.concat([x, y], axis=0))
+        return emit(op.nn.softmax(joined))
+
+    mod = module([var("x", 2, 4), var("y", 3, 4)], body)
+    byoc_lab.validate(mod, byoc_lab.trace(mod, "npu").result, detail="operator").check()
+
+    def halves(function: Any, symbol: str) -> PythonRegion:
+        return PythonRegion(lambda x: tuple(np.split(x, 2, axis=1)))
+
+    lab.register("npu", supports=["split"], codegen=halves)
+
+    def parts(emit: Any, x: Any) -> Any:
+        both = emit(op.split(x, 2, axis=1))
+        return emit(op.add(emit(relax.TupleGetItem(both, 0)), emit(relax.TupleGetItem(both, 1))))
+
+    mod = module([var("x", 2, 4)], parts)
+    byoc_lab.validate(mod, byoc_lab.trace(mod, "npu").result).check()
+
+
+def test_a_tuple_that_a_region_gets_is_refused_with_the_way_out() -> None:
+    register()
+    pair = relax.Var("pair", tvm.ir.TupleType([var("x", 2, 4).ty] * 2))
+    mod = module([pair], lambda emit, pair: emit(op.concat(pair, axis=0)))
+    with pytest.raises(BuildError, match=r"has the tuple %pair as a parameter.*is_tuple"):
+        lab.build(byoc_lab.trace(mod, "npu").result)
