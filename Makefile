@@ -65,7 +65,7 @@ pictures: install-browser  ## draw the pictures of the README again (needs Chrom
 	$(BIN)/python tools/pictures.py
 
 notebooks: install-test install-docs  ## run the notebooks
-	$(PYTEST) --dist=load -m "notebook and not slow" tests/notebooks tests/docs
+	$(PYTEST) --dist=load -m "notebook and not slow" --ignore=tests/notebooks/test_elsewhere.py tests/notebooks tests/docs
 
 slow: setup  ## the sweeps that are too slow for every run; SEED=n to draw them again
 	$(PYTEST) --dist=worksteal -m slow $(EXPLORE)

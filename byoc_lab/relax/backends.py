@@ -97,6 +97,8 @@ def register(
     """
     if not isinstance(name, str) or not name or "." in name:
         raise PassError(f"a back end's name must be a str without dots, found {name!r:.80}")
+    if name == partition.TARGET:
+        raise PassError(f"{name!r} is byoc_lab's own back end of Relax; choose another name")
     for what, value in (("codegen", codegen), ("pipeline", pipeline)):
         if value is not None and not callable(value):
             raise PassError(f"{what} of {name!r} must be a function, found {value!r:.80}")
@@ -203,6 +205,8 @@ def _tell_tvm(backend: RelaxBackend) -> None:
     if backend.codegen is not None:
         compiled = partial(_compile, backend.name, backend.codegen)
         tvm_ffi.register_global_func(f"{PREFIX}{backend.name}", compiled, override=True)
+    elif backend.name in _registered:
+        tvm_ffi.remove_global_func(f"{PREFIX}{backend.name}")  # of the earlier one
     if backend.name in OF_TVM:
         return
     entries = list(backend.table())

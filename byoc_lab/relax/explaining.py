@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from byoc_lab.errors import PassError, counted
@@ -22,10 +22,10 @@ from byoc_lab.relax.calls import (
     region_calls,
     region_functions,
 )
-from byoc_lab.relax.near_miss import nearest_miss, operators_of
+from byoc_lab.relax.near_miss import Miss, nearest_miss, operators_of
 from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.partition import TARGET, unreached, why_not_relax
-from byoc_lab.relax.pattern_report import Entry, entries_of
+from byoc_lab.relax.pattern_report import Entry, composites, entries_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CAUSES = {
@@ -195,6 +195,35 @@ def _on_host(call: OperatorCall, asked: _Asked, function: Any, apart: bool) -> R
     )
 
 
+class _Function:
+    """What entries of a table say of a function of Relax, each asked once."""
+
+    def __init__(self, function: Any):
+        self.function = function
+        self.miss = cache(self._miss)
+        self._refused = cache(self._said_no_to)
+
+    @cached_property
+    def values(self) -> Any:
+        """What is bound to each variable."""
+        return import_tvm().relax.analysis.get_var2val(self.function)
+
+    def is_refused(self, entry: Entry, call: Any) -> bool:
+        """Whether the check of an entry says no to a call when FuseOpsByPattern asks it."""
+        return call in self._refused(entry)
+
+    def _said_no_to(self, entry: Entry) -> set[Any]:
+        if entry.check is None:
+            return set()
+        entry.check.refused.clear()
+        composites([entry], [import_tvm().IRModule({"main": self.function})])
+        return set(entry.check.refused)
+
+    def _miss(self, entry: Entry) -> Miss | None:
+        """The part of a pattern that fails where it comes nearest."""
+        return nearest_miss(entry.pattern, self.function)
+
+
 class _Asked:
     """A back end asked about calls on the host, and changes of a module, each run once: what they
     leave on the host. mod: None where no change is tried."""
@@ -202,6 +231,7 @@ class _Asked:
     def __init__(self, backend: RelaxBackend, mod: Any):
         self.backend, self.mod = backend, mod
         self._gone: dict[str, Counter[Any]] | None = None
+        self._asked: dict[Any, _Function] = {}
 
     @cached_property
     def entries(self) -> list[Entry]:
@@ -222,14 +252,15 @@ class _Asked:
         with_it = [e for e in self.entries if f"relax.{call.name}" in operators_of(e.pattern)]
         if not with_it:
             return "no-pattern", f"no pattern of {self.backend.name} has {call.name}"
-        values = import_tvm().relax.analysis.get_var2val(function)
-        if any(e.pattern.match(call.call, values) for e in with_it):
-            checked = [e.name for e in with_it if e.check is not None]
-            if checked and call.dataflow:
-                return "check", f"the pattern matches, and the check of {checked[0]} refuses"
+        asked = self._asked.setdefault(function, _Function(function))
+        matching = [e for e in with_it if e.pattern.match(call.call, asked.values)]
+        if matching:
+            refused = [e.name for e in matching if asked.is_refused(e, call.call)]
+            if refused:
+                return "check", f"the pattern matches, and the check of {refused[0]} refuses"
             return self._left_over(call)
         entry = with_it[0]
-        miss = nearest_miss(entry.pattern, function)
+        miss = asked.miss(entry)
         near = f"; nearest: {miss}" if miss is not None else ""
         return "no-match", f"pattern {entry.name} has {call.name}, and does not match here{near}"
 

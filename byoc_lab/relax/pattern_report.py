@@ -36,12 +36,14 @@ class Check:
     def __init__(self, name: str, check: Any):
         self.name, self.check = name, check
         self.raised: PredicateError | None = None
+        self.refused: list[Any] = []  # what it said no to
         self.leaked = ""
 
     def __call__(self, context: Any) -> Any:
         try:
             answer = self.check(context)
             if not answer:
+                self.refused.append(context.matched_expr)
                 self.leaked = self._leaked(context)
         except Exception as error:
             self.raised = PredicateError(
@@ -55,18 +57,15 @@ class Check:
     def _leaked(self, context: Any) -> str:
         inside = set(context.matched_bindings)
         result = context.value_to_bound_var[context.matched_expr]
-        uses = {v: list(users) for v, users in context.var_usages.items()}
-        leaks = {
-            v: users
-            for v in inside - {result}
-            if (users := [u for u in uses.get(v, ()) if u not in inside])
-        }
+        uses = {v: list(context.var_usages.get(v, ())) for v in inside - {result}}
+        outside = {v: [u for u in users if u not in inside] for v, users in uses.items()}
+        leaks = {v: users for v, users in outside.items() if users}
         if not leaks:
             return ""
-        kept = {v: [u for u in uses.get(v, ()) if u in inside] for v in inside}
+        kept = {v: [u for u in users if u in inside] for v, users in uses.items()}
         parts = ("matched_expr", "annotated_expr", "matched_bindings", "value_to_bound_var")
         alone = SimpleNamespace(**{name: getattr(context, name) for name in parts})
-        alone.var_usages = {**uses, **kept}
+        alone.var_usages = {**kept, result: []}
         if not self.check(alone):
             return ""
         return " and ".join(

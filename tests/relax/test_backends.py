@@ -214,6 +214,7 @@ def test_python_ends_well_with_a_back_end_registered() -> None:
     ("name", "options", "message"),
     [
         ("a.b", {}, "a str without dots"),
+        ("dnnl", {}, "byoc_lab's own back end"),
         ("npu", {"patterns": [("other.x", MATMUL)]}, r"begin with 'npu\.', found 'other\.x'"),
         ("npu", {"supports": "nn.relu"}, "must list operators"),
         ("npu", {"supports": ["nn.rely"]}, r"no operator relax\.nn\.rely; did you mean"),
