@@ -82,8 +82,8 @@ def register(
         FusionPatterns, tried in this order; or a function that makes the list. The names begin with
         "<name>.".
     supports: operators without "relax." that it supports one by one; with a mapping,
-        `supports[operator](call)` says whether it supports this call of Relax. They come behind
-        `patterns`.
+        `supports[operator](call)` says whether it supports this call of Relax. They are
+        tried after `patterns`.
     codegen: codegen(function, symbol) compiles a region, as for `byoc_lab.backends.register`: the
         function is in Relay, its composites are functions inside of it, and what is returned may be
         a `PythonRegion` (for which a C compiler is needed), a `ModuleRegion` or any other compiled

@@ -242,7 +242,7 @@ class _Asked:
         if call.name in LOWERED:
             return "no-pattern", (
                 f"{call.name} calls code that an earlier pass made of operators, and patterns "
-                f"match operators: run that pass behind the partitioning"
+                f"match operators: run that pass after the partitioning"
             )
         if self.backend.name == TARGET:
             reason = why_not_relax(call.call)

@@ -56,7 +56,7 @@ def why_not_relax(call: Any) -> str | None:
     mixed = batch.why_not_per_sample(typed.body, batches) if batches else None
     if mixed:
         return mixed
-    # What the call itself computes comes last, behind what prepares its operands.
+    # What the call itself computes comes last, after what prepares its operands.
     for node in reversed(list(post_order(typed.body))):
         if isinstance(node, Call) and isinstance(node.op, Op):
             if node.op.name in INSIDE_SPELLINGS:

@@ -91,7 +91,7 @@ def test_functions_beside_main_stay_as_they_are() -> None:
 
 def test_code_that_a_pass_made_of_operators() -> None:
     (found,) = explain(relax.transform.LegalizeOps()(relu_module()))
-    assert found.cause == "no-pattern" and "behind the partitioning" in found.reason
+    assert found.cause == "no-pattern" and "after the partitioning" in found.reason
 
 
 @pytest.mark.parametrize("ask", [explain, coverage, byoc_lab.relax.build, partition_for_dnnl])

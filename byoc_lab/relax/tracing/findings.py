@@ -76,7 +76,7 @@ def _taken_away(entry: Entry, earlier: Sequence[tuple[Any, str]]) -> Finding | N
                 Severity.WARNING,
                 f"pattern {entry.name} makes no composite: before {name} it matches, and {name} "
                 f"replaced what it matches",
-                f"run FuseOpsByPattern before {name}; LegalizeOps belongs behind RunCodegen",
+                f"run FuseOpsByPattern before {name}; LegalizeOps belongs after RunCodegen",
             )
     return None
 
@@ -181,7 +181,7 @@ def _code_in_regions(mod: RelaxModule) -> Iterator[Finding]:
                 Severity.WARNING,
                 f"@{gv.name_hint} is for a back end, and has {' and '.join(lowered)}: a pass such "
                 f"as LegalizeOps replaced its operators by code before the back end got it",
-                "run LegalizeOps behind RunCodegen, as relax.get_pipeline does",
+                "run LegalizeOps after RunCodegen, as relax.get_pipeline does",
                 function,
                 gv.name_hint,
             )

@@ -76,7 +76,7 @@ MESSAGES = (
         "MergeCompositeFunctions met %{name}, a variable of a function that main does not call; it "
         "groups what is in main alone",
         "Leave the other functions of Relax out of the module while it runs, and put them back "
-        "behind it; byoc_lab.relax.partition_for_dnnl does so",
+        "after it; byoc_lab.relax.partition_for_dnnl does so",
         (
             "InternalError: Check failed: (it_group != obj2group_.end()) is false: Variable lv "
             "could not be found in any group",
