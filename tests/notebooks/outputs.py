@@ -14,7 +14,9 @@ SENTENCES = [in_place_of(library) for library in ("DNNL", "TVM")]
 MISSING = "which is missing here: "
 TIMING = re.compile(r"[\d.]+ ms \(median of .*\)|not timed: .*")
 TIME = re.compile(r"[\d.,]+ (?:us|ms|s)\b")
-KERNEL = re.compile(r"\s*(?:\S+ says: )?[\w.]+_\d+(?: \+ [\w.]+)*: \S.*")
+KERNEL = re.compile(
+    r"\s*(?:(?:\S+ says: )?[\w.]+_\d+(?: \+ [\w.]+)*|layouts of its convolutions): \S.*"
+)
 RAN_ON = re.compile(r"ran on \w+(?: \(not on .*?\))?, \d+ calls?")
 RATE = re.compile(
     r"(?:, T|, [\d.]+ GFLOP/s \(\d+% of peak\))(?=,)|(?:, largest error| nearest to).*"
