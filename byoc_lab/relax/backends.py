@@ -120,6 +120,13 @@ def register(
                 f"the patterns of {name!r} must have names that begin with '{name}.', found "
                 f"{label!r:.80}; MergeCompositeFunctions reads the back end from them"
             )
+        whole = isinstance(entry, tuple) and len(entry) > 1
+        pattern = entry[1] if whole else getattr(entry, "pattern", entry)
+        if not isinstance(pattern, import_tvm().relax.dpl.DFPattern):
+            raise PassError(
+                f"the pattern of {label!r:.80} must be one of tvm.relax.dpl, found "
+                f"{type(pattern).__module__}.{type(pattern).__name__}"
+            )
     backend = RelaxBackend(name, table, codegen, pipeline)
     _tell_tvm(backend)
     _registered[name] = backend

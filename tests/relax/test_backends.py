@@ -28,6 +28,7 @@ from .tracing.networks import relax, tvm
 op = relax.op
 MATMUL = is_op("relax.matmul")(wildcard(), wildcard())
 LINEAR = is_op("relax.nn.relu")(is_op("relax.add")(MATMUL, wildcard()))
+RELAY = byoc_lab.relay.dataflow_pattern.is_op("nn.relu")
 TABLE = [("npu.linear_relu", LINEAR), FusionPattern("npu.matmul", MATMUL)]
 
 
@@ -216,6 +217,8 @@ def test_python_ends_well_with_a_back_end_registered() -> None:
         ("a.b", {}, "a str without dots"),
         ("dnnl", {}, "byoc_lab's own back end"),
         ("npu", {"patterns": [("other.x", MATMUL)]}, r"begin with 'npu\.', found 'other\.x'"),
+        ("npu", {"patterns": [("npu.x", RELAY)]}, r"one of tvm\.relax\.dpl, found byoc_lab\.relay"),
+        ("npu", {"patterns": [("npu.x",)]}, r"one of tvm\.relax\.dpl, found builtins\.tuple"),
         ("npu", {"supports": "nn.relu"}, "must list operators"),
         ("npu", {"supports": ["nn.rely"]}, r"no operator relax\.nn\.rely; did you mean"),
         ("npu", {"codegen": 3}, "codegen of 'npu' must be a function"),
