@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import os
 import sys
-import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 from dnnl_forms import FORMS
-from report import arguments, table, verdict, write_json
+from report import arguments, least, table, verdict, write_json
 from turns import set_threads
 
 MAX_RATIO = 1.2  # of DNNL's time and LLVM's
@@ -38,12 +38,8 @@ def measured(body: Any, turns: int) -> dict[str, Any]:
     inputs = [data.astype(np.float32)]
     cut = byoc_lab.trace(mod, "dnnl").result
     programs = {"dnnl": byoc_lab.build(cut), "host": byoc_lab.build(mod, offload=False)}
-    best = dict.fromkeys(programs, float("inf"))
-    for _ in range(turns):
-        for name, program in programs.items():
-            start = time.process_time()
-            program.run(inputs)
-            best[name] = min(best[name], time.process_time() - start)
+    runs = {name: partial(program.run, inputs) for name, program in programs.items()}
+    best = least(runs, turns)
     kernels = [op.impl for card in programs["dnnl"].cards() for op in card.ops]
     return {"kernels": kernels, **best}
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from report import arguments, table, verdict, write_json
+from report import arguments, least, table, verdict, write_json
 from turns import set_threads
 
 RULES = ("fixed", "measured", "any")
@@ -55,18 +54,6 @@ def programs(network: str) -> dict[str, Callable[[], Any]]:
     return {rule: lambda exe=exe: exe(image) for rule, exe in built.items()}
 
 
-def measured(network: str, turns: int) -> dict[str, float]:
-    """Seconds of processor time of a run with each rule."""
-    best = dict.fromkeys(RULES, float("inf"))
-    ways = programs(network)
-    for _ in range(turns):
-        for rule, run in ways.items():
-            start = time.process_time()
-            run()
-            best[rule] = min(best[rule], time.process_time() - start)
-    return best
-
-
 def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
@@ -78,7 +65,7 @@ def main() -> int:
     isa = os.environ.get("ONEDNN_MAX_CPU_ISA") or "machine"
     results, rows, misses = {}, [], []
     for network in options.networks:
-        found = results[network] = measured(network, options.turns)
+        found = results[network] = least(programs(network), options.turns)
         ratio = found["fixed"] / found["measured"]
         rows.append([network, *(f"{found[rule] * 1e3:.1f}" for rule in RULES), f"{ratio:.2f}"])
         if ratio > CLAIM:
