@@ -93,7 +93,7 @@ def test_cards_and_verdicts_are_compared_without_times_and_kernels() -> None:
     sentence = "computed by NumPy in the place of DNNL: numbers yes, no proof of offload, no times"
     here = of(
         "@r0: ran on dnnl, 2 calls, 3 operators, 24 FLOP\n  nn.conv2d_0 + relu: jit:avx2\n"
-        "  layouts of its convolutions: blocked, fixed\n"
+        "  layouts of its convolutions: nChw16c; fixed\n"
     )
     there = of(f"@r0: ran on NumPy (not on dnnl: {sentence}), 1 call, 3 oper", "ators, 24 FLOP\n")
     assert here == there == ["@r0: ran, 3 operators, 24 FLOP"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -17,7 +18,7 @@ pytestmark = [
     pytest.mark.native,
     pytest.mark.skipif(not dnnl.native.available(), reason="the DNNL extension is not built"),
 ]
-CHOICE = re.compile(r"layouts of its convolutions: (\S+), (\w+)")
+CHOICE = re.compile(r"layouts of its convolutions: (\w+); (\w+)")
 
 
 def partitioned() -> relay.IRModule:
@@ -45,7 +46,9 @@ def test_the_choice_is_in_the_card_and_in_the_library(layouts: str, tmp_path: Pa
     exe, x = build(partitioned(), layouts=layouts), image()
     (result,) = exe(x)
     (chosen,) = CHOICE.findall(str(exe.cards()))
-    assert chosen[1] == layouts
+    assert chosen == (exe.cards()[0].layouts.split(";")[0], layouts)
+    written = json.loads(exe.linked[0].module["get_stats"]())["ops"][0]["dst_layout"]
+    assert chosen[0] == written
     assert "layouts of its convolutions" in exe.cards()._repr_html_()
     exe.export_library(tmp_path / "conv.so")
     library = load_library(tmp_path / "conv.so")

@@ -158,10 +158,10 @@ class RegionCard:
 
     calls: so far, counted by the native runtime (`native`), or by TVM's virtual machine, never by
     the back end itself. ops: its operations; by the native runtime, or else as the back end says.
-    layouts: those of its convolutions and how they were chosen, as the native runtime says; None
-    without convolutions. call_us: of the last profiled call, on the machine's clock. errors: None
-    before `validate`.
-    contradictions: where what the back end says of itself is not what was counted.
+    layouts: those in which its convolutions write, and how they were chosen, as the native runtime
+    says; None without convolutions. call_us: of the last profiled call, on the machine's clock.
+    errors: None before `validate`. contradictions: where what the back end says of itself is not
+    what was counted.
     """
 
     facts: RegionFacts
@@ -263,12 +263,12 @@ class RegionCard:
         if self.errors:
             parts.append(f"largest error {largest}, nearest to its tolerance {nearest}")
         said = "" if self.native or not self.ops else f"{self.compiler} says: "
-        return "\n  ".join([", ".join(filter(None, parts)), *self.lines(said)])
+        ops = (f"{said}{op}" for op in self.ops)
+        return "\n  ".join([", ".join(filter(None, parts)), *ops, *self.remarks()])
 
-    def lines(self, said: str = "") -> list[str]:
-        """What there is to say of its operations, one line each."""
+    def remarks(self) -> list[str]:
+        """What there is to say of its operations together, one line each."""
         return [
-            *(f"{said}{op}" for op in self.ops),
             *([f"layouts of its convolutions: {self.layouts}"] if self.layouts else []),
             *(f"contradiction: {text}" for text in self.contradictions),
         ]
@@ -378,10 +378,12 @@ class Cards(Sequence[RegionCard]):
         rows = []
         for card in self._cards:
             name, *rest = card.cells()
-            if lines := card.lines():
-                items = "".join(f"<li>{escaped(line)}</li>" for line in lines)
+            remarks = "".join(f"<p>{escaped(line)}</p>" for line in card.remarks())
+            if card.ops or remarks:
+                items = "".join(f"<li>{escaped(str(op))}</li>" for op in card.ops)
+                kernels = f"<ol>{items}</ol>" if items else ""
                 summary = f"<summary>{escaped(name)}</summary>"
-                name = Markup(f"<details>{summary}<ol>{items}</ol></details>")
+                name = Markup(f"<details>{summary}{kernels}{remarks}</details>")
             rows.append((name, *rest))
         return table(HEAD, rows, NUMBERS)
 
