@@ -13,10 +13,11 @@ import numpy as np
 from byoc_lab.backends.child_process import TIME_LIMIT, checked_limit, in_child, in_this_process
 from byoc_lab.backends.module_region import TypedRegion
 from byoc_lab.backends.system_compiler import C, c_library
-from byoc_lab.errors import ArgumentError, RegionError
+from byoc_lab.errors import ArgumentError, BuildError, RegionError
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.ndarray import numpy_dtype, refuse_masked
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.run.backends import CompiledRegion
 from byoc_lab.run.operands import missing_arguments
 from byoc_lab.run.tvm_runtime import packed
 
@@ -154,3 +155,18 @@ class BoundPythonRegion(TypedRegion):
                 f"{array.shape} and dtype {array.dtype}, expected {ty}"
             )
         return array
+
+
+def linkable(region: CompiledRegion) -> Any:
+    """The TVM-FFI module of a region, for programs that are not of `byoc_lab.build`.
+
+    Raises BuildError for a region that has none, and where a region of Python needs a C compiler.
+    """
+    if isinstance(region, BoundPythonRegion):
+        return region.forwarding_module()
+    if region.module is None:
+        raise BuildError(
+            f"a {type(region).__name__} has no module of TVM-FFI to be linked; return a "
+            f"PythonRegion, or a ModuleRegion"
+        )
+    return region.module

@@ -14,11 +14,20 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, BuildError, PassError, UnknownNameError, nearest
+from byoc_lab.backends.python_region import linkable
+from byoc_lab.errors import (
+    ArgumentError,
+    BuildError,
+    ByocLabError,
+    PassError,
+    UnknownNameError,
+    nearest,
+)
 from byoc_lab.relax import partition
-from byoc_lab.relax.reference import region_in_relay
+from byoc_lab.relax.reference import any_counterpart, region_in_relay
 from byoc_lab.relax.registration import PREFIX
-from byoc_lab.relax.types import batch_of
+from byoc_lab.relax.to_relay import call_to_relay
+from byoc_lab.relax.types import batch_of, is_tensor, is_tuple
 from byoc_lab.run.backends import Codegen, get_backend
 from byoc_lab.run.build import checked_region
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -87,8 +96,9 @@ def register(
     codegen: codegen(function, symbol) compiles a region, as for `byoc_lab.backends.register`: the
         function is in Relay, its composites are functions inside of it, and what is returned may be
         a `PythonRegion` (for which a C compiler is needed), a `ModuleRegion` or any other compiled
-        region. It becomes `relax.ext.<name>`, which RunCodegen calls. Without it modules can be
-        partitioned and explained.
+        region. It becomes `relax.ext.<name>`, which RunCodegen calls. Matches with an operator
+        that has no counterpart in Relay, or with a size that is not known, stay on the host.
+        Without a code generator modules can be partitioned and explained.
     pipeline: makes the passes of TVM from a plain module to a partitioned one; by default batch
         norms are folded, constants computed, and FuseOpsByPattern and MergeCompositeFunctions run.
 
@@ -111,7 +121,8 @@ def register(
     single = _single(name, supports)
 
     def table() -> list[Any]:
-        return [*given(), *single]
+        entries = [*given(), *single]
+        return entries if codegen is None else list(map(_compilable, entries))
 
     for entry in table():
         label = str(entry[0] if isinstance(entry, tuple) else getattr(entry, "name", entry))
@@ -200,6 +211,48 @@ def _single(name: str, supports: Collection[str] | Mapping[str, Check]) -> list[
     return entries
 
 
+def why_not_compiled(call: Any) -> str | None:
+    """Why a region with a call of Relax cannot be given to a code generator of `register`, in
+    words; None where it can."""
+    unknown = sorted({str(s) for v in (*call.args, call) if is_tensor(v) for s in batch_of(v)})
+    if unknown:
+        return (
+            f"the size {' and '.join(unknown)} is not known, and code is generated for known sizes "
+            f"(relax.transform.BindSymbolicVars gives them)"
+        )
+    if any(is_tuple(arg) and not hasattr(arg, "fields") for arg in call.args):
+        return None  # a variable: the region may make the tuple itself
+    try:
+        call_to_relay(call, any_counterpart)
+    except ByocLabError as error:
+        return str(error)
+    return None
+
+
+def _compilable(entry: Any) -> tuple[Any, ...]:
+    """An entry that also refuses what its code generator could not be given."""
+    name, pattern, *rest = entry if isinstance(entry, tuple) else _as_tuple(entry)
+    annotations = rest[0] if rest else {}
+    check = rest[1] if len(rest) > 1 else None
+
+    def accepts(context: Any) -> bool:
+        if check is not None and not check(context):
+            return False
+        return all(why_not_compiled(c) is None for c in _calls(context))
+
+    return (name, pattern, annotations, accepts, *rest[2:])
+
+
+def _calls(context: Any) -> list[Any]:
+    """The operator calls of a match."""
+    tvm = import_tvm()
+    return [
+        value
+        for value in context.matched_bindings.values()
+        if isinstance(value, tvm.relax.Call) and isinstance(value.op, tvm.ir.Op)
+    ]
+
+
 def _matched(check: Check, context: Any) -> bool:
     return bool(check(context.matched_expr))
 
@@ -252,8 +305,7 @@ def _module(name: str, codegen: Codegen, function: Any) -> Any:
             f"relax.transform.BindSymbolicVars"
         )
     made, symbol = region_in_relay(function, composites=True), str(function.attrs["global_symbol"])
-    region = checked_region(codegen(made, symbol), name, made, symbol)
-    return region.forwarding_module() if region.module is None else region.module  # type: ignore[attr-defined]
+    return linkable(checked_region(codegen(made, symbol), name, made, symbol))
 
 
 __all__ = ["RelaxBackend", "get", "is_known", "names", "register", "unregister"]

@@ -256,6 +256,9 @@ class _Asked:
         matching = [e for e in with_it if e.pattern.match(call.call, asked.values)]
         if matching:
             refused = [e.name for e in matching if asked.is_refused(e, call.call)]
+            reason = self.backend.codegen and backends.why_not_compiled(call.call)
+            if refused and reason:
+                return "check", reason
             if refused:
                 return "check", f"the pattern matches, and the check of {refused[0]} refuses"
             return self._left_over(call)

@@ -25,8 +25,7 @@ def register_codegen() -> None:
 def _compile(functions: Any, options: Any, constant_names: Any) -> list[Any]:
     """What RunCodegen asks for: one module for each function, their constants in them."""
     from byoc_lab.backends.dnnl.codegen import compile_region
-    from byoc_lab.backends.reference_region import ReferenceRegion
+    from byoc_lab.backends.python_region import linkable
     from byoc_lab.relax.to_relay import to_relay
 
-    made = [compile_region(*to_relay(function)) for function in functions]
-    return [r.forwarding_module() if isinstance(r, ReferenceRegion) else r.module for r in made]
+    return [linkable(compile_region(*to_relay(function))) for function in functions]

@@ -57,9 +57,9 @@ def to_relay(
     return made, symbol
 
 
-def call_to_relay(call: Any) -> Function:
+def call_to_relay(call: Any, translate: Translate = translated) -> Function:
     """A call of a Relax operator in Relay, typed, its tensors as parameters; the names of those of
-    an unknown batch begin with BATCHED.
+    an unknown batch begin with BATCHED. translate: of operator calls.
 
     Raises BuildError for what has no counterpart, and what type inference raises.
     """
@@ -81,7 +81,7 @@ def call_to_relay(call: Any) -> Function:
         unknown.extend(sizes)
         return relay.var(f"{BATCHED if sizes else 'x'}{n}", ty)
 
-    made = translated(call, [operand(n, arg) for n, arg in enumerate(call.args)])
+    made = translate(call, [operand(n, arg) for n, arg in enumerate(call.args)])
     typed = infer_expr(Function(relay.analysis.free_vars(made), made))
     batch.check_one_batch(unknown)
     if unknown:

@@ -165,14 +165,33 @@ int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t count, TVMFFIA
         exe(x)
 
 
-def test_sizes_that_are_not_known_are_refused_with_the_way_out() -> None:
+@needs_cc
+def test_sizes_that_are_not_known_stay_on_the_host() -> None:
+    """What is partitioned builds."""
     register()
     mod = module([var("x", symbol("n"), 8)], lambda emit, x: emit(op.nn.softmax(x)))
-    assert byoc_lab.explain(mod, "npu").offloaded
-    with pytest.raises(BuildError, match=r"sizes that are not known \(n\).*BindSymbolicVars"):
-        lab.build(byoc_lab.trace(mod, "npu").result)
+    (found,) = byoc_lab.explain(mod, "npu")
+    assert found.cause == "check" and "the size n is not known" in found.reason
+    assert "BindSymbolicVars" in found.reason and "BindSymbolicVars" in found.change
+    x = random(3, 8)
+    np.testing.assert_allclose(lab.build(byoc_lab.trace(mod, "npu").result)(x)[0].sum(), 3, 1e-5)
     known = relax.transform.BindSymbolicVars({"n": 4})(mod)
-    assert byoc_lab.trace(known, "npu").error is None
+    assert byoc_lab.explain(known, "npu").offloaded
+
+
+@needs_cc
+def test_an_operator_without_counterpart_in_relay_stays_on_the_host() -> None:
+    scale, zero = relax.const(0.5, "float32"), relax.const(0, "int8")
+
+    def body(emit: Any, x: Any) -> Any:
+        return emit(op.dequantize(emit(op.quantize(emit(op.nn.relu(x)), scale, zero)), scale, zero))
+
+    lab.register("npu", supports=["quantize", "dequantize", "nn.relu"], codegen=exactly)
+    mod = module([var("x", 4, 8)], body)
+    found = byoc_lab.explain(mod, "npu")
+    assert [e.name for e in found.offloaded] == ["nn.relu"]
+    assert all(e.cause == "check" and "no counterpart of relax." in e.reason for e in found.host)
+    lab.build(byoc_lab.trace(mod, "npu").result)(random(4, 8))
 
 
 @pytest.mark.parametrize("name", ["tensorrt", "cutlass", "cublas", "example_npu"])
