@@ -82,11 +82,11 @@ class TableExercise(Exercise):
         return Mistake(key, f"expected {_listed(want)}; found {_listed(have)}", found)
 
 
-def composites_of(mod: IRModule) -> list[Composite]:
-    """The composite functions of @main, sorted."""
+def composites_of(mod: IRModule, name: str = "main") -> list[Composite]:
+    """The composite functions inside a global function, sorted."""
     return sorted(
         (str(node.attrs["Composite"]), tuple(structure.operators_of(node)))
-        for node in post_order(mod["main"])
+        for node in post_order(mod[name])
         if isinstance(node, Function) and node.attrs and "Composite" in node.attrs
     )
 

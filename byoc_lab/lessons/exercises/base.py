@@ -6,6 +6,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from string import Template
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -60,9 +61,9 @@ class Exercise(ABC):
     minutes: ClassVar[int] = 10
     """How long it takes most students."""
     statement: ClassVar[str]
-    """The task, in Markdown, for students."""
+    """The task, in Markdown, for students, with `$word` for each of `words`."""
     stub: ClassVar[str] = "def answer(mod):\n    return mod\n"
-    """What students start to write from: Python that defines `answer`."""
+    """What students start to write from: Python that defines `answer`, with `$word` as above."""
     shown: ClassVar[str] = "task.start()"
     """Python that shows the question at the top of the notebook."""
     mistakes: ClassVar[Mapping[str, str]] = {}
@@ -77,6 +78,18 @@ class Exercise(ABC):
     @abstractmethod
     def question(self, seed: int = 0) -> Any:
         """What an answer gets, in the variant of a seed."""
+
+    def words(self, seed: int) -> Mapping[str, str]:
+        """The words of the statement and the stub that differ from variant to variant."""
+        return {}
+
+    def statement_of(self, seed: int = 0) -> str:
+        """The statement of the variant of a seed."""
+        return Template(self.statement).substitute(self.words(seed))
+
+    def stub_of(self, seed: int = 0) -> str:
+        """The stub of the variant of a seed."""
+        return Template(self.stub).substitute(self.words(seed))
 
     @abstractmethod
     def judge(self, seed: int, reply: Any) -> Mistake | None:
@@ -147,9 +160,9 @@ class Exercise(ABC):
     def __repr__(self) -> str:
         return f"<exercise {self.name}: {self.title}>"
 
-    def _repr_markdown_(self) -> str:
+    def _repr_markdown_(self, seed: int = 0) -> str:
         needed = f"\nIt needs {self.needs}.\n" if self.needs else ""
-        return f"### {self.title}\n{needed}\n{self.statement}"
+        return f"### {self.title}\n{needed}\n{self.statement_of(seed)}"
 
 
 class ModuleExercise(Exercise):
@@ -205,4 +218,4 @@ class Variant:
         return repr(self.exercise)
 
     def _repr_markdown_(self) -> str:
-        return inspect.cleandoc(self.exercise._repr_markdown_())
+        return inspect.cleandoc(self.exercise._repr_markdown_(self.seed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from byoc_lab import relay
@@ -11,6 +12,7 @@ from byoc_lab.passes.framework.predicates import Refused
 from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.typing.infer import infer_expr
 
+ATTRIBUTES = ("groups", "dilation")
 WORDS = {"groups": "groups", "dilation": "dilation", "dtype": "float64"}
 
 
@@ -25,8 +27,10 @@ class WriteAPredicate(Exercise):
     statement = """\
 The library has a conv2d without groups and without dilation, for float32. Write `answer(call)`. It
 gets a typed call of nn.conv2d, and returns True if the library computes it, or `Refused(reason)`.
-The reason is for a person: it says which attribute it is and which value it has, such as
-`"groups=4: ..."` or `"dilation=[2, 2]: ..."`, and for another dtype, the dtype.
+The reason is for a person who wants to know what is in the way: it names the one attribute that the
+library does not support and its value in this call, such as `"groups=4: ..."` or
+`"dilation=[2, 2]: ..."`, and does not name the other. For another dtype, it names that dtype, and
+neither attribute.
 """
     stub = """\
 from byoc_lab.backends import Refused
@@ -44,6 +48,8 @@ def answer(call):
         "compared with a value of another type.",
         "no-reason": "The answer is right, but False tells nobody why. Refused(...) does.",
         "vague-reason": "The reason does not name the attribute and its value in this call.",
+        "other-cause": "The reason names an attribute that the library supports in this call. A "
+        "reason that lists everything explains nothing.",
         "kind": "The answer is True or Refused(reason), nothing else.",
         "raised": "The predicate raises for one of the calls: print the call's attributes.",
     }
@@ -113,6 +119,11 @@ def _compared(said: Any, call: Call, cause: str, value: str) -> Mistake | None:
         return Mistake("refuses-good", f"refused: {shown}")
     if reason is None:
         return Mistake("no-reason", f"refused without a reason: {shown}")
-    if WORDS[cause] not in reason or value not in reason:
+    words = reason.lower()  # a 2 in it is a value; that of conv2d is not
+    if WORDS[cause] not in words or not re.search(rf"(?<!\d){value}(?!\d|d\b)", words):
         return Mistake("vague-reason", f"the reason {reason!r:.100} does not tell about {shown}")
+    others = [name for name in ATTRIBUTES if name != cause and name in words]
+    if others:
+        told = f"the reason {reason!r:.100} names {others[0]}, which is not in the way: {shown}"
+        return Mistake("other-cause", told)
     return None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from byoc_lab import relay
+from byoc_lab.lessons import tools
 from byoc_lab.lessons.tables import Sample, TableExercise
-from byoc_lab.lessons.tools import conv, module_of
+from byoc_lab.lessons.tools import module_of, numbers
 
 NAME = "edu.conv2d_bias_relu"
 
@@ -19,14 +22,15 @@ class WriteConvBiasRelu(TableExercise):
     name = "write-conv-bias-relu"
     title = "Write conv2d + bias + relu"
     statement = """\
-The library `edu` has one kernel for `nn.relu(add(nn.conv2d(data, weight), bias))`. Write
-`answer()`. It returns a pattern table with one entry for it, named `edu.conv2d_bias_relu`.
+The library `edu` has one kernel for `nn.relu(add(nn.conv2d(data, weight), bias))`, where `weight`
+and `bias` are constants. Write `answer()`. It returns a pattern table with one entry for it, named
+`edu.conv2d_bias_relu`.
 
-The kernel needs all three operators: what lacks the bias or the relu must not match. `is_op` and
-`wildcard` make patterns.
+The kernel needs all three operators: a graph without the bias or without the relu must not match.
+`is_op`, `wildcard` and `is_constant` make patterns.
 """
     stub = """\
-from byoc_lab.relay.patterns import is_op, wildcard
+from byoc_lab.relay.patterns import is_constant, is_op, wildcard
 
 
 def answer():
@@ -53,14 +57,19 @@ def answer():
     def samples(self, seed: int) -> list[Sample]:
         size = 6 + seed % 4
         x = relay.var("x", shape=(1, 3, size, size))
-        bias = relay.var("b", shape=(3, 1, 1))
+        random = np.random.RandomState(seed)
+
+        def conv(data: relay.Expr) -> relay.Expr:
+            return tools.conv(data, numbers(random, 3, 3, 3, 3), 3)
+
+        bias = numbers(random, 3, 1, 1)
         relu, one = relay.nn.relu, (NAME, ("nn.conv2d", "add", "nn.relu"))
-        block = relu(relay.add(conv(x, "w", 3), bias))
+        block = relu(relay.add(conv(x), bias))
         for _ in range(seed % 2):
-            block = relu(relay.add(conv(block, "v", 3), bias))
+            block = relu(relay.add(conv(block), bias))
         return [
             (module_of(relay.tanh(block)), (one,) * (1 + seed % 2)),
-            (module_of(relu(conv(x, "w", 3))), ()),
+            (module_of(relu(conv(x))), ()),
             (module_of(relu(relay.add(relay.tanh(x), bias))), ()),
-            (module_of(relay.tanh(relay.add(conv(x, "w", 3), bias))), ()),
+            (module_of(relay.tanh(relay.add(conv(x), bias))), ()),
         ]

@@ -34,12 +34,12 @@ def notebook(
     Raises UnknownNameError for a name that no exercise has.
     """
     exercise = get(name)
-    stub = exercise.stub.strip()
+    stub = exercise.stub_of(seed).strip()
     needed = f" It needs {exercise.needs}." if exercise.needs else ""
     given = "" if not seed else f", seed={seed}"
     texts = {
         "statement": f"# {exercise.title}\n\n**About {exercise.minutes} minutes.**{needed}\n\n"
-        f"{exercise.statement.strip()}",
+        f"{exercise.statement_of(seed).strip()}",
         "task": f"from byoc_lab.lessons import check, exercise\n\n"
         f'task = exercise("{name}"{given})\n{exercise.shown}',
         "answer": stub if answer is None else answer.strip(),
@@ -83,7 +83,7 @@ def with_solution(name: str, seed: int = 0, nbgrader: bool = False) -> Notebook:
         ) from error
     text = source(name).strip()
     if nbgrader:
-        text = "\n".join((get(name).stub.strip(), SOLUTION[0], text, SOLUTION[1]))
+        text = "\n".join((get(name).stub_of(seed).strip(), SOLUTION[0], text, SOLUTION[1]))
     return notebook(name, seed, text, nbgrader)
 
 

@@ -30,15 +30,10 @@ def a_list(name):
     return [answer(name)]
 
 
-def another_kernel(name):
-    return "edu.kernel"
-
-
 WRONG = {
     "no-dot": unchanged,
     "other-target": reversed_parts,
     "case": capitals,
     "no-kernel": only_the_library,
     "kind": a_list,
-    "lost": another_kernel,
 }

@@ -46,6 +46,12 @@ def vague(call):
     return True if answer(call) is True else Refused("not supported")
 
 
+def lists_everything(call):
+    attrs = call.attrs
+    listed = f"groups={attrs.groups}, dilation={list(attrs.dilation)}, "
+    return answer(call) is True or Refused(listed + call.args[0].checked_type.dtype)
+
+
 def only_a_text(call):
     return "groups" if call.attrs.groups != 1 else True
 
@@ -61,6 +67,7 @@ WRONG = {
     "refuses-good": nothing,
     "no-reason": without_reasons,
     "vague-reason": vague,
+    "other-cause": lists_everything,
     "kind": only_a_text,
     "raised": no_such_attribute,
 }
