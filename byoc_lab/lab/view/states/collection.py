@@ -9,16 +9,12 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """No garbage collection inside: what is built here is kept, and each collection walks all
-    modules, which takes longer than to build a part. It counts as old afterwards, so that it does
-    not bring about the next collection either."""
+    """No garbage collection inside: the objects that are built here are kept, and each collection
+    walks all modules, which takes longer than building a part."""
     was = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # nobody else froze objects
-            gc.freeze()
-            gc.unfreeze()
         if was:
             gc.enable()
