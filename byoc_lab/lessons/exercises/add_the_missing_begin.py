@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from byoc_lab.errors import counted
 from byoc_lab.lessons.cases.nested_partition import annotate, network
 from byoc_lab.lessons.exercises.base import ModuleExercise
 from byoc_lab.lessons.structure import RegionShape
@@ -20,9 +23,9 @@ class AddTheMissingBegin(ModuleExercise):
     name = "add-the-missing-begin"
     title = "Add the missing begin"
     statement = """\
-The module is a chain of blocks of conv2d, batch norm and relu. Each block is to become one
-region of `dnnl`, but the partition fails: a value that comes from one region enters the next one
-without a `compiler_begin`.
+The module is a chain of $blocks of conv2d, batch norm and relu; variants differ in their number.
+Each block is to become one region of `dnnl`, but the partition fails: a value that comes from one
+region enters the next one without a `compiler_begin`.
 
 Write `answer(mod)`. It returns the module with a begin of `dnnl` on every value that enters a
 region, and with nothing else changed. `byoc_lab.lint(mod)` shows where to look;
@@ -59,6 +62,9 @@ def answer(mod):
 
     def _blocks(self, seed: int) -> int:
         return 2 + seed % 3
+
+    def words(self, seed: int) -> Mapping[str, str]:
+        return {"blocks": counted(self._blocks(seed), "block")}
 
     def plain(self, seed: int = 0) -> IRModule:
         return network(blocks=self._blocks(seed), size=16)

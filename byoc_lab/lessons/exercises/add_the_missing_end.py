@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from byoc_lab import relay
 from byoc_lab.lessons.exercises.base import ModuleExercise
 from byoc_lab.lessons.structure import RegionShape
@@ -23,11 +25,12 @@ class AddTheMissingEnd(ModuleExercise):
     title = "Add the missing end"
     statement = """\
 The values that enter the conv2d have a `compiler_begin` of `edu`, but nothing says where that
-region ends. The library computes conv2d and relu. It has no counterpart of the last operator, which
-belongs to the host.
+region ends. The library computes conv2d and relu. It has no counterpart of the last operator, here
+`$host`, which belongs to the host.
 
 Write `answer(mod)`. It returns the module with conv2d and all the relus after it in one region of
-`edu`, the last operator outside, and nothing else changed.
+`edu`, the last operator outside, and nothing else changed. Variants differ in the last operator
+($hosts) and in the number of relus.
 """
     stub = """\
 from byoc_lab.lessons.tools import change_calls
@@ -57,6 +60,10 @@ def answer(mod):
         "its new arguments: change the argument of the host's operator.",
     )
 
+    def words(self, seed: int) -> Mapping[str, str]:
+        hosts = [f"`{name}`" for name in HOST]
+        return {"host": _host(seed), "hosts": f"{', '.join(hosts[:-1])} or {hosts[-1]}"}
+
     def plain(self, seed: int = 0) -> IRModule:
         return module_of(self._network(seed, begins=False))
 
@@ -74,7 +81,11 @@ def answer(mod):
         out = conv(data, weight, 4)
         for _ in range(1 + seed % 2):
             out = relay.nn.relu(out)
-        return getattr(relay, HOST[seed % 3])(out)
+        return getattr(relay, _host(seed))(out)
 
     def regions_of(self, seed: int) -> tuple[RegionShape, ...]:
         return (("edu", ("nn.conv2d", *["nn.relu"] * (1 + seed % 2))),)
+
+
+def _host(seed: int) -> str:
+    return HOST[seed % len(HOST)]

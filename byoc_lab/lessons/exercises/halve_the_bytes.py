@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -31,10 +32,10 @@ class HalveTheBytes(ModuleExercise):
     statement = """\
 In the module, each operator of the library `edu` is a region of its own, and every value goes out
 of one region and into the next one. What crosses the boundary are the inputs and results of
-regions; `boundary_bytes(mod)` counts them after the partition.
+regions; `boundary_bytes(mod)` counts them after the partition: $bytes bytes.
 
-Write `answer(mod)`. It returns the module with at most half of these bytes. All that the library
-computes must still be in regions, and `exp` outside.
+Write `answer(mod)`. It returns the module with at most half of these bytes, $most. All that the
+library computes must still be in regions, and `exp` outside.
 """
     stub = """\
 from byoc_lab import transform
@@ -58,6 +59,10 @@ def answer(mod):
         "Neighbouring regions can be one, as long as exp is not between them. A pass of BYOC "
         "does this.",
     )
+
+    def words(self, seed: int) -> Mapping[str, str]:
+        before = boundary_bytes(self.start(seed))
+        return {"bytes": f"{before:,}", "most": f"{before // 2:,}"}
 
     def plain(self, seed: int = 0) -> IRModule:
         random = np.random.RandomState(seed)

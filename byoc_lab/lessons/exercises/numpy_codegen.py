@@ -33,8 +33,8 @@ class NumpyCodegen(Exercise):
     statement = """\
 Write `answer(function)`. It gets the function of a region, of `add`, `subtract`, `multiply`,
 `nn.relu` and `tanh`, with parameters and constants as operands. It returns a Python function that
-takes the parameters as NumPy arrays, in their order, and returns the result as an array. It must
-not change its inputs. This is what `byoc_lab.backends.PythonRegion` takes.
+takes the parameters as NumPy arrays, in their order, and returns the result as an array of float32.
+It must not change its inputs. This is what `byoc_lab.backends.PythonRegion` takes.
 """
     stub = """\
 import numpy as np

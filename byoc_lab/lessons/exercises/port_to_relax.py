@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from byoc_lab.errors import counted
 from byoc_lab.lessons.exercises.base import Exercise
 from byoc_lab.lessons.needs import TVM
 from byoc_lab.lessons.verdict import Mistake
@@ -27,8 +29,9 @@ class PortToRelax(Exercise):
     needs = TVM
     statement = """\
 Write `answer(mod)` for a module of today's Relax (`tvm.relax`). It returns the module with every
-conv2d + add + relu in a function of its own, as a composite `edu.conv2d_bias_relu`, with the
-attribute `Codegen="edu"` by which RunCodegen finds it. Everything else stays where it is.
+conv2d + add + relu in a separate function, as a composite `edu.conv2d_bias_relu`, with the
+attribute `Codegen="edu"` by which RunCodegen finds it. Everything else stays where it is. This
+module has $blocks of these three operators; variants differ in their number.
 
 `tvm.relax.transform.FuseOpsByPattern` does with patterns of `tvm.relax.dpl` what MergeComposite and
 PartitionGraph do in Relay.
@@ -57,6 +60,9 @@ def answer(mod):
     )
     only_functions = True
 
+    def words(self, seed: int) -> Mapping[str, str]:
+        return {"blocks": counted(_blocks(seed), "block")}
+
     def question(self, seed: int = 0) -> Any:
         """A Relax module: blocks, a conv2d and relu without bias, and an operator of the host."""
         relax = import_tvm().relax
@@ -70,7 +76,7 @@ def answer(mod):
         with builder.function("main", [x, w, b]):
             with builder.dataflow():
                 out = x
-                for block in range(1 + seed % 2):  # equal ones would share a function
+                for block in range(_blocks(seed)):  # equal ones would share a function
                     padding = (1 + block, 1 + block)
                     out = builder.emit(relax.op.nn.conv2d(out, w, padding=padding))
                     out = builder.emit(relax.op.add(out, b))
@@ -92,7 +98,7 @@ def answer(mod):
         if not isinstance(reply, (list, tuple)) or not all(map(_is_summary, reply)):
             found = reply if isinstance(reply, str) else type(reply).__name__
             return Mistake("kind", f"expected a Relax module, found {found}")
-        blocks = 1 + seed % 2
+        blocks = _blocks(seed)
         composites = [each for each in reply if each[1]]
         told = "; ".join(f"{', '.join(c)} of {', '.join(ops)}" for _, c, ops in composites)
         told = f"expected {blocks} of {NAME}; found {told or 'no composite'}"
@@ -122,6 +128,10 @@ def answer(mod):
         if rest != wanted:
             return Mistake("other-operators", f"expected {wanted} outside, found {rest}")
         return None
+
+
+def _blocks(seed: int) -> int:
+    return 1 + seed % 2
 
 
 def _is_summary(value: Any) -> bool:

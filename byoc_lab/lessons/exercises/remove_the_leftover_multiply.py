@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from byoc_lab import relay
+from byoc_lab.errors import counted
 from byoc_lab.lessons import structure
 from byoc_lab.lessons.exercises.base import Exercise
 from byoc_lab.lessons.tools import conv, module_of, numbers
@@ -23,8 +25,8 @@ class RemoveTheLeftoverMultiply(Exercise):
     name = "remove-the-leftover-multiply"
     title = "Remove the leftover multiply"
     statement = """\
-The module has conv2d, batch norm and relu with constant weights. Decomposed, the batch norm becomes
-a multiply and an add; the library has no multiply.
+The module has $blocks of conv2d, batch norm and relu with constant weights. Decomposed, the batch
+norm becomes a multiply and an add; the library has no multiply.
 
 Write `answer(mod)`. It returns a module that computes the same with conv2d, add and relu only, one
 of each for each block. `byoc_lab.transform` has the passes.
@@ -52,10 +54,13 @@ def answer(mod):
         "Sequential. byoc_lab.trace shows what ran.",
     )
 
+    def words(self, seed: int) -> Mapping[str, str]:
+        return {"blocks": counted(_blocks(seed), "block")}
+
     def question(self, seed: int = 0) -> IRModule:
         random = np.random.RandomState(seed)
         out: relay.Expr = relay.var("x", shape=(1, 3, 6, 6))
-        for _ in range(1 + seed % 2):
+        for _ in range(_blocks(seed)):
             out = conv(out, numbers(random, 3, 3, 3, 3), 3)
             out = relay.nn.batch_norm(out, *(numbers(random, 3) for _ in range(4)))[0]
             out = relay.nn.relu(out)
@@ -67,7 +72,7 @@ def answer(mod):
         plain = self.question(seed)
         numbers_differ = structure.other_numbers(reply, plain, seed)
         found = sorted(structure.operators_of(reply["main"]))
-        wanted = sorted(("nn.conv2d", "add", "nn.relu") * (1 + seed % 2))
+        wanted = sorted(("nn.conv2d", "add", "nn.relu") * _blocks(seed))
         listed = f"expected {', '.join(wanted)}; found {', '.join(found)}"
         if "nn.batch_norm" in found:
             return Mistake("batch-norm", listed, reply)
@@ -78,3 +83,7 @@ def answer(mod):
         if found == wanted:
             return None
         return Mistake("multiply", listed, reply)
+
+
+def _blocks(seed: int) -> int:
+    return 1 + seed % 2

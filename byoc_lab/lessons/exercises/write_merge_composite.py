@@ -14,8 +14,11 @@ from byoc_lab.lessons.tools import module_of
 from byoc_lab.lessons.verdict import Mistake
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.relay.analysis.structural import structural_equal
+from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order, rebuild
 from byoc_lab.relay.patterns import is_op, wildcard
+from byoc_lab.relay.typing.infer import infer_module
 
 GRAPHS = 4
 
@@ -39,8 +42,9 @@ def table() -> list[tuple[Any, ...]]:
 class WriteMergeComposite(Exercise):
     """The pass itself, compared with the real one on random graphs.
 
-    A right answer gives modules that are structurally equal to those of MergeComposite. It may be
-    built on the pattern language's own `partition`, or from the ground up.
+    A right answer gives modules that are structurally equal to those of MergeComposite, but for the
+    order of a composite's parameters and its attributes other than the name. It may be built on the
+    pattern language's own `partition`, or from the ground up.
     """
 
     name = "write-merge-composite"
@@ -50,7 +54,8 @@ class WriteMergeComposite(Exercise):
 Write `answer(mod, table)`, which does what `MergeComposite(table)` does to `@main` of a typed
 module. The table has entries (name, pattern) or (name, pattern, check), tried in their order; each
 match goes into a function with the attribute `Composite=name`, which is called in its place, unless
-`check(root of the match)` is false. The result is compared with the real pass on random graphs.
+`check(root of the match)` is false. The result is compared with the real pass on random graphs; the
+order of a function's parameters, and attributes other than `Composite`, do not matter.
 
 `pattern.match(expr)` says whether a pattern matches, and `byoc_lab.relay.patterns` has what
 rewrites with patterns.
@@ -105,9 +110,26 @@ rewrites with patterns.
             if (wrong := structure.wrong_kind(found) or structure.wrong_types(found)) is not None:
                 return wrong
             wanted = MergeComposite(table())(mod)
-            if not structural_equal(found["main"], wanted["main"]):
+            if not structural_equal(_normal(found), _normal(wanted)):
                 return _difference(found, wanted)
         return None
+
+
+def _normal(mod: IRModule) -> Expr:
+    """@main without what MergeComposite writes beyond its task: composites have no attribute but
+    their name, and their parameters are in the order of their use."""
+
+    def change(pre: Expr, post: Expr) -> Expr:
+        if not (isinstance(post, Call) and isinstance(post.op, Function)):
+            return post
+        function = post.op
+        given = dict(zip(function.params, post.args, strict=True))
+        params = [node for node in post_order(function.body) if node in given]
+        attrs = {k: v for k, v in (function.attrs or {}).items() if k == "Composite"}
+        normal = Function(params, function.body, attrs=attrs)
+        return Call(normal, [given[each] for each in params])
+
+    return infer_module(IRModule.from_expr(rebuild(mod["main"], change)))["main"]
 
 
 def _difference(found: IRModule, wanted: IRModule) -> Mistake:

@@ -64,7 +64,7 @@ def test_an_exercise_states_its_task(exercise: Exercise) -> None:
     assert exercise.title in exercise._repr_markdown_()
     defined = {
         getattr(node, "name", None) or getattr(node.targets[0], "id", None)  # type: ignore[attr-defined]
-        for node in ast.parse(exercise.stub).body
+        for node in ast.parse(exercise.stub_of()).body
         if isinstance(node, (ast.FunctionDef, ast.Assign))
     }
     assert "answer" in defined and not {"check", "exercise", "task"} & defined
@@ -79,7 +79,7 @@ def test_its_solution_passes(exercise: Exercise, seed: int) -> None:
 @exercises
 def test_its_stub_does_not_pass(exercise: Exercise) -> None:
     namespace: dict[str, object] = {}
-    exec(exercise.stub, namespace)
+    exec(exercise.stub_of(), namespace)
     assert not check(exercise.name, namespace["answer"])
 
 
@@ -106,8 +106,8 @@ def test_a_typical_mistake_gets_its_hint(exercise: Exercise, seed: int) -> None:
 @exercises
 def test_no_hint_has_a_line_of_the_solution(exercise: Exercise) -> None:
     lines = {line.strip() for line in source(exercise.name).splitlines() if len(line.strip()) > 25}
-    told = [*exercise.hints, *exercise.mistakes.values(), exercise.statement]
-    lines -= {line.strip() for line in exercise.stub.splitlines()}
+    told = [*exercise.hints, *exercise.mistakes.values(), exercise.statement_of()]
+    lines -= {line.strip() for line in exercise.stub_of().splitlines()}
     assert not [line for line in lines for text in told if line in text]
 
 
