@@ -14,6 +14,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
+def text_in_full(obj: Any, printer: Any, cycle: bool) -> None:
+    """`_repr_pretty_` of objects with `_repr_html_`: IPython shows the text that `print` writes and
+    not the short `repr`. A class states it itself, since IPython prefers a `__repr__` of the class
+    to an inherited `_repr_pretty_`."""
+    printer.text(str(obj))
+
+
 _load: list[Callable[[], Any]] = []
 
 

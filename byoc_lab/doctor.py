@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from byoc_lab.errors import ByocLabError, MissingDependencyError, NativeExtensionError
+from byoc_lab.printing import printable
 
 # dnnl_cpu_isa_t of oneDNN 3.2 (dnnl_types.h).
 INSTRUCTION_SETS = {
@@ -53,6 +54,7 @@ class Check:
     def missing(self) -> bool:
         return self.found is None and self.needed
 
+    @printable
     def __str__(self) -> str:
         if self.found is not None:
             return f"ok        {self.name}: {self.found}"

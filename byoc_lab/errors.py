@@ -16,6 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from byoc_lab.printing import printable
+
 
 def nearest(name: object, known: Iterable[str], most: int = 3) -> str:
     """A hint for an unknown name: the nearest known names, or all of them if there are few."""
@@ -47,6 +49,7 @@ class ByocLabError(Exception):
         "Compare what the message found with what it expected, at the place that it names"
     )
 
+    @printable
     def __str__(self) -> str:
         return shortened(super().__str__())
 
@@ -181,6 +184,7 @@ class UnknownNameError(ByocLabError, KeyError):
 
     advice = "Correct the name, or register what it names before it is used"
 
+    @printable
     def __str__(self) -> str:  # KeyError would show the repr of the message
         return shortened(str(self.args[0])) if self.args else ""
 
@@ -200,6 +204,7 @@ class UnknownAttributeError(UnknownNameError, AttributeError):
         super().__init__(message)
         self.hint = hint
 
+    @printable
     def __str__(self) -> str:
         said = super().__str__()
         return f"{said}; {self.hint()}" if self.hint else said

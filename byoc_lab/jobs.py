@@ -27,6 +27,7 @@ from byoc_lab.lab.checking.guarded import GuardedError, guarded
 from byoc_lab.lab.checking.validation import validate
 from byoc_lab.lab.tracing import trace
 from byoc_lab.passes import Pass
+from byoc_lab.printing import printable
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.module import IRModule
 
@@ -73,6 +74,7 @@ class Job:
             return call(mod, trace(mod, self.backend).result, **options)
         return call(mod, self.backend, **options)
 
+    @printable
     def __str__(self) -> str:
         return f"{self.function} {self.name}, {self.backend}, seed {self.seed}"
 
@@ -99,6 +101,7 @@ class Outcome:
             return False
         return bool(getattr(self.result, "ok", not getattr(self.result, "found", False)))
 
+    @printable
     def __str__(self) -> str:
         shown = self.error if self.kind != "done" else str(self.result).partition("\n")[0]
         return f"{self.job}: {self.kind} in {self.seconds:.1f} s: {shown}"

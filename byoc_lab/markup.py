@@ -11,18 +11,17 @@ from typing import Any
 
 
 class Markup(str):
-    """Text that is HTML already; any other text is escaped."""
+    """A cell that is HTML already; any other text is escaped. It never leaves the package: some
+    notebooks (marimo) can only send exact `str`."""
 
 
-def table(
-    head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Collection[int] = ()
-) -> Markup:
+def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Collection[int] = ()) -> str:
     """A table; "" without rows. numbers: the columns that are aligned to the right, from 0."""
     if not rows:
-        return Markup()
+        return ""
     titles = _row("th", head, numbers)
     body = "".join(_row("td", row, numbers) for row in rows)
-    return Markup(f"<table><thead>{titles}</thead><tbody>{body}</tbody></table>")
+    return f"<table><thead>{titles}</thead><tbody>{body}</tbody></table>"
 
 
 def escaped(content: Any) -> str:

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from typing import TextIO
 
+from byoc_lab.printing import encodable
+
 # Control characters except newline and tab, marks that change the direction of text, surrogates.
 _UNSEEN = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 _COLOUR = r"\x1b\[\d*(?:;\d+)*m"
 _MARKS = re.compile(f"({_COLOUR})|{_UNSEEN}")
-_ASCII = str.maketrans(
-    {"●": "*", "○": "-", "✖": "x", "▲": "!", "→": "->", "⋯": "...", "\N{MINUS SIGN}": "-"}
-)
 
 
 def visible(text: str, colours: bool = False) -> str:
@@ -47,12 +46,7 @@ class Visible(io.TextIOBase):
 
     def write(self, text: str) -> int:
         shown, encoding = visible(text, self.isatty()), self._stream.encoding or "utf-8"
-        try:
-            shown.encode(encoding)
-        except UnicodeEncodeError:
-            plain = shown.translate(_ASCII)
-            shown = plain.encode(encoding, "backslashreplace").decode(encoding)
-        self._stream.write(shown)
+        self._stream.write(encodable(shown, encoding))
         return len(text)
 
     def flush(self) -> None:

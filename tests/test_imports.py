@@ -25,17 +25,18 @@ ROOT = Path(byoc_lab.__file__).parent
 # stands for everything below it. A module belongs to the longest name here that it is in, and
 # `relay.*` stands for the modules that lie directly in `relay/`.
 LAYERS = {
-    "errors": "",
+    "printing": "",
+    "errors": "printing",
     "display": "",
     "markup": "",
     "files": "errors",
-    "terminal": "",
+    "terminal": "printing",
     "processor_time": "",
-    "relay.ir": "errors display",
+    "relay.ir": "errors printing display",
     "relay.op.framework": "errors relay.ir",
     "relay.typing": "errors relay.ir relay.op.framework",
     "relay.text": "errors files relay.ir relay.typing",
-    "relay.analysis": "errors relay.ir relay.typing",
+    "relay.analysis": "errors printing relay.ir relay.typing",
     "relay.patterns": "errors relay.ir relay.typing relay.analysis",
     "relay.op": "errors relay.ir relay.op.framework",
     "relay.*": "errors relay.ir relay.op relay.patterns",
@@ -45,7 +46,7 @@ LAYERS = {
         "relay.ir relay.op relay.typing relay.text relay.analysis relay.patterns relay.* "
         "relay.qnn relay.testing"
     ),
-    "passes.framework": "errors relay",
+    "passes.framework": "errors printing relay",
     "passes.byoc": "errors relay passes.framework",
     "passes.fold": "errors relay passes.framework",
     "passes.layout": "errors relay passes.framework",
@@ -53,43 +54,48 @@ LAYERS = {
     "passes.normal_form": "errors relay passes.framework passes.simplify",
     "passes.quantize": "errors relay passes.framework passes.fold passes.layout",
     "passes": "errors relay passes",
-    "run": "errors display files markup relay passes",
+    "run": "errors printing display files markup relay passes",
     "backends": "errors processor_time relay passes run",
-    "backends.dnnl": "errors display markup relay passes run backends",
-    "lab.diffing": "errors display relay",
-    "lab.linting": "errors display relay passes run backends lab.diffing",
-    "lab.tracing": "errors display files relay passes lab.diffing lab.linting",
-    "lab.explaining": "errors markup relay passes backends lab.tracing lab.linting",
+    "backends.dnnl": "errors printing display markup relay passes run backends",
+    "lab.diffing": "errors printing display relay",
+    "lab.linting": "errors printing display relay passes run backends lab.diffing",
+    "lab.tracing": "errors printing display files relay passes lab.diffing lab.linting",
+    "lab.explaining": (
+        "errors printing display markup relay passes backends lab.tracing lab.linting"
+    ),
     "lab.checking": (
-        "errors display files markup terminal processor_time relay passes run backends "
+        "errors printing display files markup terminal processor_time relay passes run backends "
         "lab.tracing lab.explaining"
     ),
     "lab.reducing": (
-        "errors files relay passes run backends lab.diffing lab.linting lab.explaining lab.checking"
+        "errors printing display files relay passes run backends lab.diffing lab.linting "
+        "lab.explaining lab.checking"
     ),
-    "lab.view": "errors display files relay passes run backends lab",
+    "lab.view": "errors printing display files relay passes run backends lab",
     "lab": "",
-    "relax": "errors display markup relay passes run backends lab importers",
+    "relax": "errors printing display markup relay passes run backends lab importers",
     "importers": "errors files relay passes run backends lab",
     "lessons.tools": "relay passes backends",
     "lessons.solutions": "errors relay passes run backends lab lessons.tools byoc_lab transform",
-    "lessons": "errors files relay passes run backends lab importers lessons.tools",
-    "lessons.grading": "errors files processor_time relay run lab lessons",
+    "lessons": (
+        "errors printing display files relay passes run backends lab importers lessons.tools"
+    ),
+    "lessons.grading": "errors printing files processor_time relay run lab lessons",
     "transform": "passes",  # this and the next four: other modules under the names of TVM
     "relay.transform": "passes",
     "relay.qnn.transform": "passes",
     "relay.op.contrib.dnnl": "backends",
     "relay.frontend": "importers",
-    "jobs": "errors relay passes lab importers",
+    "jobs": "errors printing relay passes lab importers",
     "byoc_lab": (
         "errors display relay passes run backends relax lab importers jobs transform "
         "relay.transform relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
-    "doctor": "errors run backends lab lessons byoc_lab",
+    "doctor": "errors printing run backends lab lessons byoc_lab",
     "commands": "errors files terminal relay lab importers lessons byoc_lab demo doctor",
     "cli": "errors commands terminal byoc_lab",
-    "compat": "errors display relay passes run backends lab importers transform byoc_lab",
+    "compat": "errors printing display relay passes run backends lab importers transform byoc_lab",
 }
 
 # Modules of TVM's names that are above the folder they lie in, which must not import them; where

@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from byoc_lab.printing import printable
+
 if TYPE_CHECKING:
     from byoc_lab.lessons.cases.base import Case
 
@@ -55,6 +57,7 @@ class CaseTable(Sequence["Case"]):
         """The cells of the table, by line, under `HEADS`."""
         return [(c.name, c.kind, c.era, c.title, c.cause, c.fix) for c in self._cases]
 
+    @printable
     def __str__(self) -> str:
         lines = []
         for name, kind, era, title, cause, fix in self.rows():

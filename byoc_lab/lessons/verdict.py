@@ -6,6 +6,7 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.module import IRModule
 
 NOT_HERE = "cannot be judged here"
@@ -43,6 +44,7 @@ class Verdict:
     def __bool__(self) -> bool:
         return self.passed
 
+    @printable
     def __str__(self) -> str:
         lines = [self.head, *(f"- {message}" for message in self.messages)]
         if self.hints:

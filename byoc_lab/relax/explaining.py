@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
+from byoc_lab.display import text_in_full
 from byoc_lab.errors import PassError, counted
 from byoc_lab.markup import escaped, table
+from byoc_lab.printing import printable
 from byoc_lab.relax import backends
 from byoc_lab.relax.backends import RelaxBackend
 from byoc_lab.relax.batch import NOMINAL, unknown_sizes, with_sizes
@@ -64,6 +66,7 @@ class RelaxExplanation:
     def offloaded(self) -> bool:
         return self.region is not None
 
+    @printable
     def __str__(self) -> str:
         head = f"{self.name} (%{self.variable}: {self.type})"
         if self.offloaded:
@@ -124,6 +127,7 @@ class RelaxExplanations(Sequence[RelaxExplanation]):
         causes = ", ".join(f"{len(es)} {cause}" for cause, es in self.by_cause.items())
         return text + (f", {len(self.host)} on the host ({causes})" if causes else "")
 
+    @printable
     def __str__(self) -> str:
         lines = [self.summary]
         for group in self.groups[:SHOWN]:
@@ -140,6 +144,8 @@ class RelaxExplanations(Sequence[RelaxExplanation]):
         """The explanations as plain data, for JSON."""
         rows = list(map(_fields, self._all))
         return {"target": self.target, "summary": self.summary, "calls": rows}
+
+    _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
         inside = Counter(e.name for e in self.offloaded)

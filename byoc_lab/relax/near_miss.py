@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from byoc_lab.errors import counted
+from byoc_lab.printing import printable
 from byoc_lab.relax.calls import OperatorCall, operator_calls
 from byoc_lab.relax.types import name_of, type_of
 from byoc_lab.relay.ir.types import TensorType
@@ -40,6 +41,7 @@ class Miss:
     call: Any = None
     variable: str = ""
 
+    @printable
     def __str__(self) -> str:
         if not self.fitting and not self.path and self.kind == OPERATOR:
             return f"the function has no {self.wanted.removeprefix('a ')}"

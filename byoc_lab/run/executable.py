@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, InputError, OffloadError
+from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.costs import Cost, cost
 from byoc_lab.relay.ir.expr import Function, If
 from byoc_lab.relay.ir.module import IRModule
@@ -57,6 +58,7 @@ class Timing:
             raise OffloadError(f"no time was measured: {self.stand_in}")
         return self.seconds
 
+    @printable
     def __str__(self) -> str:
         if self.stand_in is not None:
             return f"not timed: {self.stand_in}"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import display
+from byoc_lab.printing import printable
 from byoc_lab.relay.op.framework.layout import Axes, is_identity, permute
 
 FORMAT, VERSION = "byoc_lab.dnnl.graph", 1
@@ -23,6 +24,7 @@ MAX_POST_OPS = 32  # of one primitive in oneDNN
 class DnnlGraph(dict[str, Any]):
     """A region as data (native/README.md); shows itself as a drawing of its operations."""
 
+    @printable
     def __str__(self) -> str:
         return display.text(self)
 

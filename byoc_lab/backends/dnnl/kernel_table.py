@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from byoc_lab.display import text_in_full
 from byoc_lab.errors import counted
 from byoc_lab.markup import Markup, escaped, table
+from byoc_lab.printing import columns, printable
 
 HEAD = ("operation", "kernel", "layouts", "post-ops", "time", "share")
 UNTIMED = "No times: region.set_profiling(True), run it, look again."
@@ -46,6 +48,7 @@ class CompiledKernel:
         layouts = f"{', '.join(operands)} -> {result}"
         return self.name, self.impl, layouts, ", ".join(post_ops), took, share
 
+    @printable
     def __str__(self) -> str:
         return ", ".join(filter(None, self.cells(None)))
 
@@ -67,19 +70,14 @@ class CompiledKernels(tuple[CompiledKernel, ...]):
             return UNTIMED
         return f"{counted(len(self), 'kernel')}, {self.time_us:.0f} us"
 
+    @printable
     def __str__(self) -> str:
-        rows = [HEAD, *self._rows()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(
-                cell.rjust(width) if n >= len(HEAD) - 2 else cell.ljust(width)
-                for n, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        ]
+        lines = columns([HEAD, *self._rows()], right=(len(HEAD) - 2, len(HEAD) - 1))
         return "\n".join([*lines, self._foot()])
 
     __repr__ = __str__
+
+    _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
         rows = []

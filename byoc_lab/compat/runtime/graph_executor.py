@@ -15,6 +15,7 @@ from byoc_lab.compat.runtime.executors import cast, plain
 from byoc_lab.compat.runtime.nd import HostArray
 from byoc_lab.compat.runtime.params import load_param_dict
 from byoc_lab.errors import InputError, UnsetInputWarning, UnsupportedNameError
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.run.executable import Executable
 
@@ -37,6 +38,7 @@ class BenchmarkResult:
         self.mean, self.median = float(np.mean(results)), float(np.median(results))
         self.std, self.min, self.max = float(np.std(results)), min(results), max(results)
 
+    @printable
     def __str__(self) -> str:
         names = ("mean", "median", "max", "min", "std")
         head = " ".join(f"{f'{name} (ms)':^12}" for name in names)

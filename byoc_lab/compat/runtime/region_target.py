@@ -8,6 +8,7 @@ from typing import Any
 
 from byoc_lab.backends import ccompiler
 from byoc_lab.errors import BuildError
+from byoc_lab.printing import printable
 
 OPTIONS: dict[str, tuple[str, ...]] = {ccompiler.NAME: ("header",)}
 """The options of the kinds that apache-tvm does not know."""
@@ -28,6 +29,7 @@ class RegionTarget:
     attrs: Mapping[str, str]
     host: Any = field(default=None, compare=False)
 
+    @printable
     def __str__(self) -> str:
         options = (f"-{name}='{value}'" for name, value in self.attrs.items())
         return " ".join([self.kind.name, *options])

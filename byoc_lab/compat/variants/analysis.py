@@ -12,6 +12,7 @@ from byoc_lab.compat.runtime.nd import HostArray
 from byoc_lab.errors import PassError, UnknownFunctionError
 from byoc_lab.passes.normal_form.to_basic_block_normal_form import find_lifted
 from byoc_lab.passes.quantize.fake_quantization_to_integer import list_fake_quantized_op_freqs
+from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.analysis.regions import Region, RegionSet
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple, describe
@@ -181,6 +182,7 @@ class CallGraph:
         lines += [f"  call site: <{name}> calls {callee}" for callee in self._called[name]]
         return "\n".join([*lines, ""])
 
+    @printable
     def __str__(self) -> str:
         return "\n".join(map(self.print_var, self._called))
 

@@ -16,6 +16,7 @@ from byoc_lab.lab.checking.call_sites import CallSite
 from byoc_lab.lab.checking.kernels import Kernel, operator_names
 from byoc_lab.lab.checking.pairing import Parting
 from byoc_lab.passes import Event
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Function, describe
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class Bisection:
         """Whether outputs differ, but by no more than roundings may."""
         return not self.found and self.rounding > 0
 
+    @printable
     def __str__(self) -> str:
         return "\n".join([*self._lines(), *(f"  {line}" for line in self.exercised)])
 

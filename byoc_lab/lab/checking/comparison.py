@@ -12,6 +12,7 @@ import numpy as np
 from byoc_lab.errors import ValidationError, counted
 from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.call_sites import CallSite
+from byoc_lab.printing import printable
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
@@ -63,6 +64,7 @@ class Comparison:
             return inf
         return 0.0 if not self.error else self.error / self.tolerance if self.tolerance else inf
 
+    @printable
     def __str__(self) -> str:
         """The verdict, and the largest error beside the largest value."""
         shown = f"{self.name}: {self.verdict}; largest error {self.largest_error:.2g} of values up "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from byoc_lab import display
 from byoc_lab.backends.registry import stand_in_of
+from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, OffloadError, counted
 from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, changes, setup_of, totals
 from byoc_lab.lab.explaining import Explanation
@@ -19,6 +20,7 @@ from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.markup import escaped, table
 from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.printing import columns, printable
 from byoc_lab.relay.analysis.costs import boundary_bytes, call_flops, cost
 from byoc_lab.relay.ir.expr import Call, Function, Op
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
@@ -57,6 +59,7 @@ class HostGroup:
     names: dict[str, int]
     reason: str
 
+    @printable
     def __str__(self) -> str:
         return (
             f"{self.cause}: {counted(self.calls, 'call')} ({_named(self.names)}), "
@@ -119,6 +122,7 @@ class Coverage:
         here = "" if missing is None else f"; regions are {missing}"
         return f"{self.backend}: {self.totals}{here}"
 
+    @printable
     def __str__(self) -> str:
         lines = [self.heading]
         lines += [
@@ -158,6 +162,8 @@ class Coverage:
         """A matplotlib figure: what is offloaded and what is not, for each cause, and the sizes of
         the regions. theme: "light" or "dark"."""
         return display.figure(self, theme)
+
+    _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
         regions = [
@@ -209,13 +215,9 @@ class Coverages(Sequence[Coverage]):
             *([("regions here", *(text or "-" for text in missing))] if any(missing) else []),
         ]
 
+    @printable
     def __str__(self) -> str:
-        rows = self.rows()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(
-            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        )
+        return "\n".join(columns(self.rows()))
 
     def __repr__(self) -> str:
         return f"<Coverage by {', '.join(c.backend for c in self._found)}>"
@@ -229,6 +231,8 @@ class Coverages(Sequence[Coverage]):
         """A matplotlib figure: the same bars for each back end. theme: "light" or
         "dark"."""
         return display.figure(self, theme)
+
+    _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
         head, *rows = self.rows()

@@ -21,6 +21,7 @@ from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass, leaves
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
+from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, cost_of, operator_calls
 from byoc_lab.relay.analysis.recomputed import recomputed
@@ -64,6 +65,7 @@ class Totals:
     def as_dict(self) -> dict[str, Any]:
         return {**vars(self), "share": self.share}
 
+    @printable
     def __str__(self) -> str:
         size = "unknown" if self.bytes is None else f"{self.bytes:,}"
         known = self.flops or not self.unknown
@@ -95,6 +97,7 @@ class CoverageChange:
     error: str = ""
     setup: Setup | None = field(default=None, repr=False, compare=False)
 
+    @printable
     def __str__(self) -> str:
         return f"{self.what}: {self.totals or f'the pipeline fails: {self.error}'}"
 

@@ -9,9 +9,11 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab import display
+from byoc_lab.display import text_in_full
 from byoc_lab.errors import ValidationError
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.markup import escaped, table
+from byoc_lab.printing import printable
 from byoc_lab.run.metering.cards import RegionErrors
 
 if TYPE_CHECKING:
@@ -93,6 +95,7 @@ class Report:
         yield from (f"inputs: {i}" for i in self.inputs)
         yield from (f"not exercised: {m}" for m in self.missed)
 
+    @printable
     def __str__(self) -> str:
         head = "valid" if self.ok else "NOT VALID"
         lines = [*map(str, self.comparisons), *self.notes()]
@@ -115,6 +118,8 @@ class Report:
         theme: "light" or "dark".
         """
         return display.figure(self, theme)
+
+    _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
         rows = [

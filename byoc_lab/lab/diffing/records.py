@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.errors import counted
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr
 
 KINDS = {  # in the order of the summary; for each what the summary says of "3 calls"
@@ -47,6 +48,7 @@ class Change:
     noun: str = "call"
     place: str = ""
 
+    @printable
     def __str__(self) -> str:
         return f"{self.kind}: {self.text}"
 

@@ -16,6 +16,7 @@ from byoc_lab.lab.diffing.patch import Patch, patch_of
 from byoc_lab.lab.diffing.records import Change, summary_of
 from byoc_lab.lab.diffing.rows import Row, rows_of
 from byoc_lab.lab.diffing.text import text_of
+from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import adopted
@@ -109,6 +110,7 @@ class Diff:
     def __bool__(self) -> bool:
         return not self.equal
 
+    @printable
     def __str__(self) -> str:
         return text_of(self.summary, self.rows() if self else ())
 
@@ -162,6 +164,7 @@ class SavedDiff(Diff):
             )
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
+    @printable
     def __str__(self) -> str:
         return "\n".join([self.summary, *(f"  {change}" for change in self.changes)])
 

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, overload
 
+from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, ByocLabError
 from byoc_lab.lab.explaining.messages import ALL, Message
 from byoc_lab.lab.explaining.messages.raised import own_errors, own_message, recognizable
 from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.linting import Finding, lint
 from byoc_lab.lab.linting.external import compilers_of, external_functions
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
@@ -101,6 +103,7 @@ class Meaning:
                 return finding.node, finding.argument
         return (self.node, None) if self.node is not None else None
 
+    @printable
     def __str__(self) -> str:
         lines = [
             f"{self.text.strip()[:200]}",
@@ -183,6 +186,7 @@ class Decoded(Sequence[Meaning]):
     def edge(self) -> tuple[Expr, int | None] | None:
         return self._found[0].edge if self._found else None
 
+    @printable
     def __str__(self) -> str:
         if not self._found:
             return (
@@ -201,6 +205,8 @@ class Decoded(Sequence[Meaning]):
 
     def __repr__(self) -> str:
         return f"<Decoded: {', '.join(m.name for m in self) or 'unknown'}>"
+
+    _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"

@@ -13,6 +13,7 @@ from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import Home
 from byoc_lab.lab.explaining.trials import VerifiedChange
 from byoc_lab.lab.explaining.workbench import Workbench
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Expr, describe
 
 CAUSES = {
@@ -40,6 +41,7 @@ class Nearest:
     def __init__(self, name: str, matched: int, total: int):
         self.name, self.matched, self.total = name, matched, total
 
+    @printable
     def __str__(self) -> str:
         return f"{self.name} ({self.matched} of {self.total} parts match)"
 
@@ -210,6 +212,7 @@ class Explanation:
                 return stage.name
         return "the pipeline"
 
+    @printable
     def __str__(self) -> str:
         where = f" at {self.call.span}" if self.call.span else ""
         head = f"{self._inquiry.called(self.typed)}{where}"

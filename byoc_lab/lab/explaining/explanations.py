@@ -9,10 +9,12 @@ from functools import cached_property
 from html import escape
 from typing import Any, overload
 
+from byoc_lab.display import text_in_full
 from byoc_lab.errors import UnknownNodeError, counted
 from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.trials import VerifiedChange
 from byoc_lab.markup import table
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Expr, describe
 
 SHOWN = 30
@@ -133,6 +135,7 @@ class Explanations(Sequence[Explanation]):
                 groups.setdefault((e.cause, VARYING.sub("", e.reason)), Group()).append(e)
         return list(groups.values())
 
+    @printable
     def __str__(self) -> str:
         lines = [self.summary, *(f"warning: {text}" for text in self.warnings)]
         for group in self.groups[:SHOWN]:
@@ -173,6 +176,8 @@ class Explanations(Sequence[Explanation]):
 
     def __repr__(self) -> str:
         return f"<Explanations: {self.summary}>"
+
+    _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
         """The summary, and a row for each group of alike calls: first those on the host."""

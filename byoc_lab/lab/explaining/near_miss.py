@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from byoc_lab.errors import PassError, counted
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleGetItem, Var, describe
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import called_operators, post_order_patterns, remembered
@@ -102,6 +103,7 @@ class Fit:
         near = self.matched + self.beyond
         return not self.stops, near / max(self.total, 1), near
 
+    @printable
     def __str__(self) -> str:
         return f"{self.matched} of {self.total}"
 

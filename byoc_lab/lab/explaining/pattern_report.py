@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
+from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, ByocLabError, UnknownNameError, counted, nearest
 from byoc_lab.lab.explaining.explanation import Nearest
 from byoc_lab.lab.explaining.inquiry import Inquiry
@@ -21,6 +22,7 @@ from byoc_lab.passes.framework.predicates import (
     odd_answer,
     refusal,
 )
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
@@ -61,6 +63,7 @@ class EntryReport:
     module: int | None = None
     nearest: Nearest | None = None
 
+    @printable
     def __str__(self) -> str:
         where = ""
         if self.witness is not None:
@@ -99,12 +102,15 @@ class PatternReport(Sequence[EntryReport]):
         """The entries of one status."""
         return [e for e in self._entries if e.status == status]
 
+    @printable
     def __str__(self) -> str:
         width = max((len(e.status) for e in self._entries), default=0)
         return "\n".join(f"{e.status:{width}}  {e}" for e in self._entries) or "an empty table"
 
     def __repr__(self) -> str:
         return f"<PatternReport: {len(self)} entries, {len(self.by_status('matches'))} match>"
+
+    _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
         rows = [(e.name, e.status, e.matches, e.reason) for e in self._entries]
@@ -186,6 +192,7 @@ class _Merged:
         """Whether more operators are merged, or as many into fewer composites."""
         return (self.operators, -self.composites) > (other.operators, -other.composites)
 
+    @printable
     def __str__(self) -> str:
         return f"{counted(self.operators, 'operator')} into {counted(self.composites, 'composite')}"
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from byoc_lab.errors import counted
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.module import IRModule
 
@@ -61,6 +62,7 @@ class VerifiedChange:
         """The partitioned module of the run with the change."""
         return self.outcome.trace.final
 
+    @printable
     def __str__(self) -> str:
         before, then = self.offloaded
         notes = [] if self.keeps_numbers else ["then the network computes other numbers"]

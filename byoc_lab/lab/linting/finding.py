@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from byoc_lab.errors import counted
 from byoc_lab.lab.linting.edits import Proposal
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr, Span
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class Severity(str, Enum):
     WARNING = "warning"
     INFO = "info"
 
+    @printable
     def __str__(self) -> str:
         return self.value
 
@@ -81,6 +83,7 @@ class Finding:
         yield self
         yield from self.consequences
 
+    @printable
     def __str__(self) -> str:
         where = f"@{self.function}" if self.function else "module"
         at = f"\n    at  {self.place}" if self.place else ""

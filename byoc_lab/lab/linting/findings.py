@@ -9,6 +9,7 @@ from byoc_lab import display
 from byoc_lab.errors import counted
 from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.lab.linting.reporters import report
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.module import IRModule
 
 
@@ -57,6 +58,7 @@ class Findings(Sequence[Finding]):
         """The findings as "text", "json", "sarif" or "github". Raises UnknownNameError."""
         return report(self._found, format)
 
+    @printable
     def __str__(self) -> str:
         return self.report()
 

@@ -21,6 +21,7 @@ from byoc_lab.lab.linting.external import compilers_of, external_functions
 from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.expr import Call, Function
@@ -66,6 +67,7 @@ class Fix:
     def __bool__(self) -> bool:
         return bool(self.steps)
 
+    @printable
     def __str__(self) -> str:
         if not self.steps:
             left = "".join(f"\n{f}" for f in self.left)

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from byoc_lab.display import text_in_full
 from byoc_lab.errors import counted
 from byoc_lab.files import write_text
 from byoc_lab.lab.diffing import Diff, diff
@@ -15,6 +16,7 @@ from byoc_lab.lab.reducing.asking import Predicate
 from byoc_lab.lab.reducing.measures import operator_calls
 from byoc_lab.lab.reducing.script import script_of
 from byoc_lab.lab.reducing.tables import Table, table_text
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.module import IRModule
 
 
@@ -102,6 +104,7 @@ class Reduction:
             return "no smaller module was found for which it does not hold"
         return "the nearest module for which it does not hold differs by:"
 
+    @printable
     def __str__(self) -> str:
         lines = [self._head(), "", "it holds for:", self._text, ""]
         if self.table is not None:
@@ -110,6 +113,8 @@ class Reduction:
         if self.difference is not None:
             lines.append(str(self.difference))
         return "\n".join(lines)
+
+    _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
         shown = "" if self.difference is None else f"<pre>{escape(str(self.difference))}</pre>"

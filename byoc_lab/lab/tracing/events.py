@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from byoc_lab import display
 from byoc_lab.passes.framework.hook import Event, Note
+from byoc_lab.printing import printable
 
 SHOWN = 12
 T = TypeVar("T", Event, Note)
@@ -36,6 +37,7 @@ class _Reports(Sequence[T], Generic[T]):
     def __len__(self) -> int:
         return len(self._reports)
 
+    @printable
     def __str__(self) -> str:
         lines = [str(report) for report in self._reports[:SHOWN]]
         if len(self) > SHOWN:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from byoc_lab.errors import UnknownNodeError, counted
 from byoc_lab.lab.tracing.provenance import Nodes, has_origin
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -31,6 +32,7 @@ class HistoryStep:
     nodes: Nodes
     rules: tuple[str, ...] = ()
 
+    @printable
     def __str__(self) -> str:
         shown = ", ".join(dict.fromkeys(map(describe, self.nodes))) or "nothing"
         return f"{self.name}: {shown}" + (f" ({', '.join(self.rules)})" if self.rules else "")
@@ -95,6 +97,7 @@ class History:
         wanted = set(self.regions)
         return tuple(card for card in built.cards() if card.symbol in wanted)
 
+    @printable
     def __str__(self) -> str:
         return "\n".join(map(str, self.steps))
 

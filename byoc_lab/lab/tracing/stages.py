@@ -31,6 +31,7 @@ from byoc_lab.lab.tracing.replay import replay
 from byoc_lab.lab.tracing.rewrite_step import RewriteStep
 from byoc_lab.lab.tracing.saving import save_trace
 from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir import pickling
 from byoc_lab.relay.ir.expr import Expr
@@ -385,6 +386,7 @@ class Trace:
         """Write the whole trace as one HTML file that needs no kernel and no network."""
         return display.export_html(self, Path(path))
 
+    @printable
     def __str__(self) -> str:
         return display.text(self)
 

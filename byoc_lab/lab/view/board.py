@@ -26,6 +26,7 @@ from byoc_lab.lab.view.text import diff_text, trace_text
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.annotations import begin, end, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem, describe
 from byoc_lab.relay.ir.expr_functor import ExprMutator
@@ -276,6 +277,7 @@ class Board(View):
     def _ipython_display_(self) -> None:
         publish(self)
 
+    @printable
     def __str__(self) -> str:
         """What is in regions, then what the passes make of it."""
         lines = [f"{name}: {describe(call)}" for call, name in self.chosen.items()]

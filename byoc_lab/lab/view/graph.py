@@ -18,6 +18,7 @@ from byoc_lab.lab.view.drawing.layout import dot_source, lay_out
 from byoc_lab.lab.view.drawing.picture import picture_of
 from byoc_lab.lab.view.drawing.region_picture import region_picture
 from byoc_lab.lab.view.drawing.svg import svg_of
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule
@@ -77,6 +78,7 @@ class GraphView:
         """
         return svg_of(self._drawn, lay_out(self._drawn), ids_of, style)
 
+    @printable
     def __str__(self) -> str:
         """The boxes in evaluation order, indented by the frames they are in."""
         operands: dict[Box, list[str]] = {}

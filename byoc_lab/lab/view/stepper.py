@@ -23,6 +23,7 @@ from byoc_lab.lab.view.states.parts import Parts, is_large
 from byoc_lab.lab.view.states.rewrites import Steps
 from byoc_lab.lab.view.states.state import State
 from byoc_lab.lab.view.text import stage_text, trace_text
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr, describe
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 
@@ -113,6 +114,7 @@ class View(anywidget.AnyWidget):
     def _without_widget(self) -> dict[str, Any]:
         return {"text/plain": str(self)}
 
+    @printable
     def __str__(self) -> str:
         return self._text
 
@@ -263,6 +265,7 @@ class Stepper(View):
         """The `Stage` of the trace that is shown; None if the trace has no stages."""
         return self.trace.stages[self.index] if self.trace.stages else None
 
+    @printable
     def __str__(self) -> str:
         """The table of stages, then the changes of the stage that is shown."""
         table = trace_text(self.trace)

@@ -18,6 +18,7 @@ from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.drawing.picture import picture_of
 from byoc_lab.lab.view.states.hunks import text_lines
 from byoc_lab.lab.view.states.state import STAT_LABELS, nested_text
+from byoc_lab.printing import columns
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
@@ -38,13 +39,13 @@ def wants_colour(stream: TextIO | None = None) -> bool:
 
 def paint(text: str, colour: str, on: bool) -> str:
     """`text` in an ANSI colour when `on`."""
-    return f"\x1b[{_ANSI[colour]}m{text}\x1b[0m" if on and text else text
+    return f"\x1b[{_ANSI[colour]}m{text}\x1b[0m" if on and colour and text else text
 
 
 def trace_text(trace: Trace, colour: bool = False) -> str:
     """One line per stage: outcome, time, operators offloaded and on the host, findings; then the
     error and the new findings of each stage."""
-    rows = [("index", "stage", "outcome", "time", "offloaded", "host", "regions", "findings")]
+    rows = [("#", "stage", "outcome", "time", "offloaded", "host", "regions", "lint")]
     paints: list[dict[int, str]] = [dict.fromkeys(range(8), "bold")]
     for n, stage in enumerate(trace.stages):
         outcome = _outcome(stage)
@@ -95,7 +96,7 @@ def trace_text(trace: Trace, colour: bool = False) -> str:
 
 def outline_text(trace: Trace) -> str:
     """One line per stage: outcome and time. For large traces, of which the rest is long work."""
-    rows = [("index", "stage", "outcome", "time")]
+    rows = [("#", "stage", "outcome", "time")]
     rows += [
         (str(n), stage.name, _outcome(stage), seconds_text(stage.seconds))
         for n, stage in enumerate(trace.stages)
@@ -116,19 +117,12 @@ def _outcome(stage: Stage) -> str:
 def _table(
     rows: Sequence[tuple[str, ...]], paints: list[dict[int, str]], colour: bool
 ) -> list[str]:
-    """Columns as wide as their widest cell, numbers aligned to the right."""
-    widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
-    right = {0, 3, 4, 5, 6}
-    lines = []
-    for row, colours in zip(rows, paints, strict=True):
-        cells = []
-        for c, cell in enumerate(row):
-            padded = cell.rjust(widths[c]) if c in right else cell.ljust(widths[c])
-            if c == len(row) - 1:
-                padded = cell
-            cells.append(paint(padded, colours[c], colour) if c in colours else padded)
-        lines.append("  ".join(cells))
-    return lines
+    """The lines of a table of stages, whose numbers are aligned to the right."""
+
+    def painted(row: int, column: int, text: str) -> str:
+        return paint(text, paints[row].get(column, ""), colour)
+
+    return columns(rows, right=(0, 3, 4, 5, 6), paint=painted)
 
 
 def stage_text(trace: Trace, index: int, context: int = 3, colour: bool = False) -> str:

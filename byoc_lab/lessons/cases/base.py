@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from byoc_lab.display import text_in_full
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.explaining import decode, explain, explain_patterns
 from byoc_lab.lab.linting import lint
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass, Sequential
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Function, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -32,6 +34,7 @@ class Symptom:
     module: IRModule | None = None
     error: ByocLabError | None = None
 
+    @printable
     def __str__(self) -> str:
         return self.message
 
@@ -48,6 +51,7 @@ class ExpectedDiagnosis:
     causes: tuple[str, ...]
     text: str
 
+    @printable
     def __str__(self) -> str:
         return self.text
 
@@ -90,6 +94,7 @@ class Case(ABC):
         """The docstring of the class as plain text."""
         return inspect.cleandoc(type(self).__doc__ or "")
 
+    @printable
     def __str__(self) -> str:
         said = self.diagnosis()
         return "\n\n".join(
@@ -105,6 +110,8 @@ class Case(ABC):
 
     def __repr__(self) -> str:
         return f"<case {self.name}: {self.title}>"
+
+    _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
         head, *parts = (html.escape(part) for part in str(self).split("\n\n"))

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from byoc_lab.printing import printable
+
 NEW_USER, NEW_PROCESSES, NEW_MOUNTS = 0x10000000, 0x20000000, 0x00020000
 NEW_NETWORK, NEW_IPC = 0x40000000, 0x08000000
 PRIVATE, RECURSIVE = 0x40000, 0x4000
@@ -43,6 +45,7 @@ class Limits:
     reply: int = 32 << 20
     file: int = 64 << 20
 
+    @printable
     def __str__(self) -> str:
         return (
             f"{self.seconds:g} seconds of processor time, {self.memory >> 20} MiB, "

@@ -10,6 +10,7 @@ from typing import Any
 
 from byoc_lab.errors import ConfigError
 from byoc_lab.passes.framework.instrument import PassInfo, PassInstrument, TraceInstrument
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.module import IRModule
 
 # The settings that `PassContext(config=...)` accepts, and their types.
@@ -141,6 +142,7 @@ class PassContext:
         if trace is not None:
             self.instruments.append(TraceInstrument(trace))
 
+    @printable
     def __str__(self) -> str:
         return (
             f"Pass context information: \n\topt_level: {self.opt_level}\n"

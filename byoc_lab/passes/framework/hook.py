@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr, describe
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Event:
     sources: tuple[Expr, ...] | None = None
     bound: Mapping[str, Expr] = field(default_factory=dict)
 
+    @printable
     def __str__(self) -> str:
         """The rewrite on one line."""
         sides = [describe(e) for e in (self.before, self.after) if e is not None]
@@ -81,6 +83,7 @@ class Note:
     node: Expr
     function: str
 
+    @printable
     def __str__(self) -> str:
         where = f"@{self.function}: " if self.function else ""
         return f"{where}{self.rule}: {describe(self.node)} ({self.reason})"

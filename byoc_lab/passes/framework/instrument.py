@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byoc_lab.errors import ArgumentError
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.module import IRModule
 
 
@@ -25,6 +26,7 @@ class PassInfo:
     required: tuple[str, ...] = ()
     traceable: bool = False
 
+    @printable
     def __str__(self) -> str:
         needs = "[\n" + "".join(f"{name}, " for name in self.required) + "]"
         return (

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import StructuralEqualError
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.adt import Clause, Constructor, Match, Pattern, TypeData
 from byoc_lab.relay.ir.attrs import Attrs, same_value
 from byoc_lab.relay.ir.dataflow import VarId
@@ -64,6 +65,7 @@ class Difference:
     rhs: Any
     why: str
 
+    @printable
     def __str__(self) -> str:
         return (
             f"{self.why}, at {self.path}\n  left:  {_excerpt(self.lhs)}\n"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from byoc_lab.errors import ArgumentError, DuplicateNameError, WellFormedError
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.dataflow import Var
 from byoc_lab.relay.ir.node import Expr, TupleWrapper, describe
 from byoc_lab.relay.ir.span import Span
@@ -97,6 +98,7 @@ class TypeData(Type):
         for index, c in enumerate(self.constructors):
             _set(c, "tag", first_tag(header.name_hint) + index)
 
+    @printable
     def __str__(self) -> str:
         return "\n".join((self.head, *(f"  {line}" for line in self.lines()), "}"))
 
@@ -155,6 +157,7 @@ class Pattern:
     def _with(self, patterns: Sequence[Pattern], new: Mapping[Var, Var]) -> Pattern:
         return self
 
+    @printable
     def __str__(self) -> str:
         return pattern_text(self, lambda v: f"%{v.name_hint}")
 

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, NoReturn
 
 from byoc_lab.errors import ForeignModuleError
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -134,6 +135,7 @@ class ForeignModule(IRModule):
             f"and nodes; make it again where TVM is"
         )
 
+    @printable
     def __str__(self) -> str:
         return "\n".join(line.text for line in self.lines) + "\n"
 

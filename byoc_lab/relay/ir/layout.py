@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from math import prod
 
 from byoc_lab.errors import AttributeValueError
+from byoc_lab.printing import printable
 
 Axis = tuple[str, int]
 """A letter and, for a lower case one such as the c of 16c, the length of a block (else 0)."""
@@ -90,6 +91,7 @@ class Layout:
     def __hash__(self) -> int:
         return hash(self.name)
 
+    @printable
     def __str__(self) -> str:
         return self.name or "scalar"
 

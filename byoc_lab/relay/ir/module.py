@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from byoc_lab import display
 from byoc_lab.errors import ArgumentError, FreeVariableError, UnknownNameError, counted, kind_of
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.adt import Constructor, TypeData
 from byoc_lab.relay.ir.attrs import Attrs, DictAttrs
@@ -301,6 +302,7 @@ class IRModule:
         """The module's text, without a header; `show_meta`: with the metadata."""
         return self.astext(header=False) if show_meta else hooks.print_shown(self)
 
+    @printable
     def __str__(self) -> str:
         return self.script()
 

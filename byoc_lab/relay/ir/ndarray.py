@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import ArgumentError, InputError
+from byoc_lab.printing import printable
 
 
 def numpy_dtype(dtype: str) -> np.dtype:
@@ -75,6 +76,7 @@ class NDArray:
         array = self._array if dtype is None else self._array.astype(dtype)
         return array.copy() if copy else array
 
+    @printable
     def __str__(self) -> str:
         return str(self._array)
 

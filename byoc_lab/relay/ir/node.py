@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from byoc_lab.errors import ArgumentError, DuplicateNameError, UnknownNameError, UntypedError
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.attrs import Attrs, attrs_type
 from byoc_lab.relay.ir.span import Span
@@ -111,6 +112,7 @@ class Expr:
         """This expression as Relay text (see `relay.print_text` for the options)."""
         return hooks.print_text(self, show_meta_data=show_meta_data, annotate=annotate, **options)
 
+    @printable
     def __str__(self) -> str:
         return hooks.print_shown(self)
 
@@ -218,6 +220,7 @@ class Op(Expr):
     def summary(self) -> str:
         return f"operator {self.name}"
 
+    @printable
     def __str__(self) -> str:
         return f"Op({self.name})"
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from byoc_lab.errors import InputError
+from byoc_lab.printing import printable
 
 
 class SourceName(str):
@@ -92,6 +93,7 @@ class Span:
     def __reduce__(self) -> tuple[Any, ...]:
         return Span, self._key()
 
+    @printable
     def __str__(self) -> str:
         place = f":{self.line}:{self.column}" if self.is_text else ""
         return f"{self.source_name}{place}"
@@ -131,6 +133,7 @@ class SequentialSpan(Span):
     def __reduce__(self) -> tuple[Any, ...]:
         return SequentialSpan, (self.spans,)
 
+    @printable
     def __str__(self) -> str:
         return ", ".join(map(str, self.spans))
 

@@ -12,6 +12,7 @@ from enum import IntEnum
 from functools import lru_cache
 
 from byoc_lab.errors import ArgumentError, AttributeValueError, TypeInferenceError
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.dims import Dim, Symbolic, Unknown, as_dim
 from byoc_lab.relay.ir.dims.integers import IntImm
@@ -162,6 +163,7 @@ class TensorType(Type):
     def is_static(self) -> bool:
         return not any(isinstance(d, Unknown) for d in self.shape)
 
+    @printable
     def __str__(self) -> str:
         if not self.shape:
             return self.dtype
@@ -186,6 +188,7 @@ class TupleType(Type):
         object.__setattr__(self, "fields", tuple(fields))
         self._seal(self.fields, parts=self.fields)
 
+    @printable
     def __str__(self) -> str:
         inner = ", ".join(map(str, self.fields))
         return f"({inner},)" if len(self.fields) == 1 else f"({inner})"
@@ -222,6 +225,7 @@ class FuncType(Type):
         kinds = tuple(getattr(p, "kind", None) for p in self.type_params)
         self._seal(kinds, key, parts=parts)
 
+    @printable
     def __str__(self) -> str:
         generic = f"[{', '.join(map(str, self.type_params))}]" if self.type_params else ""
         args = ", ".join(map(str, self.arg_types))
@@ -247,6 +251,7 @@ class TypeVar(Type):
     def __call__(self, *args: Type) -> TypeCall:
         return TypeCall(self, args)
 
+    @printable
     def __str__(self) -> str:
         return self.name_hint
 
@@ -261,6 +266,7 @@ class IncompleteType(Type):
         object.__setattr__(self, "kind", TypeKind(kind))
         self._seal(id(self), has_holes=True)
 
+    @printable
     def __str__(self) -> str:
         return "_"
 
@@ -275,6 +281,7 @@ class RefType(Type):
         object.__setattr__(self, "value", value)
         self._seal(value, parts=(value,))
 
+    @printable
     def __str__(self) -> str:
         return f"ref({self.value})"
 
@@ -294,6 +301,7 @@ class GlobalTypeVar(Type):
     def __call__(self, *args: Type) -> TypeCall:
         return TypeCall(self, args)
 
+    @printable
     def __str__(self) -> str:
         return self.name_hint
 
@@ -310,6 +318,7 @@ class TypeCall(Type):
         object.__setattr__(self, "args", tuple(args))
         self._seal(func, self.args, parts=(func, *self.args))
 
+    @printable
     def __str__(self) -> str:
         return f"{self.func}[{', '.join(map(str, self.args))}]"
 
@@ -339,6 +348,7 @@ class TypeRelation(TypeConstraint):
         object.__setattr__(self, "attrs", attrs)
         self._seal(func, self.args, self.num_inputs, attrs, parts=self.args)
 
+    @printable
     def __str__(self) -> str:
         name = getattr(self.func, "name", self.func)
         return f"{name}({', '.join(map(str, self.args))})"

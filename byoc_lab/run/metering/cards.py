@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab import display
+from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, OffloadError, counted
 from byoc_lab.markup import Markup, escaped, table
+from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, main_dtype
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.metering.peak import machine_peak
@@ -131,6 +133,7 @@ class OpCard:
         """Whether oneDNN has no kernel for it, and runs plain loops: tens of times slower."""
         return self.impl is not None and self.impl.startswith(SLOW)
 
+    @printable
     def __str__(self) -> str:
         fused = "".join(f" + {name}" for name in self.fused)
         apart = f"; by themselves: {', '.join(self.separate)}" if self.separate else ""
@@ -249,6 +252,7 @@ class RegionCard:
             f"{errors.nearest:.1e} of {errors.tolerance:.1e}" if errors else "",
         )
 
+    @printable
     def __str__(self) -> str:
         name, where, _, _, _, took, flops, rate, share, size, largest, nearest = self.cells()
         parts = [
@@ -369,10 +373,13 @@ class Cards(Sequence[RegionCard]):
         dtype, and its time. theme: "light" or "dark"."""
         return display.figure(self, theme)
 
+    @printable
     def __str__(self) -> str:
         return "\n".join(map(str, self._cards)) or "no regions"
 
     __repr__ = __str__
+
+    _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
         rows = []

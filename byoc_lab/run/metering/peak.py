@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op import builder
@@ -45,6 +46,7 @@ class Peak:
     by: str
     numbers: str = "float32"
 
+    @printable
     def __str__(self) -> str:
         rate = self.flops_per_second / 1e9
         return f"{rate:.0f} GFLOP/s ({self.numbers} matrix product by {self.by})"

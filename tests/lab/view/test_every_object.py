@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import ast
+import io
+import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from IPython.lib.pretty import pretty
 
 import byoc_lab
 from byoc_lab import coverage, explain, fix, lint, validate
+from byoc_lab.backends.dnnl.kernel_table import CompiledKernel, CompiledKernels
+from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.explaining.pattern_report import explain_patterns
+from byoc_lab.lab.reducing import reduce
+from byoc_lab.lab.view.board import Board
 from byoc_lab.lab.view.bundles import publish
+from byoc_lab.lab.view.graph import graph
 from byoc_lab.lab.view.html import MAX_TEXT, as_text, saved
 from byoc_lab.lab.view.stepper import Stepper
-from byoc_lab.lessons.cases import all_cases
+from byoc_lab.lessons.cases import all_cases, table
 from byoc_lab.lessons.exercises import all_exercises
+from byoc_lab.lessons.verdict import Verdict
+from byoc_lab.relax.explaining import RelaxExplanation, RelaxExplanations
 from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard, RegionFacts
 
-from .samples import annotated, chain
+from .drawing.test_region_picture import residual_block
+from .samples import annotated, chain, network
 
+DISPLAYS = ("_repr_html_", "_repr_mimebundle_", "_repr_markdown_", "_ipython_display_")
 OBJECTS: dict[str, Callable[[], Any]] = {
     "module": lambda: chain()[0].before,
     "function": lambda: chain()[0].before["main"],
@@ -41,6 +54,19 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     ),
     "case": lambda: next(iter(all_cases())),
     "exercise": lambda: next(iter(all_exercises())),
+    "variant": lambda: next(iter(all_exercises())).with_seed(1),
+    "verdict": lambda: Verdict(False, ("a → b",), "key", ("look", "think", "try")),
+    "cases": lambda: table(),
+    "decoded": lambda: byoc_lab.decode("Check failed: ● free variables", annotated(fixed=False)),
+    "reduction": lambda: reduce(chain()[0].before, lambda mod: "relu" in mod.astext()),
+    "kernels": lambda: CompiledKernels([CompiledKernel("a", "jit", {"x": "ab"}, (), (), 1.0)]),
+    "region": residual_block,
+    "graph": lambda: graph(chain()[0].before),
+    "board": lambda: Board(network()),
+    "saved diff": lambda: Diff.from_json(chain()[1].diff().to_json()),
+    "relax": lambda: RelaxExplanations(
+        [RelaxExplanation("add", "lv", "R.Tensor", None, "no-pattern", "é → ●")]
+    ),
     "stepper": lambda: Stepper(chain()),
 }
 
@@ -61,8 +87,50 @@ def bundle_of(obj: Any) -> dict[str, Any]:
 def test_it_displays_itself(name: str) -> None:
     bundle = bundle_of(OBJECTS[name]())
     assert bundle["text/plain"].strip()
-    assert (bundle.get("text/html") or bundle.get("text/markdown", "")).strip()
+    drawn = ("text/html", "text/markdown", "image/svg+xml")
+    assert name == "saved diff" or any(bundle.get(kind, "").strip() for kind in drawn)
     assert not bundle["text/plain"].startswith("<byoc_lab."), "the address of an object"
+
+
+def shown_classes() -> set[str]:
+    """The classes of the package that define how Jupyter shows them."""
+    root = Path(byoc_lab.__file__).parent
+    return {
+        found.name
+        for path in root.rglob("*.py")
+        for found in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(found, ast.ClassDef)
+        and any(isinstance(f, ast.FunctionDef) and f.name in DISPLAYS for f in found.body)
+    }
+
+
+def test_every_class_that_displays_itself_is_sampled() -> None:
+    sampled = {kind.__name__ for make in OBJECTS.values() for kind in type(make()).__mro__}
+    assert shown_classes() - sampled == set()
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_what_it_sends_is_exact_text(name: str) -> None:
+    """A subclass of str cannot be sent by every notebook: msgspec, which marimo has, refuses it."""
+    shown = bundle_of(OBJECTS[name]())
+    assert {kind: type(data) for kind, data in shown.items() if type(data) not in (str, dict)} == {}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_ipython_shows_the_text_in_full(name: str) -> None:
+    obj = OBJECTS[name]()
+    if not hasattr(obj, "_repr_mimebundle_"):  # of a bundle, IPython shows the text
+        assert pretty(obj) == str(obj)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+@pytest.mark.parametrize("name", OBJECTS)
+def test_it_is_printed_in_any_encoding(
+    name: str, encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obj = OBJECTS[name]()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+    print(obj, flush=True)
 
 
 def test_a_notebook_gets_the_widget_and_html_for_when_it_is_gone(

@@ -20,7 +20,7 @@ def test_the_table_has_a_line_for_each_stage() -> None:
     lines = text.trace_text(chain()).splitlines()
     assert lines[0].startswith("Conv, batch norm, relu: 3 stages, 2 changed the module, ")
     assert lines[1].split() == [
-        "index", "stage", "outcome", "time", "offloaded", "host", "regions", "findings"
+        "#", "stage", "outcome", "time", "offloaded", "host", "regions", "lint"
     ]  # fmt: skip
     assert re.match(r" +1  Annotate +● changed +[\d.]+ m?s +6 +0 +2  ✖ 1$", lines[3])
     assert re.match(r" +2  PartitionGraph +✖ failed ", lines[4])

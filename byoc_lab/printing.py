@@ -1,0 +1,88 @@
+"""Text that standard output can write, in any encoding, and tables that fit a terminal."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import textwrap
+from collections.abc import Callable, Collection, Sequence
+from itertools import zip_longest
+from typing import Any
+
+_ASCII = {
+    "●": "*", "○": "-", "✖": "x", "▲": "!", "→": "->", "⋯": "...", "…": "...", "⤼": ">",
+    "·": "-", "\N{MULTIPLICATION SIGN}": "x", "\N{MINUS SIGN}": "-",
+}  # fmt: skip
+WIDTH = 80  # columns of a terminal
+MIN_WIDTH = 8  # of a column of a table
+
+
+def columns(
+    rows: Sequence[Sequence[str]],
+    right: Collection[int] = (),
+    paint: Callable[[int, int, str], str] | None = None,
+) -> list[str]:
+    """The lines of a table that fits WIDTH: in columns that are too wide, cells are wrapped.
+
+    right: the columns that are aligned to the right, from 0. paint: gives a cell its colour, from
+    its row, column and text.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    gaps = 2 * (len(widths) - 1)
+    while sum(widths) + gaps > WIDTH and max(widths) > MIN_WIDTH:
+        widths[widths.index(max(widths))] -= 1
+    lines = []
+    for r, row in enumerate(rows):
+        wrapped = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
+        for parts in zip_longest(*wrapped, fillvalue=""):
+            cells = []
+            for c, (part, width) in enumerate(zip(parts, widths, strict=True)):
+                last = not any(parts[c + 1 :])
+                cell = part.rjust(width) if c in right else part if last else part.ljust(width)
+                cells.append(paint(r, c, cell) if paint else cell)
+                if last:
+                    break
+            lines.append("  ".join(cells))
+    return lines
+
+
+def _wrapped(cell: str, width: int) -> list[str]:
+    return [cell] if len(cell) <= width else textwrap.wrap(cell, width)
+
+
+def encodable(text: str, encoding: str) -> str:
+    """The text with ASCII, such as -> or an escape, for each character that the encoding lacks."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate({ord(c): _in_ascii(c) for c in set(text) if not _has(encoding, c)})
+    return text
+
+
+def printable(to_text: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Decorates `__str__`: `print` of the object never raises UnicodeEncodeError.
+
+    The text is complete where standard output writes UTF-8, and `encodable` elsewhere (cp1252 on
+    Windows, ASCII under LC_ALL=C).
+    """
+
+    @functools.wraps(to_text)
+    def shown(self: Any) -> str:
+        text = to_text(self)
+        if text.isascii():
+            return text
+        return encodable(text, getattr(sys.stdout, "encoding", None) or "utf-8")
+
+    return shown
+
+
+def _has(encoding: str, character: str) -> bool:
+    try:
+        character.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _in_ascii(character: str) -> str:
+    return _ASCII.get(character) or character.encode("ascii", "backslashreplace").decode()

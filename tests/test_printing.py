@@ -1,0 +1,93 @@
+"""Printing: the text of every object of the package can be written in any encoding."""
+
+from __future__ import annotations
+
+import ast
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import byoc_lab
+from byoc_lab.printing import WIDTH, columns, encodable, printable
+
+ROOT = Path(byoc_lab.__file__).parent
+
+
+def texts_of_classes() -> Iterator[tuple[str, list[str]]]:
+    """Each `__str__` of the package, as the place of its class, and its decorators."""
+    for path in ROOT.rglob("*.py"):
+        for found in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for item in found.body if isinstance(found, ast.ClassDef) else ():
+                if isinstance(item, ast.FunctionDef) and item.name == "__str__":
+                    place = f"{path.relative_to(ROOT)}: {found.name}"
+                    yield place, [ast.unparse(d) for d in item.decorator_list]
+
+
+def test_every_text_is_printable() -> None:
+    found = dict(texts_of_classes())
+    assert len(found) > 60
+    assert [place for place, decorators in found.items() if "printable" not in decorators] == []
+
+
+@given(st.text(), st.sampled_from(["ascii", "cp1252", "cp437", "utf-8"]))
+def test_what_an_encoding_has_is_kept(text: str, encoding: str) -> None:
+    shown = encodable(text, encoding)
+    shown.encode(encoding)
+    if shown != text:
+        with pytest.raises(UnicodeEncodeError):
+            text.encode(encoding)
+
+
+def test_signs_become_ascii_and_letters_stay() -> None:
+    assert encodable("é ● → 变", "cp1252") == "é * -> \\u53d8"
+
+
+def test_the_text_is_complete_where_output_is_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Sign:
+        @printable
+        def __str__(self) -> str:
+            return "● changed"
+
+    for encoding, expected in (("utf-8", "● changed"), ("ascii", "* changed")):
+        stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert str(Sign()) == expected
+    monkeypatch.setattr(sys, "stdout", None)  # pythonw
+    assert str(Sign()) == "● changed"
+
+
+def test_a_trace_is_printed_in_the_c_locale() -> None:
+    code = (
+        "import byoc_lab; from byoc_lab import relay;"
+        "x = relay.var('\\xe9', shape=(1, 8));"
+        "mod = byoc_lab.IRModule.from_expr(relay.nn.relu(x));"
+        "print(mod); print(byoc_lab.trace(mod, 'dnnl'))"
+    )
+    c_locale = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONIOENCODING"} | c_locale
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert b"* changed" in done.stdout
+
+
+@given(st.lists(st.lists(st.text("abc - ", max_size=60), min_size=4, max_size=4), min_size=1))
+def test_tables_fit_and_keep_every_word(rows: list[list[str]]) -> None:
+    lines = columns(rows, right=(1,))
+    assert all(len(line) <= WIDTH for line in lines)
+    letters = sorted("".join(map("".join, rows)).replace(" ", ""))
+    assert sorted("".join(lines).replace(" ", "")) == letters
+
+
+def test_a_table_that_fits_is_not_wrapped() -> None:
+    lines = columns(
+        [("name", "number", "note"), ("a", "10", ""), ("bc", "2", "it  is")], right=(1,)
+    )
+    assert lines == ["name  number  note", "a         10", "bc         2  it  is"]
