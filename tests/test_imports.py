@@ -251,9 +251,10 @@ def test_nothing_imports_compat() -> None:
     assert not users
 
 
-def test_only_the_view_imports_notebook_packages() -> None:
+def test_only_the_view_and_the_grading_of_notebooks_import_notebook_packages() -> None:
     users = _users_of(NOTEBOOK_PACKAGES)
-    assert {layer_of(module) for module in users} == {"lab.view"}, sorted(users)
+    found = {layer_of(module) for module in users}
+    assert found == {"lab.view", "lessons.grading"}, sorted(users)
 
 
 def test_only_what_runs_modules_imports_tvm() -> None:

@@ -29,6 +29,10 @@ NETWORK_EVENTS = ("socket.connect", "socket.bind", "socket.sendto", "socket.geta
 FILE_EVENTS = ("open", "os.listdir", "os.scandir")
 
 
+ENDED = "ended Python"
+"""The status of a notebook whose process exited without a reply."""
+
+
 @dataclass(frozen=True)
 class Limits:
     """What one notebook may use.

@@ -18,7 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from byoc_lab.lessons.grading.cells import run_cells
 from byoc_lab.lessons.grading.isolation import (
+    ENDED,
     Limits,
     become_reaper,
     drop_privileges,
@@ -32,7 +34,6 @@ from byoc_lab.processor_time import asleep_limit, process_seconds
 
 POLL = 0.02  # seconds between two looks at the processes
 PAGE = os.sysconf("SC_PAGE_SIZE")
-MAGIC = ("%", "!", "?")
 
 
 def main() -> int:
@@ -68,7 +69,7 @@ def run_notebook(
     """Run one notebook in a child; {"status", "printed", "reply"}, the last as the child wrote it.
 
     Status: "ran", "timed out", "too many processes", "too much memory", "too much output",
-    "crashed".
+    "crashed", or ENDED if the process exited without a reply.
     """
     read_reply, write_reply = os.pipe()
     read_output, write_output = os.pipe()
@@ -102,7 +103,7 @@ def run_notebook(
             done, code = os.waitpid(child, os.WNOHANG)
             how = code if done else None
         elif not ready:  # it has ended, and all that it wrote is here
-            status = "ran" if how == 0 else "crashed"
+            status = "crashed" if os.WIFSIGNALED(how) else "ran" if reply else ENDED
         if status:
             break
         if size > limits.output or len(reply) > limits.reply:
@@ -205,7 +206,7 @@ def replies(notebook: dict[str, Any]) -> dict[str, Any]:
     """Run the cells, then the answer for each seed: {"errors", "replies" or "missing"}, or
     {"errors", "not_here"} where what the exercise needs is not on this machine.
 
-    A cell with an error does not stop those after it. Lines of IPython (%, !, ?) are left out.
+    A cell with an error does not stop those after it.
     """
     from byoc_lab.lessons.exercises import get
 
@@ -213,16 +214,7 @@ def replies(notebook: dict[str, Any]) -> dict[str, Any]:
     if (missing := exercise.missing()) is not None:
         return {"errors": [], "not_here": missing}
     respond, question, varies = exercise.respond, exercise.question, exercise.varies
-    namespace: dict[str, Any] = {"__name__": "__main__"}
-    errors = []
-    for number, cell in enumerate(notebook["cells"], 1):
-        lines = [line for line in cell.splitlines() if not line.lstrip().startswith(MAGIC)]
-        try:
-            exec(compile("\n".join(lines), f"<cell {number}>", "exec"), namespace)
-        except Exception as error:
-            errors.append(f"cell {number}: {type(error).__name__}: {error}"[:500])
-        except SystemExit:
-            errors.append(f"cell {number}: it ends the program")
+    namespace, errors = run_cells(notebook["cells"])
     if "answer" not in namespace:
         return {"errors": errors, "missing": True}
     answer = namespace["answer"]

@@ -24,7 +24,7 @@ from byoc_lab.lab.checking.guarded import GuardedError, guarded
 from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.grading import feedback, notebooks
 from byoc_lab.lessons.grading.course import MANIFEST, Course, read_course
-from byoc_lab.lessons.grading.isolation import Limits
+from byoc_lab.lessons.grading.isolation import ENDED, Limits
 from byoc_lab.lessons.grading.replies import decode
 from byoc_lab.lessons.verdict import NOT_HERE, Mistake, Verdict
 from byoc_lab.processor_time import asleep_limit
@@ -279,6 +279,8 @@ def _grade(
     told = list(notes)
     if result["status"] != "ran":
         message = f"your notebook was stopped: {result['status']}; it may use {limits}"
+        if result["status"] == ENDED:
+            message = "your notebook ended Python, as os._exit does; remove the call that does it"
         return Grade(name, 0, result["status"], result["status"], (message,), tuple(told))
     try:
         data = json.loads(result["reply"])

@@ -15,6 +15,7 @@ HOSTILE: Mapping[str, str] = {
     "too many processes": "import os\nwhile True:\n    os.fork()",
     "too much output": "while True:\n    print('x' * 1_000_000)",
     "crashed": "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)",
+    "ended Python": "import os\nos._exit(0)",
 }
 """Cells that end the run of a notebook, by the status that they get."""
 
