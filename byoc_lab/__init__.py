@@ -43,6 +43,7 @@ from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
 from byoc_lab.relay.ir import foreign as _foreign
+from byoc_lab.version import VERSION as _VERSION
 
 if TYPE_CHECKING:
     from byoc_lab import importers as importers
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from byoc_lab.run.build import build
     from byoc_lab.run.reference import evaluate
 
-__version__ = "0.1.0"
+__version__ = _VERSION
 __all__ = [
     "Diff",
     "Explanation",

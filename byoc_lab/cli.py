@@ -1,9 +1,6 @@
 """The command line `byoc-lab`, for terminals and CI.
 
-Exit codes: 0 for success; 1 for a negative result (findings, wrong numbers, a pass that failed); 2
-for wrong usage (a file that is not Relay, an unknown pipeline) and for a file that cannot be read
-or written; 3 if what was asked could not be run (the code of regions, for `bisect`); 130 if it was
-interrupted, 141 if nobody reads its output any more. The commands are in `commands/`.
+The commands are in `commands/`; EXIT_CODES says what each exit code means.
 """
 
 from __future__ import annotations
@@ -15,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from byoc_lab import __version__
-from byoc_lab.commands import NO, OK, USAGE, all_commands
+from byoc_lab import __version__, plugins
+from byoc_lab.commands import INCONCLUSIVE, NO, OK, USAGE, all_commands
 from byoc_lab.commands.shared import shape_options
 from byoc_lab.errors import ByocLabError, UnknownShapeError
 from byoc_lab.terminal import Visible, visible_output
@@ -24,7 +21,7 @@ from byoc_lab.terminal import Visible, visible_output
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-__all__ = ["BROKEN_PIPE", "INTERRUPTED", "NO", "OK", "USAGE", "main", "parser"]
+__all__ = ["BROKEN_PIPE", "INCONCLUSIVE", "INTERRUPTED", "NO", "OK", "USAGE", "main", "parser"]
 
 INTERRUPTED, BROKEN_PIPE = 130, 141
 WAYS_IN = """A laboratory for BYOC graph partitioning on TVM Relay.
@@ -47,11 +44,27 @@ To learn it, begin with the course:
 """
 
 
+EXIT_CODES = """exit codes:
+  0    success: nothing is wrong, or the answer is yes
+  1    a negative result: findings, calls on the host, wrong numbers, a failed pass, a difference,
+       a coverage below --min-coverage
+  2    wrong usage: an unknown name or option, a file that cannot be read or written, code of
+       --import that raises an error
+  3    inconclusive: nothing that answers the question could be run
+  130  interrupted
+  141  the reader of the output has ended
+
+docs/command-line.md has them for each command, with the JSON of --format json.
+"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     try:
         with visible_output():
             options = parser().parse_args(arguments)
+            for name in options.imports:
+                plugins.import_code(name)
             return options.run(options)
     except UnknownShapeError as error:
         again = [*(sys.argv[1:] if arguments is None else arguments), *shape_options(error.shape)]
@@ -84,12 +97,19 @@ def parser() -> argparse.ArgumentParser:
     root = _Parser(
         prog="byoc-lab",
         description=WAYS_IN,
+        epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    root.set_defaults(imports=[])
     root.add_argument("--version", action="version", version=f"byoc-lab {__version__}")
     commands = root.add_subparsers(required=True, metavar="command")
     for name, command in all_commands():
-        sub = commands.add_parser(name, help=(command.__doc__ or "").strip())
+        sub = commands.add_parser(
+            name,
+            help=(command.__doc__ or "").strip(),
+            epilog=EXIT_CODES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         command.configure(sub)
         sub.set_defaults(run=command.run)
     return root

@@ -80,9 +80,9 @@ def _ends(found: re.Match[str]) -> str:
 
 
 def place_outside(error: BaseException) -> str:
-    """ " at file:line" of the last call outside of byoc_lab that led to an error, such as the line
-    of a notebook; "" for an error of byoc_lab's own call."""
-    own = str(Path(__file__).parent) + os.sep
+    """ " at file:line" of the last call outside of byoc_lab and of Python's import system that led
+    to an error, such as the line of a notebook; "" for an error of byoc_lab's own call."""
+    own = (str(Path(__file__).parent) + os.sep, "<frozen ")
     calls = traceback.extract_tb(error.__traceback__)
     outside = [call for call in calls if not call.filename.startswith(own)]
     return f" at {outside[-1].filename}:{outside[-1].lineno}" if outside else ""

@@ -25,6 +25,7 @@ ROOT = Path(byoc_lab.__file__).parent
 # stands for everything below it. A module belongs to the longest name here that it is in, and
 # `relay.*` stands for the modules that lie directly in `relay/`.
 LAYERS = {
+    "version": "",
     "printing": "",
     "errors": "printing",
     "display": "",
@@ -32,6 +33,8 @@ LAYERS = {
     "files": "errors",
     "terminal": "printing",
     "processor_time": "",
+    "output": "version",
+    "plugins": "errors",
     "relay.ir": "errors printing display",
     "relay.op.framework": "errors relay.ir",
     "relay.typing": "errors relay.ir relay.op.framework",
@@ -46,7 +49,7 @@ LAYERS = {
         "relay.ir relay.op relay.typing relay.text relay.analysis relay.patterns relay.* "
         "relay.qnn relay.testing"
     ),
-    "passes.framework": "errors printing relay",
+    "passes.framework": "errors printing plugins relay",
     "passes.byoc": "errors relay passes.framework",
     "passes.fold": "errors relay passes.framework",
     "passes.layout": "errors relay passes.framework",
@@ -54,18 +57,18 @@ LAYERS = {
     "passes.normal_form": "errors relay passes.framework passes.simplify",
     "passes.quantize": "errors relay passes.framework passes.fold passes.layout",
     "passes": "errors relay passes",
-    "run": "errors printing display files markup relay passes",
-    "backends": "errors processor_time relay passes run",
+    "run": "errors printing plugins display files markup relay passes",
+    "backends": "errors plugins processor_time relay passes run",
     "backends.dnnl": "errors printing display markup relay passes run backends",
-    "lab.diffing": "errors printing display relay",
-    "lab.linting": "errors printing display relay passes run backends lab.diffing",
+    "lab.diffing": "errors printing output display relay",
+    "lab.linting": "errors printing output display relay passes run backends lab.diffing",
     "lab.tracing": "errors printing display files relay passes lab.diffing lab.linting",
     "lab.explaining": (
         "errors printing display markup relay passes backends lab.tracing lab.linting"
     ),
     "lab.checking": (
-        "errors printing display files markup terminal processor_time relay passes run backends "
-        "lab.tracing lab.explaining"
+        "errors printing output display files markup terminal processor_time relay passes run "
+        "backends lab.tracing lab.explaining"
     ),
     "lab.reducing": (
         "errors printing display files relay passes run backends lab.diffing lab.linting "
@@ -73,7 +76,7 @@ LAYERS = {
     ),
     "lab.view": "errors printing display files relay passes run backends lab",
     "lab": "",
-    "relax": "errors printing display markup relay passes run backends lab importers",
+    "relax": "errors printing plugins display markup relay passes run backends lab importers",
     "importers": "errors files relay passes run backends lab",
     "lessons.tools": "relay passes backends",
     "lessons.solutions": "errors relay passes run backends lab lessons.tools byoc_lab transform",
@@ -88,13 +91,13 @@ LAYERS = {
     "relay.frontend": "importers",
     "jobs": "errors printing relay passes lab importers",
     "byoc_lab": (
-        "errors display relay passes run backends relax lab importers jobs transform "
+        "version errors display relay passes run backends relax lab importers jobs transform "
         "relay.transform relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
     "doctor": "errors printing run backends lab lessons byoc_lab",
-    "commands": "errors files terminal relay lab importers lessons byoc_lab demo doctor",
-    "cli": "errors commands terminal byoc_lab",
+    "commands": "errors output files terminal relay lab importers lessons byoc_lab demo doctor",
+    "cli": "errors plugins commands terminal byoc_lab",
     "compat": "errors printing display relay passes run backends lab importers transform byoc_lab",
 }
 

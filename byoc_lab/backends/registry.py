@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from byoc_lab import plugins
 from byoc_lab.backends.child_process import TIME_LIMIT
 from byoc_lab.backends.isolation import isolated as isolated_codegen
 from byoc_lab.errors import ArgumentError, PassError, UnknownNameError
@@ -227,16 +228,22 @@ def _usual_pipeline(backend: Backend, era: str | None = None) -> list[Pass]:
 
 
 def get(name: str) -> Backend:
-    """A registered back end. Raises UnknownNameError, and ArgumentError for what is no name."""
+    """A registered back end, or that of an installed package, which is loaded then.
+
+    Raises UnknownNameError, ArgumentError for anything but a name, and PlugInError for a package
+    that cannot be loaded.
+    """
     if not isinstance(name, str):
         raise ArgumentError(
             f"the name of a back end must be a str, found {type(name).__name__}; the module comes "
             f"first: partition(mod, 'dnnl')"
         )
-    if name not in _registered:
+    if not is_registered(name):
+        known = sorted({*names(), *plugins.names()})
         raise UnknownNameError(
-            f"no back end is registered as {name!r}; {unregistered(name, names())} "
-            f"byoc_lab.backends.register({name!r}, ...) registers one"
+            f"no back end is registered as {name!r}; {unregistered(name, known)} "
+            f"byoc_lab.backends.register({name!r}, ...) registers one; a command runs a file that "
+            f"does so with --import FILE.py"
         )
     return _registered[name]
 
@@ -247,8 +254,13 @@ def stand_in_of(name: str) -> str | None:
     return _registered[name].stand_in() if name in _registered else None
 
 
+def is_registered(name: str) -> bool:
+    """Whether `get` finds a back end of this name. Raises PlugInError."""
+    return name in _registered or (plugins.load(name) and name in _registered)
+
+
 def names() -> list[str]:
-    """The back ends that are registered."""
+    """The back ends that are registered; those of installed packages once they are loaded."""
     return sorted(_registered)
 
 

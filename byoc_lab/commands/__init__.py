@@ -12,9 +12,9 @@ import pkgutil
 from collections.abc import Iterator
 from typing import Protocol, cast
 
-from byoc_lab.commands.shared import NO, OK, USAGE
+from byoc_lab.commands.shared import INCONCLUSIVE, NO, OK, USAGE
 
-__all__ = ["NO", "OK", "USAGE", "Command", "all_commands"]
+__all__ = ["INCONCLUSIVE", "NO", "OK", "USAGE", "Command", "all_commands"]
 
 
 class Command(Protocol):

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from byoc_lab.commands.shared import INPUT, OK, configure_inputs, read_module
+from byoc_lab.commands.shared import (
+    INCONCLUSIVE,
+    INPUT,
+    NO,
+    OK,
+    configure_inputs,
+    read_module,
+)
+from byoc_lab.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.checking.coverage import Coverage
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,21 +37,63 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="try other sizes of regions, orders of patterns and of passes, a run for each",
     )
+    parser.add_argument(
+        "--min-coverage",
+        type=float,
+        metavar="PERCENT",
+        help="exit with 1 if a back end computes less than this share",
+    )
+    parser.add_argument(
+        "--of",
+        choices=("operators", "flops"),
+        default="operators",
+        help="what --min-coverage is a share of: operators (default), or floating-point operations",
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--figure", type=Path, help="write the figure of the coverage to this file")
 
 
 def run(options: argparse.Namespace) -> int:
-    """0, whatever the coverage is."""
+    """0 if each coverage is as large as --min-coverage asks for, 1 if one is smaller, 3 if one is
+    not known."""
     from byoc_lab.lab.checking.coverage import Coverage, coverage
 
+    least = options.min_coverage
+    if least is not None and not 0 <= least <= 100:
+        raise ArgumentError(f"--min-coverage must be a percentage from 0 to 100, found {least:g}")
     targets = options.target or ["dnnl"]
     mod = read_module(options.model, options)
     found = coverage(mod, targets if len(targets) > 1 else targets[0], options.pipeline)
+    each = [found] if isinstance(found, Coverage) else list(found)
     if options.changes:
-        for one in [found] if isinstance(found, Coverage) else found:
+        for one in each:
             _ = one.changes  # computes them
     print(found.to_json() if options.format == "json" else found)
     if options.figure:
         found.plot().savefig(options.figure)
-    return OK
+    return OK if least is None else max(_judged(one, least, options.of) for one in each)
+
+
+def _judged(found: Coverage, least: float, of: str) -> int:
+    """The exit code for one back end; the reason goes to standard error."""
+    totals = found.totals
+    if of == "flops" and (totals.unknown or not totals.flops):
+        return _said(
+            f"{found.backend}: the share of floating-point operations is not known (operators of "
+            f"unknown shapes: {totals.unknown}); give --shape, or use --of operators",
+            INCONCLUSIVE,
+        )
+    share = totals.share if of == "flops" else totals.offloaded / max(1, totals.operators)
+    if 100 * share >= least:
+        return OK
+    what = "floating-point operations" if of == "flops" else "operators"
+    return _said(
+        f"{found.backend} computes {100 * share:.4g} % of the {what}, less than --min-coverage "
+        f"{least:g}; byoc-lab explain says why",
+        NO,
+    )
+
+
+def _said(text: str, code: int) -> int:
+    print(f"byoc-lab: {text}", file=sys.stderr)
+    return code

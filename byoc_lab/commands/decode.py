@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from byoc_lab.commands.shared import (
     INPUT,
@@ -16,6 +15,7 @@ from byoc_lab.commands.shared import (
     read_text,
     read_trace,
 )
+from byoc_lab.output import to_json
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 
 
@@ -44,13 +44,16 @@ def run(options: argparse.Namespace) -> int:
     if recorded is None:
         found = decode(read_text(options.log), mod)
     elif recorded.error is None:
-        print(f"{options.log} ended without an error")
+        if options.format == "json":
+            print(to_json("decoded", {"known": False, "messages": []}))
+        else:
+            print(f"{options.log} ended without an error")
         return NO
     else:
         parsed = None if isinstance(recorded.final, UnparsedModule) else recorded.final
         found = decode(str(recorded.error), mod or parsed)
     if options.format == "json":
-        print(json.dumps({"schema": 1, "kind": "decoded", **found.as_dict()}))
+        print(to_json("decoded", found.as_dict()))
     else:
         print(found)
     return OK if found else NO

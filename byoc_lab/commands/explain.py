@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from byoc_lab.commands.shared import INPUT, NO, OK, configure_inputs, read_module
+from byoc_lab.output import to_json
 from byoc_lab.terminal import ProgressLine
 
 
@@ -31,9 +31,8 @@ def run(options: argparse.Namespace) -> int:
         mod = read_module(options.model, options)
         progress(f"asking why calls are not offloaded to {options.target}")
         found = explain(mod, options.target, options.call, options.pipeline)
-        if options.format == "json":
-            shown = json.dumps({"schema": 1, "kind": "explanations", **found.as_dict()})
-        else:
-            shown = str(found)  # which looks for changes
+        as_json = options.format == "json"
+        # The text looks for changes, which takes time.
+        shown = to_json("explanations", found.as_dict()) if as_json else str(found)
     print(shown)
     return NO if found.host else OK

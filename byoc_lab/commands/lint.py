@@ -10,6 +10,8 @@ from byoc_lab.commands.shared import (
     INPUT,
     NO,
     OK,
+    STANDARD_INPUT,
+    STDIN,
     configure_inputs,
     read_module,
     read_once,
@@ -54,30 +56,34 @@ def run(options: argparse.Namespace) -> int:
     read_once(*options.files)
     found: list[Finding] = []
     with ProgressLine() as progress:
-        for mod, stage in _modules(options, progress):
-            told = (options.pipeline if not stage else None, options.target)
-            new = lint(mod, *told, rules=options.rules, ignore=options.ignore)
-            found += (
-                replace(f, message=f"after {stage}: {f.message}") if stage else f for f in new
-            )
+        for name, mod, stage in _modules(options, progress):
+            pipeline = options.pipeline if not stage else None
+            new = lint(mod, pipeline, options.target, rules=options.rules, ignore=options.ignore)
+            for finding in new:
+                told = f"after {stage}: {finding.message}" if stage else finding.message
+                found.append(replace(finding.of_file(name), message=told))
     print(report(found, options.format))
     return NO if any(f.severity is not Severity.INFO for f in found) else OK
 
 
-def _modules(options: argparse.Namespace, progress: ProgressLine) -> Iterator[tuple[IRModule, str]]:
-    """The modules of files; of a saved trace the first one, and what each stage made of it."""
+def _modules(
+    options: argparse.Namespace, progress: ProgressLine
+) -> Iterator[tuple[str, IRModule, str]]:
+    """The files' names and modules; for a saved trace the initial module and the result of each
+    stage, with the stage's name."""
     for name in options.files:
+        shown = STDIN if name == STANDARD_INPUT else name
         progress(f"reading {name}")
         saved = read_trace(name)
         if saved is not None and (options.shape or options.freeze):
             raise ArgumentError(f"{name} is a saved trace, whose stages have their shapes already")
         mod = read_module(name, options) if saved is None else saved.initial
         progress(f"examining {name}")
-        yield mod, ""
+        yield shown, mod, ""
         for n, stage in enumerate(saved if saved is not None else (), 1):
             if stage.changed and stage.after is not None:
                 progress(f"examining what {stage.name} left", n, len(saved or ()))
-                yield stage.after, stage.name
+                yield shown, stage.after, stage.name
 
 
 def _listed(text: str) -> list[str]:

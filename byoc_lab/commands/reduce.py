@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import runpy
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from byoc_lab.commands.shared import INPUT, NO, OK, configure_inputs, read_module
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import ordinary_file, write_text
+from byoc_lab.output import to_json
 from byoc_lab.terminal import ProgressLine
 
 KEEP = (
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     if options.script is not None:
         found.save(options.script)
     if options.format == "json":
-        print(json.dumps({"schema": 1, "kind": "reduction", **found.as_dict()}))
+        print(to_json("reduction", found.as_dict()))
     else:
         print(found)
     return OK if found.minimal else NO

@@ -21,7 +21,8 @@ OK, NO, USAGE, INCONCLUSIVE = 0, 1, 2, 3
 """Success; a negative result (findings, differences, a pass that failed); wrong usage; nothing that
 answers the question could be run."""
 
-STANDARD_INPUT = "-"
+STANDARD_INPUT, STDIN = "-", "<stdin>"
+"""The argument for standard input, and its name in places."""
 INPUT = (
     "a network: an ONNX file (.onnx), a program that torch.export saved (.pt2, which runs code "
     "when it is opened), Relay text (.relay, .txt) or TVMScript of a Relax module (.py; TVM's "
@@ -35,7 +36,17 @@ INPUTS = "an array for each parameter, by its name, as numpy.savez writes them"
 
 
 def configure_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every command that reads a model: shapes and values of its inputs."""
+    """Add the options of every command that reads a model: code to import first, and shapes and
+    values of its inputs."""
+    parser.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        metavar="MODULE_OR_FILE.py",
+        help="Python code to run first, which registers back ends, importers, rules or pipelines; "
+        "repeatable. Back ends of installed packages need no --import",
+    )
     parser.add_argument(
         "--shape",
         action="append",
@@ -64,7 +75,7 @@ def read_module(name: str, options: argparse.Namespace) -> IRModule:
     shape = {n: _lengths(n, text) for n, text in _pairs("--shape", options.shape)}
     freeze = {n: _value(n, text) for n, text in _pairs("--freeze", options.freeze)}
     if name == STANDARD_INPUT:
-        return with_given(parse(read_text(name), "<stdin>"), shape, freeze)
+        return with_given(parse(read_text(name), STDIN), shape, freeze)
     saved = read_trace(name)
     if saved is not None:
         return with_given(saved.initial, shape, freeze)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.commands.shared import INPUT, NO, OK, configure_inputs, read_module, read_trace
 from byoc_lab.errors import ArgumentError
+from byoc_lab.lab.linting.reporters.json_report import finding_data
+from byoc_lab.output import to_json
 from byoc_lab.terminal import ProgressLine
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
             progress(f"examining what {stage.name} left", n, len(recorded))
             _ = stage.findings_after
         progress("writing")
-        shown = json.dumps(_data(recorded)) if options.format == "json" else str(recorded)
+        shown = to_json("trace", _data(recorded)) if options.format == "json" else str(recorded)
         page = recorded.save_html(options.html) if options.html else None
     print(shown)
     if page is not None and options.format == "text":
@@ -73,8 +74,6 @@ def _has_errors(recorded: Trace) -> bool:
 
 def _data(recorded: Trace) -> dict[str, Any]:
     return {
-        "schema": 1,
-        "kind": "trace",
         "title": str(recorded.title),
         "versions": recorded.versions,
         "error": _error(recorded.error),
@@ -93,16 +92,7 @@ def _stage(stage: Stage) -> dict[str, Any]:
         "nested": [_stage(inner) for inner in stage.nested],
         "summary": stage.diff().summary if stage.changed else "",
         "error": _error(stage.error),
-        "findings": [
-            {
-                "code": f.code,
-                "severity": str(f.severity),
-                "function": f.function,
-                "message": f.message,
-                "what_to_do": f.what_to_do,
-            }
-            for f in stage.findings_after
-        ],
+        "findings": [finding_data(f) for f in stage.findings_after],
     }
 
 

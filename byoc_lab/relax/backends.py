@@ -14,6 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from byoc_lab import plugins
 from byoc_lab.backends.python_region import linkable
 from byoc_lab.errors import (
     ArgumentError,
@@ -156,8 +157,11 @@ def unregister(name: str) -> None:
 
 
 def get(name: Any) -> RelaxBackend:
-    """The back end of a name: registered here, or a table of TVM. Raises ArgumentError for what is
-    no name, UnknownNameError."""
+    """The back end of a name: registered here, of an installed package, or a table of TVM.
+
+    Raises ArgumentError for anything but a name, UnknownNameError, and PlugInError for a package
+    that cannot be loaded.
+    """
     if not isinstance(name, str):
         raise ArgumentError(
             f"a back end of Relax is given by its name, found {type(name).__name__} {name!r:.80}"
@@ -166,6 +170,8 @@ def get(name: Any) -> RelaxBackend:
         return _registered[name]
     if name == partition.TARGET:
         return RelaxBackend(name, partition.patterns, get_backend(name))
+    if plugins.load(name) and name in _registered:
+        return _registered[name]
     if name in OF_TVM and find_spec(OF_TVM[name]) is not None:
         import_module(OF_TVM[name])
     find = import_tvm().relax.backend.get_patterns_with_prefix

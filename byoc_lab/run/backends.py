@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from byoc_lab import plugins
 from byoc_lab.errors import ArgumentError, UnknownNameError
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.op.contrib.vendors import IN_COMPAT, unregistered
@@ -110,7 +111,10 @@ def unregister_backend(name: str) -> None:
 
 
 def get_backend(name: str) -> Codegen:
-    """The code generator of a compiler. Raises UnknownNameError."""
+    """The code generator of a compiler; an installed package that has the back end is loaded.
+
+    Raises UnknownNameError, and PlugInError for a package that cannot be loaded.
+    """
     if name in RESERVED:
         raise UnknownNameError(
             f"{name!r} is not a back end: a function with the attribute Compiler={name!r} has no "
@@ -118,7 +122,7 @@ def get_backend(name: str) -> Codegen:
             f"from a function that the host shall compile, or name a back end in it "
             f"({', '.join(backend_names()) or 'none is registered'})"
         )
-    if name not in _backends:
+    if not has_backend(name):
         known = ", ".join(backend_names()) or "none"
         about = f"{unregistered(name, [])} " if name in IN_COMPAT else ""
         raise UnknownNameError(
@@ -126,6 +130,12 @@ def get_backend(name: str) -> Codegen:
             f"Register a code generator with byoc_lab.backends.register({name!r}, codegen=...)"
         )
     return _backends[name]
+
+
+def has_backend(name: str) -> bool:
+    """Whether a compiler has a code generator, perhaps one of an installed package, which is loaded
+    then. Raises PlugInError."""
+    return name in _backends or (plugins.load(name) and name in _backends)
 
 
 def backend_names() -> list[str]:

@@ -33,6 +33,7 @@ from byoc_lab.run.backends import (
     backend_names,
     check_layouts,
     get_backend,
+    has_backend,
     using_layouts,
 )
 from byoc_lab.run.dynamic import DynamicExecutable
@@ -214,7 +215,7 @@ def external_calls(mod: IRModule) -> list[GlobalVar]:
 
 def _concurrent(function: Function, backends: Mapping[str, Codegen | None]) -> bool:
     compiler = str(function.attrs["Compiler"])
-    if compiler not in backends and compiler not in backend_names():
+    if compiler not in backends and not has_backend(compiler):
         return False  # an error, in its turn
     return getattr(backends.get(compiler) or get_backend(compiler), "concurrent", False)
 

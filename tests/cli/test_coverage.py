@@ -35,3 +35,34 @@ def test_side_by_side_and_json(file: Path, capsys: pytest.CaptureFixture[str]) -
     assert json.loads(capsys.readouterr().out)["kind"] == "coverage"
     assert cli.main(["coverage", str(file), "--target", "dnl"]) == cli.USAGE
     assert "dnnl" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["66"], cli.OK, ""),
+        (["67"], cli.NO, "dnnl computes 66.67 % of the operators, less than --min-coverage 67"),
+        (["67", "--of", "flops"], cli.OK, ""),
+        (["99", "--of", "flops"], cli.NO, "of the floating-point operations, less than"),
+        (["70", "--target", "dnnl", "--target", "ccompiler"], cli.NO, "ccompiler computes 66.67 %"),
+        (["101"], cli.USAGE, "--min-coverage must be a percentage from 0 to 100, found 101"),
+        (["nan"], cli.USAGE, "--min-coverage must be a percentage from 0 to 100, found nan"),
+    ],
+)
+def test_a_coverage_that_is_too_small_has_its_exit_code(
+    file: Path, capsys: pytest.CaptureFixture[str], options: list[str], code: int, said: str
+) -> None:
+    file.write_text(NET)
+    assert cli.main(["coverage", str(file), "--min-coverage", *options]) == code
+    error = capsys.readouterr().err
+    assert said in error and bool(said) == bool(error)
+
+
+def test_a_share_that_is_not_known_is_inconclusive(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(NET.replace("(1, 8)", "(?, 8)"))
+    least = ["--min-coverage", "10"]
+    assert cli.main(["coverage", str(file), *least, "--of", "flops"]) == cli.INCONCLUSIVE
+    assert "give --shape" in capsys.readouterr().err
+    assert cli.main(["coverage", str(file), *least]) == cli.OK

@@ -14,6 +14,7 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.lessons.cases import nested_partition
 from byoc_lab.lessons.cases.networks import conv, image, typed
+from tests.cli.chip import CHIP
 from tests.importers.test_tvm_script import TEXT
 from tests.lessons.grading.generated import right, write
 
@@ -61,6 +62,7 @@ def folder(tmp_path: Path) -> Path:
         "from tvm import relay\ndef test_one():\n    relay.var('x')\n"
     )
     (tmp_path / "net.py").write_text(TEXT)
+    (tmp_path / "mychip.py").write_text(CHIP)
     byoc_lab.trace(typed(chain)).save(tmp_path / "saved.trace")
     (tmp_path / "names.txt").write_text("ann\n")
     write(tmp_path / "submissions" / "ann", "annotate-diamond", right("annotate-diamond"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -15,6 +14,7 @@ from byoc_lab.lab.checking.bounds.uncertain import Executed
 from byoc_lab.lab.checking.call_sites import CallSite
 from byoc_lab.lab.checking.kernels import Kernel, operator_names
 from byoc_lab.lab.checking.pairing import Parting
+from byoc_lab.output import to_json
 from byoc_lab.passes import Event
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Function, describe
@@ -187,7 +187,7 @@ class Bisection:
             ],
             "exercised": list(self.exercised),
         }
-        return json.dumps(facts, indent=1)
+        return to_json("bisection", facts, indent=1)
 
 
 def _finite(number: float) -> float | str:

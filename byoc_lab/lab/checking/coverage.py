@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -19,6 +18,7 @@ from byoc_lab.lab.explaining.calls import explained
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.markup import escaped, table
+from byoc_lab.output import to_json
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.printing import columns, printable
 from byoc_lab.relay.analysis.costs import boundary_bytes, call_flops, cost
@@ -156,7 +156,7 @@ class Coverage:
 
     def to_json(self) -> str:
         """`as_dict` as JSON."""
-        return json.dumps({"schema": 1, "kind": "coverage", **self.as_dict()}, indent=1)
+        return to_json("coverage", self.as_dict(), indent=1)
 
     def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: what is offloaded and what is not, for each cause, and the sizes of
@@ -225,7 +225,7 @@ class Coverages(Sequence[Coverage]):
     def to_json(self) -> str:
         """The coverage of each as JSON."""
         found = [c.as_dict() for c in self._found]
-        return json.dumps({"schema": 1, "kind": "coverages", "backends": found}, indent=1)
+        return to_json("coverages", {"backends": found}, indent=1)
 
     def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: the same bars for each back end. theme: "light" or

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
@@ -13,6 +12,7 @@ from byoc_lab.display import text_in_full
 from byoc_lab.errors import ValidationError
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.markup import escaped, table
+from byoc_lab.output import to_json
 from byoc_lab.printing import printable
 from byoc_lab.run.metering.cards import RegionErrors
 
@@ -109,7 +109,7 @@ class Report:
         }
         notes = ("inputs", "missed", "fallbacks", "stand_ins")
         texts = {name: list(getattr(self, name)) for name in notes}
-        return json.dumps({"ok": self.ok, **parts, **texts}, indent=1)
+        return to_json("validation", {"ok": self.ok, **parts, **texts}, indent=1)
 
     def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: error against tolerance for each comparison, how the elements of the

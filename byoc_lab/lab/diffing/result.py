@@ -16,6 +16,7 @@ from byoc_lab.lab.diffing.patch import Patch, patch_of
 from byoc_lab.lab.diffing.records import Change, summary_of
 from byoc_lab.lab.diffing.rows import Row, rows_of
 from byoc_lab.lab.diffing.text import text_of
+from byoc_lab.output import to_json
 from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Function
@@ -72,14 +73,12 @@ class Diff:
         that has no form in JSON.
         """
         data = {
-            "schema": SCHEMA,
-            "kind": "diff",
             "equal": self.equal,
             "summary": self.summary,
             "changes": [change.to_data() for change in self.changes],
             "patch": self._patch.to_data(),
         }
-        return json.dumps(data)
+        return to_json("diff", data, SCHEMA)
 
     @staticmethod
     def from_json(text: str) -> Diff:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from byoc_lab.backends.registry import Backend
+from byoc_lab.backends.registry import Backend, is_registered
 from byoc_lab.backends.registry import get as get_backend
-from byoc_lab.backends.registry import names as backend_names
 from byoc_lab.errors import ArgumentError
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -72,7 +71,7 @@ class Context:
     @cached_property
     def backends(self) -> dict[str, Backend]:
         """The back ends that get regions, by name: the one named, and registered targets."""
-        found = {t: get_backend(t) for t in self.targets if t in backend_names()}
+        found = {t: get_backend(t) for t in self.targets if is_registered(t)}
         return found | ({self.backend.name: self.backend} if self.backend is not None else {})
 
     def while_annotated(self) -> tuple[Pass, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from byoc_lab.backends.registry import names as backend_names
+from byoc_lab.backends.registry import is_registered
 from byoc_lab.lab.linting.edits import compilers_in
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
@@ -24,8 +24,7 @@ def external_functions(mod: IRModule) -> Iterator[tuple[Function, str]]:
 def compilers_of(mod: IRModule) -> tuple[str, ...]:
     """The registered back ends that annotations or external functions of a module name."""
     named = [*compilers_in(mod), *(str(f.attrs["Compiler"]) for f, _ in external_functions(mod))]
-    known = backend_names()
-    return tuple(name for name in dict.fromkeys(named) if name in known)
+    return tuple(filter(is_registered, dict.fromkeys(named)))
 
 
 def symbol_of(func: Function) -> str:

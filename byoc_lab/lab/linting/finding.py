@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -37,10 +37,11 @@ class Finding:
     """One problem that a rule found.
 
     node: the expression at fault. argument: the position of the argument, when the finding is about
-    one edge. place: the line of the printed module. what_to_do: how to fix it. others: nodes that
-    are possible instead of `node`, where the module does not tell which. covers: what this finding
-    is the cause of: findings of the codes `explains` at these nodes are its `consequences`.
-    proposals: possible fixes, the likeliest first.
+    one edge. place: the line of the printed module. file: the file that a command read the module
+    from. what_to_do: how to fix it. others: nodes that are possible instead of `node`, where the
+    module does not tell which. covers: what this finding is the cause of: findings of the codes
+    `explains` at these nodes are its `consequences`. proposals: possible fixes, the likeliest
+    first.
     """
 
     code: str
@@ -52,6 +53,7 @@ class Finding:
     argument: int | None = None
     function: str | None = None
     place: str = ""
+    file: str = ""
     others: tuple[Expr, ...] = ()
     consequences: tuple[Finding, ...] = ()
     proposals: tuple[Proposal, ...] = field(default=(), repr=False)
@@ -78,6 +80,17 @@ class Finding:
         """The place in the source text that the node was parsed from; None if it was not parsed."""
         return self.node.span if self.node is not None else None
 
+    @property
+    def in_text(self) -> Span | None:
+        """`span`, if it is a place in text with lines; None for a node of a model."""
+        return self.span if self.span is not None and self.span.is_text else None
+
+    def of_file(self, file: str) -> Finding:
+        """The finding and its consequences, with the file that the module was read from."""
+        return replace(
+            self, file=file, consequences=tuple(f.of_file(file) for f in self.consequences)
+        )
+
     def __iter__(self) -> Iterator[Finding]:
         """The finding, and its consequences."""
         yield self
@@ -87,7 +100,8 @@ class Finding:
     def __str__(self) -> str:
         where = f"@{self.function}" if self.function else "module"
         at = f"\n    at  {self.place}" if self.place else ""
-        source = f"\n    in  {self.span}" if self.span else ""
+        parts = ("" if self.in_text else self.file, str(self.span or ""))
+        source = f"\n    in  {', '.join(filter(None, parts))}" if any(parts) else ""
         return (
             f"{self.code} {self.severity} {where}: {self.message}{at}{source}\n"
             f"    fix {self.what_to_do}{self._followed()}"

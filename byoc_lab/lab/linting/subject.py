@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from byoc_lab.backends.registry import get as get_backend
-from byoc_lab.backends.registry import names as backend_names
+from byoc_lab.backends.registry import is_registered
 from byoc_lab.errors import ByocLabError, PartitionError
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.passes.byoc.merge_compiler_regions import merged_regions
@@ -151,8 +151,8 @@ class Subject:
     def operators_known_to(self, compiler: str) -> frozenset[str] | None:
         """The operators that a registered back end has; None where that is not known."""
         if compiler not in self._known:
-            registered = compiler in backend_names()
-            self._known[compiler] = get_backend(compiler).operators() if registered else None
+            known = is_registered(compiler)
+            self._known[compiler] = get_backend(compiler).operators() if known else None
         return self._known[compiler]
 
     def problems_of(self, kind: str) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 
+from byoc_lab import plugins
 from byoc_lab.errors import PassError, UnknownNameError
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, pass_names
@@ -45,9 +46,11 @@ def unregister_pipeline(name: str) -> None:
 def named_pipeline(name: str, era: str | None = None) -> list[Pass]:
     """The passes of a pipeline; those of an earlier `era`, if given.
 
-    Raises UnknownNameError, and PassError for a pipeline without eras.
+    An installed package that has a back end of this name is loaded first.
+
+    Raises UnknownNameError, PassError for a pipeline without eras, and PlugInError.
     """
-    if name not in _pipelines:
+    if name not in _pipelines and not (plugins.load(name) and name in _pipelines):
         if name in pass_names():
             raise UnknownNameError(f"{name!r} is a pass; a pipeline of it alone is [{name!r}]")
         raise UnknownNameError(

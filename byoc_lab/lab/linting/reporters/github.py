@@ -20,12 +20,14 @@ def github(found: Sequence[Finding]) -> str:
 def _command(finding: Finding) -> str:
     properties = {"title": f"{finding.code} {finding.name}"}
     text = f"{finding.message}\nfix: {finding.what_to_do}"
-    span = finding.span
-    if span is not None and span.is_text:
+    span = finding.in_text
+    if span is not None:
         properties |= {"file": str(span.source_name), "line": str(span.line)}
         properties |= {"col": str(span.column)}
     else:
-        places = [place for place in (finding.place, str(span or "")) if place]
+        if finding.file:
+            properties["file"] = finding.file
+        places = [place for place in (finding.place, str(finding.span or "")) if place]
         text += f"\nat: {', '.join(places)}" if places else ""
     listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
     return f"::{_COMMAND[finding.severity]} {listed}::{_data(text)}"

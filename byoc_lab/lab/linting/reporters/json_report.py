@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from byoc_lab.lab.linting.finding import Finding
+from byoc_lab.output import to_json
 from byoc_lab.relay.ir.expr import describe
-
-VERSION = 1
 
 
 def json_report(found: Sequence[Finding]) -> str:
-    """An object {"version", "findings"}; each finding has its consequences as a list."""
-    return json.dumps({"version": VERSION, "findings": [_entry(f) for f in found]}, indent=2)
+    """The findings; each has its consequences as a list."""
+    return to_json("findings", {"findings": [finding_data(f) for f in found]}, indent=2)
 
 
-def _entry(finding: Finding) -> dict[str, Any]:
+def finding_data(finding: Finding) -> dict[str, Any]:
+    """A finding as plain data."""
     span = finding.span
-    in_text = span if span is not None and span.is_text else None
+    in_text = finding.in_text
     return {
         "code": finding.code,
         "name": finding.name,
@@ -30,9 +29,9 @@ def _entry(finding: Finding) -> dict[str, Any]:
         "node": describe(finding.node) if finding.node is not None else None,
         "argument": finding.argument,
         "place": finding.place or None,
-        "file": str(in_text.source_name) if in_text else None,
+        "file": str(in_text.source_name) if in_text else finding.file or None,
         "line": in_text.line if in_text else None,
         "column": in_text.column if in_text else None,
         "model_node": str(span) if span and not in_text else None,
-        "consequences": [_entry(f) for f in finding.consequences],
+        "consequences": [finding_data(f) for f in finding.consequences],
     }

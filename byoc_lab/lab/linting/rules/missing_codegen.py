@@ -9,7 +9,7 @@ from byoc_lab.lab.linting.base import Finding, LintRule, Sample
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.external import external_functions, symbol_of
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.run.backends import backend_names
+from byoc_lab.run.backends import backend_names, has_backend
 
 _T = "Tensor[(2, 3), float32]"
 
@@ -45,15 +45,14 @@ class MissingCodegen(LintRule):
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
         if context.backend is None and context.passes is None:
             return
-        known = backend_names()
         for func, home in external_functions(mod):
             compiler = str(func.attrs["Compiler"])
-            if compiler not in known:
+            if not has_backend(compiler):
                 yield self.finding(
                     f"external function {symbol_of(func) or home} is for the compiler "
                     f"{compiler!r}, which has no code generator: the module cannot be built",
                     f"register one with byoc_lab.backends.register({compiler!r}, codegen=...); "
-                    f"{nearest(compiler, known)}",
+                    f"{nearest(compiler, backend_names())}",
                     func,
                     function=home,
                 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from byoc_lab.backends.registry import get as get_backend
-from byoc_lab.backends.registry import names as backend_names
+from byoc_lab.backends.registry import is_registered
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
 from byoc_lab.lab.linting.composites import prefix_of
 from byoc_lab.relay.ir.expr import Call, Function, Var
@@ -76,7 +76,7 @@ class ResidualAsBias(LintRule):
 
 def _is_checked(name: str) -> bool:
     """Whether a registered back end has a check for the pattern, which then answers for it."""
-    if prefix_of(name) not in backend_names():
+    if not is_registered(prefix_of(name)):
         return False
     table = get_backend(prefix_of(name)).patterns()
     return any(entry == name and any(check) for entry, _, *check in table)

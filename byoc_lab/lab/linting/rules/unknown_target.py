@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from byoc_lab.backends.registry import is_registered
 from byoc_lab.backends.registry import names as backend_names
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
 from byoc_lab.lab.linting.composites import composites_in, prefix_of
@@ -54,6 +55,8 @@ class UnknownTarget(LintRule):
         for target in dict.fromkeys(t for p in passes for t in p.targets):
             keys = (f"target.{target}", f"{BEYOND_TVM}.{target}")
             if target in known or any(op.has_attr(key) for op in operators for key in keys):
+                continue
+            if is_registered(target):
                 continue
             yield self.finding(
                 f"AnnotateTarget gets the target {target!r}, which no operator, pattern or "

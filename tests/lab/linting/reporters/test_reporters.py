@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import byoc_lab
 from byoc_lab import Findings, lint, relay
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.lab.linting import Severity
@@ -43,7 +46,7 @@ def test_an_unknown_format_is_named() -> None:
 
 def test_json_has_the_place_and_the_consequences(found: Findings) -> None:
     data = json.loads(found.report("json"))
-    assert data["version"] == 1
+    assert (data["schema"], data["kind"], data["version"]) == (1, "findings", byoc_lab.__version__)
     first = data["findings"][0]
     assert (first["code"], first["severity"], first["argument"]) == ("BYL001", "error", 1)
     assert (first["file"], first["line"], first["function"]) == ("net.relay", 3, "main")
@@ -95,10 +98,48 @@ class TestSarif:
         for result in log["runs"][0]["results"]:
             (location,) = result["locations"]
             place = location["physicalLocation"]
-            assert place["artifactLocation"]["uri"] == "net.relay"
+            assert place["artifactLocation"] == {"uri": "net.relay", "uriBaseId": "%SRCROOT%"}
             region = place["region"]
             assert all(isinstance(n, int) and n >= 1 for n in region.values())
             assert region["endLine"] >= region["startLine"]
+
+    @pytest.mark.parametrize(
+        ("file", "uri"),
+        [
+            ("a b/nét#1.relay", "a%20b/n%C3%A9t%231.relay"),
+            ("./sub/../net.relay", "net.relay"),
+            ("100%.relay", "100%25.relay"),
+            ("c:net.relay", "c%3Anet.relay"),
+        ],
+    )
+    def test_files_of_the_working_directory_are_relative(self, file: str, uri: str) -> None:
+        """Section 3.4: a URI reference of RFC 3986, relative to the base that the run declares."""
+        for name in (file, str(Path(file).absolute())):
+            run = json.loads(lint(relay.parse(TEXT, name)).report("sarif"))["runs"][0]
+            assert list(run["originalUriBaseIds"]) == ["%SRCROOT%"]
+            for result in run["results"]:
+                place = result["locations"][0]["physicalLocation"]["artifactLocation"]
+                assert place == {"uri": uri, "uriBaseId": "%SRCROOT%"}
+
+    def test_other_files_are_absolute(self, tmp_path: Path) -> None:
+        path = tmp_path / "a b.relay"
+        run = json.loads(lint(relay.parse(TEXT, str(path))).report("sarif"))["runs"][0]
+        for result in run["results"]:
+            place = result["locations"][0]["physicalLocation"]["artifactLocation"]
+            assert place == {"uri": path.as_uri()}
+
+    def test_standard_input_has_no_uri(self) -> None:
+        run = json.loads(lint(relay.parse(TEXT, "<stdin>")).report("sarif"))["runs"][0]
+        assert all("physicalLocation" not in r["locations"][0] for r in run["results"])
+
+    def test_a_model_without_text_is_placed_in_its_file(self, found: Findings) -> None:
+        placed = [replace(f, node=None).of_file("net.onnx") for f in found]
+        run = json.loads(report(placed, "sarif"))["runs"][0]
+        for result in run["results"]:
+            place = result["locations"][0]["physicalLocation"]
+            assert place == {"artifactLocation": {"uri": "net.onnx", "uriBaseId": "%SRCROOT%"}}
+        assert "file=net.onnx::" in report(placed, "github")
+        assert json.loads(report(placed, "json"))["findings"][0]["file"] == "net.onnx"
 
     def test_levels_are_the_severities(self, found: Findings) -> None:
         levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}

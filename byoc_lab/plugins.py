@@ -1,0 +1,145 @@
+"""Back ends from elsewhere: files and modules to import, and installed packages.
+
+A package that has a back end names it in its metadata, and it is loaded when that name is first
+asked for:
+
+    [project.entry-points."byoc_lab.backends"]
+    mychip = "mychip_byoc:register"  # a function to call, or a module to import
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from byoc_lab.errors import ByocLabError, place_outside
+
+GROUP = "byoc_lab.backends"
+_loading: set[str] = set()
+
+
+class PlugInError(ByocLabError, ImportError):
+    """Code that should register a back end cannot be imported, or raises an error."""
+
+    advice = "Correct the file or package that the message names, or remove the package"
+
+
+def import_code(name: str) -> None:
+    """Import a module by its name, or run a file whose name ends in .py as a module.
+
+    As for `python -m`, modules of the working directory are found; for a file, those of its folder.
+    The file's module is named like the file, so that other processes can find its functions.
+
+    Raises PlugInError for a module that does not exist, that has the name of another one, or that
+    raises an error.
+    """
+    path = Path(name)
+    if path.suffix != ".py":
+        _search_in(Path.cwd())
+        _guarded(name, lambda: _imported(name))
+        return
+    if not path.is_file():
+        raise PlugInError(f"cannot import {name}: there is no such file")
+    own = path.resolve()
+    loaded = sys.modules.get(path.stem)
+    if loaded is not None:
+        if getattr(loaded, "__file__", None) == str(own):
+            return
+        raise PlugInError(
+            f"cannot import {name}: a module is already named {path.stem!r} "
+            f"({getattr(loaded, '__file__', None) or 'built in'}); rename the file"
+        )
+    _search_in(own.parent)
+    _guarded(name, lambda: _run(path.stem, own))
+
+
+def load(name: str) -> bool:
+    """Load the back end that an installed package has under a name; False if none has one.
+
+    Raises PlugInError for a package that cannot be loaded, and for two packages with the name.
+    """
+    found = [entry for entry in _installed() if entry.name == name]
+    if not found or name in _loading:
+        return False
+    if len(found) > 1:
+        packages = " and ".join(sorted(map(_package, found)))
+        raise PlugInError(
+            f"several packages have a back end named {name!r}: {packages}; uninstall one"
+        )
+    [entry] = found
+    _loading.add(name)
+    try:
+        what = f"the back end {name!r} of {_package(entry)} (entry point {entry.value})"
+        _guarded(what, lambda: _started(entry.load()))
+    finally:
+        _loading.discard(name)
+    return True
+
+
+def names() -> list[str]:
+    """The back ends that installed packages have, loaded or not."""
+    return sorted({entry.name for entry in _installed()})
+
+
+def _installed() -> list[EntryPoint]:
+    return list(entry_points(group=GROUP))
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else entry.module
+
+
+def _started(found: Any) -> None:
+    if not isinstance(found, ModuleType):
+        found()
+
+
+def _imported(name: str) -> None:
+    root = name.partition(".")[0]
+    if importlib.util.find_spec(root) is None:
+        raise ModuleNotFoundError(
+            f"no module is named {root!r} in the working directory or on sys.path; the name of a "
+            f"file ends in .py"
+        )
+    importlib.import_module(name)
+
+
+def _search_in(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _run(name: str, path: Path) -> None:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # the suffix is .py
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+
+
+def _guarded(what: str, action: Callable[[], object]) -> None:
+    """Run the code of others. Raises PlugInError for any error of it."""
+    try:
+        action()
+    except (Exception, SystemExit) as error:
+        place = "" if isinstance(error, SyntaxError) else place_outside(error)
+        text = f": {error}" if str(error) else ""
+        raise PlugInError(
+            f"cannot import {what}: {type(error).__name__}{text}{_short(place)}"
+        ) from error
+
+
+def _short(place: str) -> str:
+    """A place without the working directory."""
+    return place.replace(f" at {os.getcwd()}{os.sep}", " at ")

@@ -1,0 +1,85 @@
+"""`--import` of every command that reads a model, for a back end of somebody else."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from byoc_lab import cli
+from byoc_lab.commands import all_commands
+from tests.cli import chip
+from tests.cli.samples import CLEAN, NO_END
+
+MODULE = "mychip_for_the_command_line"
+
+
+@pytest.fixture(autouse=True)
+def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The options; afterwards nothing is left of the module."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    Path(f"{MODULE}.py").write_text(chip.CHIP)
+    Path("net.relay").write_text(CLEAN)
+    Path("wrong.relay").write_text(NO_END.replace("dnnl", "mychip"))
+    yield ["--import", f"{MODULE}.py"]
+    sys.modules.pop(MODULE, None)
+    chip.forget()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["explain", "net.relay", "--target", "mychip"], cli.NO, "offloaded to mychip"),
+        (["coverage", "net.relay", "--target", "mychip"], cli.OK, "1 of 2 operators"),
+        (["trace", "net.relay", "--pipeline", "mychip"], cli.OK, "mychip: 5 stages"),
+        (["validate", "net.relay", "--pipeline", "mychip"], cli.OK, "valid"),
+        (["bisect", "net.relay", "--pipeline", "mychip"], cli.OK, "no difference"),
+        (["lint", "wrong.relay", "--target", "mychip"], cli.NO, "BYL002"),
+        (["fix", "wrong.relay", "--target", "mychip"], cli.NO, "compiler_end"),
+        (
+            ["reduce", "net.relay", "--keep", "not-offloaded:tanh", "--target", "mychip"],
+            cli.OK,
+            "tanh",
+        ),
+    ],
+)
+def test_a_command_uses_the_back_end_of_the_file(
+    imported: list[str],
+    arguments: list[str],
+    code: int,
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(arguments) == cli.USAGE, "the name is unknown without --import"
+    assert "mychip" in capsys.readouterr().err
+    assert cli.main([*arguments, *imported]) == code
+    assert words in capsys.readouterr().out
+
+
+def test_every_command_that_reads_a_model_has_the_option() -> None:
+    options = {"--shape", "--import"}
+    for name, command in all_commands():
+        parser = argparse.ArgumentParser()
+        command.configure(parser)
+        found = options & set(parser._option_string_actions)
+        assert found in (options, set()), name
+
+
+def test_code_that_fails_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bad.py").write_text("raise ValueError('the driver is missing')\n")
+    assert cli.main(["explain", "net.relay", "--import", "bad.py"]) == cli.USAGE
+    said = capsys.readouterr()
+    assert not said.out
+    assert (
+        said.err
+        == "byoc-lab: cannot import bad.py: ValueError: the driver is missing at bad.py:1\n"
+    )
+
+
+def test_an_unknown_name_says_how_to_import_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["explain", "net.relay", "--target", "mychip"]) == cli.USAGE
+    assert "--import" in capsys.readouterr().err

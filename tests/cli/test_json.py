@@ -1,0 +1,105 @@
+"""The JSON of all commands: one envelope, described by the schema in the package."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import byoc_lab
+from byoc_lab import cli
+from byoc_lab.output import SCHEMA
+from tests.cli.samples import CLEAN, NO_END
+
+jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
+HALF = CLEAN.replace("tanh", "sin")
+DESCRIBED = json.loads(SCHEMA.read_text(encoding="utf-8"))
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "findings": ("lint", "wrong.relay", "--target", "dnnl"),
+    "explanations": ("explain", "half.relay"),
+    "coverage": ("coverage", "half.relay", "--changes"),
+    "coverages": ("coverage", "half.relay", "--target", "dnnl", "--target", "ccompiler"),
+    "validation": ("validate", "net.relay", "--detail", "operator"),
+    "bisection": ("bisect", "net.relay"),
+    "trace": ("trace", "wrong.relay", "--pipeline", "dnnl"),
+    "diff": ("diff", "net.relay", "half.relay"),
+    "decoded": ("decode", "build.log", "--module", "wrong.relay"),
+    "reduction": ("reduce", "half.relay", "--keep", "not-offloaded:sin"),
+}
+
+
+def strict(part: Any) -> Any:
+    """The schema without room for members that it does not describe."""
+    if isinstance(part, list):
+        return [strict(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    closed = {"additionalProperties": False} if "required" in part else {}
+    return {**{name: strict(value) for name, value in part.items()}, **closed}
+
+
+STRICT = jsonschema.Draft202012Validator(strict(DESCRIBED))
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = {"net.relay": CLEAN, "half.relay": HALF, "wrong.relay": NO_END}
+    texts["build.log"] = "Check failed: (region) is false: Arg regions are inconsistent\n"
+    for name, text in texts.items():
+        Path(name).write_text(text)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert cli.main([*arguments, "--format", "json"]) != cli.USAGE
+    found = json.loads(capsys.readouterr().out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(DESCRIBED)
+    kinds = {each["$ref"].rpartition("/")[2] for each in DESCRIBED["oneOf"]}
+    assert kinds == set(COMMANDS)
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_what_a_command_prints_is_described(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, *COMMANDS[kind])
+    assert (found["kind"], found["version"]) == (kind, byoc_lab.__version__)
+    own = STRICT.evolve(schema={**STRICT.schema, "oneOf": [{"$ref": f"#/$defs/{kind}"}]})
+    assert [error.message for error in own.iter_errors(found)] == []
+    assert STRICT.is_valid(found)
+
+
+def test_a_member_that_is_missing_or_new_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+    found = printed(capsys, *COMMANDS["explanations"])
+    assert not STRICT.is_valid({**found, "extra": 1})
+    assert not STRICT.is_valid({name: v for name, v in found.items() if name != "calls"})
+    assert not STRICT.is_valid({**found, "schema": 2})
+
+
+def test_a_module_of_relax(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tvm", reason="apache-tvm is not installed")
+    from tests.importers.test_tvm_script import TEXT
+
+    Path("net.py").write_text(TEXT)
+    for command in ("explain", "trace", "lint", "coverage"):
+        found = printed(capsys, command, "net.py")
+        assert [e.message for e in STRICT.iter_errors(found)] == [], command
+
+
+def test_a_trace_that_ended_well_decodes_to_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    byoc_lab.trace(byoc_lab.relay.parse(CLEAN), "dnnl").save("net.trace")
+    assert printed(capsys, "decode", "net.trace")["messages"] == []
+
+
+def test_standard_input_has_a_name(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(NO_END))
+    [finding] = printed(capsys, "lint", "-")["findings"]
+    assert finding["file"] == "<stdin>"

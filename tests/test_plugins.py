@@ -1,0 +1,154 @@
+"""`byoc_lab.plugins`: files and modules to import, and back ends of installed packages."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from byoc_lab import backends, explain, lint, plugins
+from byoc_lab.errors import UnknownNameError
+from byoc_lab.passes import named_pipeline
+from byoc_lab.plugins import PlugInError
+from byoc_lab.relay import parse
+from byoc_lab.run.backends import get_backend
+from tests.cli import chip
+from tests.cli.samples import CLEAN
+
+CALLED = f"def register():\n{chip.CHIP}".replace("\n", "\n    ")
+
+
+@pytest.fixture(autouse=True)
+def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Modules, paths and back ends as before; the working directory is the test's."""
+    before = set(sys.modules)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+    chip.forget()
+
+
+def install(folder: Path, package: str, code: str, name: str = "mychip", call: str = "") -> None:
+    """A package as pip installs it, with an entry point."""
+    (folder / f"{package}.py").write_text(code)
+    facts = folder / f"{package}-1.5.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.5\n")
+    (facts / "entry_points.txt").write_text(f"[{plugins.GROUP}]\n{name} = {package}{call}\n")
+    sys.path.insert(0, str(folder))
+
+
+class TestImport:
+    def test_a_file_registers_a_back_end_once(self, tmp_path: Path) -> None:
+        (tmp_path / "sub").mkdir()
+        (tmp_path / "sub" / "neighbour.py").write_text("COUNT = []\n")
+        text = "import neighbour\nneighbour.COUNT.append(1)\n"
+        (tmp_path / "sub" / "mychip_file.py").write_text(text + chip.CHIP)
+        for _ in range(2):
+            plugins.import_code("sub/mychip_file.py")
+        assert "mychip" in backends.names()
+        assert sys.modules["neighbour"].COUNT == [1]
+
+    def test_a_module_of_the_working_directory(self, tmp_path: Path) -> None:
+        (tmp_path / "mychip_module.py").write_text(chip.CHIP)
+        plugins.import_code("mychip_module")
+        assert "mychip" in backends.names()
+
+    @pytest.mark.parametrize(
+        ("name", "code", "message"),
+        [
+            ("nowhere.py", None, "there is no such file"),
+            ("nowhere", None, "no module is named 'nowhere' in the working directory"),
+            ("", None, "cannot import : ValueError"),
+            ("numpy.py", "", "a module is already named 'numpy' (.*numpy/__init__.py); rename"),
+            ("broken.py", "\n1 / 0\n", "ZeroDivisionError: division by zero at broken.py:2"),
+            ("broken", "\n1 / 0\n", "ZeroDivisionError: division by zero at broken.py:2"),
+            ("wrong.py", "x = (\n", "SyntaxError: '(' was never closed (wrong.py, line 1)"),
+            ("ends.py", "raise SystemExit(3)\n", "SystemExit: 3 at ends.py:1"),
+            ("needs.py", "import nowhere_else\n", "No module named 'nowhere_else' at needs.py:1"),
+            (
+                "refused.py",
+                "from byoc_lab import backends\nbackends.register('a.b')\n",
+                "PassError: a back end's name must be a str without dots, found 'a.b' at refused",
+            ),
+        ],
+    )
+    def test_an_error_names_the_file_and_the_line(
+        self, tmp_path: Path, name: str, code: str | None, message: str
+    ) -> None:
+        if code is not None:
+            (tmp_path / name).with_suffix(".py").write_text(code)
+        expected = message.replace("(", r"\(").replace(")", r"\)")
+        with pytest.raises(PlugInError, match=expected):
+            plugins.import_code(name)
+        if code is not None and not name.startswith("numpy"):
+            assert Path(name).stem not in sys.modules
+
+
+class TestInstalled:
+    @pytest.mark.parametrize(("code", "call"), [(chip.CHIP, ""), (CALLED, ":register")])
+    def test_a_back_end_is_loaded_when_it_is_named(
+        self, tmp_path: Path, code: str, call: str
+    ) -> None:
+        install(tmp_path, "chip_package", code, call=call)
+        assert plugins.names() == ["mychip"] and "mychip" not in backends.names()
+        found = explain(parse(CLEAN), "mychip")
+        assert [e.status for e in found] == ["host", "offloaded"]
+
+    @pytest.mark.parametrize("ask", [backends.get, named_pipeline, get_backend])
+    def test_each_table_finds_it(self, tmp_path: Path, ask: object) -> None:
+        install(tmp_path, "chip_package", chip.CHIP)
+        assert callable(ask) and ask("mychip")
+
+    def test_lint_finds_the_code_generator_of_a_module(self, tmp_path: Path) -> None:
+        install(tmp_path, "chip_package", chip.CHIP)
+        plugins.load("mychip")
+        mod = backends.partition(parse(CLEAN), "mychip")
+        chip.forget()
+        del sys.modules["chip_package"]
+        assert not lint(mod, backend="dnnl", rules=["missing-codegen"])
+
+    def test_relax_finds_it(self, tmp_path: Path) -> None:
+        pytest.importorskip("tvm", reason="apache-tvm is not installed")
+        from byoc_lab.relax import backends as of_relax
+
+        code = "from byoc_lab import relax\nrelax.register('mychip', supports=['nn.relu'])\n"
+        install(tmp_path, "relax_package", code)
+        try:
+            assert of_relax.get("mychip").name == "mychip"
+        finally:
+            of_relax.unregister("mychip")
+
+    def test_a_broken_package_is_named_and_others_work(self, tmp_path: Path) -> None:
+        for folder in ("a", "b"):
+            (tmp_path / folder).mkdir()
+        install(tmp_path / "a", "bad_package", "import missing_driver\n", "badchip")
+        install(tmp_path / "b", "chip_package", chip.CHIP)
+        message = r"the back end 'badchip' of bad_package 1.5 \(entry point bad_package\)"
+        with pytest.raises(PlugInError, match=f"{message}: .*No module named 'missing_driver'"):
+            backends.get("badchip")
+        assert backends.get("mychip").name == "mychip"
+
+    def test_two_packages_with_one_name(self, tmp_path: Path) -> None:
+        for package in ("one_package", "other_package"):
+            (tmp_path / package).mkdir()
+            install(tmp_path / package, package, chip.CHIP)
+        with pytest.raises(
+            PlugInError, match=r"one_package 1\.5 and other_package 1\.5; uninstall"
+        ):
+            backends.get("mychip")
+
+    def test_a_package_that_registers_another_name(self, tmp_path: Path) -> None:
+        install(tmp_path, "chip_package", chip.CHIP, "yourchip")
+        with pytest.raises(UnknownNameError, match="no back end is registered as 'yourchip'"):
+            backends.get("yourchip")
+
+    def test_a_wrong_name_is_compared_with_installed_ones(self, tmp_path: Path) -> None:
+        install(tmp_path, "chip_package", chip.CHIP)
+        with pytest.raises(UnknownNameError, match="did you mean 'mychip'"):
+            backends.get("mychp")
+        assert plugins.load("mychp") is False
