@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from byoc_lab.lessons.tables import composites_of
 from byoc_lab.lessons.tools import module_of
 from byoc_lab.lessons.verdict import Mistake
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.framework.passes import PassContext
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.module import IRModule
@@ -21,6 +24,8 @@ from byoc_lab.relay.patterns import is_op, wildcard
 from byoc_lab.relay.typing.infer import infer_module
 
 GRAPHS = 4
+THE_PASS = "MergeComposite"
+"""The reply of an answer that leaves the work to the pass."""
 
 
 def two_values(call: Any) -> bool:
@@ -52,10 +57,11 @@ class WriteMergeComposite(Exercise):
     minutes = 30
     statement = """\
 Write `answer(mod, table)`, which does what `MergeComposite(table)` does to `@main` of a typed
-module. The table has entries (name, pattern) or (name, pattern, check), tried in their order; each
-match goes into a function with the attribute `Composite=name`, which is called in its place, unless
-`check(root of the match)` is false. The result is compared with the real pass on random graphs; the
-order of a function's parameters, and attributes other than `Composite`, do not matter.
+module, without calling MergeComposite. The table has entries (name, pattern) or (name, pattern,
+check), tried in their order; each match goes into a function with the attribute `Composite=name`,
+which is called in its place, unless `check(root of the match)` is false. The result is compared
+with the real pass on random graphs; the order of a function's parameters, and attributes other than
+`Composite`, do not matter.
 
 `pattern.match(expr)` says whether a pattern matches, and `byoc_lab.relay.patterns` has what
 rewrites with patterns.
@@ -69,6 +75,7 @@ rewrites with patterns.
         "missed": "The real pass finds more: are all entries tried, and all calls?",
         "order": "The matches have other names: the entries are tried one after the other over "
         "the whole function, in the order of the table.",
+        "the-pass": "Your answer calls the pass that it is to be. What does the pass do itself?",
         "kind": "The answer returns a module, not a function.",
         "none": "The answer returns nothing.",
         "raised": "An entry has two or three parts: unpack it so that both work.",
@@ -100,10 +107,14 @@ rewrites with patterns.
         return self.graphs(seed)
 
     def respond(self, answer: Any, question: Any) -> Any:
-        return [answer(mod, table()) for mod in question]
+        with _noticing_the_pass() as used:
+            made = [answer(mod, table()) for mod in question]
+        return THE_PASS if used else made
 
     def judge(self, seed: int, reply: Any) -> Mistake | None:
         graphs = self.graphs(seed)
+        if isinstance(reply, str) and reply == THE_PASS:
+            return Mistake("the-pass", "your answer calls MergeComposite, which you are to write")
         if not isinstance(reply, (list, tuple)) or len(reply) != len(graphs):
             return Mistake("kind", "expected a module of each graph")
         for found, mod in zip(reply, graphs, strict=True):
@@ -113,6 +124,24 @@ rewrites with patterns.
             if not structural_equal(_normal(found), _normal(wanted)):
                 return _difference(found, wanted)
         return None
+
+
+@contextmanager
+def _noticing_the_pass() -> Iterator[list[str]]:
+    """The functions on which MergeComposite runs inside, however it is called; `trace` and a
+    PassContext of the answer's own would replace a listener or an instrument."""
+    used: list[str] = []
+    run = MergeComposite.run_function
+
+    def noticed(self: MergeComposite, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        used.append(str(func.attrs))
+        return run(self, func, mod, ctx)
+
+    setattr(MergeComposite, "run_function", noticed)  # noqa: B010 (mypy: methods are not assigned)
+    try:
+        yield used
+    finally:
+        setattr(MergeComposite, "run_function", run)  # noqa: B010
 
 
 def _normal(mod: IRModule) -> Expr:

@@ -51,7 +51,7 @@ class Shell(InteractiveShell):
     def init_magics(self) -> None:
         super().init_magics()
         for name in self.magics_manager.registry["ScriptMagics"].magics["cell"]:
-            self.register_magic_function(self._refuse_script, "cell", name)
+            self.magics_manager.register_function(self._refuse_script, "cell", name)
 
     def _refuse_script(self, line: str, cell: str) -> None:
         self.system(f"{line} {cell}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from byoc_lab.errors import ByocLabError
@@ -12,6 +13,7 @@ Notebook = dict[str, Any]
 POINTS = 10
 PARTS = ("statement", "task", "answer", "check")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+CHECK = "from byoc_lab.lessons import check"
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 
 
@@ -40,10 +42,11 @@ def notebook(
     texts = {
         "statement": f"# {exercise.title}\n\n**About {exercise.minutes} minutes.**{needed}\n\n"
         f"{exercise.statement_of(seed).strip()}",
-        "task": f"from byoc_lab.lessons import check, exercise\n\n"
+        "task": f"from byoc_lab.lessons import exercise\n\n"
         f'task = exercise("{name}"{given})\n{exercise.shown}',
         "answer": stub if answer is None else answer.strip(),
-        "check": f'verdict = check("{name}", answer{given})\nverdict',
+        # It imports its own `check`: a cell before it may have defined another one.
+        "check": f'{CHECK}\n\nverdict = check("{name}", answer{given})\nverdict',
     }
     if nbgrader:
         texts["check"] += "\nassert verdict, str(verdict)"
@@ -143,10 +146,8 @@ def _part(cell: Any) -> str:
 
 def _same_check(text: str, name: str) -> bool:
     """Whether the text of a check is that of the notebook, whatever its seed."""
-    first = text.strip().splitlines()[0] if text.strip() else ""
-    rest = text.strip().splitlines()[1:]
-    expected = [["verdict"], ["verdict", "assert verdict, str(verdict)"]]
-    start = f'verdict = check("{name}", answer'
-    tail = first.removeprefix(start)
-    number = tail.removeprefix(", seed=").removesuffix(")")
-    return first.startswith(start) and rest in expected and (tail == ")" or number.isdigit())
+    call = re.escape(f'verdict = check("{name}", answer')
+    expected = (
+        rf"{re.escape(CHECK)}\n\n{call}(, seed=\d+)?\)\nverdict(\nassert verdict, str\(verdict\))?"
+    )
+    return re.fullmatch(expected, text.strip()) is not None

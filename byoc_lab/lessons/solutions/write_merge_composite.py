@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from byoc_lab import transform
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.patterns import partition
 from byoc_lab.relay.typing.infer import infer_module
@@ -39,6 +40,10 @@ def backwards(mod, table):
     return merged(mod, table[::-1])
 
 
+def by_the_pass(mod, table):
+    return transform.MergeComposite(table)(mod)
+
+
 def a_function(mod, table):
     return merged(mod, table)["main"]
 
@@ -56,6 +61,7 @@ WRONG = {
     "check-ignored": without_checks,
     "missed": first_entry_only,
     "order": backwards,
+    "the-pass": by_the_pass,
     "kind": a_function,
     "none": nothing,
     "raised": always_a_check,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import byoc_lab
 from byoc_lab import relay, transform
 from byoc_lab.lessons import check, exercise
@@ -87,8 +89,18 @@ def test_the_batch_norm_may_be_folded_by_the_pipeline_of_dnnl() -> None:
     assert check("remove-the-leftover-multiply", answer)
 
 
-def test_the_real_merge_composite_is_right() -> None:
-    assert check("write-merge-composite", lambda mod, table: transform.MergeComposite(table)(mod))
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda mod, table: byoc_lab.trace(mod, [transform.MergeComposite(table)]).result,
+        lambda mod, table: transform.MergeComposite(table).run(mod, byoc_lab.PassContext()),
+    ],
+    ids=["inside a trace", "by its method"],
+)
+def test_the_pass_itself_is_not_written_by_oneself(answer: Any) -> None:
+    run = transform.MergeComposite.run_function
+    assert check("write-merge-composite", answer).mistake == "the-pass"
+    assert transform.MergeComposite.run_function is run
 
 
 def test_the_wrong_region_can_be_found_by_numbers() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading.isolation import Limits
-from byoc_lab.lessons.grading.notebooks import code_of, notebook, with_solution
+from byoc_lab.lessons.grading.notebooks import code_of, dumps, notebook, with_solution
 from byoc_lab.lessons.grading.submissions import judged, run_sandboxed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the grader needs Linux")
@@ -149,7 +149,7 @@ def test_a_notebook_of_an_exercise_passes_in_both(exercise: Any) -> None:
     if exercise.missing() is not None:
         pytest.skip(f"it needs {exercise.needs}")
     for data in (notebook(exercise.name, 3), with_solution(exercise.name, 3)):
-        made = nbformat.from_dict(data)
+        made = nbformat.reads(dumps(data), as_version=4)
         nbclient.NotebookClient(made, timeout=300, kernel_name="python3").execute()
         (text,) = [out.data["text/plain"] for out in made.cells[-1].outputs if "data" in out]
         task = {"exercise": exercise.name, "cells": code_of(data), "seeds": [3]}
