@@ -10,7 +10,9 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
+from byoc_lab import plugins
 from byoc_lab.errors import ByocLabError, MissingDependencyError, NativeExtensionError
 from byoc_lab.printing import printable
 
@@ -79,6 +81,13 @@ def examine() -> Iterator[Check]:
     yield _checked("C compiler", _compiler, needed=False)
     for name in ("onnx", "torch"):
         yield _package(name, name, needed=False)
+    for name, package in plugins.packages().items():
+        yield _checked(f"back end {name}", partial(_loaded, name, package), needed=False)
+
+
+def _loaded(name: str, package: str) -> str:
+    plugins.load(name)
+    return package
 
 
 def _package(name: str, wanted: str, needed: bool = True) -> Check:

@@ -83,9 +83,9 @@ def load(name: str) -> bool:
     return True
 
 
-def names() -> list[str]:
-    """The back ends that installed packages have, loaded or not."""
-    return sorted({entry.name for entry in _installed()})
+def packages() -> dict[str, str]:
+    """The back ends that installed packages have, loaded or not, with the packages."""
+    return {entry.name: _package(entry) for entry in sorted(_installed(), key=lambda e: e.name)}
 
 
 def _installed() -> list[EntryPoint]:

@@ -95,7 +95,7 @@ LAYERS = {
         "relay.transform relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
-    "doctor": "errors printing run backends lab lessons byoc_lab",
+    "doctor": "errors printing plugins run backends lab lessons byoc_lab",
     "commands": "errors output files terminal relay lab importers lessons byoc_lab demo doctor",
     "cli": "errors plugins commands terminal byoc_lab",
     "compat": "errors printing display relay passes run backends lab importers transform byoc_lab",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from byoc_lab import backends, explain, lint, plugins
+from byoc_lab.doctor import examine
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.passes import named_pipeline
 from byoc_lab.plugins import PlugInError
@@ -23,12 +24,12 @@ CALLED = f"def register():\n{chip.CHIP}".replace("\n", "\n    ")
 @pytest.fixture(autouse=True)
 def clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Modules, paths and back ends as before; the working directory is the test's."""
-    before = set(sys.modules)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
     yield
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
     chip.forget()
 
 
@@ -95,7 +96,10 @@ class TestInstalled:
         self, tmp_path: Path, code: str, call: str
     ) -> None:
         install(tmp_path, "chip_package", code, call=call)
-        assert plugins.names() == ["mychip"] and "mychip" not in backends.names()
+        assert (
+            plugins.packages() == {"mychip": "chip_package 1.5"}
+            and "mychip" not in backends.names()
+        )
         found = explain(parse(CLEAN), "mychip")
         assert [e.status for e in found] == ["host", "offloaded"]
 
@@ -132,6 +136,9 @@ class TestInstalled:
         with pytest.raises(PlugInError, match=f"{message}: .*No module named 'missing_driver'"):
             backends.get("badchip")
         assert backends.get("mychip").name == "mychip"
+        rows = {check.name: str(check) for check in examine()}
+        assert rows["back end mychip"] == "ok        back end mychip: chip_package 1.5"
+        assert rows["back end badchip"].startswith("optional  back end badchip: cannot import the")
 
     def test_two_packages_with_one_name(self, tmp_path: Path) -> None:
         for package in ("one_package", "other_package"):

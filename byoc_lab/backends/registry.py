@@ -239,7 +239,7 @@ def get(name: str) -> Backend:
             f"first: partition(mod, 'dnnl')"
         )
     if not is_registered(name):
-        known = sorted({*names(), *plugins.names()})
+        known = sorted({*names(), *plugins.packages()})
         raise UnknownNameError(
             f"no back end is registered as {name!r}; {unregistered(name, known)} "
             f"byoc_lab.backends.register({name!r}, ...) registers one; a command runs a file that "

@@ -17,6 +17,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.tvm_runtime import import_tvm
 
 DECORATOR = "ir_module"
+_SOURCE = "<str>"  # what TVM's parser calls text that is in no file
 
 
 def load_tvm_script(path: Path) -> tuple[IRModule, Params]:
@@ -27,7 +28,7 @@ def load_tvm_script(path: Path) -> tuple[IRModule, Params]:
     """
     text = path.read_text(encoding="utf-8")
     try:
-        source = _class(text)
+        source = _class(text, str(path))
     except (SyntaxError, ValueError) as error:
         raise ImporterError(f"{path} is no file of Python: {error}") from error
     if source is None:
@@ -38,13 +39,14 @@ def load_tvm_script(path: Path) -> tuple[IRModule, Params]:
     try:
         mod = import_tvm().script.from_source(source)
     except Exception as error:  # TVM's parser raises errors of many kinds
-        raise ImporterError(f"{path}: TVM cannot read the TVMScript: {error}") from error
+        text = str(error).replace(f"--> {_SOURCE}:", f"--> {path}:")
+        raise ImporterError(f"{path}: TVM cannot read the TVMScript: {text}") from error
     return adopted(mod), {}
 
 
-def _class(text: str) -> str | None:
-    """The text of the class, on its lines."""
-    for node in ast.parse(text).body:
+def _class(text: str, file: str) -> str | None:
+    """The text of the class, on its lines. Raises SyntaxError, which names the file."""
+    for node in ast.parse(text, file).body:
         decorators = getattr(node, "decorator_list", ())
         if isinstance(node, ast.ClassDef) and any(_name(d) == DECORATOR for d in decorators):
             first = min(d.lineno for d in decorators)
