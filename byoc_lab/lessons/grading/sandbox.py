@@ -55,7 +55,7 @@ def main() -> int:
         if isolated:
             finish_namespaces(folder)
         limits = Limits(**request["limits"])
-        for notebook in request["notebooks"]:
+        for notebook in [with_questions(each) for each in request.pop("notebooks")]:
             result = run_notebook(notebook, limits, folder, hidden, isolated)
             print(json.dumps({"isolated": isolated, **result}), file=out, flush=True)
         os._exit(0)
@@ -202,8 +202,18 @@ def _student(
         os._exit(0)
 
 
+def with_questions(notebook: dict[str, Any]) -> dict[str, Any]:
+    """The notebook with the questions of its seeds, and without the seeds: no process in which a
+    student's code runs has those of hidden variants, its own or another exercise's."""
+    from byoc_lab.lessons.exercises import get
+
+    exercise, seeds = get(notebook["exercise"]), notebook.pop("seeds")
+    here = exercise.missing() is None
+    return {**notebook, "questions": [exercise.question(seed) for seed in seeds] if here else []}
+
+
 def replies(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Run the cells, then the answer for each seed: {"errors", "replies" or "missing"}, or
+    """Run the cells, then the answer for each question: {"errors", "replies" or "missing"}, or
     {"errors", "not_here"} where what the exercise needs is not on this machine.
 
     A cell with an error does not stop those after it.
@@ -213,19 +223,19 @@ def replies(notebook: dict[str, Any]) -> dict[str, Any]:
     exercise = get(notebook["exercise"])
     if (missing := exercise.missing()) is not None:
         return {"errors": [], "not_here": missing}
-    respond, question, varies = exercise.respond, exercise.question, exercise.varies
+    respond, varies = exercise.respond, exercise.varies
     namespace, errors = run_cells(notebook["cells"])
     if "answer" not in namespace:
         return {"errors": errors, "missing": True}
     answer = namespace["answer"]
     found: list[Any] = []
-    seeds = notebook["seeds"]
-    for seed in seeds if varies(answer) else seeds[:1]:
+    questions = notebook["questions"]
+    for question in questions if varies(answer) else questions[:1]:
         try:
             if exercise.only_functions and not exercise.is_function(answer):
                 found.append({"kind": type(answer).__name__})
             else:
-                found.append({"value": encode(respond(answer, question(seed)))})
+                found.append({"value": encode(respond(answer, question))})
         except Exception as error:
             found.append({"raised": f"{type(error).__name__}: {error}"[:2000]})
     return {"errors": errors, "replies": found}

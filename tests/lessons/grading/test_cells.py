@@ -166,3 +166,26 @@ def test_the_walkthroughs_run_without_errors(path: Path) -> None:
     cells = code_of(json.loads(path.read_text(encoding="utf-8")))
     wrong, _ = grader([*cells, "answer = 1"])
     assert not any(wrong), [cell for cell, bad in zip(cells, wrong, strict=False) if bad]
+
+
+SEARCH = """
+import gc
+import sys
+
+frame, found = sys._getframe(), []
+while frame is not None:
+    found += [repr(frame.f_locals), repr(frame.f_globals.get("request"))]
+    frame = frame.f_back
+found += [repr(each) for each in gc.get_objects() if type(each) in (list, dict, tuple)]
+answer = [seed for seed in (424_242, 515_151) if any(str(seed) in text for text in found)]
+""".replace("424_242", "int('242424'[::-1])").replace("515_151", "int('151515'[::-1])")
+
+
+def test_seeds_of_hidden_variants_are_not_in_the_process_of_a_student() -> None:
+    tasks = [
+        {"exercise": name, "cells": [SEARCH], "seeds": [0, seed]}
+        for name, seed in ((NAME, 424_242), ("order-the-passes", 515_151))
+    ]
+    (first, _) = run_sandboxed(tasks, LIMITS)
+    reply = json.loads(first["reply"])
+    assert reply["errors"] == [] and reply["replies"] == [{"value": {"list": []}}]
