@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
@@ -161,6 +160,8 @@ def linked_regions(
     together = [gv for gv in called if offload and _concurrent(mod[gv], given)]
     if len(together) < 2:
         return {gv: link(gv) for gv in called}
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor() as pool:
         try:
             started = {gv: pool.submit(copy_context().run, link, gv) for gv in together}

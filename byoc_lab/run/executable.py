@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -42,7 +41,7 @@ class Timing:
 
     @property
     def median(self) -> float:
-        return statistics.median(self._measured)
+        return float(np.median(self._measured))
 
     @property
     def best(self) -> float:

@@ -25,7 +25,8 @@ def numpy_dtype(dtype: str) -> np.dtype:
 
 def refuse_masked(what: str, value: Any) -> None:
     """Raise InputError for a masked array, whose elements would be used as if none were masked."""
-    if isinstance(value, np.ma.MaskedArray):
+    is_subclass = isinstance(value, np.ndarray) and type(value) is not np.ndarray
+    if is_subclass and isinstance(value, np.ma.MaskedArray):  # np.ma is imported when it is named
         raise InputError(
             f"{what}: expected an array without a mask, found a masked array of shape "
             f"{value.shape}; give array.filled(value) to replace the masked elements, or "
