@@ -57,19 +57,32 @@ def replacing(path: str | Path) -> Iterator[Path]:
     """
     target = path_of(path)
     if target.exists() and not target.is_file():
-        yield target
+        with _naming(target):
+            yield target
         return
     target = target.resolve()
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     os.close(handle)
     new = Path(name)
     try:
-        yield new
+        with _naming(target):
+            yield new
         new.chmod(target.stat().st_mode if target.exists() else 0o666 & ~_umask())
         new.replace(target)
     finally:
         with suppress(FileNotFoundError):
             new.unlink()
+
+
+@contextmanager
+def _naming(target: Path) -> Iterator[None]:
+    """Names the file in an error of writing it: that of a full disk names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(target)
+        raise
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -49,6 +49,21 @@ def test_what_is_no_ordinary_file_is_written_itself() -> None:
     assert not Path(os.devnull).is_file()
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"No space left on device: '/dev/full'"):
+        write_text("/dev/full", "text")
+    path = tmp_path / "grades.csv"
+    with (
+        pytest.raises(OSError, match=r"No space left on device: .*grades\.csv"),
+        replacing(path) as new,
+        open("/dev/full", "w") as full,
+    ):
+        new.write_text("half")
+        full.write("text")
+    assert not os.listdir(tmp_path)
+
+
 def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_text(tmp_path / "nowhere" / "file", "text")
