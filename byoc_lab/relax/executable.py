@@ -25,6 +25,7 @@ from byoc_lab.relax.reference import region_if_any
 from byoc_lab.relax.types import name_of
 from byoc_lab.relay.analysis.costs import Cost
 from byoc_lab.relay.ir.expr import Function
+from byoc_lab.run.backends import LAYOUTS, check_layouts, using_layouts
 from byoc_lab.run.inputs import by_position, given_inputs
 from byoc_lab.run.metering.meter import Meter, MeteredRegion, native_modules, only_float32
 from byoc_lab.run.metering.program import MeteredProgram
@@ -59,7 +60,7 @@ class RelaxExecutable(MeteredProgram):
     another (see `run.Executable`).
     """
 
-    def __init__(self, mod: Any, target: str = "llvm"):
+    def __init__(self, mod: Any, target: str = "llvm", layouts: str = LAYOUTS[0]):
         super().__init__()
         tvm = import_tvm()
         self.mod = mod
@@ -71,7 +72,7 @@ class RelaxExecutable(MeteredProgram):
             for symbol in sites
             for f in [functions[symbol]]
         )
-        with COMPILING:
+        with COMPILING, using_layouts(layouts):
             try:
                 linked = tvm.relax.transform.RunCodegen()(mod)
                 self.compiled = tvm.compile(linked, tvm.target.Target(target)).mod
@@ -133,13 +134,17 @@ class RelaxExecutable(MeteredProgram):
         return f"<RelaxExecutable: {where or 'no regions'}; the rest on llvm>"
 
 
-def build(mod: Any, target: str = "llvm") -> RelaxExecutable:
+def build(mod: Any, target: str = "llvm", *, layouts: str = LAYOUTS[0]) -> RelaxExecutable:
     """Compile a partitioned Relax module: regions by their back ends, the rest by TVM.
 
-    target: TVM's target of the rest; a CPU. Raises ArgumentError for something else than a module
-    of Relax, BuildError for what cannot be compiled.
+    target: TVM's target of the rest; a CPU. layouts: how DNNL chooses the layouts of convolutions,
+    "fixed" or "measured", as for `byoc_lab.build`.
+
+    Raises ArgumentError for anything but a module of Relax and for other layouts, BuildError for
+    what cannot be compiled.
     """
-    return RelaxExecutable(checked_relax(mod, "relax.build"), target)
+    check_layouts("relax.build", layouts)
+    return RelaxExecutable(checked_relax(mod, "relax.build"), target, layouts)
 
 
 def _varies(mod: Any) -> bool:

@@ -107,7 +107,21 @@ def test_regions_are_computed_by_numpy_without_the_extension(
     assert in_place_of("DNNL") in str(byoc_relax.coverage(two_regions()))
 
 
+@pytest.mark.parametrize("layouts", ["fixed", "measured"])
+def test_the_layouts_of_convolutions_are_chosen_as_asked(layouts: str) -> None:
+    weight = const(64, 64, 3, 3)
+    mod = module(
+        [var("x", 1, 64, 57, 57)],
+        lambda emit, x: emit(op.nn.relu(emit(op.nn.conv2d(x, weight, padding=1)))),
+    )
+    exe = byoc_relax.build(byoc_relax.partition_for_dnnl(mod), layouts=layouts)
+    exe(random(1, 64, 57, 57))
+    assert f"; {layouts}" in str(exe.cards()[0].layouts)
+
+
 def test_wrong_arguments() -> None:
+    with pytest.raises(ArgumentError, match=r"relax\.build: layouts must be 'fixed' or 'measured'"):
+        byoc_relax.build(two_regions(), layouts="best")
     with pytest.raises(ArgumentError, match=r"relax\.build takes a module of TVM's Relax, found"):
         byoc_relax.build(3)
     with pytest.raises(ArgumentError, match='with a Relax function "main", found none'):
