@@ -18,7 +18,7 @@ import numpy as np
 from byoc_lab.relay.ir.types import FuncType, RefType, Type, parts_of
 from byoc_lab.relay.text.lexer import KEYWORDS
 
-_STRING = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]*')
+_STRING = re.compile(r"[ !#-\[\]-~]*")  # what is printed as it is
 _NAME = re.compile(r"[A-Za-z_]\w*(?:/\w+)*", re.ASCII)
 _NO_NAME = re.compile(r"\W", re.ASCII)
 MAX_FLOAT32 = float(np.finfo(np.float32).max)

@@ -19,7 +19,7 @@ from byoc_lab.relay.text.json.writer import node_key
 from byoc_lab.relay.text.printer_lines import Style
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_ESCAPED = re.compile(r'[\x00-\x1f"\\\x7f-\U0010ffff]')
+_ESCAPED = re.compile(r"[^ !#-\[\]-~]")  # control characters, quotes, backslashes, not ASCII
 
 _WORD = re.compile(r"[^\W\d][\w/]*(?:\.[^\W\d][\w/]*)*")
 

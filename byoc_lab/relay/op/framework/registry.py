@@ -203,7 +203,7 @@ def builder(op: Op) -> Callable[..., Any]:
 
     build.__name__ = build.__qualname__ = d.python_name.rpartition(".")[2]
     build.__signature__ = signature  # type: ignore[attr-defined]
-    build.__doc__ = documentation(d)
+    build.__doc__ = _documentation(d, parameters)
     return build
 
 
@@ -301,11 +301,11 @@ def _operand(d: OpDef, name: str, value: Any) -> Expr:
     )
 
 
-def documentation(d: OpDef) -> str:
+def _documentation(d: OpDef, parameters: Mapping[str, inspect.Parameter]) -> str:
     """The help text of a builder: the description of the operator and its attributes."""
     lines = [d.doc or f"`{d.name}`."]
     fields = d.free_attributes
-    shown = [(p, fields[own]) for own, p in _parameters(d).items() if own in fields]
+    shown = [(p, fields[own]) for own, p in parameters.items() if own in fields]
     if shown:
         lines += ["", "Attributes:"]
     for p, f in shown:
