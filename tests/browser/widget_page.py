@@ -36,7 +36,7 @@ _MOUNT = """async ({ esm, css, state, index }) => {
   document.head.append(sheet);
   const url = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
   const { default: widget } = await import(url);
-  window.model = new Model({ state, index, selected_id: "" });
+  window.model = new Model({ state, index, selected_id: "", saved_as: "one" });
   window.show = (el) => widget.render({ model: window.model, el });
   window.cleanup = window.show(document.getElementById("here"));
 }"""

@@ -41,6 +41,7 @@ MODULES = (
     "node_panel",
     "result_tables",
     "rewrites",
+    "saved_copy",
     "player",
     "presenter",
     "borders",

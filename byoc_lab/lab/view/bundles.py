@@ -15,6 +15,7 @@ from byoc_lab.lab.view.graph import graph
 from byoc_lab.lab.view.html import as_text, iframe, page, saved
 from byoc_lab.lab.view.states.objects import state_of
 from byoc_lab.lab.view.states.parts import is_large
+from byoc_lab.lab.view.still import with_still
 
 MAX_LINES = 50_000  # of all modules together; with more, a browser is busy for seconds
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -59,7 +60,7 @@ def without_kernel(obj: Any) -> dict[str, Any]:
         return bundle
     document = page(state, bundle["text/plain"])
     if len(document) <= MAX_HTML:
-        bundle["text/html"] = iframe(document)
+        bundle["text/html"] = with_still(iframe(document), obj, state)
     return bundle
 
 
@@ -79,7 +80,8 @@ def publish(obj: Any) -> None:
         return
     show({**words, WIDGET: bundle[WIDGET]}, raw=True)
     if "text/html" in bundle:
-        html = saved(bundle["text/html"], words["text/plain"])
+        name = bundle[WIDGET]["model_id"]
+        html = saved(bundle["text/html"], words["text/plain"], name)
         show({**words, "text/html": html}, raw=True)
 
 

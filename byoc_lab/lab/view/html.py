@@ -30,17 +30,21 @@ _PAGE = """<!doctype html>
 html, body {{ height: 100%; margin: 0; }}
 body {{ background: light-dark(#fff, #17191e); }}
 #stepper > .byl {{ height: 100vh; border: 0; border-radius: 0; resize: none; }}
-noscript pre {{ padding: 1em; overflow: auto; }}
-{css}
+#text {{ padding: 1em; margin: 0; overflow: auto; font: 12px/1.5 monospace; }}
+.scripted #text {{ display: none; }}
+.scripted h1 {{ position: absolute; clip-path: inset(50%); }}
 </style>
 </head>
 <body>
 <main id="stepper"><h1 class="byl-live">{title}</h1></main>
-<noscript><pre>{text}</pre></noscript>
+<pre id="text">{text}</pre>
+<script type="text/plain" id="css">{css}</script>
 <script type="text/plain" id="esm">{esm}</script>
 <script type="text/plain" id="state">{state}</script>
 <script>
 "use strict";
+// The text is shown where this script, or the module in it, is not allowed to run.
+document.documentElement.classList.add("scripted");
 // Replaces anywidget's model: the state is in this page.
 class Model {{
   constructor(values) {{ this.values = values; this.listeners = {{}}; }}
@@ -62,6 +66,9 @@ async function unpacked(id) {{
   return new Response(stream).text();
 }}
 (async () => {{
+  const sheet = document.createElement("style");
+  sheet.textContent = await unpacked("css");
+  document.head.append(sheet);
   const source = new Blob([await unpacked("esm")], {{ type: "text/javascript" }});
   const {{ default: view }} = await import(URL.createObjectURL(source));
   const state = JSON.parse(await unpacked("state"));
@@ -88,7 +95,10 @@ async function unpacked(id) {{
   for (const what of ["index", "rewrite", "selected_id"]) model.on("change:" + what, name);
   view.render({{ model, el: document.getElementById("stepper") }});
   document.querySelector(".byl").focus();
-}})();
+}})().catch((error) => {{
+  document.documentElement.classList.remove("scripted");
+  console.error(error);
+}});
 </script>
 </body>
 </html>
@@ -99,12 +109,12 @@ def page(state: State, text: str = "") -> str:
     """The page for a state (see `state.py`). The address can name what it opens at:
     "trace.html#stage=3&rewrite=2&node=n12", with stages and rewrites from 1.
 
-    text: shown where JavaScript is disabled.
+    text: shown where no script may run, or none from a `blob:` address.
     """
     return _PAGE.format(
         policy=POLICY,
         title=html.escape(f"{state['title']} · byoc_lab"),
-        css=css(),
+        css=_packed(css()),
         text=html.escape(text),
         esm=_packed(esm()),
         state=_packed(json.dumps(state, ensure_ascii=False, separators=(",", ":"))),
@@ -113,18 +123,29 @@ def page(state: State, text: str = "") -> str:
 
 MAX_TEXT = 20_000  # characters of the text below a frame
 
-# The HTML follows the widget's output. Of the two, only the one that works is visible.
+# The HTML follows the widget's output. Of the two, only the one that works is visible. A frame gets
+# the theme of its host: the page inside sees it as the preference of the system.
 _SAVED = """<style>
 .jp-OutputArea-child:has(.byl) + .jp-OutputArea-child:has(.byl-saved) {{ display: none; }}
 .jp-OutputArea-child:has(+ .jp-OutputArea-child .byl-saved):not(:has(.byl)):not(:has(.byl-saved))
   {{ display: none; }}
+[data-jp-theme-light="false"] .byl-frame,
+.vscode-dark .byl-frame, .dark .byl-frame, [data-theme="dark"] .byl-frame,
+[data-md-color-scheme="slate"] .byl-frame {{ color-scheme: dark; }}
+[data-jp-theme-light="true"] .byl-frame, .vscode-light .byl-frame, .light .byl-frame,
+[data-theme="light"] .byl-frame, [data-md-color-scheme="default"] .byl-frame
+  {{ color-scheme: light; }}
 </style>
-<div class="byl-saved">{shown}</div>"""
+<div class="byl-saved" data-of="{of}">{shown}</div>"""
 
 
-def saved(shown: str, text: str) -> str:
-    """The HTML that stands in for a widget where there is no kernel: `shown`, and the text."""
-    return _SAVED.format(shown=shown if "<pre" in shown else shown + as_text(text, folded=True))
+def saved(shown: str, text: str, name: str) -> str:
+    """The HTML that stands in for a widget where there is no kernel: `shown`, and the text.
+
+    name: the `saved_as` of the widget, which hides this HTML while it lives.
+    """
+    both = shown if "<pre" in shown else shown + as_text(text, folded=True)
+    return _SAVED.format(shown=both, of=html.escape(name))
 
 
 def as_text(text: str, folded: bool = False) -> str:
@@ -137,7 +158,7 @@ def as_text(text: str, folded: bool = False) -> str:
 def iframe(page_text: str, height: int = 640) -> str:
     """A frame for the page inside another page; it may run its script and nothing else."""
     return (
-        f'<iframe sandbox="allow-scripts" loading="lazy" title="byoc_lab" '
+        f'<iframe class="byl-frame" sandbox="allow-scripts" loading="lazy" title="byoc_lab" '
         f'srcdoc="{html.escape(page_text)}" '
         f'style="width:100%;height:{height}px;border:1px solid #8886;border-radius:8px"></iframe>'
     )

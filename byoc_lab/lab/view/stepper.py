@@ -43,6 +43,7 @@ class View(anywidget.AnyWidget):
         part: of the state of a large trace (see `parts.py`), sent when the browser asks for it.
         asked: the part that the browser asks for, or {}.
         overlays: what is known about nodes besides (see `overlays.py`), or {}.
+        saved_as: the name of the HTML that a notebook keeps of it, which the browser hides.
     """
 
     _esm = esm()
@@ -55,11 +56,15 @@ class View(anywidget.AnyWidget):
     part = traitlets.Dict().tag(sync=True)
     asked = traitlets.Dict().tag(sync=True)
     overlays = traitlets.Dict().tag(sync=True)
-    to_browser: ClassVar = frozenset({"state", "step", "part", "overlays", "_esm", "_css"})
+    saved_as = traitlets.Unicode("").tag(sync=True)
+    to_browser: ClassVar = frozenset(
+        {"state", "step", "part", "overlays", "saved_as", "_esm", "_css"}
+    )
 
     def __init__(self, state: State, text: str = "", **more: Any):
         self._text = text
         super().__init__(state=state, **more)
+        self.saved_as = self.model_id or ""
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
         """Take what a page sends. Raises ArgumentError for what only Python may set."""

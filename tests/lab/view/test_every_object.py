@@ -149,10 +149,10 @@ def test_a_notebook_gets_the_widget_and_html_for_when_it_is_gone(
 
 def test_long_texts_are_cut_and_quoted() -> None:
     hostile = "<img src=x onerror=alert(1)>" + "x" * MAX_TEXT
-    shown = saved("<i>picture</i>", hostile)
+    shown = saved("<i>picture</i>", hostile, "one")
     assert "<img" not in shown and "…" in shown
-    assert len(shown) < MAX_TEXT + 2000
-    assert saved(as_text("a"), "a").count("<pre>") == 1
+    assert len(shown) < MAX_TEXT + 3000
+    assert saved(as_text("a"), "a", "one").count("<pre>") == 1
 
 
 class _Cells(HTMLParser):

@@ -15,6 +15,7 @@ import { present } from "./presenter.js";
 import { counted, make } from "./text/relay_text.js";
 import { ResultTables } from "./result_tables.js";
 import { Rewrites } from "./rewrites.js";
+import { hideSavedCopy } from "./saved_copy.js";
 import { outcome, StageList, tally } from "./stage_list.js";
 import { Store } from "./store.js";
 import { TextPane } from "./text/text_pane.js";
@@ -119,7 +120,7 @@ function view(model, el) {
   store.on("kernel", () => {
     if (root.querySelector(".byl-restarted")) return;
     header.element.after(make("p", { class: "byl-restarted", role: "status" },
-      "The kernel that made this has ended. Stages, text, graph, search and history still work; rewrites that were not shown yet and the Python object do not: run the cell again."));
+      "The kernel that made this has ended: selecting a node no longer reaches Python, and rewrites that were not shown yet cannot be computed. Stages, text, graph, search and history still work. Run the cell again to connect it."));
   });
 
   // A panel is drawn when it is shown.
@@ -203,8 +204,9 @@ function view(model, el) {
   root.addEventListener("click", (event) => event.target.closest(".byl-reason-badge") && tabs.show("Node"), { signal });
   listenToKeys(root, { store, stages, text, graph, tabs, player, help, board, widen, nextFinding, present: () => present(root, header.presenting) }, signal);
   for (const control of [stages.filter, stages.changedOnly]) control.addEventListener("input", () => header.drawEnds(), { signal });
-  followTheme(root, signal);
+  hideSavedCopy(root, model.get("saved_as"));
   el.append(root);
+  followTheme(root, signal);
   attached();
   store.takePart();
   if (!root.dataset.ready) store.tell("stage");

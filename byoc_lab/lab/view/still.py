@@ -1,0 +1,76 @@
+"""The still copy of an object: picture, caption and findings, for notebooks that run no script.
+
+A notebook that is not trusted shows HTML without styles, scripts and frames. The drawing is an
+image with its data in its address, which JupyterLab's sanitizer keeps.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+from typing import Any
+
+from byoc_lab.errors import BuildError, MissingDependencyError
+from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.view.graph import graph
+from byoc_lab.lab.view.states.state import State
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.module import IRModule
+
+MAX_SVG = 200_000  # characters of a drawing; a larger one cannot be read as a still picture
+MAX_FINDINGS = 10
+HOW_TO_STEP = (
+    "To step through it, trust this notebook (<code>jupyter trust</code> and its file name), "
+    "or run the cell."
+)
+
+# A frame that is there makes the still copy superfluous; both styles and frames need trust.
+_STILL = """<style>.byl-frame + .byl-still {{ display: none; }}</style>
+{frame}<div class="byl-still"><p><b>{name}</b> {caption}</p>{picture}{findings}<p>{how}</p></div>"""
+
+
+def with_still(frame: str, obj: Any, state: State) -> str:
+    """The frame, and the still copy of the stage that it opens at, which is shown without it."""
+    stage = state["stages"][state["opens"]] if state["stages"] else None
+    if stage is None:
+        return frame
+    shown = stage["after"] if stage["after"] is not None else stage["before"]
+    found = state["modules"][shown]["findings"]
+    return _STILL.format(
+        frame=frame,
+        name=html.escape(stage["name"]),
+        caption=html.escape(stage["caption"]),
+        picture=_picture(_drawn(obj, state["opens"]), stage["caption"] or stage["name"]),
+        findings=_listed([f"{f['severity']} {f['code']}: {f['message']}" for f in found]),
+        how=HOW_TO_STEP,
+    )
+
+
+def _drawn(obj: Any, opens: int) -> IRModule | Expr | None:
+    """The module that is drawn: of a trace, the one of the stage that is shown first."""
+    if isinstance(obj, Trace):
+        return obj[opens].before if obj[opens].after is None else obj[opens].after
+    return obj if isinstance(obj, (IRModule, Expr)) else None
+
+
+def _picture(drawn: IRModule | Expr | None, alternative: str) -> str:
+    if not isinstance(drawn, (IRModule, Expr)):  # also a module that TVM made, as text
+        return ""
+    try:
+        svg = graph(drawn).svg
+    except (MissingDependencyError, BuildError):  # no layout program: caption and findings remain
+        return ""
+    if len(svg) > MAX_SVG:
+        return ""
+    data = base64.b64encode(svg.encode("utf-8", "backslashreplace")).decode("ascii")
+    return (
+        f'<p><img alt="{html.escape(alternative)}" src="data:image/svg+xml;base64,{data}" '
+        f'style="max-width:100%;max-height:640px"></p>'
+    )
+
+
+def _listed(lines: list[str]) -> str:
+    items = [f"<li>{html.escape(line)}</li>" for line in lines[:MAX_FINDINGS]]
+    if len(lines) > MAX_FINDINGS:
+        items.append(f"<li>{len(lines) - MAX_FINDINGS} more</li>")
+    return f"<ul>{''.join(items)}</ul>" if items else ""

@@ -1,0 +1,133 @@
+"""Pages that are not JupyterLab: plain elements, policies, themes, and notebooks nobody trusts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from byoc_lab.lab.view.html import saved
+from byoc_lab.lab.view.stepper import Stepper
+from tests.lab.view.samples import chain
+
+from .widget_page import NewPage, mount
+
+pytestmark = pytest.mark.browser
+
+BOX = '<div style="width:900px">{}</div>'
+
+
+@pytest.fixture(scope="module")
+def copy() -> str:
+    """The HTML that a notebook keeps of a widget with the name "one"."""
+    bundle = Stepper(chain())._repr_mimebundle_()
+    return saved(bundle["text/html"], bundle["text/plain"], "one")
+
+
+def add(page: Any, html: str) -> None:
+    """Add HTML to the page, in an element without a class."""
+    page.evaluate(
+        "html => document.body.append(document.createRange().createContextualFragment(html))",
+        BOX.format(html),
+    )
+
+
+def frame(page: Any) -> Any:
+    return page.frame_locator(".byl-frame").locator(".byl[data-ready]")
+
+
+def test_the_copy_is_hidden_while_the_widget_lives(
+    new_page: NewPage, chain_state: dict[str, Any], copy: str
+) -> None:
+    page = new_page()
+    add(page, copy)  # before and after the widget
+    assert page.locator(".byl-saved").is_visible()
+    mount(page, chain_state)
+    add(page, copy)
+    add(page, copy.replace('data-of="one"', 'data-of="another"'))
+    shown = [element.is_visible() for element in page.locator(".byl-saved").all()]
+    assert shown == [False, True], "what another widget left stays"
+    page.evaluate("() => window.cleanup()")
+    page.locator('.byl-saved[data-of="one"]').wait_for(state="visible")
+
+
+@pytest.mark.parametrize("policy", ["script-src 'unsafe-inline'", "script-src 'none'"])
+def test_a_frame_that_may_not_run_its_script_shows_the_text(
+    new_page: NewPage, copy: str, policy: str
+) -> None:
+    page = new_page()
+    page.set_content(
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">' + BOX.format(copy)
+    )
+    text = page.frame_locator(".byl-frame").locator("#text")
+    text.wait_for()
+    assert text.is_visible() and "PartitionGraph" in text.inner_text()
+
+
+def test_a_frame_that_runs_shows_no_text(new_page: NewPage, copy: str) -> None:
+    page = new_page()
+    page.set_content(BOX.format(copy))
+    frame(page).wait_for()
+    assert not page.frame_locator(".byl-frame").locator("#text").is_visible()
+    assert not page.locator(".byl-still").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("light", "dark"),
+    [
+        ('data-jp-theme-light="true"', 'data-jp-theme-light="false"'),
+        ('class="vscode-light"', 'class="vscode-dark"'),
+        ('data-theme="light"', 'data-theme="dark"'),
+    ],
+)
+def test_a_frame_has_the_theme_of_its_host(
+    new_page: NewPage, copy: str, light: str, dark: str
+) -> None:
+    for theme, host in (("light", light), ("dark", dark)):
+        page = new_page(color_scheme="null")  # an emulated scheme would hold in frames, too
+        page.set_content(f"<body {host}>{BOX.format(copy)}</body>")
+        frame(page).wait_for()
+        assert frame(page).get_attribute("data-theme") == theme
+
+
+@pytest.mark.parametrize(
+    ("colour", "theme"),
+    [
+        ("color(srgb 1 1 1)", "light"),
+        ("color(srgb 0.1 0.1 0.1)", "dark"),
+        ("oklch(1 0 0)", "light"),
+    ],
+)
+def test_a_widget_has_the_theme_of_the_page_around_it(
+    new_page: NewPage, chain_state: dict[str, Any], colour: str, theme: str
+) -> None:
+    page = new_page(color_scheme="dark" if theme == "light" else "light")
+    root = mount(page, chain_state)
+    page.evaluate("colour => (document.body.style.backgroundColor = colour)", colour)
+    page.locator(f'.byl[data-theme="{theme}"]').wait_for()
+    page.evaluate("() => document.body.removeAttribute('style')")
+    page.evaluate("c => (document.getElementById('here').style.background = c)", colour)
+    page.evaluate("() => document.body.classList.toggle('again')")
+    page.locator(f'.byl[data-theme="{theme}"]').wait_for()
+    assert root.is_visible()
+
+
+def test_what_a_sanitizer_leaves_has_picture_caption_and_findings(
+    new_page: NewPage, copy: str
+) -> None:
+    left = re.sub(r"<style>.*?</style>|<iframe.*?</iframe>", "", copy, flags=re.DOTALL)
+    page = new_page()
+    page.set_content(BOX.format(left))
+    still = page.locator(".byl-still")
+    assert still.is_visible()
+    words = still.inner_text()
+    assert "jupyter trust" in words and "error BYL001" in words and "FreeVariableError" in words
+    assert still.locator("img").evaluate("image => image.decode().then(() => image.naturalWidth)")
+
+
+def test_the_end_of_the_kernel_is_said(new_page: NewPage, chain_state: dict[str, Any]) -> None:
+    page = new_page()
+    root = mount(page, chain_state)
+    page.evaluate("() => window.model.listeners['comm_live_update'].forEach((f) => f())")
+    assert "no longer reaches Python" in root.locator(".byl-restarted").inner_text()
