@@ -30,8 +30,8 @@ class FixTheName(Exercise):
     title = "Fix the name without a dot"
     minutes = 5
     statement = """\
-The entry `("$name", pattern)` of the library `edu` matches, and still nothing of it is offloaded:
-AnnotateTarget("edu") does not see that the composite belongs to `edu`.
+The entry `("$name", pattern)` of the library `edu` matches, and still
+nothing of it is offloaded: AnnotateTarget("edu") does not see that the composite belongs to `edu`.
 
 Set `answer` to a name with which it is offloaded. The kernel must keep a name, by which the code
 generator finds it; you choose which. Or write a function: it gets a name such as this one, of any

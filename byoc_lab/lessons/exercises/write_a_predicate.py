@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 from byoc_lab import relay
 from byoc_lab.lessons.exercises.base import Exercise
 from byoc_lab.lessons.verdict import Mistake
@@ -91,8 +93,10 @@ def answer(call):
             said = answer(call)
             if isinstance(said, Refused):
                 found.append([False, str(said.reason)])
+            elif isinstance(said, (bool, np.bool_)):
+                found.append(bool(said))
             else:
-                found.append(said if isinstance(said, bool) else type(said).__name__)
+                found.append(type(said).__name__)
         return found
 
     def judge(self, seed: int, reply: Any) -> Mistake | None:

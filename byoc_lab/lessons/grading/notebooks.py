@@ -14,6 +14,7 @@ POINTS = 10
 PARTS = ("statement", "task", "answer", "check")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 CHECK = "from byoc_lab.lessons import check"
+HIDDEN = "`check` also runs a function on variants of the task that you do not see."
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 
 
@@ -40,8 +41,8 @@ def notebook(
     needed = f" It needs {exercise.needs}." if exercise.needs else ""
     given = "" if not seed else f", seed={seed}"
     texts = {
-        "statement": f"# {exercise.title}\n\n**About {exercise.minutes} minutes.**{needed}\n\n"
-        f"{exercise.statement_of(seed).strip()}",
+        "statement": f"# {exercise.title}\n\n**About {exercise.minutes} minutes.**{needed} {HIDDEN}"
+        f"\n\n{exercise.statement_of(seed).strip()}",
         "task": f"from byoc_lab.lessons import exercise\n\n"
         f'task = exercise("{name}"{given})\n{exercise.shown}',
         "answer": stub if answer is None else answer.strip(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from byoc_lab.backends import Refused
 
 
@@ -40,4 +42,12 @@ def in_one_expression(call):
     )
 
 
-RIGHT = (in_a_sentence, from_a_table, in_one_expression)
+def with_numpy(call):
+    if call.attrs.groups > 1:
+        return Refused(f"groups={call.attrs.groups}")
+    if not np.all(np.array(call.attrs.dilation) == 1):
+        return Refused(f"dilation={np.array(call.attrs.dilation)}")
+    return call.args[0].checked_type.dtype == np.dtype("float32") or Refused("float64")
+
+
+RIGHT = (with_numpy, in_a_sentence, from_a_table, in_one_expression)
