@@ -11,6 +11,7 @@ from byoc_lab.lab.view.html import saved
 from byoc_lab.lab.view.stepper import Stepper
 from tests.lab.view.samples import chain
 
+from .jupyterlab import JupyterLab
 from .widget_page import NewPage, mount
 
 pytestmark = pytest.mark.browser
@@ -124,6 +125,23 @@ def test_what_a_sanitizer_leaves_has_picture_caption_and_findings(
     words = still.inner_text()
     assert "jupyter trust" in words and "error BYL001" in words and "FreeVariableError" in words
     assert still.locator("img").evaluate("image => image.decode().then(() => image.naturalWidth)")
+
+
+def test_jupyterlab_shows_the_still_copy_of_a_notebook_it_does_not_trust(
+    new_page: NewPage, jupyterlab: JupyterLab, copy: str
+) -> None:
+    nbformat = pytest.importorskip("nbformat")
+    make = nbformat.v4
+    output = make.new_output("display_data", data={"text/html": copy})
+    notebook = make.new_notebook(cells=[make.new_code_cell("stepper", outputs=[output])])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(notebook, jupyterlab.root / "given.ipynb")  # its outputs are not signed
+    page = new_page()
+    jupyterlab.open(page, "given.ipynb")
+    page.get_by_text("To step through it, trust this notebook").wait_for()
+    assert page.locator(".jp-OutputArea iframe").count() == 0
+    picture = page.locator(".jp-OutputArea img")
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
 
 
 def test_the_end_of_the_kernel_is_said(new_page: NewPage, chain_state: dict[str, Any]) -> None:

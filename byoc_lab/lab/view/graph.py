@@ -36,8 +36,9 @@ class GraphView:
     installed; the display then falls back to the text. `dot` is the source in DOT.
     """
 
-    def __init__(self, obj: IRModule | Expr | Mapping[str, Any]):
+    def __init__(self, obj: IRModule | Expr | Mapping[str, Any], max_boxes: int = MAX_BOXES):
         self.obj = obj
+        self.max_boxes = max_boxes
 
     @cached_property
     def picture(self) -> Picture:
@@ -46,12 +47,13 @@ class GraphView:
         return region_picture(self.obj)
 
     @cached_property
-    def _drawn(self) -> Picture:
-        if len(self.picture.boxes) <= MAX_BOXES:
+    def drawn(self) -> Picture:
+        """The picture, folded if it has more than `max_boxes`."""
+        if len(self.picture.boxes) <= self.max_boxes:
             return self.picture
         if any(frame.colour is not None for frame in self.picture.frames):
             collapsed = collapse(self.picture)
-            if len(collapsed.boxes) <= MAX_BOXES:
+            if len(collapsed.boxes) <= self.max_boxes:
                 return collapsed
         return fold(self.picture)
 
@@ -60,11 +62,11 @@ class GraphView:
 
         Raises UnknownNameError for another theme, and MissingDependencyError without graphviz.
         """
-        return digraph_of(self._drawn, theme)
+        return digraph_of(self.drawn, theme)
 
     @property
     def dot(self) -> str:
-        return dot_source(self._drawn)
+        return dot_source(self.drawn)
 
     @cached_property
     def svg(self) -> str:
@@ -76,21 +78,21 @@ class GraphView:
 
         Raises MissingDependencyError if no layout program is installed.
         """
-        return svg_of(self._drawn, lay_out(self._drawn), ids_of, style)
+        return svg_of(self.drawn, lay_out(self.drawn), ids_of, style)
 
     @printable
     def __str__(self) -> str:
         """The boxes in evaluation order, indented by the frames they are in."""
         operands: dict[Box, list[str]] = {}
         names: dict[Box, str] = {}
-        for box in self._drawn.boxes:
+        for box in self.drawn.boxes:
             names[box] = f"[{len(names)}]"
-        for arrow in self._drawn.arrows:
+        for arrow in self.drawn.arrows:
             note = " (crosses a region border)" if arrow.crossing else ""
             operands.setdefault(arrow.target, []).append(names[arrow.source] + note)
         lines: list[str] = []
         open_frames: list[PictureFrame] = []
-        for box in self._drawn.boxes:
+        for box in self.drawn.boxes:
             path: list[PictureFrame] = []
             frame = box.frame
             while frame is not None:

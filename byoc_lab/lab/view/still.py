@@ -12,17 +12,18 @@ from typing import Any
 
 from byoc_lab.errors import BuildError, MissingDependencyError
 from byoc_lab.lab.tracing import Trace
-from byoc_lab.lab.view.graph import graph
+from byoc_lab.lab.view.graph import GraphView
 from byoc_lab.lab.view.states.state import State
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 
-MAX_SVG = 200_000  # characters of a drawing; a larger one cannot be read as a still picture
+MAX_BOXES = 40  # with more, regions and repeated blocks are folded; with more still, no picture
 MAX_FINDINGS = 10
 HOW_TO_STEP = (
     "To step through it, trust this notebook (<code>jupyter trust</code> and its file name), "
     "or run the cell."
 )
+TOO_LARGE = "The graph is too large for a still picture; it opens in the stepper."
 
 # A frame that is there makes the still copy superfluous; both styles and frames need trust.
 _STILL = """<style>.byl-frame + .byl-still {{ display: none; }}</style>
@@ -56,11 +57,12 @@ def _drawn(obj: Any, opens: int) -> IRModule | Expr | None:
 def _picture(drawn: IRModule | Expr | None, alternative: str) -> str:
     if not isinstance(drawn, (IRModule, Expr)):  # also a module that TVM made, as text
         return ""
+    view = GraphView(drawn, MAX_BOXES)
+    if len(view.drawn.boxes) > MAX_BOXES:
+        return f"<p>{TOO_LARGE}</p>"
     try:
-        svg = graph(drawn).svg
+        svg = view.svg
     except (MissingDependencyError, BuildError):  # no layout program: caption and findings remain
-        return ""
-    if len(svg) > MAX_SVG:
         return ""
     data = base64.b64encode(svg.encode("utf-8", "backslashreplace")).decode("ascii")
     return (
