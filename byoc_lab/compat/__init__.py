@@ -8,7 +8,8 @@
 Relay, its passes and the executors are byoc_lab's; `te`, `tirx`, `topi`, `target` and so on are
 those of the installed apache-tvm. `names.py` is the table that says which name comes from where,
 and `overlay.py` how. What is in neither raises UnsupportedNameError (an AttributeError) or
-UnsupportedModuleError (an ImportError), which say what to do instead.
+UnsupportedModuleError (an ImportError), which say what to do instead. In a script or test that is
+run so, `from ... import name` goes through, and each use of the name raises UnsupportedNameError.
 
 What `relay.parse` reads here has the places (spans) that TVM 0.16 gives (`places.py`), and in a
 script or test that is run so, texts show them, as in TVM.

@@ -19,6 +19,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -72,6 +73,39 @@ class Overlay(ModuleType):
             public = getattr(found, "__all__", None) or vars(found)
             names.update(n for n in public if not _leaks(found, getattr(found, n, None), n))
         return sorted(names)
+
+
+class Absent(ModuleType):
+    """Stands for a name that is not supported in `from ... import name`, since scripts import names
+    that they do not use. Every use of it raises UnsupportedNameError."""
+
+    def __init__(self, name: str):
+        super().__init__(name, f"TVM's {name} is not supported; {_instead(name)}.")
+        self.__path__: list[str] = []  # makes Python ask our finder for its submodules
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self._unsupported(name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self._unsupported()
+
+    def __mro_entries__(self, bases: Any) -> Any:
+        raise self._unsupported()
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        raise self._unsupported()
+
+    def __getitem__(self, key: Any) -> Any:
+        raise self._unsupported()
+
+    def __iter__(self) -> Iterator[Any]:
+        raise self._unsupported()
+
+    def _unsupported(self, *below: str) -> UnsupportedNameError:
+        name = ".".join((self.__name__, *below))
+        return UnsupportedNameError(f"{name} is not supported; {_instead(name)}")
 
 
 def module(name: str) -> ModuleType:
@@ -149,6 +183,8 @@ def _instead(name: str) -> str:
 _lock = threading.RLock()
 _apache: dict[str, ModuleType] = {}
 _depth = 0
+_of_names: ContextVar[bool] = ContextVar("of_names", default=False)
+"""Whether the import statement that runs is `from ... import ...`."""
 _installed = False
 
 
@@ -186,7 +222,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if _depth or _in_tvm(name) is None:
             return None
-        module(_in_tvm(name))  # or an error that says what to do instead
+        if not _of_names.get():
+            module(_in_tvm(name))  # or an error that says what to do instead
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: Any) -> ModuleType:
@@ -194,7 +231,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, created: ModuleType) -> None:
         # Python takes what is in sys.modules afterwards.
-        sys.modules[created.__name__] = module(_in_tvm(created.__name__))
+        name = _in_tvm(created.__name__)
+        sys.modules[created.__name__] = _find(name) or Absent(name)
 
 
 def _in_tvm(name: str) -> Any:
@@ -222,7 +260,11 @@ def install() -> None:
         if inside and (level or name == "tvm" or name.startswith("tvm.")):
             with apache_world():
                 return plain_import(name, globals, locals, fromlist, level)
-        return plain_import(name, globals, locals, fromlist, level)
+        token = _of_names.set(bool(fromlist))
+        try:
+            return plain_import(name, globals, locals, fromlist, level)
+        finally:
+            _of_names.reset(token)
 
     _show_spans()
     with _lock:

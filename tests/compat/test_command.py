@@ -73,6 +73,49 @@ def test_topi_of_its_own(tmp_path: Path) -> None:
     assert "UnsupportedModuleError: tvm.topi.sparsity is not supported" in done.stderr
 
 
+USES = {
+    "te_compiler.get()": "relay.backend.te_compiler.get",
+    "CCacheKey(1)": "relay.backend.te_compiler.CCacheKey",
+    "isinstance(1, CCacheKey)": "relay.backend.te_compiler.CCacheKey",
+    "exec('class Mine(CCacheKey): pass')": "relay.backend.te_compiler.CCacheKey",
+    "detect_feature(1)": "relay.analysis.detect_feature",
+    "Feature.fVar": "relay.analysis.Feature.fVar",
+    "list(Feature)": "relay.analysis.Feature",
+    "Feature[0]": "relay.analysis.Feature",
+    "partition_rule.X": "relay.collage.partition_rule.X",
+    "autotvm.apply": "autotvm.apply",
+    "tvm.relay.nothing": "relay.nothing",
+}
+
+
+def test_names_that_are_not_supported_can_be_imported(tmp_path: Path) -> None:
+    """Their import goes through; each use raises the error with the name and the advice."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import tvm\n"
+        "from tvm.relay.collage import partition_rule\n"
+        "from tvm import autotvm, relay\n"
+        "from tvm.relay.analysis import Feature, detect_feature\n"
+        "from tvm.relay.backend import te_compiler\n"
+        "from tvm.relay.backend.te_compiler import CCacheKey\n"
+        "from tvm.relay.op.strategy import generic\n"
+        "try:\n"
+        "    import tvm.micro\n"
+        "    raise SystemExit('a module that is not supported was imported')\n"
+        "except ImportError:\n"
+        "    pass\n"
+        "assert not hasattr(relay, 'nothing') and not hasattr(te_compiler, 'get')\n"
+        f"for use in {list(USES)}:\n"
+        "    try:\n"
+        "        eval(use)\n"
+        "    except AttributeError as error:\n"
+        "        print(type(error).__name__, str(error).partition(';')[0])\n"
+    )
+    done = _run(str(script))
+    expected = [f"UnsupportedNameError tvm.{name} is not supported" for name in USES.values()]
+    assert done.stdout.splitlines() == expected, done.stderr
+
+
 def test_the_path_of_the_script_is_absolute(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("import sys\nprint(__file__, sys.path[0])\n")
     command = [sys.executable, "-m", "byoc_lab.compat", "script.py"]

@@ -58,6 +58,8 @@ def _of_class(cls: type, kind: type[_UserPass], method: str, info: PassInfo) -> 
     """A class of passes that wrap an instance of `cls`: its arguments, and its attributes."""
 
     class Wrapper(kind):  # type: ignore[misc, valid-type]
+        takes_modules = cls.__init__ is not object.__init__  # type: ignore[misc]
+
         def __init__(self, *args: Any, **kwargs: Any):
             self._inst = cls(*args, **kwargs)
             super().__init__(getattr(self._inst, method), info)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
 from byoc_lab.passes.framework.context import PassContext as PassContext  # for all passes
@@ -32,12 +32,15 @@ class Pass:
     arguments allow it.
 
     eras: the earlier versions of TVM that it has variants for, which its argument `era` asks for.
+
+    takes_modules: whether an option may be a module; if not, `P(mod)` is refused.
     """
 
     opt_level: int = 0
     required: tuple[str, ...] = ()
     replaces: tuple[str, ...] = ()
     eras: tuple[str, ...] = ()
+    takes_modules: ClassVar[bool] = False
 
     @classmethod
     def era_of(cls, era: str | None) -> str | None:
@@ -53,8 +56,9 @@ class Pass:
         return era
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Raises PassError where a module is given to the class in place of the pass."""
-        if any(isinstance(a, (IRModule, Function)) for a in args):
+        """Raises PassError if a module is given to the class, unless modules are among its options
+        (`takes_modules`)."""
+        if not cls.takes_modules and any(isinstance(a, (IRModule, Function)) for a in args):
             raise PassError(
                 f"{cls.__name__} was given a module in place of its options; a pass is made first "
                 f"and then called: {cls.__name__}(...)(mod)"

@@ -69,3 +69,23 @@ def test_what_the_decorators_refuse(decorator) -> None:
         decorator(opt_level=0, required="InferType")
     with pytest.raises(TypeError, match="must be a function or a class, found 3"):
         decorator(3, opt_level=0)
+
+
+def test_a_module_is_an_option_where_the_class_has_options() -> None:
+    @module_pass(opt_level=1)
+    class Replace:
+        def __init__(self, by: relay.IRModule):
+            self.by = by
+
+        def transform_module(self, mod: relay.IRModule, ctx: object) -> relay.IRModule:
+            return self.by
+
+    @module_pass(opt_level=1)
+    class Keep:
+        def transform_module(self, mod: relay.IRModule, ctx: object) -> relay.IRModule:
+            return mod
+
+    mod, other = relay.IRModule(), relay.IRModule()
+    assert Replace(other)(mod) is other
+    with pytest.raises(PassError, match="Keep was given a module in place of its options"):
+        Keep(mod)
