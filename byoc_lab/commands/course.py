@@ -11,7 +11,9 @@ from byoc_lab.commands.shared import OK
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(required=True, metavar="action")
     new = actions.add_parser("new", help="write a course into a new folder")
-    new.add_argument("folder", type=Path, help="a folder that does not exist yet")
+    new.add_argument(
+        "folder", type=Path, help="a folder that does not exist yet, or one to complete"
+    )
     new.add_argument("--exercises", help="names, separated by commas (default: all)")
     new.add_argument(
         "--students", type=Path, help="a file with a student's name in each line, for own variants"
@@ -42,10 +44,11 @@ def run(options: argparse.Namespace) -> int:
             print(path)
         return OK
     from byoc_lab.lessons.grading.course import new_course
+    from byoc_lab.lessons.grading.handed_in import decoded
 
     students = []
     if options.students is not None:
-        lines = options.students.read_text(encoding="utf-8").splitlines()
+        lines = decoded(options.students.read_bytes()).splitlines()
         students = [line.strip() for line in lines if line.strip()]
     course = new_course(options.folder, names, students, options.seed, options.name)
     print(

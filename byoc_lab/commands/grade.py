@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from byoc_lab.commands.shared import OK
+from byoc_lab.commands.shared import INCONCLUSIVE, OK
 
 WIDTH = 30
 
@@ -54,6 +54,7 @@ def run(options: argparse.Namespace) -> int:
         limits=Limits(seconds=options.seconds, memory=options.memory << 20),
         workers=options.workers,
         keep=keep,
+        table=options.output,
         progress=_progress,
     )
     grading.write_grades(options.output, grades, course)
@@ -61,7 +62,14 @@ def run(options: argparse.Namespace) -> int:
         grading.write_feedback(options.feedback, grades, course)
     passed = sum(grade.status == "passed" for each in grades.values() for grade in each)
     print(f"{len(grades)} submissions, {passed} answers passed; {options.output}")
-    return OK
+    open_ = sum(not grade.graded for each in grades.values() for grade in each)
+    if not open_:
+        return OK
+    print(
+        f"{open_} answers could not be graded: their cells are empty, and the notes say why",
+        file=sys.stderr,
+    )
+    return INCONCLUSIVE
 
 
 def _progress(done: int, of: int, student: str) -> None:

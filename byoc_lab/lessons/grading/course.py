@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 
 from byoc_lab.errors import ArgumentError, ByocLabError
@@ -16,6 +17,8 @@ from byoc_lab.lessons.grading import notebooks
 MANIFEST = "course.json"
 STUDENTS, INSTRUCTOR, NBGRADER = "students", "instructor", "nbgrader"
 EVERYBODY = "everybody"
+SEEDS = 1000  # of students; those of hidden variants are above
+MAX_NAME = 200  # bytes of a student's name
 
 
 class CourseError(ByocLabError, ValueError):
@@ -42,14 +45,23 @@ class Course:
     def seed_of(self, student: str, exercise: str) -> int:
         """The seed of a student's variant: small, since it is in the notebook."""
         who = student if student in self.students else ""
-        return _number(self.seed, who, exercise) % 1000
+        return _number(self.seed, who, exercise) % SEEDS
+
+    def student_called(self, name: str) -> str:
+        """The student whose name differs at most in the case of letters, or else the name."""
+        return next((each for each in self.students if _folded(each) == _folded(name)), name)
 
     def hidden_seeds(self, exercise: str) -> tuple[int, ...]:
         """The seeds of the hidden variants, the same for the class."""
         return tuple(
-            1000 + _number(self.seed, "hidden", exercise, str(n)) % 1_000_000
+            SEEDS + _number(self.seed, "hidden", exercise, str(n)) % 1_000_000
             for n in range(self.hidden)
         )
+
+
+def _folded(name: str) -> str:
+    """The same for names that a file system or a spreadsheet may not tell apart."""
+    return unicodedata.normalize("NFC", name.casefold())
 
 
 def _number(seed: int, *words: str) -> int:
@@ -67,31 +79,67 @@ def new_course(
     """Write a course into a new folder: `course.json`, the notebooks of students (one folder each,
     or `everybody`), instructor's copies with solutions, and a source folder for nbgrader.
 
-    Raises ArgumentError for a folder that holds something, UnknownNameError for an exercise,
-    SolutionsError where the solutions are not installed.
+    A folder with the `course.json` of the same course is completed: what is in it stays.
+    Raises ArgumentError for another folder that is not empty and for students' names that cannot be
+    folders or differ in case alone, UnknownNameError for an exercise, SolutionsError where the
+    solutions are not installed.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise ArgumentError(f"{folder} is not empty; name a folder that does not exist yet")
     chosen = tuple(get(n).name for n in exercises) or tuple(e.name for e in all_exercises())
-    for student in students:
-        if not student or student in (".", "..") or "/" in student or "\\" in student:
-            raise ArgumentError(f"the name of a student must be a folder's name, found {student!r}")
+    _check_names(students)
     course = Course(name or folder.name, seed, chosen, tuple(students))
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / MANIFEST).is_file():
+            raise ArgumentError(f"{folder} is not empty; name a folder that does not exist yet")
+        if (found := read_course(folder)) != course:
+            other = [
+                f.name for f in fields(course) if getattr(found, f.name) != getattr(course, f.name)
+            ]
+            raise ArgumentError(
+                f"{folder} has a course with different {', '.join(other)}; name a folder that does "
+                f"not exist yet, or give the options that it was made with to complete it"
+            )
+    for exercise in chosen:  # where solutions are missing, nothing is written
+        notebooks.with_solution(exercise, course.seed_of("", exercise))
+    _write(folder / MANIFEST, json.dumps(asdict(course), indent=1) + "\n")
     source = folder / NBGRADER / "source" / course.name
     for exercise in chosen:
         file, seed_of_class = f"{exercise}.ipynb", course.seed_of("", exercise)
-        # Those with solutions first: where these are missing, nothing is written.
-        for place, made in (
+        made = [
             (folder / INSTRUCTOR, notebooks.with_solution(exercise, seed_of_class)),
             (source, notebooks.with_solution(exercise, seed_of_class, nbgrader=True)),
-        ):
-            _write(place / file, notebooks.dumps(made))
+        ]
         for student in students or (EVERYBODY,):
-            made = notebooks.notebook(exercise, course.seed_of(student, exercise))
-            _write(folder / STUDENTS / student / file, notebooks.dumps(made))
+            of_student = notebooks.notebook(exercise, course.seed_of(student, exercise))
+            made.append((folder / STUDENTS / student, of_student))
+        for place, data in made:
+            if not (place / file).exists():
+                _write(place / file, notebooks.dumps(data))
     _write(folder / NBGRADER / "nbgrader_config.py", _CONFIG.format(name=course.name))
-    _write(folder / MANIFEST, json.dumps(asdict(course), indent=1) + "\n")
     return course
+
+
+def _check_names(students: Sequence[str]) -> None:
+    """Raises ArgumentError for names that cannot be folders, or cannot be told apart."""
+    seen: dict[str, str] = {}
+    for student in students:
+        if (
+            not student.isprintable()
+            or not student.strip()
+            or student.startswith(".")
+            or set("/\\") & set(student)
+            or len(student.encode()) > MAX_NAME
+        ):
+            raise ArgumentError(
+                f"the name of a student must be a folder's name of at most {MAX_NAME} bytes that "
+                f"does not begin with a dot, found {student!r}"
+            )
+        folded = _folded(student)
+        if folded in seen:
+            raise ArgumentError(
+                f"the students {seen[folded]!r} and {student!r} have names that differ in case at "
+                f"most; their folders may be one: rename one of them, or remove it"
+            )
+        seen[folded] = student
 
 
 def read_course(folder: Path) -> Course:

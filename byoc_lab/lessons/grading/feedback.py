@@ -25,9 +25,13 @@ def page(student: str, course: Course, grades: Sequence[Grade]) -> str:
     """The page: a table of points, then each exercise with its verdict, picture and hints."""
     name = html.escape(student)
     total = sum(grade.points for grade in grades)
+    open_ = sum(not grade.graded for grade in grades)
+    most = POINTS * (len(grades) - open_)
+    without = f", without {open_} that could not be graded" if open_ else ""
     rows = "".join(
         f'<tr><td><a href="#{g.exercise}">{html.escape(get(g.exercise).title)}</a></td>'
-        f"<td>{html.escape(g.status)}</td><td>{g.points} of {POINTS}</td></tr>"
+        f"<td>{html.escape(g.status)}</td>"
+        f"<td>{f'{g.points} of {POINTS}' if g.graded else ''}</td></tr>"
         for g in grades
     )
     parts = "".join(
@@ -37,13 +41,14 @@ def page(student: str, course: Course, grades: Sequence[Grade]) -> str:
     return (
         f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>{name}: '
         f"{html.escape(course.name)}</title><style>{STYLE}</style><main><h1>{name}</h1>"
-        f"<p>{html.escape(course.name)}: {total} of {POINTS * len(grades)} points</p>"
+        f"<p>{html.escape(course.name)}: {total} of {most} points{without}</p>"
         f"<table><tr><th>Exercise</th><th>Result</th><th>Points</th></tr>{rows}</table>{parts}</main>\n"
     )
 
 
 def _verdict(grade: Grade) -> str:
+    file = f"<p>Graded: {html.escape(grade.file)}</p>" if grade.file else ""
     if grade.html:
-        return grade.html
+        return file + grade.html
     items = "".join(f"<li><pre>{html.escape(message)}</pre></li>" for message in grade.messages)
-    return f"<b>{html.escape(grade.status)}</b><ul>{items}</ul>"
+    return f"{file}<b>{html.escape(grade.status)}</b><ul>{items}</ul>"

@@ -30,6 +30,7 @@ from byoc_lab.lessons.grading.isolation import (
     refuse_by_hook,
 )
 from byoc_lab.lessons.grading.replies import encode
+from byoc_lab.processes import below, die_with
 from byoc_lab.processor_time import asleep_limit, process_seconds
 
 POLL = 0.02  # seconds between two looks at the processes
@@ -37,8 +38,10 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> int:
-    """Serve one request: {"notebooks", "limits", "hidden", "folder", "namespaces"}."""
+    """Serve one request: {"notebooks", "limits", "hidden", "folder", "namespaces",
+    "parent"}."""
     request = json.loads(sys.stdin.read())
+    die_with(request["parent"])
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
@@ -128,35 +131,25 @@ def run_notebook(
 
 def _alive(isolated: bool) -> tuple[int, int, float]:
     """How many processes there are, the bytes of memory and the seconds of processor time that they
-    use together: those in the namespace, or else those below this process."""
+    use together: those in the namespace, or else those below this process.
+
+    Memory as large as that of this process counts once, since they share it after a fork."""
     ids = (
         [name for name in os.listdir("/proc") if name.isdigit()]
         if isolated
-        else [str(number) for number in _below(os.getpid())]
+        else [str(number) for number in below(os.getpid())]
     )
-    pages = 0
+    pages = shared = _pages("self") if ids else 0
     for name in ids:
-        with suppress(OSError), open(f"/proc/{name}/statm", encoding="ascii") as file:
-            pages += int(file.read().split()[1])
+        with suppress(OSError):
+            pages += max(0, _pages(name) - shared)
     return len(ids), pages * PAGE, sum(process_seconds(int(name)) for name in ids)
 
 
-def _below(root: int) -> set[int]:
-    """The processes below one, by their parents."""
-    parents: dict[int, int] = {}
-    if not os.path.isdir("/proc/self"):
-        return set()
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with suppress(OSError), open(f"/proc/{name}/stat", encoding="utf-8") as file:
-                parents[int(name)] = int(file.read().rpartition(")")[2].split()[1])
-    found: set[int] = set()
-    grown = True
-    while grown:
-        new = {p for p, above in parents.items() if above == root or above in found} - found
-        found |= new
-        grown = bool(new)
-    return found
+def _pages(process: str) -> int:
+    """The pages of a process that are in memory."""
+    with open(f"/proc/{process}/statm", encoding="ascii") as file:
+        return int(file.read().split()[1])
 
 
 def _kill_all(child: int, isolated: bool) -> None:
@@ -168,7 +161,7 @@ def _kill_all(child: int, isolated: bool) -> None:
         else:
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
-            for process in _below(os.getpid()):
+            for process in below(os.getpid()):
                 with suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
         try:

@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-import csv
-import hashlib
 import json
 import os
-import subprocess
-import sys
-import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    as_completed,
+)
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from byoc_lab.errors import ArgumentError
-from byoc_lab.files import replacing, write_text
 from byoc_lab.lab.checking.guarded import GuardedError, guarded
-from byoc_lab.lessons.exercises import all_exercises, get
-from byoc_lab.lessons.grading import feedback, notebooks
-from byoc_lab.lessons.grading.course import MANIFEST, Course, read_course
+from byoc_lab.lessons.exercises import get
+from byoc_lab.lessons.grading import grades as grades_of
+from byoc_lab.lessons.grading import notebooks
+from byoc_lab.lessons.grading.choice import choose
+from byoc_lab.lessons.grading.course import Course
+from byoc_lab.lessons.grading.grades import (
+    MISSING,
+    NOT_GRADED,
+    NOT_JUDGED,
+    Grade,
+    not_graded,
+    write_feedback,
+    write_grades,
+)
+from byoc_lab.lessons.grading.handed_in import Submission, course_of, submissions_in, whole_class
 from byoc_lab.lessons.grading.isolation import ENDED, Limits
 from byoc_lab.lessons.grading.replies import decode
+from byoc_lab.lessons.grading.sandboxed import LOST, run_sandboxed
 from byoc_lab.lessons.verdict import NOT_HERE, Mistake, Verdict
-from byoc_lab.processor_time import asleep_limit
-from byoc_lab.run.threads import OF_LIBRARIES
+from byoc_lab.processes import die_with
 
-VERSION = 1  # of kept results: another one is graded again
 JUDGE_SECONDS, JUDGE_MEMORY = 30.0, 8 << 30
-MAX_FILE = 32 << 20
-STATE = "graded"
+TURNS = 3  # of a submission, should its worker die
 SOLUTIONS = Path(__file__).parents[1] / "solutions"
 _CLONE = Path(__file__).parents[3]
 
@@ -42,78 +50,6 @@ def secret() -> list[Path]:
     """The folders that have right answers: in a clone, its history and its tests have them too."""
     clone = (_CLONE / "pyproject.toml").is_file()
     return [SOLUTIONS, *(_CLONE / name for name in (".git", "build", "tests") if clone)]
-
-
-@dataclass(frozen=True)
-class Grade:
-    """The grade of one exercise.
-
-    status: "passed", "not yet", "missing", NOT_HERE, or what ended the run ("timed out",
-    "crashed", ...).
-    messages: for the student. notes: for the teacher, such as a changed check.
-    """
-
-    exercise: str
-    points: int = 0
-    status: str = "missing"
-    mistake: str = ""
-    messages: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    html: str = ""
-
-
-@dataclass(frozen=True)
-class Submission:
-    """The notebooks of one student, as texts by their paths below the student's folder."""
-
-    student: str
-    files: Mapping[str, str] = field(default_factory=dict)
-
-    def digest(self, course: Course, limits: Limits) -> str:
-        """Changes with anything that the grades depend on."""
-        parts = [VERSION, asdict(course), asdict(limits), sorted(self.files.items())]
-        return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
-
-
-def submissions_in(folder: Path) -> list[Submission]:
-    """The submissions of a folder, sorted: one folder or one notebook for each student.
-
-    Raises ArgumentError for a path that is no folder.
-    """
-    if not folder.is_dir():
-        raise ArgumentError(f"{folder} is no folder; submissions are folders of notebooks in one")
-    found = []
-    for path in sorted(folder.iterdir()):
-        if path.name.startswith(".") or path.is_symlink():
-            continue
-        if path.is_dir():
-            inside = [
-                p
-                for p in sorted(path.rglob("*.ipynb"))
-                if not p.is_symlink() and ".ipynb_checkpoints" not in p.parts and p.is_file()
-            ]
-            files = {str(p.relative_to(path)): _text(p) for p in inside}
-            found.append(Submission(path.name, files))
-        elif path.suffix == ".ipynb" and path.is_file():
-            found.append(Submission(path.stem, {path.name: _text(path)}))
-    return found
-
-
-def course_of(folder: Path, submissions: Sequence[Submission]) -> Course:
-    """The course that submissions belong to: that of the folder or the one above it, or else the
-    exercises of which there are notebooks, with the seeds that are in these."""
-    for place in (folder, folder.resolve().parent):
-        if (place / MANIFEST).is_file():
-            return read_course(place)
-    handed_in = {Path(path).stem for each in submissions for path in each.files}
-    names = tuple(e.name for e in all_exercises() if e.name in handed_in)
-    return Course(folder.name, 1, names, from_notebooks=True)
-
-
-def _text(path: Path) -> str:
-    if path.stat().st_size > MAX_FILE:
-        return ""  # no notebook: `read` says so
-    return path.read_text(encoding="utf-8", errors="replace")
 
 
 def grade(
@@ -125,148 +61,122 @@ def grade(
     executor: Executor | None = None,
     workers: int | None = None,
     keep: Path | None = None,
+    table: Path | None = None,
     progress: Callable[[int, int, str], object] = lambda done, of, student: None,
 ) -> dict[str, list[Grade]]:
-    """The grades of each student, in the order of the submissions and of the course's exercises.
+    """The grades of each student of the course, and of all who handed in something.
 
     hidden: folders that a student's code must not read, beside the solutions. executor: any of
-    `concurrent.futures`, such as a Dask client's; None for a pool of `workers` processes. keep: a
-    folder in which results are kept, so that a run that was stopped goes on where it was.
+    `concurrent.futures`, such as a Dask client's; None for a pool of `workers` processes, in which
+    a worker that dies is replaced. keep: a folder in which results are kept, so that an interrupted
+    run resumes where it stopped. table: a CSV file, written anew after each submission.
 
+    A submission that a worker lost is graded again; one that is lost `TURNS` times is "not graded".
     Raises ArgumentError on an operating system that does not fork processes, and for several
     submissions of one student.
     """
-    twice = [s for s, n in Counter(each.student for each in submissions).items() if n > 1]
-    if twice:
-        raise ArgumentError(
-            f"several submissions are of one student: {', '.join(twice)}; a folder NAME and a "
-            f"notebook NAME.ipynb are both of NAME: put the notebook into the folder, or rename it"
-        )
+    everyone = whole_class(submissions, course)
     if not hasattr(os, "fork"):
         raise ArgumentError(
             "grading runs each notebook in a forked process, which this operating system does not "
             "have; grade on Linux"
         )
     limits = limits or Limits()
+    places = [str(path.resolve()) for path in (*secret(), *hidden, *([keep] if keep else []))]
     done: dict[str, list[Grade]] = {}
+    later = not_graded(course, "its turn has not come")
+
+    def in_order() -> dict[str, list[Grade]]:
+        return {each.student: done.get(each.student, later) for each in everyone}
+
+    def finish(submission: Submission, grades: list[Grade]) -> None:
+        done[submission.student] = grades
+        if table is not None:
+            write_grades(table, in_order(), course)
+        progress(len(done), len(everyone), submission.student)
+
     waiting = []
-    for submission in submissions:
-        kept = _kept(keep, submission, course, limits)
-        if kept is None:
+    for submission in everyone:
+        found = grades_of.kept(keep, submission, course, limits)
+        if found is None and not submission.files:
+            found = grade_one(submission, course, limits, places)
+        if found is None:
             waiting.append(submission)
         else:
-            done[submission.student] = kept
-            progress(len(done), len(submissions), submission.student)
-    places = [str(path.resolve()) for path in (*secret(), *hidden, *([keep] if keep else []))]
-    own = executor is None
+            finish(submission, found)
+    lost: dict[str, Exception] = {}
+    for turn in range(TURNS):
+        # Whichever submission it was that a worker died of, in its last turn it is alone.
+        batches = [waiting] if turn < TURNS - 1 else [[each] for each in waiting]
+        for batch in batches:
+            for submission, result in _results(batch, course, limits, places, executor, workers):
+                if isinstance(result, Exception):
+                    lost[submission.student] = result
+                else:
+                    grades_of.keep(keep, submission, course, limits, result)
+                    finish(submission, result)
+        waiting = [each for each in waiting if each.student not in done]
+    for submission in waiting:
+        error = lost[submission.student]
+        note = f"its worker was lost {TURNS} times: {type(error).__name__}: {error}"
+        finish(submission, not_graded(course, note))
+    return in_order()
+
+
+def _results(
+    batch: Sequence[Submission],
+    course: Course,
+    limits: Limits,
+    places: Sequence[str],
+    executor: Executor | None,
+    workers: int | None,
+) -> Iterator[tuple[Submission, list[Grade] | Exception]]:
+    """The grades of each submission as they come, or what the executor raised."""
+    if not batch:
+        return
     pool = executor or ProcessPoolExecutor(
-        workers or os.cpu_count() or 1, mp_context=get_context("spawn")
+        workers or os.cpu_count() or 1,
+        mp_context=get_context("spawn"),
+        initializer=die_with,
+        initargs=(os.getpid(),),
     )
     try:
-        running = {pool.submit(grade_one, each, course, limits, places): each for each in waiting}
-        for future in as_completed(running):
-            submission = running[future]
+        running: dict[Future[list[Grade]], Submission] = {}
+        for each in batch:
             try:
-                grades = future.result()
-            except Exception as error:  # of the executor: a lost worker
-                note = f"not graded: {type(error).__name__}: {error}"
-                grades = [
-                    Grade(name, 0, "not graded", "", (), (note,)) for name in course.exercises
-                ]
-            else:
-                if all(g.status != NOT_HERE for g in grades):
-                    _keep(keep, submission, course, limits, grades)
-            done[submission.student] = grades
-            progress(len(done), len(submissions), submission.student)
+                running[pool.submit(grade_one, each, course, limits, places)] = each
+            except BrokenExecutor as error:  # a worker died of an earlier one
+                yield each, error
+        for future in as_completed(running):
+            try:
+                yield running[future], future.result()
+            except Exception as error:
+                yield running[future], error
     finally:
-        if own:
+        if executor is None:
             pool.shutdown(wait=False, cancel_futures=True)
-    return {submission.student: done[submission.student] for submission in submissions}
 
 
 def grade_one(
     submission: Submission, course: Course, limits: Limits, hidden: Sequence[str]
 ) -> list[Grade]:
     """The grades of one submission; called by a worker of an executor."""
-    tasks: dict[str, dict[str, Any]] = {}
-    notes: dict[str, list[str]] = {name: [] for name in course.exercises}
-    unread: dict[str, str] = {}
-    for path, text in submission.files.items():
-        name = Path(path).stem
-        try:
-            data = notebooks.read(text)
-        except notebooks.NotebookError as error:
-            unread[name] = str(error)
-            continue
-        told = data.get("metadata", {})
-        told = told.get("byoc_lab") if isinstance(told, dict) else None
-        told = told if isinstance(told, dict) else {}
-        own = told.get("exercise")
-        if name not in notes and own in notes:
-            notes[own].append(f"the notebook was renamed to {path}")
-            name = own
-        if name not in notes or name in tasks:
-            continue
-        notes[name] += notebooks.changed_cells(data, name)
-        seed = course.seed_of(submission.student, name)
-        if course.from_notebooks:
-            seed = int(told["seed"]) if isinstance(told.get("seed"), int) else 0
-        seeds = [seed, *course.hidden_seeds(name)]
-        tasks[name] = {"exercise": name, "cells": notebooks.code_of(data), "seeds": seeds}
-    results = dict(zip(tasks, run_sandboxed(list(tasks.values()), limits, hidden), strict=True))
-    return [
-        _grade(name, tasks[name]["seeds"], results[name], notes[name], limits)
-        if name in results
-        else Grade(name, messages=(unread.get(name, "no notebook was handed in"),))
-        for name in course.exercises
-    ]
-
-
-def run_sandboxed(
-    tasks: Sequence[dict[str, Any]],
-    limits: Limits,
-    hidden: Sequence[str] = (),
-    namespaces: bool = True,
-) -> Iterator[dict[str, Any]]:
-    """Run notebooks in a sandbox; yields one result for each. Where the sandbox itself ends, the
-    notebook that was running has crashed, and the rest gets a new sandbox."""
-    left = list(tasks)
-    while left:
-        with tempfile.TemporaryDirectory(prefix="byoc-lab-grade-") as folder:
-            request = {
-                "notebooks": left, "limits": asdict(limits), "hidden": list(hidden),
-                "folder": folder, "namespaces": namespaces,
-            }  # fmt: skip
-            answered = 0
-            for result in _served(request, asleep_limit(limits.seconds) * len(left) + 120):
-                yield result
-                answered += 1
-            left = left[answered:]
-            if left:
-                yield {"status": "crashed", "printed": "", "reply": "", "isolated": False}
-                left = left[1:]
-
-
-def _served(request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
-    environment = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "PYTHONPATH")}
-    environment |= {name: "1" for name in OF_LIBRARIES}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
-    child = subprocess.Popen(
-        [sys.executable, "-m", "byoc_lab.lessons.grading.sandbox"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True, encoding="utf-8", env=environment, cwd=request["folder"],
-        start_new_session=True,
-    )  # fmt: skip
-    assert child.stdin is not None and child.stdout is not None
-    with child:
-        try:
-            with suppress(BrokenPipeError):
-                child.stdin.write(json.dumps(request))
-                child.stdin.close()
-            for line in child.stdout:
-                yield json.loads(line)
-        finally:
-            child.kill()
+    found = choose(submission, course)
+    tasks = [each.task(name, course) for name, each in found.chosen.items()]
+    results = dict(zip(found.chosen, run_sandboxed(tasks, limits, hidden), strict=True))
+    grades = []
+    for name in course.exercises:
+        if name in results:
+            chosen, result = found.chosen[name], results[name]
+            seeds = [chosen.seed, *course.hidden_seeds(name)]
+            grade = _grade(name, seeds, result, (*chosen.notes, *submission.notes), limits)
+            grades.append(replace(grade, file=chosen.path))
+        else:
+            reason = found.unread.get(name, "no notebook was handed in")
+            # A file that could not be read may have had the answer.
+            status = NOT_GRADED if submission.notes else MISSING
+            grades.append(Grade(name, 0, status, "", (reason,), submission.notes))
+    return grades
 
 
 def _grade(
@@ -277,6 +187,9 @@ def _grade(
     limits: Limits,
 ) -> Grade:
     told = list(notes)
+    if result["status"] == LOST:
+        note = "its sandbox ended or did not answer, twice: memory or the disk may be full"
+        return Grade(name, 0, NOT_GRADED, "", (), (*told, note))
     if result["status"] != "ran":
         message = f"your notebook was stopped: {result['status']}; it may use {limits}"
         if result["status"] == ENDED:
@@ -293,10 +206,12 @@ def _grade(
         if "replies" not in data:
             message = "after your cells have run, there is no variable `answer`"
             return Grade(name, 0, "no answer", "no-answer", (message, *errors), tuple(told))
-        verdict = guarded(_judge, name, seeds, data["replies"], time_limit=JUDGE_SECONDS)
-    except (GuardedError, MemoryError) as error:
+        verdict = _judged_apart(name, seeds, data["replies"])
+    except MemoryError as error:
         message = f"your answer cannot be judged: {type(error).__name__}: {error}"
-        return Grade(name, 0, "not judged", "not-judged", (message,), tuple(told))
+        return Grade(name, 0, "too large", "too-large", (message,), tuple(told))
+    except GuardedError as error:
+        return Grade(name, 0, NOT_JUDGED, "", (), (*told, f"the judge {error.kind}: {error}"))
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"what your notebook gave is no reply: {type(error).__name__}"
         return Grade(name, 0, "crashed", "no-reply", (message,), (*told, str(error)[:200]))
@@ -304,6 +219,17 @@ def _grade(
     status = "passed" if verdict["passed"] else "not yet"
     messages = (*verdict["messages"], *errors)
     return Grade(name, points, status, verdict["mistake"], messages, tuple(told), verdict["html"])
+
+
+def _judged_apart(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
+    """`judged` in a guarded process; in another one, should the first die. Raises GuardedError."""
+    try:
+        found: dict[str, Any] = guarded(_judge, name, seeds, replies, time_limit=JUDGE_SECONDS)
+    except GuardedError as error:
+        if error.kind == "timed out":
+            raise
+        found = guarded(_judge, name, seeds, replies, time_limit=JUDGE_SECONDS)
+    return found
 
 
 def _judge(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
@@ -343,58 +269,16 @@ def judged(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str,
     }
 
 
-def _kept(
-    keep: Path | None, submission: Submission, course: Course, limits: Limits
-) -> list[Grade] | None:
-    """The grades that an earlier run has kept, if they are of the same notebooks."""
-    if keep is None:
-        return None
-    try:
-        data = json.loads((keep / f"{submission.student}.json").read_text(encoding="utf-8"))
-        if data["digest"] != submission.digest(course, limits):
-            return None
-        return [
-            Grade(**{**g, "messages": tuple(g["messages"]), "notes": tuple(g["notes"])})
-            for g in data["grades"]
-        ]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None  # none is kept, or it was cut off: it is graded again
-
-
-def _keep(
-    keep: Path | None, submission: Submission, course: Course, limits: Limits, grades: list[Grade]
-) -> None:
-    if keep is None:
-        return
-    keep.mkdir(parents=True, exist_ok=True)
-    data = {
-        "digest": submission.digest(course, limits), "grades": [asdict(each) for each in grades]
-    }  # fmt: skip
-    write_text(keep / f"{submission.student}.json", json.dumps(data))
-
-
-def write_grades(path: Path, grades: Mapping[str, Sequence[Grade]], course: Course) -> None:
-    """Write the table of points as CSV: a row for each student, a column for each exercise."""
-    with replacing(path) as new, open(new, "w", newline="", encoding="utf-8") as file:
-        table = csv.writer(file)
-        table.writerow(["student", *course.exercises, "total", "notes"])
-        for student, found in grades.items():
-            notes = "; ".join(
-                f"{g.exercise}: {', '.join((g.status, *g.notes))}"
-                for g in found
-                if g.notes or g.status not in ("passed", "not yet")
-            )
-            points = [g.points for g in found]
-            table.writerow([_safe(student), *points, sum(points), _safe(notes)])
-
-
-def _safe(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text
-
-
-def write_feedback(folder: Path, grades: Mapping[str, Sequence[Grade]], course: Course) -> None:
-    """Write one HTML page for each student."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for student, found in grades.items():
-        write_text(folder / f"{student}.html", feedback.page(student, course, found))
+__all__ = [
+    "SOLUTIONS",
+    "Grade",
+    "Submission",
+    "course_of",
+    "grade",
+    "grade_one",
+    "judged",
+    "secret",
+    "submissions_in",
+    "write_feedback",
+    "write_grades",
+]  # fmt: skip

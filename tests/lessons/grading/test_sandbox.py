@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from byoc_lab.lessons.grading.isolation import Limits
-from byoc_lab.lessons.grading.submissions import SOLUTIONS, run_sandboxed
+from byoc_lab.lessons.grading.sandboxed import run_sandboxed
+from byoc_lab.lessons.grading.submissions import SOLUTIONS
 from byoc_lab.lessons.solutions import source
 from tests.lessons.grading.generated import HOSTILE, NOTICED
 

@@ -24,7 +24,7 @@ from byoc_lab.relay import IRModule
 from tests.lessons.grading.generated import right, with_code, write, write_class, wrong
 
 NAMES = ("add-the-missing-begin", "annotate-diamond", "write-conv-bias-relu")
-COURSE = Course("course", 1, NAMES)
+COURSE = Course("course", 1, NAMES, from_notebooks=True)
 LIMITS = Limits(seconds=10)
 
 
@@ -64,7 +64,7 @@ def test_two_submissions_of_one_student_are_refused_before_any_is_graded(tmp_pat
     write(tmp_path / "ann", NAMES[0], right(NAMES[0]))
     write(tmp_path, "ann", right(NAMES[1]))
     write(tmp_path / "bob", NAMES[0], right(NAMES[0]))
-    with pytest.raises(ArgumentError, match=r"of one student: ann; .* put the notebook into the"):
+    with pytest.raises(ArgumentError, match=r"of one student: ann; .* put all into one"):
         _grades(tmp_path)
     (tmp_path / "ann.ipynb").rename(tmp_path / "ann" / f"{NAMES[1]}.ipynb")
     assert [g.points for g in _grades(tmp_path)["ann"]] == [10, 10, 0]

@@ -1,0 +1,88 @@
+"""Runs notebooks in sandboxes: the side of the grader, which never waits without a limit."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from byoc_lab.lessons.grading.isolation import Limits
+from byoc_lab.processes import end_with_all_below
+from byoc_lab.processor_time import asleep_limit
+from byoc_lab.run.threads import OF_LIBRARIES
+
+LOST = "sandbox lost"
+"""The status of a notebook whose sandbox ended, or did not answer, twice."""
+
+TRIES = 2
+START_SECONDS = 120.0  # until a sandbox has imported what notebooks need
+
+
+def run_sandboxed(
+    tasks: Sequence[dict[str, Any]],
+    limits: Limits,
+    hidden: Sequence[str] = (),
+    namespaces: bool = True,
+) -> Iterator[dict[str, Any]]:
+    """Run notebooks in a sandbox; yields one result for each.
+
+    Where the sandbox itself ends or does not answer, the notebook that was running and the rest get
+    another sandbox; after `TRIES` of them the notebook's status is LOST.
+    """
+    left, tries = list(tasks), 0
+    while left:
+        answered = 0
+        with tempfile.TemporaryDirectory(prefix="byoc-lab-grade-") as folder:
+            request = {
+                "notebooks": left, "limits": asdict(limits), "hidden": list(hidden),
+                "folder": folder, "namespaces": namespaces, "parent": os.getpid(),
+            }  # fmt: skip
+            for result in _served(request, asleep_limit(limits.seconds) + START_SECONDS):
+                yield result
+                answered += 1
+        left, tries = left[answered:], 1 if answered else tries + 1
+        if left and tries == TRIES:
+            yield {"status": LOST, "printed": "", "reply": "", "isolated": False}
+            left, tries = left[1:], 0
+
+
+def _served(request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
+    """The results of one sandbox, until it ends or gives none for some seconds."""
+    environment = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "PYTHONPATH")}
+    environment |= {name: "1" for name in OF_LIBRARIES}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    with tempfile.TemporaryFile() as asked:
+        asked.write(json.dumps(request).encode())
+        asked.seek(0)
+        child = subprocess.Popen(
+            [sys.executable, "-m", "byoc_lab.lessons.grading.sandbox"],
+            stdin=asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=environment, cwd=request["folder"], start_new_session=True,
+        )  # fmt: skip
+    assert child.stdout is not None
+    descriptor, read = child.stdout.fileno(), bytearray()
+    try:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if not select.select([descriptor], [], [], left)[0]:
+                break
+            data = os.read(descriptor, 1 << 20)
+            if not data:
+                break
+            read += data
+            *lines, rest = read.split(b"\n") if b"\n" in data else [read]
+            read = bytearray(rest)
+            for line in lines:
+                yield json.loads(line)
+                until = time.monotonic() + seconds
+    finally:
+        end_with_all_below(child.pid)
+        child.stdout.close()
+        child.wait()

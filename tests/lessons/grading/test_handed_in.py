@@ -1,0 +1,204 @@
+"""Submissions are read whatever they are called, and one notebook is chosen for each exercise."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from byoc_lab.errors import ArgumentError
+from byoc_lab.lessons.grading import notebooks
+from byoc_lab.lessons.grading.choice import choose
+from byoc_lab.lessons.grading.course import Course
+from byoc_lab.lessons.grading.handed_in import Submission, decoded, submissions_in, whole_class
+from byoc_lab.lessons.grading.isolation import Limits
+from tests.lessons.grading.generated import right, with_code
+
+A, B = "add-the-missing-begin", "annotate-diamond"
+COURSE = Course("course", 1, (A, B), ("ann", "José"))
+TEXT = notebooks.dumps(right(A))
+needs_byte_names = pytest.mark.skipif(
+    sys.platform != "linux", reason="needs file names that are any bytes (Linux)"
+)
+
+
+def _submission(**files: dict[str, Any] | str) -> Submission:
+    texts = {
+        name.replace("_", "-") + ".ipynb": each if isinstance(each, str) else json.dumps(each)
+        for name, each in files.items()
+    }
+    return Submission("ann", texts)
+
+
+@needs_byte_names
+@pytest.mark.parametrize(
+    "name, student",
+    [
+        (b"Jos\xe9", "José"),
+        ("José".encode(), "José"),
+        ("Jose\u0301".encode(), "José"),
+        (b"a" * 252, "a" * 252),
+        (b"a\n\x1b[1mb", r"a\n\x1b[1mb"),
+        (b"=cmd", "=cmd"),
+        (b"a.b c", "a.b c"),
+    ],
+)
+def test_any_name_of_a_folder_gives_one_submission(
+    tmp_path: Path, name: bytes, student: str
+) -> None:
+    folder = os.path.join(os.fsencode(tmp_path), name)
+    os.mkdir(folder)
+    Path(os.fsdecode(folder), f"{A}.ipynb").write_text(TEXT, encoding="utf-8")
+    (found,) = submissions_in(tmp_path)
+    assert (found.student, list(found.files)) == (student, [f"{A}.ipynb"])
+    assert found.student.encode() and found.digest(COURSE, Limits())
+
+
+@needs_byte_names
+def test_any_name_of_a_notebook_can_be_written_in_a_page(tmp_path: Path) -> None:
+    folder = tmp_path / "ann"
+    folder.mkdir()
+    for name in (b"x\xe9.ipynb", b"y\n.IPYNB"):
+        with open(os.path.join(os.fsencode(folder), name), "w", encoding="utf-8") as file:
+            file.write(TEXT)
+    (found,) = submissions_in(tmp_path)
+    assert sorted(found.files) == ["xé.ipynb", r"y\n.IPYNB"]
+    assert choose(found, COURSE).chosen[A].path in found.files
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_texts_are_decoded_in_any_usual_encoding(encoding: str) -> None:
+    assert decoded("José\nann".encode(encoding)) == "José\nann"
+
+
+def test_a_notebook_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    (tmp_path / "ann.IPYNB").write_text(TEXT, encoding="utf-8-sig")
+    (found,) = submissions_in(tmp_path)
+    assert found.student == "ann" and notebooks.read(found.files["ann.IPYNB"])["cells"]
+
+
+def test_archives_are_opened(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "ann.ZIP", "w") as archive:
+        archive.writestr(f"week 1/{A}.ipynb", TEXT)
+        archive.writestr("week 1/.ipynb_checkpoints/x.ipynb", "{}")
+        archive.writestr("__MACOSX/._x.ipynb", "{}")
+    (tmp_path / "bob").mkdir()
+    with zipfile.ZipFile(tmp_path / "bob" / "all.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr(f"{A}.ipynb", TEXT)
+    ann, bob = submissions_in(tmp_path)
+    assert list(ann.files) == [f"ann.ZIP/week 1/{A}.ipynb"] and not ann.notes
+    assert list(bob.files) == [f"all.zip/{A}.ipynb"] and bob.files[f"all.zip/{A}.ipynb"] == TEXT
+
+
+def _damaged(data: bytes) -> list[bytes]:
+    """The archive cut off, with other bytes in the middle, and encrypted as its header says."""
+    encrypted = bytearray(data)
+    encrypted[6] |= 1
+    encrypted[data.index(b"PK\x01\x02") + 8] |= 1
+    method = bytearray(data)
+    method[8] = method[data.index(b"PK\x01\x02") + 10] = 77
+    middle = data[:60] + bytes(len(data[60:200])) + data[200:]
+    return [b"", b"PK", data[:-30], middle, bytes(encrypted), bytes(method)]
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_an_archive_that_cannot_be_opened_is_a_note(tmp_path: Path, number: int) -> None:
+    with zipfile.ZipFile(tmp_path / "good", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(f"{A}.ipynb", TEXT)
+    (tmp_path / "ann.zip").write_bytes(_damaged((tmp_path / "good").read_bytes())[number])
+    (found,) = submissions_in(tmp_path)
+    assert found.student == "ann" and not found.files
+    assert "ann.zip could not be read" in found.notes[0], found.notes
+
+
+def test_links_and_other_archives_are_notes(tmp_path: Path) -> None:
+    (tmp_path / "ann.tar").write_bytes(b"")
+    (tmp_path / "bob").symlink_to("/etc")
+    (tmp_path / "cid").mkdir()
+    (tmp_path / "cid" / f"{A}.ipynb").symlink_to("/etc/passwd")
+    (tmp_path / "names.txt").write_text("ann")
+    ann, bob, cid = submissions_in(tmp_path)
+    assert ann.notes == ("ann.tar was not opened: pack notebooks as .zip",)
+    assert bob.notes == ("it is a link, which is not followed",)
+    assert cid.notes == (f"{A}.ipynb is a link, which is not followed",)
+    assert not ann.files and not bob.files and not cid.files
+
+
+def test_everyone_of_the_course_has_a_submission_whatever_the_case() -> None:
+    found = whole_class([Submission("ANN"), Submission("guest")], COURSE)
+    assert [each.student for each in found] == ["ann", "guest", "José"]
+    with pytest.raises(ArgumentError, match="several submissions are of one student: ann"):
+        whole_class([Submission("ANN"), Submission("ann")], COURSE)
+
+
+@pytest.mark.parametrize("copy", [f"{A}-Copy1", f"{A} (1)", "mine"])
+def test_of_copies_the_newest_with_an_answer_is_graded(tmp_path: Path, copy: str) -> None:
+    folder = tmp_path / "ann"
+    folder.mkdir()
+    seed = COURSE.seed_of("ann", A)
+    stub, answer = notebooks.notebook(A, seed), with_code(A, "answer = 1", seed)
+    later = with_code(A, "answer = 2", seed)
+    times = {A: (stub, 300), copy: (answer, 100), "older": (later, 50)}
+    for name, (data, seconds) in times.items():
+        (folder / f"{name}.ipynb").write_text(json.dumps(data), encoding="utf-8")
+        os.utime(folder / f"{name}.ipynb", (seconds, seconds))
+    (found,) = submissions_in(tmp_path)
+    chosen = choose(found, COURSE).chosen[A]
+    assert chosen.path == f"{copy}.ipynb"
+    assert chosen.notes == [
+        f"of 3 notebooks, {copy}.ipynb was graded: the newest that has an answer"
+    ]
+
+
+def test_the_seed_of_a_notebook_decides_its_variant() -> None:
+    own = COURSE.seed_of("ann", A)
+    chosen = choose(_submission(**{A: with_code(A, "answer = 1", own)}), COURSE).chosen[A]
+    assert (chosen.seed, chosen.notes) == (own, [])
+    other = (own + 1) % 1000
+    chosen = choose(_submission(**{A: with_code(A, "answer = 1", other)}), COURSE).chosen[A]
+    assert chosen.seed == other
+    assert chosen.notes == [f"it has the variant of seed {other}; this student's is {own}"]
+    assert chosen.task(A, COURSE)["seeds"] == [other, *COURSE.hidden_seeds(A)]
+
+
+@pytest.mark.parametrize("seed", [-1, 1000, 10**30, True, 1.5, "1", None, [], {}])
+def test_seeds_that_no_course_gives_are_notes(seed: Any) -> None:
+    data = right(A)
+    data["metadata"]["byoc_lab"]["seed"] = seed
+    chosen = choose(_submission(**{A: data}), COURSE).chosen[A]
+    assert chosen.seed == COURSE.seed_of("ann", A)
+    assert "its seed is not one that a course gives" in chosen.notes[0]
+
+
+def test_swapped_notebooks_are_graded_as_what_they_are() -> None:
+    found = choose(_submission(**{A: right(B), B: right(A)}), COURSE).chosen
+    assert (found[A].path, found[B].path) == (f"{B}.ipynb", f"{A}.ipynb")
+    assert f"the notebook was renamed to {B}.ipynb" in found[A].notes
+
+
+def test_an_answer_in_the_notebook_of_another_exercise_is_not_lost() -> None:
+    found = choose(_submission(**{A: right(B)}), COURSE).chosen
+    assert f"{A}.ipynb says that it is the notebook of '{B}'" in found[A].notes
+    assert found[B].path == f"{A}.ipynb"
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [None, 3, [], {}, {"byoc_lab": 1}, {"byoc_lab": {"exercise": []}},
+     {"byoc_lab": {"exercise": {}, "seed": {}}}, {"byoc_lab": {"exercise": "\ud800"}}],
+)  # fmt: skip
+def test_any_metadata_gives_a_notebook(metadata: Any) -> None:
+    data = right(A)
+    data["metadata"] = metadata
+    assert choose(_submission(**{A: data}), COURSE).chosen[A].data == data
+
+
+@pytest.mark.parametrize("text", ["", "{", "3", "[]", '{"cells": 3}', "[" * 100_000, "\0"])
+def test_what_is_not_a_notebook_is_told(text: str) -> None:
+    found = choose(_submission(**{A: text}), COURSE)
+    assert not found.chosen and "the file is no notebook" in found.unread[A]
