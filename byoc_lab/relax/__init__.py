@@ -8,7 +8,9 @@ supports.
 `register` makes a back end of one's own, from patterns and a code generator in Python. Of a
 partitioned module, `build` makes an executable with cards (`assert_offloaded`), `validate` compares
 regions and outputs with a reference, `explain` says of each operator whether a region computes it,
-and `coverage` how much of the work regions do.
+and `coverage` how much of the work regions do. `trace`, `lint`, `explain_patterns` and `bisect` are
+those of `byoc_lab`, which take modules of Relax, too. `fix` and `board` raise an error that says
+how to read a module into Relay.
 """
 
 from __future__ import annotations
@@ -21,23 +23,34 @@ from byoc_lab.relax.partition import partition_for_dnnl, patterns, why_not_relax
 from byoc_lab.relax.registration import CODEGEN, register_codegen
 
 if TYPE_CHECKING:
+    from byoc_lab.lab.checking.bisection import bisect
+    from byoc_lab.lab.explaining import explain_patterns
+    from byoc_lab.lab.linting import lint
+    from byoc_lab.lab.tracing import trace
     from byoc_lab.relax.backends import RelaxBackend, register, unregister
     from byoc_lab.relax.covering import coverage
     from byoc_lab.relax.executable import RelaxExecutable, build
     from byoc_lab.relax.explaining import explain
+    from byoc_lab.relax.of_relay import board, fix
     from byoc_lab.relax.validation import validate
 
 __all__ = [
     "CODEGEN",
     "RelaxBackend",
     "RelaxExecutable",
+    "bisect",
+    "board",
     "build",
     "coverage",
     "explain",
+    "explain_patterns",
+    "fix",
+    "lint",
     "partition_for_dnnl",
     "patterns",
     "register",
     "register_codegen",
+    "trace",
     "unregister",
     "validate",
     "why_not_relax",
@@ -45,14 +58,20 @@ __all__ = [
 
 # Functions that check modules are large, and every `import tvm` imports this.
 _LAZY = {
-    "RelaxBackend": "backends",
-    "register": "backends",
-    "unregister": "backends",
-    "RelaxExecutable": "executable",
-    "build": "executable",
-    "coverage": "covering",
-    "explain": "explaining",
-    "validate": "validation",
+    "RelaxBackend": "relax.backends",
+    "RelaxExecutable": "relax.executable",
+    "bisect": "lab.checking.bisection",
+    "board": "relax.of_relay",
+    "build": "relax.executable",
+    "coverage": "relax.covering",
+    "explain": "relax.explaining",
+    "explain_patterns": "lab.explaining",
+    "fix": "relax.of_relay",
+    "lint": "lab.linting",
+    "register": "relax.backends",
+    "trace": "lab.tracing",
+    "unregister": "relax.backends",
+    "validate": "relax.validation",
 }
 
 if find_spec("tvm_ffi") is not None:
@@ -63,6 +82,6 @@ def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'byoc_lab.relax' has no attribute {name!r}")
     # Kept, as a module of that name would otherwise stand in its place.
-    found = getattr(import_module(f"byoc_lab.relax.{_LAZY[name]}"), name)
+    found = getattr(import_module(f"byoc_lab.{_LAZY[name]}"), name)
     globals()[name] = found
     return found
