@@ -1,0 +1,66 @@
+"""Courses: completed if half written, with students' names that folders can tell apart."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from byoc_lab import cli
+from byoc_lab.errors import ArgumentError
+from byoc_lab.lessons.grading import submissions as grading
+from byoc_lab.lessons.grading.course import Course, new_course, read_course
+
+NAME = "annotate-diamond"
+
+
+def test_a_course_that_is_half_written_is_completed(tmp_path: Path) -> None:
+    folder = tmp_path / "course"
+    made = new_course(folder, [NAME], ["ann", "bob"], 7)
+    missing = folder / "students" / "bob" / f"{NAME}.ipynb"
+    kept = folder / "students" / "ann" / f"{NAME}.ipynb"
+    missing.unlink()
+    kept.write_text("begun")
+    assert new_course(folder, [NAME], ["ann", "bob"], 7) == made == read_course(folder)
+    assert missing.is_file() and kept.read_text() == "begun"
+
+
+@pytest.mark.parametrize(
+    ("students", "seed", "what"), [(["ann"], 8, "seed"), (["ann", "bob"], 7, "students")]
+)
+def test_another_course_in_the_folder_is_left_alone(
+    tmp_path: Path, students: list[str], seed: int, what: str
+) -> None:
+    made = new_course(tmp_path / "course", [NAME], ["ann"], 7)
+    with pytest.raises(ArgumentError, match=f"has a course with different {what};"):
+        new_course(tmp_path / "course", [NAME], students, seed)
+    assert read_course(tmp_path / "course") == made
+
+
+@pytest.mark.parametrize(
+    "names", [["ann", "Ann"], ["straße", "STRASSE"], ["a/b"], [".."], [""], ["a\tb"], ["x" * 201]]
+)
+def test_names_that_folders_cannot_tell_apart_are_refused(tmp_path: Path, names: list[str]) -> None:
+    with pytest.raises(ArgumentError, match=r"differ in case|must be a folder's name"):
+        new_course(tmp_path / "course", [NAME], names)
+    assert not (tmp_path / "course").exists()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
+def test_the_file_of_names_may_have_any_encoding(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "names.txt").write_bytes("Zoë\nann\n".encode(encoding))
+    arguments = ["--exercises", NAME, "--students", str(tmp_path / "names.txt")]
+    assert cli.main(["course", "new", str(tmp_path / "course"), *arguments]) == cli.OK
+    assert read_course(tmp_path / "course").students == ("Zoë", "ann")
+
+
+def test_long_names_and_formulas_have_rows_and_pages(tmp_path: Path) -> None:
+    course = Course("c", 1, (NAME,))
+    students = ["x" * 240, "x" * 239 + "y", "a\\tb", "=1+1"]
+    grades = {student: [grading.Grade(NAME, 10, "passed")] for student in students}
+    grading.write_grades(tmp_path / "grades.csv", grades, course)
+    rows = list(csv.reader((tmp_path / "grades.csv").open(encoding="utf-8")))
+    assert [row[0] for row in rows[1:]] == [*students[:3], "'=1+1"]
+    grading.write_feedback(tmp_path / "pages", grades, course)
+    assert len(list((tmp_path / "pages").iterdir())) == len(students)
