@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     new.add_argument(
         "--students", type=Path, help="a file with a student's name in each line, for own variants"
     )
-    new.add_argument("--seed", type=int, default=1, help="of the class (default: 1)")
+    new.add_argument("--seed", type=int, help="of the class (default: a random one)")
     new.add_argument("--name", default="", help="of the course (default: the folder's)")
     new.set_defaults(action="new")
     listing = actions.add_parser("list", help="list the exercises")

@@ -19,7 +19,7 @@ def test_submissions_of_a_course_are_graded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     course, folder = tmp_path / "course", tmp_path / "in"
-    assert main(["course", "new", str(course), "--exercises", NAME]) == 0
+    assert main(["course", "new", str(course), "--exercises", NAME, "--seed", "1"]) == 0
     write(folder / "ann", NAME, right(NAME))
     write(folder / "=1+1", NAME, wrong(NAME, "no-region"))
     table, pages = tmp_path / "grades.csv", tmp_path / "pages"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -18,6 +19,7 @@ MANIFEST = "course.json"
 STUDENTS, INSTRUCTOR, NBGRADER = "students", "instructor", "nbgrader"
 EVERYBODY = "everybody"
 SEEDS = 1000  # of students; those of hidden variants are above
+SEED_BITS = 64  # of a random seed of a class, which nobody finds by trying
 MAX_NAME = 200  # bytes of a student's name
 
 
@@ -73,11 +75,13 @@ def new_course(
     folder: Path,
     exercises: Sequence[str] = (),
     students: Sequence[str] = (),
-    seed: int = 1,
+    seed: int | None = None,
     name: str = "",
 ) -> Course:
     """Write a course into a new folder: `course.json`, the notebooks of students (one folder each,
     or `everybody`), instructor's copies with solutions, and a source folder for nbgrader.
+
+    seed: of the class; by default a random one, since a known seed gives away the hidden variants.
 
     A folder with the `course.json` of the same course is completed: what is in it stays.
     Raises ArgumentError for another folder that is not empty and for students' names that cannot be
@@ -86,18 +90,19 @@ def new_course(
     """
     chosen = tuple(get(n).name for n in exercises) or tuple(e.name for e in all_exercises())
     _check_names(students)
+    found = read_course(folder) if (folder / MANIFEST).is_file() else None
+    if found is None and folder.exists() and any(folder.iterdir()):
+        raise ArgumentError(f"{folder} is not empty; name a folder that does not exist yet")
+    if seed is None:
+        seed = found.seed if found is not None else secrets.randbits(SEED_BITS)
     course = Course(name or folder.name, seed, chosen, tuple(students))
-    if folder.exists() and any(folder.iterdir()):
-        if not (folder / MANIFEST).is_file():
-            raise ArgumentError(f"{folder} is not empty; name a folder that does not exist yet")
-        if (found := read_course(folder)) != course:
-            other = [
-                f.name for f in fields(course) if getattr(found, f.name) != getattr(course, f.name)
-            ]
-            raise ArgumentError(
-                f"{folder} has a course with different {', '.join(other)}; name a folder that does "
-                f"not exist yet, or give the options that it was made with to complete it"
-            )
+    if found is not None and found != course:
+        names = [f.name for f in fields(course)]
+        other = [each for each in names if getattr(found, each) != getattr(course, each)]
+        raise ArgumentError(
+            f"{folder} has a course with different {', '.join(other)}; name a folder that does not "
+            f"exist yet, or give the options that it was made with to complete it"
+        )
     for exercise in chosen:  # where solutions are missing, nothing is written
         notebooks.with_solution(exercise, course.seed_of("", exercise))
     _write(folder / MANIFEST, json.dumps(asdict(course), indent=1) + "\n")

@@ -26,6 +26,13 @@ def test_a_course_that_is_half_written_is_completed(tmp_path: Path) -> None:
     assert missing.is_file() and kept.read_text() == "begun"
 
 
+def test_the_seed_of_a_class_is_random_and_stays(tmp_path: Path) -> None:
+    first, second = (new_course(tmp_path / each, [NAME], name="c") for each in "ab")
+    assert first.seed != second.seed
+    assert first.hidden_seeds(NAME) != second.hidden_seeds(NAME)
+    assert new_course(tmp_path / "a", [NAME], name="c") == first
+
+
 @pytest.mark.parametrize(
     ("students", "seed", "what"), [(["ann"], 8, "seed"), (["ann", "bob"], 7, "students")]
 )

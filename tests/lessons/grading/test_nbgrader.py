@@ -44,7 +44,7 @@ def _answer(path: Path, text: str) -> None:
 
 @pytest.mark.slow
 def test_a_course_is_released_collected_and_graded(tmp_path: Path) -> None:
-    new_course(tmp_path / "course", NAMES, name="byoc")
+    new_course(tmp_path / "course", NAMES, seed=1, name="byoc")
     folder, exchange = tmp_path / "course" / NBGRADER, tmp_path / "exchange"
     exchange.mkdir()
     exchange.chmod(0o777)
