@@ -194,7 +194,6 @@ class Coverages(Sequence[Coverage]):
     def rows(self) -> list[tuple[str, ...]]:
         """A table: a column for each back end."""
         totals = [c.totals for c in self._found]
-        missing = [stand_in_of(c.backend) for c in self._found]
         return [
             ("", *(c.backend for c in self._found)),
             ("operators offloaded", *(f"{t.offloaded} of {t.operators}" for t in totals)),
@@ -212,12 +211,16 @@ class Coverages(Sequence[Coverage]):
                 "causes",
                 *(", ".join(f"{g.calls} {g.cause}" for g in c.host) or "-" for c in self._found),
             ),
-            *([("regions here", *(text or "-" for text in missing))] if any(missing) else []),
         ]
+
+    def _notes(self) -> list[str]:
+        """Which back ends' regions NumPy computes here."""
+        found = [(c.backend, stand_in_of(c.backend)) for c in self._found]
+        return [f"{name}: regions are {missing}" for name, missing in found if missing is not None]
 
     @printable
     def __str__(self) -> str:
-        return "\n".join(columns(self.rows()))
+        return "\n".join([*columns(self.rows()), *self._notes()])
 
     def __repr__(self) -> str:
         return f"<Coverage by {', '.join(c.backend for c in self._found)}>"
@@ -236,7 +239,8 @@ class Coverages(Sequence[Coverage]):
 
     def _repr_html_(self) -> str:
         head, *rows = self.rows()
-        return table(head, rows, range(1, len(head)))
+        notes = "".join(f"<p>{escaped(note)}</p>" for note in self._notes())
+        return table(head, rows, range(1, len(head))) + notes
 
 
 def coverage(

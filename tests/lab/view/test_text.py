@@ -22,8 +22,8 @@ def test_the_table_has_a_line_for_each_stage() -> None:
     assert lines[1].split() == [
         "#", "stage", "outcome", "time", "offloaded", "host", "regions", "lint"
     ]  # fmt: skip
-    assert re.match(r" +1  Annotate +● changed +[\d.]+ m?s +6 +0 +2  ✖ 1$", lines[3])
-    assert re.match(r" +2  PartitionGraph +✖ failed ", lines[4])
+    assert re.match(r" *1  Annotate +● changed +[\d.]+ m?s +6 +0 +2  ✖ 1$", lines[3])
+    assert re.match(r" *2  PartitionGraph +✖ failed ", lines[4])
     assert "✖ PartitionGraph raised FreeVariableError:" in lines
 
 
