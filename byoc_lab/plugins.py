@@ -13,7 +13,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -83,6 +83,12 @@ def load(name: str) -> bool:
     finally:
         _loading.discard(name)
     return True
+
+
+def has(table: Container[str], name: str) -> bool:
+    """Whether a table of what is registered has a name, perhaps once the installed package that has
+    a back end of the name is loaded. Raises PlugInError."""
+    return name in table or (load(name) and name in table)
 
 
 def packages() -> dict[str, str]:

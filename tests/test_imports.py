@@ -68,8 +68,8 @@ LAYERS = {
         "errors printing display markup relay passes backends lab.tracing lab.linting"
     ),
     "lab.checking": (
-        "errors printing output display files markup terminal processor_time relay passes run "
-        "backends lab.tracing lab.explaining"
+        "errors printing output display files markup terminal processes processor_time relay "
+        "passes run backends lab.tracing lab.explaining"
     ),
     "lab.reducing": (
         "errors printing display files relay passes run backends lab.diffing lab.linting "

@@ -256,7 +256,7 @@ def stand_in_of(name: str) -> str | None:
 
 def is_registered(name: str) -> bool:
     """Whether `get` finds a back end of this name. Raises PlugInError."""
-    return name in _registered or (plugins.load(name) and name in _registered)
+    return plugins.has(_registered, name)
 
 
 def names() -> list[str]:

@@ -166,11 +166,9 @@ def get(name: Any) -> RelaxBackend:
         raise ArgumentError(
             f"a back end of Relax is given by its name, found {type(name).__name__} {name!r:.80}"
         )
-    if name in _registered:
-        return _registered[name]
     if name == partition.TARGET:
         return RelaxBackend(name, partition.patterns, get_backend(name))
-    if plugins.load(name) and name in _registered:
+    if plugins.has(_registered, name):
         return _registered[name]
     if name in OF_TVM and find_spec(OF_TVM[name]) is not None:
         import_module(OF_TVM[name])

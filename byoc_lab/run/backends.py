@@ -135,7 +135,7 @@ def get_backend(name: str) -> Codegen:
 def has_backend(name: str) -> bool:
     """Whether a compiler has a code generator, perhaps one of an installed package, which is loaded
     then. Raises PlugInError."""
-    return name in _backends or (plugins.load(name) and name in _backends)
+    return plugins.has(_backends, name)
 
 
 def backend_names() -> list[str]:

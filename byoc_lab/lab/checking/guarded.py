@@ -8,7 +8,6 @@ new one is started after a crash or a call that took too long.
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import os
 import pickle
@@ -25,11 +24,11 @@ from typing import Any, BinaryIO
 
 from byoc_lab import processor_time
 from byoc_lab.errors import ByocLabError
+from byoc_lab.processes import die_with
 
 START_LIMIT = 120.0  # seconds in which a child must be ready
 SHOWN = 12  # last lines of what a crashed child wrote
 LENGTH = struct.Struct("<Q")
-DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 
 class GuardedError(ByocLabError, RuntimeError):
@@ -88,7 +87,7 @@ class Guard:
         if self._child is None:
             self._written = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as the child does)
             self._child = subprocess.Popen(
-                [sys.executable, "-c", CHILD],
+                [sys.executable, "-c", CHILD, str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._written,
@@ -166,7 +165,7 @@ serve()
 
 def serve() -> None:
     """Answer calls until there are no more."""
-    _die_with_parent()
+    die_with(int(sys.argv[1]))
     faulthandler.enable()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what functions print is no answer
@@ -192,11 +191,6 @@ def _answer(answers: BinaryIO, ok: bool, value: Any) -> None:
         made = pickle.dumps((False, RuntimeError(reason)))
     answers.write(LENGTH.pack(len(made)) + made)
     answers.flush()
-
-
-def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
 
 
 __all__ = ["Guard", "GuardedError", "guarded", "serve"]

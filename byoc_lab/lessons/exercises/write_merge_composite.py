@@ -130,6 +130,8 @@ rewrites with patterns.
 def _noticing_the_pass() -> Iterator[list[str]]:
     """The functions on which MergeComposite runs inside, however it is called; `trace` and a
     PassContext of the answer's own would replace a listener or an instrument."""
+    from unittest import mock  # it imports asyncio, which few notebooks need
+
     used: list[str] = []
     run = MergeComposite.run_function
 
@@ -137,11 +139,8 @@ def _noticing_the_pass() -> Iterator[list[str]]:
         used.append(str(func.attrs))
         return run(self, func, mod, ctx)
 
-    setattr(MergeComposite, "run_function", noticed)  # noqa: B010 (mypy: methods are not assigned)
-    try:
+    with mock.patch.object(MergeComposite, "run_function", noticed):
         yield used
-    finally:
-        setattr(MergeComposite, "run_function", run)  # noqa: B010
 
 
 def _normal(mod: IRModule) -> Expr:

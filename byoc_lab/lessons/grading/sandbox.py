@@ -133,7 +133,7 @@ def _alive(isolated: bool) -> tuple[int, int, float]:
     """How many processes there are, the bytes of memory and the seconds of processor time that they
     use together: those in the namespace, or else those below this process.
 
-    Memory as large as that of this process counts once, since they share it after a fork."""
+    What a process shares with this one since its fork counts once."""
     ids = (
         [name for name in os.listdir("/proc") if name.isdigit()]
         if isolated
@@ -142,8 +142,14 @@ def _alive(isolated: bool) -> tuple[int, int, float]:
     pages = shared = _pages("self") if ids else 0
     for name in ids:
         with suppress(OSError):
-            pages += max(0, _pages(name) - shared)
+            own = _pages(name)
+            pages += max(0, own - shared) if _command(name) == _command("self") else own
     return len(ids), pages * PAGE, sum(process_seconds(int(name)) for name in ids)
+
+
+def _command(process: str) -> bytes:
+    """The command line of a process: that of its parent until it runs another program."""
+    return Path(f"/proc/{process}/cmdline").read_bytes()
 
 
 def _pages(process: str) -> int:

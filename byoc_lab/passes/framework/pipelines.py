@@ -50,7 +50,7 @@ def named_pipeline(name: str, era: str | None = None) -> list[Pass]:
 
     Raises UnknownNameError, PassError for a pipeline without eras, and PlugInError.
     """
-    if name not in _pipelines and not (plugins.load(name) and name in _pipelines):
+    if not plugins.has(_pipelines, name):
         if name in pass_names():
             raise UnknownNameError(f"{name!r} is a pass; a pipeline of it alone is [{name!r}]")
         raise UnknownNameError(

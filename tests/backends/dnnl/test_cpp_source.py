@@ -297,6 +297,7 @@ def test_kernels_tell_how_each_operation_runs() -> None:
     head, row, *more, foot = str(region.kernels).splitlines()  # cells may take several lines
     assert head.split() == ["operation", "kernel", "layouts", "post-ops", "time", "share"]
     assert row.startswith("nn.conv2d_0 ") and "relu" in row and row.endswith("100 %")
+    assert kernel.impl.partition(":")[0] in row
     words = " ".join((row, *more)).split()
     assert set(kernel.layouts["result"].split()) <= set(words) and foot.startswith("1 kernel, ")
     page = region.kernels._repr_html_()
