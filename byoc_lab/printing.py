@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Collection, Sequence
@@ -15,6 +16,26 @@ _ASCII = {
 }  # fmt: skip
 WIDTH = 80  # columns of a terminal
 MIN_WIDTH = 8  # of a column of a table
+NAME_WIDTH = 60  # characters of the name of a global function, with its @
+_NAME = re.compile(r"@[\w.]+")
+
+
+def in_the_middle(text: str, width: int, mark: str = "…") -> str:
+    """A text of at most `width` characters, shortened in the middle, the least informative part of
+    a name."""
+    if len(text) <= width:
+        return text
+    head = (width - len(mark)) // 2
+    return f"{text[:head]}{mark}{text[head + len(mark) - width :]}"
+
+
+def with_short_names(text: str) -> str:
+    """The text with long names of global functions shortened, such as TVM makes of all operators of
+    a region. Different names stay different."""
+    names, width = set(_NAME.findall(text)), NAME_WIDTH
+    while len({in_the_middle(name, width) for name in names}) < len(names):
+        width += NAME_WIDTH
+    return _NAME.sub(lambda name: in_the_middle(name[0], width), text)
 
 
 def columns(

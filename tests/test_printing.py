@@ -15,7 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import byoc_lab
-from byoc_lab.printing import WIDTH, columns, encodable, printable
+from byoc_lab.printing import (
+    NAME_WIDTH,
+    WIDTH,
+    columns,
+    encodable,
+    in_the_middle,
+    printable,
+    with_short_names,
+)
 
 ROOT = Path(byoc_lab.__file__).parent
 
@@ -91,3 +99,25 @@ def test_a_table_that_fits_is_not_wrapped() -> None:
         [("name", "number", "note"), ("a", "10", ""), ("bc", "2", "it  is")], right=(1,)
     )
     assert lines == ["name  number  note", "a         10", "bc         2  it  is"]
+
+
+@given(st.text(), st.integers(8, 100))
+def test_a_shortened_text_keeps_its_ends(text: str, width: int) -> None:
+    shown = in_the_middle(text, width)
+    assert len(shown) == min(len(text), width)
+    if shown != text:
+        head, tail = shown.split("…", 1) if "…" not in text else (shown[:3], shown[-3:])
+        assert text.startswith(head) and text.endswith(tail)
+
+
+@given(st.lists(st.text("ab_", min_size=1, max_size=200), unique=True))
+def test_names_that_differ_still_differ_when_they_are_shortened(names: list[str]) -> None:
+    shown = with_short_names("\n".join(f"@{name}: ok" for name in names)).splitlines()
+    assert len(set(shown)) == len(names)
+    assert all(line.endswith(": ok") for line in shown)
+
+
+def test_only_long_names_are_shortened() -> None:
+    long = f"@{'a' * NAME_WIDTH}"
+    assert with_short_names(f"@main, {'b' * 200}") == f"@main, {'b' * 200}"
+    assert with_short_names(f"{long} of @main") == f"{in_the_middle(long, NAME_WIDTH)} of @main"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from byoc_lab.errors import BuildError
+from byoc_lab.printing import in_the_middle
 
 _IDENTIFIER = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _OF_C_AND_CPP = """
@@ -46,9 +47,9 @@ def checked_symbol(name: object) -> str:
 
 
 def shown(name: object) -> str:
-    """A name in a message: on one line, its first characters."""
+    """A name in a message: on one line, its beginning and its end."""
     text = name if isinstance(name, str) else repr(name)
-    return c_text(text[:80]) + ("..." if len(text) > 80 else "")
+    return c_text(in_the_middle(text, 80, "..."))
 
 
 def c_text(text: str) -> str:

@@ -16,7 +16,7 @@ from byoc_lab.lab.checking.kernels import Kernel, operator_names
 from byoc_lab.lab.checking.pairing import Parting
 from byoc_lab.output import to_json
 from byoc_lab.passes import Event
-from byoc_lab.printing import printable
+from byoc_lab.printing import printable, with_short_names
 from byoc_lab.relay.ir.expr import Call, Function, describe
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ class Bisection:
 
     @printable
     def __str__(self) -> str:
-        return "\n".join([*self._lines(), *(f"  {line}" for line in self.exercised)])
+        lines = [*self._lines(), *(f"  {line}" for line in self.exercised)]
+        return with_short_names("\n".join(lines))
 
     def _lines(self) -> Iterator[str]:
         if self.call is None:

@@ -13,7 +13,7 @@ from byoc_lab.errors import ValidationError
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.markup import escaped, table
 from byoc_lab.output import to_json
-from byoc_lab.printing import printable
+from byoc_lab.printing import printable, with_short_names
 from byoc_lab.run.metering.cards import RegionErrors
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Report:
     def __str__(self) -> str:
         head = "valid" if self.ok else "NOT VALID"
         lines = [*map(str, self.comparisons), *self.notes()]
-        return "\n".join([head, *(f"  {line}" for line in lines)])
+        return with_short_names("\n".join([head, *(f"  {line}" for line in lines)]))
 
     def to_json(self) -> str:
         """All of it as JSON; nan and infinities are text."""
@@ -130,7 +130,8 @@ class Report:
             for c in self.comparisons
         ]  # fmt: skip
         notes = "".join(f"<li>{escaped(note)}</li>" for note in self.notes())
-        return table(HEAD, rows, NUMBERS) + (f"<ul>{notes}</ul>" if notes else "")
+        shown = table(HEAD, rows, NUMBERS) + (f"<ul>{notes}</ul>" if notes else "")
+        return with_short_names(shown)
 
 
 def errors_of(symbol: str, regions: Sequence[Comparison]) -> RegionErrors:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.errors import counted
-from byoc_lab.printing import printable
+from byoc_lab.printing import printable, with_short_names
 from byoc_lab.relay.ir.expr import Expr
 
 KINDS = {  # in the order of the summary; for each what the summary says of "3 calls"
@@ -25,7 +24,6 @@ KINDS = {  # in the order of the summary; for each what the summary says of "3 c
     "operands": "operands of {} changed",
     "type": "types of {} changed",
 }
-_LONG_NAME = re.compile(r"(@\w{28})\w{12,}(\w{20})")  # TVM names a region by all its operators
 MAX_PLACES = 3  # destinations that the summary names one by one
 
 
@@ -72,7 +70,7 @@ def summary_of(changes: Sequence[Change]) -> str:
         else:
             nouns = Counter(change.noun for change in group)
             parts += [KINDS[kind].format(counted(n, noun)) for noun, n in nouns.items()]
-    return _LONG_NAME.sub(r"\1…\2", ", ".join(parts)) or "no change"
+    return with_short_names(", ".join(parts)) or "no change"
 
 
 def _by_place(template: str, group: Sequence[Change]) -> list[str]:

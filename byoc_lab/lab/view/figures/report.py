@@ -11,6 +11,7 @@ from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.view.figures.themes import Theme
+from byoc_lab.printing import in_the_middle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,11 +36,6 @@ def figure(report: Report, theme: Theme) -> Figure:
     return drawn
 
 
-def cut(name: str, size: int = LONGEST) -> str:
-    """A name, shortened in the middle."""
-    return name if len(name) <= size else f"{name[: size // 3]}…{name[size // 3 + 1 - size :]}"
-
-
 def draw_shares(axes: Axes, found: Sequence[tuple[str, float, bool]], theme: Theme) -> None:
     """A bar for the share of its tolerance that each error is: (name, share, whether it is ok)."""
     shares = np.clip([share for _, share, _ in found], SMALLEST, 1e6)
@@ -50,7 +46,7 @@ def draw_shares(axes: Axes, found: Sequence[tuple[str, float, bool]], theme: The
         middle = bar.get_y() + bar.get_height() / 2
         words = f"{share:.2g}" if share < SMALLEST or share > 10 else f"{share:.1%}"
         axes.text(max(bar.get_width(), SMALLEST), middle, f"  {words}", va="center")
-    axes.set_yticks(range(len(found)), [cut(name) for name, _, _ in found])
+    axes.set_yticks(range(len(found)), [in_the_middle(name, LONGEST) for name, _, _ in found])
     axes.axvline(1, color=theme.ink, linewidth=1.5)
     axes.set_xlim(SMALLEST, max(100, 20 * float(shares.max(initial=1))))
     axes.invert_yaxis()
@@ -66,7 +62,7 @@ def _draw_distribution(axes: Axes, worst: Comparison, theme: Theme) -> None:
     axes.set_yscale("log")
     axes.set_xlabel("error / tolerance")
     axes.set_ylabel("elements")
-    axes.set_title(cut(worst.name, 34), loc="left")
+    axes.set_title(in_the_middle(worst.name, 34), loc="left")
 
 
 def _draw_map(axes: Axes, worst: Comparison, theme: Theme) -> None:
