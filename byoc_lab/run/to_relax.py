@@ -27,6 +27,7 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.run.deep import register_deeper
+from byoc_lab.run.empty import value_without_data
 from byoc_lab.run.symbols import checked_symbol, shown
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, tensor_type, tuple_type, type_arguments
 
@@ -100,6 +101,7 @@ class _Translator:
         self.branch_count = 0
         self.branches_of: dict[If, list[tuple[Any, list[Var]]]] = {}
         self.declared: dict[GlobalVar, Any] = {}
+        self.known: dict[Expr, Any] = {}  # values of calls that no input can change
 
     def declare(self, gv: GlobalVar, function: Function) -> None:
         """Make a recursive function known, so that its own body can call it."""
@@ -170,7 +172,7 @@ class _Translator:
 
     def _translate(self, node: Expr, values: dict[Any, Any], emit: Callable[..., Any]) -> Any:
         if isinstance(node, Constant):
-            return self.relax.const(node.numpy(), node.data.dtype)
+            return self._literal(node.numpy())
         if isinstance(node, Tuple):
             return self.relax.Tuple([values[f] for f in node.fields])
         if isinstance(node, TupleGetItem):
@@ -191,7 +193,17 @@ class _Translator:
             f"with NumPy"
         )
 
+    def _literal(self, value: Any) -> Any:
+        """An array, or a tuple of arrays, as a constant."""
+        if isinstance(value, tuple):
+            return self.relax.Tuple(list(map(self._literal, value)))
+        return self.relax.const(value, value.dtype.name)
+
     def _operator(self, node: Call, op: Op, values: dict[Any, Any]) -> Any:
+        value = value_without_data(node, op, self.known)
+        if value is not None:
+            self.known[node] = value
+            return self._literal(value)
         definition = op.definition
         if definition.relax is None:
             raise BuildError(f"{op.name} has no translation to Relax: {definition.why_no('relax')}")

@@ -1,5 +1,5 @@
 """Data without elements: an empty batch, or no channels. The reference and both builds give a
-result of the type's shape, or name the operator that has none."""
+result of the type's shape. `test_empty.py` draws the sample calls of every operator so."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
-from byoc_lab.errors import BuildError
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -80,14 +79,10 @@ def test_the_reference_has_the_shape_of_the_type(name: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("offload", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_a_build_agrees_or_names_the_operator(name: str, offload: bool) -> None:
+def test_a_build_agrees(name: str, offload: bool) -> None:
     pytest.importorskip("tvm")
     mod, data = network(name)
     (wanted,) = byoc_lab.evaluate(mod, data).outputs
     cut = byoc_lab.trace(mod, "dnnl").result if offload else mod
-    try:
-        (found,) = byoc_lab.build(cut, offload=offload).run(data)
-    except BuildError as error:
-        assert name.partition(",")[0] in str(error)
-        return
+    (found,) = byoc_lab.build(cut, offload=offload).run(data)
     np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))

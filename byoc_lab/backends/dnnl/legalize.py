@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op import builder
+from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 GROUPED = {  # operators, the layout of their weights, and the one with groups as an axis
     "nn.conv2d": ("OIHW", "GOIHW"),
@@ -39,7 +39,7 @@ def legalize_group_conv(attrs: Attrs, inputs: Sequence[Expr], types: Sequence[Ty
     split = (attrs.groups, channels // attrs.groups, *rest)
     if name == "nn.conv2d" and attrs.channels not in (None, channels):  # O counts the inputs
         split = (channels, rest[0], 1, *rest[1:])
-    reshaped = builder(Op.get("reshape"))(inputs[1], newshape=split)
+    reshaped = reshaped_to(inputs[1], split)
     return Call(Op.get(name), [inputs[0], reshaped], attrs.replace(kernel_layout=parted))
 
 

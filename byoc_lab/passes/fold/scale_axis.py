@@ -18,6 +18,7 @@ from byoc_lab.relay.ir.expr import Call, Constant, Expr, describe
 from byoc_lab.relay.ir.layout import Layout
 from byoc_lab.relay.ir.ndarray import shown_array
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 ADD_SUB = ("add", "subtract")
 RELU = ("nn.relu", "nn.leaky_relu")
@@ -78,7 +79,7 @@ def _is_static(ty: TensorType, axes: tuple[int, ...]) -> bool:
 def along(scale: Expr, full: TensorType, axes: tuple[int, ...]) -> Expr:
     """A scale of just `axes` shaped so that it broadcasts along them in a tensor of type `full`."""
     if len(axes) > 1:
-        return relay.reshape(scale, [d if n in axes else 1 for n, d in enumerate(full.shape)])
+        return reshaped_to(scale, [d if n in axes else 1 for n, d in enumerate(full.shape)])
     trailing = len(full.shape) - axes[0] - 1
     return relay.expand_dims(scale, axis=1, num_newaxis=trailing) if trailing else scale
 

@@ -118,6 +118,9 @@ FRACTION, RESULT_BITS, MAX_QUOTIENT = 30, 7, 20
 def lower_softmax(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
     """exp as a power of 2 with a linear fraction, all of it int32 (arXiv:2207.01405)."""
     x, scale, zero, out_scale, out_zero = args
+    shape = tensor_type(types[0]).shape
+    if 0 in shape:
+        return relay.zeros(shape, "int8")
     over: dict[str, Any] = {"axis": (attrs.axis,), "keepdims": True}
     moved = relay.subtract(relay.cast(x, "int32"), zero)
     moved = relay.subtract(moved, relay.max(moved, **over))
@@ -135,7 +138,7 @@ def lower_softmax(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
     out = relay.right_shift(product, integer(FRACTION - RESULT_BITS))
     source = Quantized(relay.const(1 / (1 << RESULT_BITS), "float32"), integer(0))
     target = Quantized(out_scale, out_zero)
-    return requantized(out, tensor_type(types[0]).shape, source, target, "int8")
+    return requantized(out, shape, source, target, "int8")
 
 
 @lowers("qnn.avg_pool2d")

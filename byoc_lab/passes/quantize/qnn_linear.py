@@ -33,6 +33,7 @@ from byoc_lab.passes.quantize.qnn_values import (
 from byoc_lab.relay.ir.attrs import Attrs, attrs_type
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op
 from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,9 @@ def lower_batch_matmul(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
     return _Terms(
         product=Call(Op.get("nn.batch_matmul"), [x, y], attrs),
         data=relay.multiply(other_zero, _sum(x, 2, keepdims=True)),
-        weight=relay.reshape(weight, newshape=(0, 1, columns)),
+        weight=relay.reshape(weight, newshape=(0, 1, columns))
+        if columns
+        else reshaped_to(weight, (length(types[1], 0), 1, 0)),
         zeros=_zeros(zero, other_zero, a, w, depth),
     ).combined(a, w)
 
@@ -239,5 +242,5 @@ def _weight(attrs: Any, weight: Expr, zero: Expr, kernel: dict[str, int], depthw
     axes = [n for n, axis in enumerate(attrs.kernel_layout) if axis in summed]
     channels = kernel["O"] * (kernel["I"] if depthwise else 1)
     shape = tuple(channels if axis == "C" else 1 for axis in attrs.data_layout)
-    total = relay.reshape(_sum(weight, *axes, keepdims=False), newshape=shape)
+    total = reshaped_to(_sum(weight, *axes, keepdims=False), shape)
     return total if is_number(zero, 1) else relay.multiply(zero, total)

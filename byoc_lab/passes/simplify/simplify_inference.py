@@ -11,6 +11,7 @@ from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
 from byoc_lab.relay.ir.expr import Call, Expr, Function, TupleGetItem
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 
 class SimplifyInference(FunctionPass):
@@ -139,8 +140,8 @@ def group_norm(call: Call, args: Sequence[Expr]) -> Expr:
     axis = call.attrs.axis % rank
     split = [*ty.shape[:axis], groups, ty.shape[axis] // groups, *ty.shape[axis + 1 :]]
     axes = list(range(axis + 1, rank + 1))
-    out = _normalized(relay.reshape(data, split), axes, call.attrs.epsilon, ty)
-    out = relay.reshape(out, list(ty.shape))
+    out = _normalized(reshaped_to(data, split), axes, call.attrs.epsilon, ty)
+    out = reshaped_to(out, ty.shape)
     return _scale_and_center(out, call, gamma, beta, axis, rank)
 
 

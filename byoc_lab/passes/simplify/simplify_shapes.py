@@ -10,6 +10,7 @@ from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.registry import OpPattern
 from byoc_lab.relay.op.tensor.relayout import axes_of_layout, pads_blocks
+from byoc_lab.relay.op.tensor.shape import reshaped_to
 from byoc_lab.relay.patterns import (
     DFPattern,
     DFPatternCallback,
@@ -66,7 +67,7 @@ def concretized() -> Iterator[DFPatternCallback]:
         "zeros_like": lambda args, shape, dtype: function("zeros")(shape, dtype),
         "ones_like": lambda args, shape, dtype: function("ones")(shape, dtype),
         "full_like": lambda args, shape, dtype: function("full")(args[1], shape, dtype),
-        "reshape_like": lambda args, shape, dtype: function("reshape")(args[0], shape),
+        "reshape_like": lambda args, shape, dtype: reshaped_to(args[0], shape),
         "broadcast_to_like": lambda args, shape, dtype: function("broadcast_to")(args[0], shape),
     }
     return (ConcretizeLike(n, make) for n, make in makers.items() if n in Op.list_op_names())
@@ -85,7 +86,7 @@ class SimplifyReshape(DFPatternCallback):
 
     def callback(self, pre: Any, post: Expr, node_map: NodeMap) -> Expr:
         shape = fixed_shape(pre)
-        return post if shape is None else function("reshape")(node_map[self.x][0], shape)
+        return post if shape is None else reshaped_to(node_map[self.x][0], shape)
 
 
 def _order(call: Any, rank: int) -> list[int]:

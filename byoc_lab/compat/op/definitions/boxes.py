@@ -312,7 +312,11 @@ def regular_relation(attrs: AnyValue, boxes: Type | None, scores: Type | None) -
         return b, s, None
     need_rank(REGULAR, "boxes", b, 3)
     need_rank(REGULAR, "scores", s, 3)
-    n, most = b.shape[0], attrs.max_detections
+    (n, count, ends), most = b.shape, attrs.max_detections
+    if differ(ends, 4):
+        fail(REGULAR, f"boxes must have 4 numbers each, found {b}")
+    if differ(s.shape[0], n) or differ(s.shape[1], count):
+        fail(REGULAR, f"scores must be ({n}, {count}, classes) for boxes {b}, found {s}")
     each = TensorType((n, most), b.dtype)
     fields = [TensorType((n, most, 4), b.dtype), each, each, TensorType((n,), "int32")]
     return b, s, TupleType(fields)

@@ -23,7 +23,7 @@ from byoc_lab.relay.op.framework.relations import (
     need_rank,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar, shape_of
+from byoc_lab.relay.op.framework.relax_types import dtype_of, is_empty, scalar, shape_of
 
 
 def _cross_entropy(op: str, doc: str) -> None:
@@ -106,6 +106,14 @@ def nll_reference(
     return np.asarray(total / weight.sum() if attrs.reduction == "mean" else total, x.dtype)
 
 
+def _nll_relax(
+    R: AnyValue, attrs: AnyValue, x: AnyValue, targets: AnyValue, weights: AnyValue
+) -> AnyValue:
+    if is_empty(targets):  # TVM leaves a sum of nothing unset
+        return scalar(np.nan if attrs.reduction == "mean" else 0.0, dtype_of(x))
+    return R.nn.nll_loss(x, targets, weights, attrs.reduction, attrs.ignore_index)
+
+
 define_op(
     NLL,
     "predictions targets weights",
@@ -122,9 +130,7 @@ define_op(
     ),
     defaults={"ignore_index": -100},
     flops=per_input_element(3, argument=1),
-    relax=lambda R, attrs, x, targets, weights: R.nn.nll_loss(
-        x, targets, weights, attrs.reduction, attrs.ignore_index
-    ),
+    relax=_nll_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     doc="The negative log-likelihood of the target classes, weighted by class.",
 )

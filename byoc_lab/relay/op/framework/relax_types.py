@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 
 
 def _type_of(expr: Any) -> Any:
@@ -38,6 +39,29 @@ def shape_of(expr: Any) -> list[int]:
 def dtype_of(expr: Any) -> str:
     """The dtype of a Relax expression."""
     return str(_type_of(expr).dtype)
+
+
+def is_empty(*exprs: Any) -> bool:
+    """Whether one of these Relax expressions has no elements."""
+    return any(0 in shape_of(expr) for expr in exprs)
+
+
+def zeros_if_empty(R: Any, relation: Callable[..., Any], attrs: Any, *operands: Any) -> Any:
+    """Zeros of the type of a result, which the type relation gives, if one of the operands has no
+    elements; otherwise None. TVM leaves a sum of no products unset."""
+    if not is_empty(*operands):
+        return None
+    types = [TensorType(shape_of(e), dtype_of(e)) for e in operands]
+    return _zeros(R, relation(attrs, *types)[-1])
+
+
+def _zeros(R: Any, ty: Type) -> Any:
+    if isinstance(ty, TupleType):
+        from tvm import relax
+
+        return relax.Tuple([typed(_zeros(R, field)) for field in ty.fields])
+    assert isinstance(ty, TensorType)
+    return R.zeros(ty.concrete_shape, ty.dtype)
 
 
 def scalar(value: float, dtype: str) -> Any:

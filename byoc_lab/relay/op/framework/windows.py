@@ -127,7 +127,7 @@ def taps(
     """
     for position in product(*map(range, kernel)):
         slices = (
-            slice(k * d, k * d + (n - 1) * s + 1, s)
+            slice(k * d, k * d + max((n - 1) * s + 1, 0), s)
             for k, d, n, s in zip(position, dilation, result, strides, strict=True)
         )
         yield position, last_axes(data, slices)

@@ -14,7 +14,6 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, integers, string
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
@@ -34,7 +33,7 @@ from byoc_lab.relay.op.framework.relations import (
     out_dtype,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import shape_of, typed
+from byoc_lab.relay.op.framework.relax_types import shape_of, typed, zeros_if_empty
 from byoc_lab.relay.op.framework.windows import (
     SPATIAL,
     check_window_attrs,
@@ -286,15 +285,6 @@ def _columns_first(
     return factors @ columns.reshape(n, groups, elements * inputs, prod(size))
 
 
-def channels_for_relax(op: str, attrs: AnyValue, data: AnyValue) -> int:
-    """The channels of a Relax expression. Raises BuildError where there are none: what TVM compiles
-    then leaves its result unset."""
-    channels = shape_of(data)[attrs.data_layout.index("C")]
-    if channels == 0:
-        raise BuildError(f"{op}: the data has no channels, and TVM leaves such sums unset")
-    return channels
-
-
 def without_group_axis(
     R: AnyValue, weight: AnyValue, attrs: AnyValue, kernel: str
 ) -> tuple[AnyValue, str]:
@@ -318,13 +308,18 @@ def conv_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
 
 def _conv(rank: int, padding: int, doc: str) -> None:
     op = f"nn.conv{rank}d"
+    relation = partial(conv_relation, op, rank)
 
     def relax(R: AnyValue, attrs: AnyValue, data: AnyValue, weight: AnyValue) -> AnyValue:
         options = ("strides", "padding", "dilation", "groups", "data_layout")
         kernel = f"OI{SPATIAL[rank]}"
-        weight, kernel_layout = without_group_axis(R, weight, attrs, kernel)
         data, weight = typed(data), typed(weight)
-        channels = channels_for_relax(op, attrs, data)
+        zeros = zeros_if_empty(R, relation, attrs, data, weight)
+        if zeros is not None:
+            return zeros
+        weight, kernel_layout = without_group_axis(R, weight, attrs, kernel)
+        weight = typed(weight)
+        channels = shape_of(data)[attrs.data_layout.index("C")]
         outputs = shape_of(weight)[kernel_layout.index("O")]
         if depthwise_swap(op, attrs, channels, outputs):
             ordered = typed(with_layout(R, weight, kernel_layout, kernel))
@@ -347,7 +342,7 @@ def _conv(rank: int, padding: int, doc: str) -> None:
             op,
             ("data_layout", "kernel_layout"),
             ("out_layout", "data_layout"),
-            relation=partial(conv_relation, op, rank),
+            relation=relation,
             reference=partial(conv_reference, op, rank),
             flops=conv_flops,
             relax=relax,

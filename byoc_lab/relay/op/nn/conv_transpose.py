@@ -33,7 +33,7 @@ from byoc_lab.relay.op.framework.relations import (
     out_dtype,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import typed
+from byoc_lab.relay.op.framework.relax_types import typed, zeros_if_empty
 from byoc_lab.relay.op.framework.windows import (
     AXIS_NAMES,
     SPATIAL,
@@ -46,7 +46,6 @@ from byoc_lab.relay.op.framework.windows import (
     window_normalize,
 )
 from byoc_lab.relay.op.nn.conv import (
-    channels_for_relax,
     check_weight,
     has_group_axis,
     orders,
@@ -212,13 +211,16 @@ def _normalize(rank: int):
 
 def _conv_transpose(rank: int, doc: str) -> None:
     op = f"nn.conv{rank}d_transpose"
+    relation = partial(transpose_relation, op, rank)
 
     def relax(R: AnyValue, attrs: AnyValue, data: AnyValue, weight: AnyValue) -> AnyValue:
+        zeros = zeros_if_empty(R, relation, attrs, typed(data), typed(weight))
+        if zeros is not None:
+            return zeros
         options = ("strides", "padding", "dilation", "groups")
         # Relax infers types for other layouts but can lower only these.
         plain, kernel = f"NC{SPATIAL[rank]}", f"IO{SPATIAL[rank]}"
         weight, kernel_layout = without_group_axis(R, weight, attrs, kernel)
-        channels_for_relax(op, attrs, typed(data))
         result = getattr(R.nn, f"conv{rank}d_transpose")(
             with_layout(R, data, attrs.data_layout, plain),
             with_layout(R, weight, kernel_layout, kernel),
@@ -237,7 +239,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
             op,
             ("data_layout", "kernel_layout"),
             ("out_layout", "data_layout"),
-            relation=partial(transpose_relation, op, rank),
+            relation=relation,
             reference=partial(transpose_reference, op, rank),
             flops=transpose_flops,
             relax=relax,

@@ -28,7 +28,7 @@ from byoc_lab.relay.op.framework.relations import (
     out_dtype,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import by_topi, dtype_of, typed
+from byoc_lab.relay.op.framework.relax_types import by_topi, dtype_of, typed, zeros_if_empty
 from byoc_lab.relay.op.framework.windows import (
     check_window_attrs,
     four_pads,
@@ -156,6 +156,9 @@ def _deformable_relax(
 ) -> AnyValue:
     if attrs.groups > 1:
         raise BuildError(f"{DEFORMABLE}: apache-tvm supports only groups=1, found {attrs.groups}")
+    zeros = zeros_if_empty(R, deformable_relation, attrs, *map(typed, (x, offset, w)))
+    if zeros is not None:
+        return zeros
     order, kernel_order, _ = _orders(attrs)
     images, moves, kernel = (
         typed(R.permute_dims(value, list(axes)))

@@ -188,7 +188,8 @@ def batch_matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Ty
         fail(op, f"the batches of tensor_a and tensor_b must agree or be 1, found {x} and {y}")
     if differ(k, k2):
         fail(op, f"tensor_a has {k} columns and tensor_b {k2} rows to sum over: {x} and {y}")
-    wider = longest(batch, batch2)  # TVM gives `?` for a `?` beside any length
+    # TVM gives `?` for a `?` beside any length, and 1 for 0 beside 1.
+    wider = 0 if 0 in (batch, batch2) else longest(batch, batch2)
     return x, y, TensorType((wider, m, n), out_dtype(attrs, x))
 
 

@@ -179,7 +179,7 @@ def gather_nd_reference(attrs: AnyValue, x: np.ndarray, indices: np.ndarray) -> 
     batch, shape = attrs.batch_dims, indices.shape[1:]
     own = np.indices(shape)[:batch]  # an element keeps its own index on the batch axes
     elements = (*own, *indices.astype(np.int64))
-    return x[elements]
+    return x[elements] if elements else np.broadcast_to(x, (*shape, *x.shape))
 
 
 def _gather_nd_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) -> AnyValue:

@@ -30,6 +30,7 @@ from byoc_lab.relay.op.framework.relax_types import (
     by_topi,
     constant_array,
     constant_value,
+    is_empty,
     shape_of,
 )
 
@@ -90,6 +91,14 @@ def scatter_elements_reference(
     return _written(x.copy(), tuple(place), updates.astype(x.dtype), attrs.reduction)
 
 
+def _scatter_elements_relax(
+    R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue, updates: AnyValue
+) -> AnyValue:
+    if is_empty(indices):
+        return x
+    return by_topi("scatter_elements", x, indices, updates, attrs.axis, attrs.reduction)
+
+
 define_op(
     "scatter_elements",
     "data indices updates",
@@ -104,9 +113,7 @@ define_op(
     ),
     attrs_key="",
     flops=lambda attrs, args, result: 0 if attrs.reduction == "update" else prod(args[2].shape),
-    relax=lambda R, attrs, x, indices, updates: by_topi(
-        "scatter_elements", x, indices, updates, attrs.axis, attrs.reduction
-    ),
+    relax=_scatter_elements_relax,
     pattern=OpPattern.OPAQUE,
     doc="data with updates written at indices along one axis.",
     mixed_precision=FOLLOW,
@@ -151,6 +158,8 @@ def _scatter_nd_relax(
 ) -> AnyValue:
     if attrs.mode == "mean":
         raise BuildError("scatter_nd: Relax has no mode mean")
+    if is_empty(updates):
+        return x
     return by_topi("scatter_nd", x, indices, updates, attrs.mode)
 
 

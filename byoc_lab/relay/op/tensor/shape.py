@@ -20,10 +20,12 @@ from byoc_lab.relay.ir.attrs import (
     integers,
 )
 from byoc_lab.relay.ir.dims import Dim, Unknown
+from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.from_relax import same
+from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
@@ -238,6 +240,11 @@ define_op(
     "copies all remaining dimensions, -3 merges two, and -4, a, b splits one into a and b.",
     mixed_precision=FOLLOW,
 )
+
+
+def reshaped_to(data: Expr, shape: Sequence[Dim]) -> Expr:
+    """`data` in exactly this shape: a 0 is a dimension of length 0, and copies none."""
+    return function("reshape")(data, list(shape), allowzero=0 in shape)
 
 
 def batch_flatten_relation(attrs: AnyValue, data: Type | None) -> Types:

@@ -15,8 +15,22 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, need_one_of, need_rank, product, tensors
-from byoc_lab.relay.op.framework.relax_types import by_topi, constant_value, shape_of, typed
+from byoc_lab.relay.op.framework.relations import (
+    Types,
+    differ,
+    fail,
+    need_one_of,
+    need_rank,
+    product,
+    tensors,
+)
+from byoc_lab.relay.op.framework.relax_types import (
+    by_topi,
+    constant_value,
+    shape_of,
+    typed,
+    zeros_if_empty,
+)
 
 IOU_FLOPS = 15  # of the comparison of two boxes
 
@@ -274,8 +288,12 @@ def all_class_relation(
         return (b, s, *limits, None)
     need_rank(ALL_CLASS, "boxes", b, 3)
     need_rank(ALL_CLASS, "scores", s, 3)
-    batch, count, _ = b.shape
+    batch, count, ends = b.shape
     classes = s.shape[1]
+    if differ(ends, 4):
+        fail(ALL_CLASS, f"boxes must have 4 numbers each, found {b}")
+    if differ(s.shape[0], batch) or differ(s.shape[2], count):
+        fail(ALL_CLASS, f"scores must be ({batch}, classes, {count}) for boxes {b}, found {s}")
     if attrs.output_format == "onnx":
         rows = product((batch, classes, count))
         result = [TensorType((rows, 3), "int64"), TensorType((1,), "int64")]
@@ -330,7 +348,7 @@ def all_class_reference(
     for n, rows in enumerate(found):
         for row, (_, c, i) in enumerate(rows):
             pairs[n, row], best[n, row] = (c, i), scores[n, c, i]
-    return pairs, best, np.array([len(rows) for rows in found])
+    return pairs, best, np.array([len(rows) for rows in found], "int64")
 
 
 def _all_class_relax(
@@ -343,6 +361,9 @@ def _all_class_relax(
     score_threshold: AnyValue,
 ) -> AnyValue:
     """TOPI has no limit "all boxes", and in ONNX's format as many rows per class as the limit."""
+    zeros = zeros_if_empty(R, all_class_relation, attrs, boxes, scores)
+    if zeros is not None:
+        return zeros
     batch, classes, count = shape_of(scores)
     limit = int(constant_value(max_output_boxes_per_class, ALL_CLASS, "max_output_boxes_per_class"))
     limit = limit if 0 < limit < count else count
