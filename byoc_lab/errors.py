@@ -242,6 +242,12 @@ class StageIndexError(ByocLabError, IndexError):
     """A trace does not have a stage, or a stage does not have a rewrite."""
 
 
+class PatternTranslationError(PassError):
+    """A part of a Relay pattern has no counterpart in Relax."""
+
+    advice = "Write the part with operators that Relax has, or the entry with tvm.relax.dpl"
+
+
 class ConfigError(ByocLabError, AttributeError):
     """A setting of a PassContext is unknown to all passes, or has the wrong type."""
 

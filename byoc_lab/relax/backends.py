@@ -1,8 +1,8 @@
 """Back ends of Relax: what each takes, from which patterns, and who compiles it.
 
-`register` is the call of `byoc_lab.backends.register` for today's TVM. DNNL is one of them. A table
-that TVM has under a prefix (tensorrt, cutlass, cublas, ...) is one that partitions and compiles
-nothing.
+`register` is the call of `byoc_lab.backends.register` for today's TVM, and `register(name)` takes
+over a back end of Relay. DNNL is one of them. A table that TVM has under a prefix (tensorrt,
+cutlass, cublas, ...) is one that partitions and compiles nothing.
 """
 
 from __future__ import annotations
@@ -15,20 +15,24 @@ from importlib.util import find_spec
 from typing import Any
 
 from byoc_lab import plugins
+from byoc_lab.backends import registry as backends_of_relay
 from byoc_lab.backends.python_region import linkable
 from byoc_lab.errors import (
     ArgumentError,
     BuildError,
-    ByocLabError,
     PassError,
     UnknownNameError,
     nearest,
 )
+from byoc_lab.passes.framework.predicates import checked_entry
 from byoc_lab.relax import partition
-from byoc_lab.relax.reference import any_counterpart, region_in_relay
+from byoc_lab.relax.checks import CallCheck, CompilableCheck, Predicate
+from byoc_lab.relax.pattern_translation import relax_entry, relax_name
+from byoc_lab.relax.reference import region_in_relay
 from byoc_lab.relax.registration import PREFIX
-from byoc_lab.relax.to_relay import call_to_relay
-from byoc_lab.relax.types import batch_of, is_tensor, is_tuple
+from byoc_lab.relax.types import batch_of
+from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.run.backends import Codegen, get_backend
 from byoc_lab.run.build import checked_region
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -42,7 +46,6 @@ OF_TVM = {
 }
 """Tables of TVM, with the module that registers each when it is imported."""
 Table = Callable[[], Sequence[Any]]
-Check = Callable[[Any], bool]
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,15 @@ class RelaxBackend:
     name: what the attribute Codegen of its functions has. table: makes the entries for
     FuseOpsByPattern, (name, pattern, ...) or FusionPatterns. codegen: compiles one region, given as
     a function of Relay and its symbol; None where byoc_lab does not know it. passes: makes the
-    passes from a plain module to a partitioned one; None for the usual ones.
+    passes from a plain module to a partitioned one; None for the usual ones. left_out: operators of
+    `supports` of a back end of Relay that Relax does not have.
     """
 
     name: str
     table: Table
     codegen: Codegen | None = None
     passes: Callable[[], Sequence[Any]] | None = None
+    left_out: tuple[str, ...] = ()
 
     def partition(self, mod: Any) -> Any:
         """A module with what the table matches in functions for this back end.
@@ -82,15 +87,21 @@ def register(
     name: str,
     *,
     patterns: Sequence[Any] | Table = (),
-    supports: Collection[str] | Mapping[str, Check] = (),
+    supports: Collection[str] | Mapping[str, Predicate] = (),
     codegen: Codegen | None = None,
     pipeline: Callable[[], Sequence[Any]] | None = None,
 ) -> RelaxBackend:
     """Register a back end of Relax; registering a name again replaces the earlier one.
 
+    Without `patterns`, `supports` and `codegen`: those that `byoc_lab.backends.register` has under
+    this name, so that one registration serves both languages. Operators of its `supports` that
+    Relax does not have are left out (`RelaxBackend.left_out`).
+
     patterns: entries for FuseOpsByPattern, (name, pattern), (name, pattern, annotations, check) or
         FusionPatterns, tried in this order; or a function that makes the list. The names begin with
-        "<name>.".
+        "<name>.". An entry of a Relay table, (name, pattern) or (name, pattern, check) with a
+        pattern of `byoc_lab.relay.dataflow_pattern`, is translated; its check gets the matched part
+        as a typed call of Relay, with variables for values from outside of the match.
     supports: operators without "relax." that it supports one by one; with a mapping,
         `supports[operator](call)` says whether it supports this call of Relax. They are
         tried after `patterns`.
@@ -104,7 +115,9 @@ def register(
         norms are folded, constants computed, and FuseOpsByPattern and MergeCompositeFunctions run.
 
     The patterns are registered with TVM, too (`relax.backend.get_patterns_with_prefix`); those of
-    a name in OF_TVM stay TVM's. Raises PassError for a name, pattern or operator that cannot be.
+    a name in OF_TVM stay TVM's. Raises PassError for a name, pattern or operator that cannot be,
+    PatternTranslationError for a Relay pattern without a translation, UnknownNameError for a name
+    alone that no back end of Relay has.
     """
     if not isinstance(name, str) or not name or "." in name:
         raise PassError(f"a back end's name must be a str without dots, found {name!r:.80}")
@@ -118,11 +131,17 @@ def register(
             f"patterns of {name!r} must be a list of entries or a function that makes one, found "
             f"{type(patterns).__name__}"
         )
+    left_out: tuple[str, ...] = ()
+    if not callable(patterns) and not patterns and not supports and codegen is None:
+        of_relay = backends_of_relay.get(name)
+        patterns, codegen = of_relay.patterns, of_relay.codegen
+        single, left_out = _single_of_relay(name, of_relay.supports)
+    else:
+        single = _single(name, supports)
     given = patterns if callable(patterns) else partial(list, patterns)
-    single = _single(name, supports)
 
     def table() -> list[Any]:
-        entries = [*given(), *single]
+        entries = [*map(_translated, given()), *single]
         return entries if codegen is None else list(map(_compilable, entries))
 
     for entry in table():
@@ -136,10 +155,11 @@ def register(
         pattern = entry[1] if whole else getattr(entry, "pattern", entry)
         if not isinstance(pattern, import_tvm().relax.dpl.DFPattern):
             raise PassError(
-                f"the pattern of {label!r:.80} must be one of tvm.relax.dpl, found "
+                f"the pattern of {label!r:.80} must be one of byoc_lab.relay.dataflow_pattern or "
+                f"one of tvm.relax.dpl, found "
                 f"{type(pattern).__module__}.{type(pattern).__name__}"
             )
-    backend = RelaxBackend(name, table, codegen, pipeline)
+    backend = RelaxBackend(name, table, codegen, pipeline, left_out)
     _tell_tvm(backend)
     _registered[name] = backend
     return backend
@@ -195,7 +215,9 @@ def is_known(name: str) -> bool:
     return True
 
 
-def _single(name: str, supports: Collection[str] | Mapping[str, Check]) -> list[tuple[Any, ...]]:
+def _single(
+    name: str, supports: Collection[str] | Mapping[str, Predicate]
+) -> list[tuple[Any, ...]]:
     """An entry for each operator. Raises PassError."""
     if isinstance(supports, str) or not isinstance(supports, Collection):
         raise PassError(
@@ -210,27 +232,32 @@ def _single(name: str, supports: Collection[str] | Mapping[str, Check]) -> list[
             near = nearest(f"relax.{operator}", [k for k in known if k.startswith("relax.")])
             raise PassError(f"TVM has no operator relax.{operator}; {near}")
         pattern = dpl.is_op(f"relax.{operator}")(varg_default_wildcard=True)
-        asked = [] if check is None else [{}, partial(_matched, check)]
+        asked = [] if check is None else [{}, CallCheck(check)]
         entries.append((f"{name}.{operator.removeprefix('nn.')}", pattern, *asked))
     return entries
 
 
-def why_not_compiled(call: Any) -> str | None:
-    """Why a region with a call of Relax cannot be given to a code generator of `register`, in
-    words; None where it can."""
-    unknown = sorted({str(s) for v in (*call.args, call) if is_tensor(v) for s in batch_of(v)})
-    if unknown:
-        return (
-            f"the size {' and '.join(unknown)} is not known, and code is generated for known sizes "
-            f"(relax.transform.BindSymbolicVars gives them)"
-        )
-    if any(is_tuple(arg) and not hasattr(arg, "fields") for arg in call.args):
-        return None  # a variable: the region may make the tuple itself
-    try:
-        call_to_relay(call, any_counterpart)
-    except ByocLabError as error:
-        return str(error)
-    return None
+def _single_of_relay(
+    name: str, supports: Mapping[str, Any]
+) -> tuple[list[tuple[Any, ...]], tuple[str, ...]]:
+    """An entry for each operator of Relay, and the operators that Relax does not have."""
+    entries, left_out = [], []
+    for operator, predicate in supports.items():
+        if relax_name(operator) is None:
+            left_out.append(operator)
+            continue
+        inputs = Op.get(operator).definition.inputs
+        pattern = is_op(operator)(*(wildcard() for _ in inputs))
+        label = f"{name}.{operator.removeprefix('nn.')}"
+        entries.append(relax_entry(label, pattern, predicate))
+    return entries, tuple(left_out)
+
+
+def _translated(entry: Any) -> Any:
+    """An entry for FuseOpsByPattern; one of a Relay table is translated."""
+    if isinstance(entry, (tuple, list)) and any(isinstance(part, DFPattern) for part in entry):
+        return relax_entry(*checked_entry(0, entry))
+    return entry
 
 
 def _compilable(entry: Any) -> tuple[Any, ...]:
@@ -238,27 +265,7 @@ def _compilable(entry: Any) -> tuple[Any, ...]:
     name, pattern, *rest = entry if isinstance(entry, tuple) else _as_tuple(entry)
     annotations = rest[0] if rest else {}
     check = rest[1] if len(rest) > 1 else None
-
-    def accepts(context: Any) -> bool:
-        if check is not None and not check(context):
-            return False
-        return all(why_not_compiled(c) is None for c in _calls(context))
-
-    return (name, pattern, annotations, accepts, *rest[2:])
-
-
-def _calls(context: Any) -> list[Any]:
-    """The operator calls of a match."""
-    tvm = import_tvm()
-    return [
-        value
-        for value in context.matched_bindings.values()
-        if isinstance(value, tvm.relax.Call) and isinstance(value.op, tvm.ir.Op)
-    ]
-
-
-def _matched(check: Check, context: Any) -> bool:
-    return bool(check(context.matched_expr))
+    return (name, pattern, annotations, CompilableCheck(check), *rest[2:])
 
 
 def _tell_tvm(backend: RelaxBackend) -> None:

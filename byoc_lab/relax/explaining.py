@@ -214,16 +214,17 @@ class _Function:
         """What is bound to each variable."""
         return import_tvm().relax.analysis.get_var2val(self.function)
 
-    def is_refused(self, entry: Entry, call: Any) -> bool:
-        """Whether the check of an entry says no to a call when FuseOpsByPattern asks it."""
-        return call in self._refused(entry)
+    def refusal(self, entry: Entry, call: Any) -> str | None:
+        """Why the check of an entry says no to a call when FuseOpsByPattern asks it, "" without a
+        reason; None if it does not."""
+        return self._refused(entry).get(call)
 
-    def _said_no_to(self, entry: Entry) -> set[Any]:
+    def _said_no_to(self, entry: Entry) -> dict[Any, str]:
         if entry.check is None:
-            return set()
+            return {}
         entry.check.refused.clear()
         composites([entry], [import_tvm().IRModule({"main": self.function})])
-        return set(entry.check.refused)
+        return dict(entry.check.refused)
 
     def _miss(self, entry: Entry) -> Miss | None:
         """The part of a pattern that fails where it comes nearest."""
@@ -261,12 +262,11 @@ class _Asked:
         asked = self._asked.setdefault(function, _Function(function))
         matching = [e for e in with_it if e.pattern.match(call.call, asked.values)]
         if matching:
-            refused = [e.name for e in matching if asked.is_refused(e, call.call)]
-            reason = self.backend.codegen and backends.why_not_compiled(call.call)
-            if refused and reason:
-                return "check", reason
-            if refused:
-                return "check", f"the pattern matches, and the check of {refused[0]} refuses"
+            for e in matching:
+                refusal = asked.refusal(e, call.call)
+                if refusal is not None:
+                    why = f"the pattern matches, and the check of {e.name} refuses"
+                    return "check", f"{why}: {refusal}" if refusal else why
             return self._left_over(call)
         entry = with_it[0]
         miss = asked.miss(entry)

@@ -173,10 +173,7 @@ def shared(name: str) -> Translation:
     assert read is not None, name
 
     def translation(call: Any, *operands: Any) -> Expr:
-        shapes = [type_of(arg).concrete_shape if is_tensor(arg) else None for arg in call.args]
-        result = type_of(call) if is_tensor(call) else None
-        shape, dtype = (result.concrete_shape, result.dtype) if result else (None, None)
-        made: Expr = read(RelaxCall(name, call.attrs, shapes, shape, dtype), *operands)
+        made: Expr = read(relax_call(call), *operands)
         return made
 
     names = list(signature(read).parameters)
@@ -185,6 +182,15 @@ def shared(name: str) -> Translation:
     parameters = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in names]
     translation.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return translation
+
+
+def relax_call(call: Any) -> RelaxCall:
+    """A call of Relax as translations on definitions of operators get it."""
+    name = str(call.op.name).removeprefix("relax.")
+    shapes = [type_of(arg).concrete_shape if is_tensor(arg) else None for arg in call.args]
+    result = type_of(call) if is_tensor(call) else None
+    shape, dtype = (result.concrete_shape, result.dtype) if result else (None, None)
+    return RelaxCall(name, call.attrs, shapes, shape, dtype)
 
 
 OPERATORS: Mapping[str, Translation] = {

@@ -12,6 +12,7 @@ from byoc_lab.errors import ArgumentError, PassError, PredicateError, counted
 from byoc_lab.lab.explaining import EntryReport, PatternReport
 from byoc_lab.relax import backends
 from byoc_lab.relax.calls import host_functions
+from byoc_lab.relax.checks import why_refused
 from byoc_lab.relax.near_miss import CONSTANT, Miss, matching_calls, nearest_miss, root_kinds
 from byoc_lab.relax.passes import applied
 from byoc_lab.relax.types import name_of
@@ -36,15 +37,18 @@ class Check:
     def __init__(self, name: str, check: Any):
         self.name, self.check = name, check
         self.raised: PredicateError | None = None
-        self.refused: list[Any] = []  # what it said no to
+        self.refused: dict[Any, str] = {}  # what it said no to, and why
         self.leaked = ""
 
-    def __call__(self, context: Any) -> Any:
+    def __call__(self, context: Any) -> bool:
         try:
-            answer = self.check(context)
-            if not answer:
-                self.refused.append(context.matched_expr)
+            reason = why_refused(self.check, context)
+            if reason is not None:
+                self.refused[context.matched_expr] = reason
                 self.leaked = self._leaked(context)
+        except PredicateError as error:
+            self.raised = error
+            raise
         except Exception as error:
             self.raised = PredicateError(
                 f"the check of pattern {self.name} raised {type(error).__name__}: {error}. It was "
@@ -52,7 +56,7 @@ class Check:
                 f"supported, and True for what is"
             )
             raise self.raised from error
-        return answer
+        return reason is None
 
     def _leaked(self, context: Any) -> str:
         inside = set(context.matched_bindings)
@@ -198,6 +202,8 @@ def _report(
         reason = "the pattern matches, and the check of the entry refuses each match"
         if entry.check is not None and entry.check.leaked:
             reason += f": {entry.check.leaked}; without that use it accepts"
+        elif entry.check is not None and any(entry.check.refused.values()):
+            reason += f": {' and '.join(filter(None, dict.fromkeys(entry.check.refused.values())))}"
         return RelaxEntryReport(position, entry.name, "refused", reason)
     return _unmatched(position, entry, mods)
 

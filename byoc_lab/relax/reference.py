@@ -1,4 +1,4 @@
-"""A whole Relax function in Relay, for its NumPy reference: DNNL's operators and more.
+"""A whole Relax function in Relay, for its NumPy reference and for code generators of `register`.
 
 What a call computes is all that counts here; DNNL need not support it.
 """
@@ -7,13 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from byoc_lab.errors import BuildError
+import numpy as np
+
+from byoc_lab import relay
+from byoc_lab.errors import BuildError, ImporterError
+from byoc_lab.importers.relax import operators as _operators  # noqa: F401 (defines converters)
+from byoc_lab.importers.relax.table import converter
 from byoc_lab.relax.calls import CODEGEN
-from byoc_lab.relax.operators import OPERATORS, shared, translated
+from byoc_lab.relax.operators import relax_call, translated
 from byoc_lab.relax.registration import TARGET
 from byoc_lab.relax.to_relay import to_relay
-from byoc_lab.relay.ir.expr import Expr, Function
-from byoc_lab.relay.op.framework.from_relax import counterpart
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, plain, relay_call
 
 
 def reference_function(function: Any) -> Function:
@@ -40,10 +45,53 @@ def region_if_any(function: Any) -> Function | None:
 
 
 def any_counterpart(call: Any, operands: list[Any]) -> Expr:
-    """A call of an operator in Relay, whether DNNL has the operator or not. Raises BuildError."""
-    name = str(call.op.name).removeprefix("relax.")
-    if counterpart(name) is not None:
-        return shared(name)(call, *operands)
-    if name not in OPERATORS:
-        raise BuildError(f"byoc_lab has no counterpart of relax.{name} in Relay")
-    return OPERATORS[name](call, *operands)
+    """A call of an operator in Relay as `from_relax` reads it; a product with a matrix as nn.dense.
+
+    Raises BuildError, naming the operator that has no counterpart.
+    """
+    read = converter(str(call.op.name).removeprefix("relax."))
+    if read is None:
+        raise BuildError(f"byoc_lab has no counterpart of {call.op.name} in Relay")
+    described = relax_call(call)
+    if described.name == "matmul" and _is_dense(described):
+        return _dense(described, *operands)
+    try:
+        made = read(described, *map(_for_converter, operands))
+    except ImporterError as error:
+        raise BuildError(str(error)) from None
+    return _whole(made) if isinstance(made, list) else made
+
+
+def _whole(fields: list[Expr]) -> Expr:
+    """A tuple of values; for all items of one call, that call."""
+    items = [field for field in fields if isinstance(field, TupleGetItem)]
+    calls = {item.tuple_value for item in items}
+    return calls.pop() if len(items) == len(fields) and len(calls) == 1 else Tuple(fields)
+
+
+def _for_converter(operand: Any) -> Any:
+    """An operand as converters get it: tuples and shapes as lists."""
+    fields = operand.fields if isinstance(operand, Tuple) else getattr(operand, "values", operand)
+    return fields if fields is operand else list(fields)
+
+
+def _is_dense(call: RelaxCall) -> bool:
+    left, right = call.shapes
+    return left is not None and right is not None and len(left) > 1 and len(right) == 2
+
+
+def _dense(call: RelaxCall, data: Expr, matrix: Expr) -> Expr:
+    """A product with a matrix. The weight of nn.dense is its transpose: the operand of a transpose,
+    and of a constant another constant."""
+    if isinstance(matrix, Constant):
+        weight: Expr = relay.const(np.ascontiguousarray(matrix.numpy().T), matrix.data.dtype)
+    elif isinstance(matrix, Call) and matrix.is_op("transpose") and _exchanges(matrix):
+        weight = matrix.args[0]
+    else:
+        weight = relay_call("transpose", matrix, (1, 0))
+    return relay_call("nn.dense", data, weight, out_dtype=plain(call.attrs.out_dtype) or "")
+
+
+def _exchanges(transpose: Call) -> bool:
+    axes = transpose.attrs.axes
+    return axes is None or [axis % 2 for axis in axes] == [1, 0]

@@ -95,6 +95,40 @@ def call_to_relay(call: Any, translate: Translate = translated) -> Function:
     return typed
 
 
+def match_to_relay(context: Any, translate: Translate = translated) -> Expr:
+    """The matched part of a context of FuseOpsByPattern in Relay, typed. Values that are computed
+    outside of the match are variables.
+
+    translate: of operator calls. Raises BuildError for what has no counterpart, and what type
+    inference raises.
+    """
+    relax = import_tvm().relax
+    bindings, values = dict(context.matched_bindings.items()), dict[Any, Any]()
+    reader = _RelaxReader("match", values, {}, translate, composites=False)
+    root = context.value_to_bound_var[context.matched_expr]
+    todo = [root]
+    while todo:
+        variable = todo[-1]
+        value = bindings.get(variable)
+        missing = (
+            [] if value is None else [v for v in relax.analysis.all_vars(value) if v not in values]
+        )
+        if missing:
+            todo += missing
+            continue
+        todo.pop()
+        if variable not in values:
+            values[variable] = (
+                relay.var(name_of(variable), type_of(variable))
+                if value is None
+                else reader.value(value)
+            )
+    made = values[root]
+    typed = infer_expr(Function(relay.analysis.free_vars(made), made))
+    assert isinstance(typed, Function)
+    return typed.body
+
+
 class _RelaxReader:
     def __init__(
         self,
@@ -139,7 +173,8 @@ class _RelaxReader:
             return TupleGetItem(fields, expr.index)
         constant = tensor_of(expr)
         if constant is not None:
-            self.values[expr] = relay.const(constant.numpy())
+            array = constant.numpy()
+            self.values[expr] = relay.const(array, str(array.dtype))  # a float64 stays one
             return self.values[expr]
         if not hasattr(expr, "op"):
             return expr  # an attribute: a shape, a number

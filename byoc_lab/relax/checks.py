@@ -1,0 +1,118 @@
+"""Checks of entries for FuseOpsByPattern that also say why they refuse a match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from byoc_lab.errors import ByocLabError
+from byoc_lab.passes.framework.predicates import Refused, ask_check, refusal
+from byoc_lab.relax.reference import any_counterpart
+from byoc_lab.relax.to_relay import call_to_relay, match_to_relay
+from byoc_lab.relax.types import batch_of, is_tensor, is_tuple
+from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.run.tvm_runtime import import_tvm
+
+Predicate = Callable[[Any], "bool | Refused"]
+
+
+class ReasonedCheck:
+    """A check of an entry, called with TVM's context of a match."""
+
+    def __call__(self, context: Any) -> bool:
+        return self.why_not(context) is None
+
+    def why_not(self, context: Any) -> str | None:
+        """The reason of a refusal in words, "" for one without a reason; None if it accepts."""
+        raise NotImplementedError(f"{type(self).__name__} must say why it refuses a match")
+
+
+def why_refused(check: Any, context: Any) -> str | None:
+    """The answer of any check as `ReasonedCheck.why_not` gives it."""
+    if isinstance(check, ReasonedCheck):
+        return check.why_not(context)
+    return _reason(check(context))
+
+
+def _reason(answer: Any) -> str | None:
+    if answer:
+        return None
+    return answer.reason if isinstance(answer, Refused) else ""
+
+
+@dataclass(frozen=True)
+class CallCheck(ReasonedCheck):
+    """A predicate of `supports`, which is asked about the matched call of Relax."""
+
+    supports: Predicate
+
+    def why_not(self, context: Any) -> str | None:
+        return _reason(self.supports(context.matched_expr))
+
+
+@dataclass(frozen=True)
+class CompilableCheck(ReasonedCheck):
+    """A check that also refuses calls that a code generator of `register` cannot be given."""
+
+    check: Any = None
+
+    def why_not(self, context: Any) -> str | None:
+        refused = None if self.check is None else why_refused(self.check, context)
+        if refused is not None:
+            return refused
+        return next(filter(None, map(why_not_compiled, _calls(context))), None)
+
+
+@dataclass(frozen=True)
+class RelayCheck(ReasonedCheck):
+    """The check of an entry of a Relay table: whether a match of Relax is a match of it in Relay.
+
+    The matched part is read into Relay (`match_to_relay`). The pattern must match that, and the
+    check of the entry gets it. As in Relay, no value inside the match may be used outside of it.
+    """
+
+    entry: str
+    pattern: DFPattern
+    check: Predicate | None = None
+
+    def why_not(self, context: Any) -> str | None:
+        """Raises PredicateError for a check that raises."""
+        if import_tvm().relax.backend.utils.has_leaking_intermediate_variables(context):
+            return "a value inside the match is used outside of it"
+        try:
+            matched = match_to_relay(context, any_counterpart)
+        except ByocLabError as error:
+            return str(error)
+        if not self.pattern.match(matched):
+            return f"in Relay it is {matched!s:.200}, which the Relay pattern does not match"
+        answer = self.check is None or ask_check(self.check, matched, self.entry)
+        return None if answer else refusal(self.entry, matched, answer)
+
+
+def why_not_compiled(call: Any) -> str | None:
+    """Why a region with a call of Relax cannot be given to a code generator of `register`, in
+    words; None where it can."""
+    unknown = sorted({str(s) for v in (*call.args, call) if is_tensor(v) for s in batch_of(v)})
+    if unknown:
+        return (
+            f"the size {' and '.join(unknown)} is not known, and code is generated for known sizes "
+            f"(relax.transform.BindSymbolicVars gives them)"
+        )
+    if any(is_tuple(arg) and not hasattr(arg, "fields") for arg in call.args):
+        return None  # a variable: the region may make the tuple itself
+    try:
+        call_to_relay(call, any_counterpart)
+    except ByocLabError as error:
+        return str(error)
+    return None
+
+
+def _calls(context: Any) -> list[Any]:
+    """The operator calls of a match."""
+    tvm = import_tvm()
+    return [
+        value
+        for value in context.matched_bindings.values()
+        if isinstance(value, tvm.relax.Call) and isinstance(value.op, tvm.ir.Op)
+    ]

@@ -1,0 +1,294 @@
+"""Relay patterns in Relax: the patterns of `tvm.relax.dpl` that match the same networks there.
+
+A translated pattern finds candidates. `checks.RelayCheck` decides: it reads the matched part back
+into Relay and asks the Relay pattern itself, then the check of the entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial, reduce
+from inspect import signature
+from operator import or_
+from typing import Any
+
+from byoc_lab.errors import PatternTranslationError
+from byoc_lab.importers.relax.table import supported
+from byoc_lab.relax.checks import RelayCheck
+from byoc_lab.relay.ir.attrs import dtype
+from byoc_lab.relay.ir.expr import Constant, Op
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.op.framework.from_relax import same
+from byoc_lab.relay.op.framework.registry import RELAX_NAMES
+from byoc_lab.relay.patterns import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataTypePattern,
+    DFPattern,
+    ExprPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    TypePattern,
+    VarPattern,
+    WildcardPattern,
+)
+from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
+from byoc_lab.run.tvm_runtime import import_tvm
+
+RENAMED = {"concatenate": "concat", "gather": "gather_elements", "nn.dense": "matmul"}
+"""Operators with another name in Relax that a function reads from there (`any_counterpart`)."""
+OTHERWISE = {
+    "arange", "argmax", "argmin", "full", "full_like", "nn.dropout", "one_hot", "ones", "variance",
+    "zeros",
+}  # fmt: skip
+"""Operators with the same name in Relax, and other operands or results there."""
+BIAS_ADD = "nn.bias_add"
+INSTEAD = {
+    BIAS_ADD: (
+        'Relax adds a bias with the operator add: write is_op("nn.bias_add")(x, bias) | '
+        'is_op("add")(x, bias), whose second alternative is used for Relax'
+    ),
+    "nn.batch_flatten": 'in Relax it is a reshape: write is_op("reshape")(x)',
+    "nn.batch_matmul": "in Relax it is a matmul of stacks: write that pattern with tvm.relax.dpl",
+    "nn.matmul": 'in Relax it is a matmul: write is_op("nn.dense")(x, weight)',
+}
+"""What to write in place of an operator that Relax does not have."""
+
+
+def relax_name(operator: str) -> str | None:
+    """The Relax operator, without "relax.", that a Relay operator is in Relax; None without one."""
+    if operator in RENAMED:
+        return RENAMED[operator]
+    for name, read in RELAX_NAMES.items():
+        if isinstance(read, partial) and read.args[0].name == operator:
+            return name
+    return operator if operator in supported() and operator not in OTHERWISE else None
+
+
+@dataclass(frozen=True)
+class _Operators:
+    """What a pattern of the callee becomes: the names of Relay operators."""
+
+    names: tuple[str, ...]
+
+
+def relax_pattern(pattern: DFPattern, entry: str) -> Any:
+    """A Relay pattern as one of `tvm.relax.dpl`. entry: the name of the table's entry.
+
+    A pattern object that occurs twice is one object in the translation, too: both occurrences match
+    the same value. Raises PatternTranslationError for a part that has no translation.
+    """
+    return _Translator(entry).translated(pattern)
+
+
+class _Translator:
+    def __init__(self, entry: str):
+        self.entry = entry
+        self.dpl = import_tvm().relax.dpl
+        self.made: dict[DFPattern, Any] = {}
+
+    def translated(self, root: DFPattern) -> Any:
+        for pattern in post_order_patterns(root):
+            translate = _TRANSLATIONS.get(type(pattern))
+            if translate is None:
+                raise self.error(pattern, _WHY_NOT.get(type(pattern), _UNKNOWN))
+            self.made[pattern] = translate(self, pattern)
+        return self.value(root)
+
+    def value(self, pattern: DFPattern) -> Any:
+        """The translation of a part that must match a value, not an operator."""
+        made = self.part(pattern)
+        if isinstance(made, _Operators):
+            raise self.error(
+                pattern, "it matches an operator, and a value is expected: call it with patterns"
+            )
+        return made
+
+    def part(self, pattern: DFPattern) -> Any:
+        if pattern not in self.made:
+            raise self.error(pattern, "it refers to itself, and Relax's patterns are finite")
+        made = self.made[pattern]
+        if isinstance(made, PatternTranslationError):
+            raise made
+        return made
+
+    def error(self, pattern: DFPattern, reason: str) -> PatternTranslationError:
+        return PatternTranslationError(
+            f"entry {self.entry!r}: {pattern!r:.200} has no translation to Relax: {reason}. "
+            f"Change the pattern, or write the entry for Relax with tvm.relax.dpl"
+        )
+
+    def expr(self, pattern: ExprPattern) -> Any:
+        if isinstance(pattern.expr, Op):
+            return _Operators((pattern.expr.name,))
+        if isinstance(pattern.expr, Constant):
+            array = pattern.expr.numpy()
+            return self.dpl.is_expr(import_tvm().relax.const(array, pattern.expr.data.dtype))
+        raise self.error(pattern, "an expression other than a constant cannot be in two modules")
+
+    def wildcard(self, pattern: WildcardPattern) -> Any:
+        return self.dpl.wildcard() if pattern.pattern is None else self.part(pattern.pattern)
+
+    def call(self, pattern: CallPattern) -> Any:
+        callee = self.part(pattern.op)
+        if not isinstance(callee, _Operators):
+            raise self.error(pattern, "its callee must be an operator or alternatives of operators")
+        args = None if pattern.args is None else [self.value(arg) for arg in pattern.args]
+        names = callee.names
+        if BIAS_ADD in names:
+            if "add" not in names:
+                return self.without_counterpart(pattern, BIAS_ADD)  # an alternative may be an add
+            names = tuple(name for name in names if name != BIAS_ADD)
+        return reduce(or_, (self.operator_call(name, pattern, args) for name in names))
+
+    def operator_call(self, name: str, pattern: CallPattern, args: list[Any] | None) -> Any:
+        relax = relax_name(name)
+        if relax is None:
+            raise self.without_counterpart(pattern, name)
+        if name == "nn.dense" and args is not None and pattern.args is not None:
+            weight = self.is_op("permute_dims", args[1:])
+            if _may_be_constant(pattern.args[1]):  # FoldConstant has computed its transpose
+                weight = weight | self.dpl.is_const()
+            args = [args[0], weight]
+        if name == "nn.pad" and args is not None:
+            args = args[:1]  # the value is an attribute in Relax
+        return self.is_op(relax, args or [])
+
+    def without_counterpart(self, pattern: CallPattern, name: str) -> PatternTranslationError:
+        instead = INSTEAD.get(name, "")
+        reason = f"Relax has no counterpart of {name}" + (instead and f"; {instead}")
+        return self.error(pattern, reason)
+
+    def is_op(self, relax: str, args: list[Any]) -> Any:
+        """A call of a Relax operator, which may have more operands than Relay's."""
+        return self.dpl.is_op(f"relax.{relax}")(*args, varg_default_wildcard=True)
+
+    def tuple_(self, pattern: TuplePattern) -> Any:
+        if pattern.fields is None:
+            return self.dpl.wildcard()
+        return self.dpl.is_tuple([self.value(field) for field in pattern.fields])
+
+    def item(self, pattern: TupleGetItemPattern) -> Any:
+        return self.dpl.is_tuple_get_item(self.value(pattern.tuple), pattern.index)
+
+    def alternatives(self, pattern: AltPattern) -> Any:
+        for side, other in (
+            (pattern.left, pattern.right),
+            (pattern.right, pattern.left),
+        ):
+            if root_operators(side) == {BIAS_ADD} and root_operators(other) == {"add"}:
+                return self.part(other)
+        left, right = self.part(pattern.left), self.part(pattern.right)
+        if isinstance(left, _Operators) and isinstance(right, _Operators):
+            return _Operators((*left.names, *right.names))
+        return self.value(pattern.left) | self.value(pattern.right)
+
+    def attributes(self, pattern: AttrPattern) -> Any:
+        made = self.part(pattern.pattern)
+        names = root_operators(pattern.pattern)
+        if isinstance(made, _Operators) or not names:
+            raise self.error(pattern, "it asks for attributes of other things than calls")
+        wanted: dict[str, Any] = {}
+        for key, value in pattern.attrs.items():
+            for name in names:
+                if not _has_attribute(name, key):
+                    raise self.error(
+                        pattern,
+                        f"relax.{relax_name(name)} has no attribute {key}; ask for it in the check "
+                        f"of the entry, which gets the call in Relay",
+                    )
+            kind, *others = {_kind_of_equal(name, key) for name in names}
+            if value is not None and kind is not None and not others:
+                wanted[key] = _plain(kind(value))
+        return made.has_attr(wanted) if wanted else made
+
+    def dtype(self, pattern: DataTypePattern) -> Any:
+        return self.value(pattern.pattern).has_dtype(pattern.dtype)
+
+    def shape(self, pattern: ShapePattern) -> Any:
+        return self.of_shape(pattern, pattern.shape)
+
+    def of_shape(self, pattern: ShapePattern | TypePattern, shape: tuple[Any, ...]) -> Any:
+        if not all(isinstance(size, int) for size in shape):
+            raise self.error(pattern, "a size of its shape is not a number")
+        return self.value(pattern.pattern).has_shape([int(size) for size in shape])
+
+    def type_(self, pattern: TypePattern) -> Any:
+        if not isinstance(pattern.type, TensorType):
+            raise self.error(pattern, "only types of tensors are translated")
+        return self.of_shape(pattern, pattern.type.shape).has_dtype(pattern.type.dtype)
+
+
+_TRANSLATIONS: Mapping[type, Callable[[_Translator, Any], Any]] = {
+    AltPattern: _Translator.alternatives,
+    AttrPattern: _Translator.attributes,
+    CallPattern: _Translator.call,
+    ConstantPattern: lambda translator, pattern: translator.dpl.is_const(),
+    DataTypePattern: _Translator.dtype,
+    ExprPattern: _Translator.expr,
+    ShapePattern: _Translator.shape,
+    TupleGetItemPattern: _Translator.item,
+    TuplePattern: _Translator.tuple_,
+    TypePattern: _Translator.type_,
+    WildcardPattern: _Translator.wildcard,
+}
+_UNKNOWN = "Relax's patterns do not know it"
+_WHY_NOT: Mapping[type, str] = {
+    VarPattern: "in Relax every value is bound to a variable, so it would match any; use wildcard()"
+}
+"""Why a class of patterns has no translation, where it is not _UNKNOWN."""
+
+
+def _may_be_constant(pattern: DFPattern) -> bool:
+    """Whether a pattern matches constants."""
+    todo, seen = [pattern], {pattern}
+    while todo:
+        p = todo.pop()
+        if isinstance(p, (ConstantPattern, WildcardPattern)) and not p.children():
+            return True
+        if isinstance(p, ExprPattern) and isinstance(p.expr, Constant):
+            return True
+        todo += [q for q in p.same_root() if q not in seen]
+        seen.update(p.same_root())
+    return False
+
+
+def _has_attribute(operator: str, attribute: str) -> bool:
+    """Whether the counterpart of a Relay operator has an attribute of this name."""
+    tvm = import_tvm()
+    name = str(relax_name(operator))
+    key = str(tvm.ir.Op.get(f"relax.{name}").attrs_type_key)
+    record = getattr(tvm.relax.op.op_attrs, key.rpartition(".")[2], None)
+    if record is not None:
+        return hasattr(record, attribute)
+    return attribute in signature(reduce(getattr, name.split("."), tvm.relax.op)).parameters
+
+
+def _kind_of_equal(operator: str, attribute: str) -> Callable[[Any], Any] | None:
+    """The conversion of an attribute's values, if Relax has the same values; None for an attribute
+    that only `RelayCheck` can compare."""
+    read = RELAX_NAMES.get(str(relax_name(operator)))
+    fields = Op.get(operator).definition.free_attributes
+    if not isinstance(read, partial) or read.func is not same or attribute == "out_layout":
+        return None
+    kind = fields[attribute].kind if attribute in fields else None
+    return None if kind is dtype else kind
+
+
+def _plain(value: Any) -> Any:
+    """A value of an attribute as TVM takes it."""
+    if isinstance(value, (tuple, list)):
+        return [_plain(each) for each in value]
+    return int(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def relax_entry(name: str, pattern: DFPattern, check: Any = None) -> tuple[Any, ...]:
+    """An entry of a Relay pattern table as one for FuseOpsByPattern.
+
+    Raises PatternTranslationError.
+    """
+    return name, relax_pattern(pattern, name), {}, RelayCheck(name, pattern, check)

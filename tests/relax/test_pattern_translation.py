@@ -1,0 +1,368 @@
+"""Relay pattern tables on modules of Relax: the same regions, the same numbers, typed refusals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tvm", reason="apache-tvm is not installed")
+
+import byoc_lab
+from byoc_lab import backends, relay
+from byoc_lab import relax as lab
+from byoc_lab.backends import PythonRegion, Refused, inlined
+from byoc_lab.errors import ByocLabError, PatternTranslationError, PredicateError
+from byoc_lab.relax.calls import composite_names, operator_calls, region_functions
+from byoc_lab.relax.partition import partitioned, preparing_passes
+from byoc_lab.relax.passes import applied
+from byoc_lab.relax.pattern_translation import relax_entry, relax_name, relax_pattern
+from byoc_lab.relax.reference import region_in_relay
+from byoc_lab.relay import nn
+from byoc_lab.relay.dataflow_pattern import (
+    dominates,
+    has_dtype,
+    has_shape,
+    is_constant,
+    is_expr,
+    is_if,
+    is_let,
+    is_op,
+    is_tuple,
+    is_tuple_get_item,
+    is_var,
+    wildcard,
+)
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns import FunctionPattern
+from byoc_lab.run import evaluate
+from byoc_lab.run.inline import flattened
+from byoc_lab.run.to_relax import to_relax
+from tests.compilers import needs_cc
+from tests.relay.op.samples import SAMPLES
+
+from .tracing.networks import relax, tvm
+
+CONV = is_op("nn.conv2d")(wildcard(), is_constant())
+DENSE = is_op("nn.dense")(wildcard(), is_constant())
+BIAS = is_constant()
+TABLE = [
+    ("npu.conv_pool", is_op("nn.max_pool2d")(CONV)),
+    ("npu.conv_relu", is_op("nn.relu")(CONV.optional(lambda p: is_op("add")(p, BIAS)))),
+    ("npu.dense_add_relu", is_op("nn.relu")(is_op("add")(DENSE, BIAS))),
+    ("npu.concat", is_op("concatenate")(is_tuple([wildcard(), wildcard()]))),
+]
+
+
+def exactly(function: Any, symbol: str) -> PythonRegion:
+    """Computes a region as the reference does."""
+    return PythonRegion(lambda *xs: list(evaluate(function, xs).outputs))
+
+
+@pytest.fixture(autouse=True)
+def forgotten() -> Iterator[None]:
+    yield
+    lab.unregister("npu")
+    if "npu" in backends.names():
+        backends.unregister("npu")
+
+
+class Network:
+    """Values of a network in one dtype."""
+
+    def __init__(self, dtype: str = "float32"):
+        self.dtype = dtype
+        self._random = np.random.default_rng(0)
+
+    def var(self, name: str, *shape: int) -> Any:
+        return relay.var(name, shape=shape, dtype=self.dtype)
+
+    def array(self, *shape: int) -> np.ndarray:
+        return (self._random.standard_normal(shape) / 4).astype(self.dtype)
+
+    def const(self, *shape: int) -> Any:
+        return relay.const(self.array(*shape), self.dtype)
+
+
+def conv_relu(net: Network) -> Any:
+    data = nn.conv2d(net.var("x", 1, 3, 8, 8), net.const(4, 3, 3, 3), padding=(1, 1))
+    return relay.exp(nn.relu(data + net.const(4, 1, 1)))
+
+
+def without_bias(net: Network) -> Any:
+    return nn.relu(nn.conv2d(net.var("x", 1, 3, 8, 8), net.const(4, 3, 3, 3)))
+
+
+def dense_add_relu(net: Network) -> Any:
+    data = nn.relu(nn.dense(net.var("x", 2, 8), net.const(4, 8)) + net.const(4))
+    return nn.relu(nn.dense(relay.exp(data), net.const(3, 4)) + net.const(3))
+
+
+def dense_of_stacks(net: Network) -> Any:
+    return nn.relu(nn.dense(net.var("x", 2, 3, 8), net.const(4, 8)) + net.const(4))
+
+
+def conv_pool(net: Network) -> Any:
+    data = nn.conv2d(net.var("x", 1, 3, 8, 8), net.const(4, 3, 3, 3), padding=(1, 1))
+    return nn.max_pool2d(data, pool_size=(2, 2), strides=(2, 2))
+
+
+def concat(net: Network) -> Any:
+    x = net.var("x", 1, 3, 8, 8)
+    left = nn.relu(nn.conv2d(x, net.const(4, 3, 3, 3)))
+    return relay.concatenate([left, relay.exp(nn.relu(nn.conv2d(x, net.const(4, 3, 3, 3))))], 1)
+
+
+def used_outside(net: Network) -> Any:
+    data = nn.conv2d(net.var("x", 1, 3, 8, 8), net.const(4, 3, 3, 3))
+    return nn.relu(data) + relay.exp(data)
+
+
+def weights_as_parameters(net: Network) -> Any:
+    data = nn.conv2d(net.var("x", 1, 3, 8, 8), net.var("w", 4, 3, 3, 3))
+    return nn.relu(data)
+
+
+NETWORKS = [
+    conv_relu, without_bias, dense_add_relu, dense_of_stacks, conv_pool, concat, used_outside,
+    weights_as_parameters,
+]  # fmt: skip
+
+
+def twins(network: Any) -> tuple[Any, Any]:
+    """A network in Relay, and the same in Relax."""
+    mod = byoc_lab.passes.InferType()(byoc_lab.IRModule.from_expr(network))
+    return mod, to_relax(flattened(mod["main"]).main)
+
+
+def operators(function: Any) -> tuple[str, ...]:
+    nodes = post_order(inlined(function).body)
+    return tuple(sorted(n.op_name for n in nodes if isinstance(n, relay.Call) and n.op_name))
+
+
+def relay_regions(mod: Any) -> Counter[tuple[str, ...]]:
+    externals = [f for f in mod.functions.values() if "Compiler" in f.attrs]
+    return Counter(map(operators, externals))
+
+
+def relax_regions(mod: Any) -> Counter[tuple[str, ...]]:
+    functions = region_functions(mod).values()
+    return Counter(operators(region_in_relay(f, composites=True)) for f in functions)
+
+
+def on_llvm(mod: Any, inputs: list[np.ndarray]) -> np.ndarray:
+    """What LLVM computes of a module of Relax as it is."""
+    machine = relax.VirtualMachine(tvm.compile(mod, tvm.target.Target("llvm")).mod, tvm.cpu())
+    return machine["main"](*map(tvm.runtime.tensor, inputs)).numpy()
+
+
+@needs_cc
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_regions_are_those_of_relay_and_numbers_those_of_llvm(
+    network: Callable[[Network], Any], dtype: str
+) -> None:
+    lab.register("npu", patterns=TABLE, codegen=exactly)
+    backends.register("npu", patterns=TABLE, codegen=exactly)
+    net = Network(dtype)
+    relay_mod, relax_mod = twins(network(net))
+    relay_cut = backends.partition(relay_mod, "npu")
+    relax_cut = lab.backends.get("npu").partition(relax_mod)
+    assert relax_regions(relax_cut) == relay_regions(relay_cut)
+
+    inputs = [net.array(*p.checked_type.concrete_shape) for p in relay_mod["main"].params]
+    wanted = on_llvm(relax_mod, inputs)
+    exe = lab.build(relax_cut)
+    np.testing.assert_allclose(exe(*inputs)[0], wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(byoc_lab.build(relay_cut)(*inputs)[0], wanted, rtol=1e-4, atol=1e-5)
+    assert exe(*inputs)[0].dtype == dtype
+    if relax_regions(relax_cut):
+        exe.assert_offloaded()
+
+
+def matched(network: Any, pattern: Any, check: Any = None) -> tuple[bool, bool]:
+    """Whether an entry makes a composite of a network in Relay, and in Relax."""
+    relay_mod, relax_mod = twins(network)
+    merge = byoc_lab.passes.PASSES["MergeComposite"]([("npu.x", pattern, check)])
+    nodes = post_order(merge(relay_mod)["main"].body)
+    in_relay = any(isinstance(n, relay.Function) and "Composite" in n.attrs for n in nodes)
+    entry = relax_entry("npu.x", pattern, check)
+    return in_relay, "npu.x" in composite_names(partitioned(relax_mod, "test", [entry]))
+
+
+X = relay.var("x", shape=(2, 8))
+IMAGE = relay.var("x", shape=(1, 4, 8, 8))
+RELU = is_op("nn.relu")(wildcard())
+SHARED = wildcard()
+
+
+def _conv(**attrs: Any) -> Any:
+    weight = (4, 4 // attrs.get("groups", 1), 3, 3)
+    return nn.conv2d(IMAGE, relay.var("w", shape=weight), **attrs)
+
+
+def _any_conv() -> Any:
+    return is_op("nn.conv2d")(wildcard(), wildcard())
+
+
+@pytest.mark.parametrize(
+    ("network", "pattern", "matches"),
+    [
+        (_conv(), _any_conv().has_attr({"groups": 1, "data_layout": "NCHW"}), True),
+        (_conv(groups=2), _any_conv().has_attr({"groups": 1}), False),
+        (_conv(strides=(2, 2)), _any_conv().has_attr({"strides": [2, 2]}), True),
+        (_conv(), _any_conv().has_attr({"out_dtype": ""}), True),
+        (_conv(out_dtype="float32"), _any_conv().has_attr({"out_dtype": "float32"}), True),
+        (relay.sum(X, 1, keepdims=True), is_op("sum")(wildcard()).has_attr({"keepdims": 1}), True),
+        (relay.sum(X, 1), is_op("sum")(wildcard()).has_attr({"keepdims": True}), False),
+        (relay.cast(X, "int8"), is_op("cast")(wildcard()).has_attr({"dtype": "int8"}), True),
+        (relay.cast(X, "int8"), is_op("cast")(wildcard()).has_attr({"dtype": "int16"}), False),
+        (nn.leaky_relu(X, 0.5), is_op("nn.leaky_relu")(wildcard()).has_attr({"alpha": 0.5}), True),
+        (nn.relu(X), is_op("nn.relu")(has_dtype("float32")), True),
+        (nn.relu(X), is_op("nn.relu")(has_dtype("float16")), False),
+        (nn.relu(X), is_op("nn.relu")(has_shape((2, 8))), True),
+        (nn.relu(X), is_op("nn.relu")(has_shape((8, 2))), False),
+        (nn.relu(X), RELU.has_type(relay.TensorType((2, 8), "float32")), True),
+        (nn.relu(X), RELU.has_type(relay.TensorType((2, 8), "float16")), False),
+        (X * X, is_op("multiply")(SHARED, SHARED), True),
+        (X * relay.exp(X), is_op("multiply")(SHARED, SHARED), False),
+        (X * relay.exp(X), is_op("multiply")(is_op("exp")(wildcard()), wildcard()), True),
+        (relay.tanh(X), (is_op("nn.relu") | is_op("tanh"))(wildcard()), True),
+        (relay.exp(X), (is_op("nn.relu") | is_op("tanh"))(wildcard()), False),
+        (relay.exp(X), is_op("exp")(None), True),
+        (X * relay.const(2.0), is_op("multiply")(wildcard(), is_expr(relay.const(2.0))), True),
+        (X * relay.const(3.0), is_op("multiply")(wildcard(), is_expr(relay.const(2.0))), False),
+        (relay.concatenate([X, X], 0), is_op("concatenate")(is_tuple(None)), True),
+        (relay.concatenate([X, X], 0), is_op("concatenate")(is_tuple([wildcard()])), False),
+        (
+            relay.exp(relay.split(X, 2, axis=1)[1]),
+            is_op("exp")(is_tuple_get_item(is_op("split")(wildcard()), 1)),
+            True,
+        ),
+        (
+            relay.exp(relay.split(X, 2, axis=1)[0]),
+            is_op("exp")(is_tuple_get_item(is_op("split")(wildcard()), 1)),
+            False,
+        ),
+        (
+            nn.pad(IMAGE, ((0, 0), (0, 0), (1, 1), (1, 1))),
+            is_op("nn.pad")(wildcard(), is_constant()),
+            True,
+        ),
+        (nn.dense(X, relay.var("w", shape=(4, 8))), is_op("nn.dense")(wildcard(), BIAS), False),
+        (
+            nn.dense(X, relay.const(np.ones((4, 8), "float32"))),
+            is_op("nn.dense")(wildcard(), has_shape((4, 8))),
+            True,
+        ),
+        (
+            nn.dense(X, relay.const(np.ones((4, 8), "float32"))),
+            is_op("nn.dense")(wildcard(), has_shape((8, 4))),
+            False,
+        ),
+    ],
+)
+def test_an_entry_matches_in_relax_what_it_matches_in_relay(
+    network: Any, pattern: Any, matches: bool
+) -> None:
+    assert matched(network, pattern) == (matches, matches)
+
+
+def test_a_wildcard_may_be_redirected() -> None:
+    pattern = wildcard()
+    pattern.redirect_to(RELU)
+    assert matched(relay.exp(nn.relu(X)), is_op("exp")(pattern)) == (True, True)
+    assert matched(relay.exp(X), is_op("exp")(pattern)) == (False, False)
+
+
+def test_a_bias_is_an_add_in_relax() -> None:
+    bias = relay.const(np.ones(4, "float32"))
+    either = is_op("nn.bias_add")(CONV, BIAS) | is_op("add")(CONV, BIAS)
+    weight = relay.const(np.ones((4, 4, 3, 3), "float32"))
+    network = nn.bias_add(nn.conv2d(IMAGE, weight), bias)
+    assert matched(network, either) == (True, True)
+    callee = (is_op("nn.bias_add") | is_op("add"))(CONV, BIAS)
+    assert matched(network, callee) == (True, True)
+
+
+@pytest.mark.parametrize("sample", [s for s in SAMPLES if relax_name(s.op)], ids=lambda s: s.label)
+def test_an_operator_matches_wherever_relax_has_it(sample: Any) -> None:
+    """A name that is translated wrongly, or operands that differ, would never match."""
+    try:
+        _, mod = twins(sample.function())
+    except ByocLabError:
+        pytest.skip("Relax cannot compute the sample")
+    name = relax_name(sample.op)
+    left = applied(preparing_passes(), mod, "test")
+    if name not in [call.name for call in operator_calls(left["main"])]:
+        pytest.skip(f"the sample is not written as relax.{name}")
+    inputs = relay.Op.get(sample.op).definition.inputs
+    entry = relax_entry("npu.x", is_op(sample.op)(*(wildcard() for _ in inputs)))
+    assert "npu.x" in composite_names(partitioned(mod, "test", [entry]))
+
+
+_RECURSIVE = wildcard()
+_RECURSIVE.redirect_to(is_op("exp")(_RECURSIVE))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        (is_op("nn.bias_add")(CONV, BIAS), r'is_op\("nn.bias_add"\)\(x, bias\) \| is_op\("add"\)'),
+        (CONV.optional(lambda p: is_op("nn.bias_add")(p, BIAS)), "operator add"),
+        (is_op("nn.batch_flatten")(wildcard()), "no counterpart of nn.batch_flatten; .* reshape"),
+        (is_op("nn.matmul")(wildcard(), wildcard()), "no counterpart of nn.matmul; .*nn.dense"),
+        (is_op("argmax")(wildcard()), "no counterpart of argmax"),
+        (is_op("nn.relu"), "call it with patterns"),
+        (is_op("exp")(is_op("nn.relu")), "call it with patterns"),
+        (wildcard()(wildcard()), "its callee must be an operator"),
+        (dominates(RELU, wildcard(), RELU), "Relax's patterns do not know it"),
+        (is_op("exp")(is_var("x")), "every value is bound to a variable"),
+        (is_if(wildcard(), wildcard(), wildcard()), "Relax's patterns do not know it"),
+        (is_let(wildcard(), wildcard(), wildcard()), "Relax's patterns do not know it"),
+        (FunctionPattern(None, wildcard())(wildcard()), "Relax's patterns do not know it"),
+        (is_op("exp")(is_expr(relay.exp(X))), "an expression other than a constant"),
+        (CONV.has_attr({"kernel_size": [3, 3]}), "relax.nn.conv2d has no attribute kernel_size"),
+        (DENSE.has_attr({"units": 4}), "relax.matmul has no attribute units"),
+        (is_op("nn.relu").has_attr({"TOpPattern": 0})(wildcard()), "attributes of other things"),
+        (wildcard().has_attr({"groups": 1}), "attributes of other things"),
+        (has_shape((relay.Any(), 3)), "a size of its shape is not a number"),
+        (RELU.has_type(relay.TupleType([])), "only types of tensors"),
+        (_RECURSIVE, "refers to itself"),
+    ],
+)
+def test_a_pattern_without_translation_is_refused(pattern: Any, message: str) -> None:
+    with pytest.raises(PatternTranslationError, match=message) as caught:
+        relax_pattern(pattern, "npu.entry")
+    assert str(caught.value).startswith("entry 'npu.entry': ")
+
+
+def test_a_check_gets_the_matched_part_in_relay() -> None:
+    asked = []
+
+    def check(call: Any) -> bool | Refused:
+        asked.append(call)
+        return Refused("4 units are too few")
+
+    lab.register("npu", patterns=[("npu.dense", is_op("add")(DENSE, BIAS), check)])
+    _, mod = twins(nn.dense(X, Network().const(4, 8)) + Network().const(4))
+    found = byoc_lab.explain(mod, "npu")
+    call = asked[0]
+    assert call.is_op("add") and call.args[0].is_op("nn.dense")
+    assert isinstance(call.args[0].args[0], relay.Var)
+    assert call.args[0].args[1].checked_type.concrete_shape == (4, 8)
+    assert "npu.dense refuses add: 4 units are too few" in next(
+        e.reason for e in found.host if e.name == "add"
+    )
+    (report,) = byoc_lab.explain_patterns("npu", mod)
+    assert report.status == "refused" and "4 units are too few" in report.reason
+
+
+def test_a_check_that_raises_is_named() -> None:
+    entry = relax_entry("npu.x", RELU, lambda call: call.nothing)
+    _, mod = twins(nn.relu(X))
+    with pytest.raises(PredicateError, match=r"the check of the pattern 'npu\.x' raised Attribute"):
+        byoc_lab.explain_patterns([entry], mod)
