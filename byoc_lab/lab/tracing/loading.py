@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from byoc_lab import errors
 from byoc_lab.errors import ByocLabError, RecordedError, TraceFileError
 from byoc_lab.files import ordinary_file, path_of
 from byoc_lab.lab.linting import Finding, Severity
+from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.recording import RecordedStage, is_recording, read_recording
-from byoc_lab.lab.tracing.saving import ARRAYS, FORMAT, NODES, TRACE, VERSION, Json
+from byoc_lab.lab.tracing.saving import ARRAYS, EVENT, FORMAT, NODES, TRACE, VERSION, Json
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes.framework.hook import Event, Note, Round
 from byoc_lab.relay.ir.attrs import DictAttrs
@@ -31,6 +32,7 @@ from byoc_lab.relay.ir.node import set_field
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.text.json.decoding import whole_json
 from byoc_lab.relay.text.json.reader import read_nodes
+from byoc_lab.relay.text.json.rows import RowReader
 from byoc_lab.relay.text.printer_lines import Line
 
 # What reading a damaged file may raise.
@@ -40,10 +42,13 @@ _DAMAGE = (
 )  # fmt: skip
 
 
+NODES_1 = "nodes.json"
+"""The nodes of a file of version 1."""
 MAX_TEXT = 1 << 28
 """Bytes of one JSON member, unpacked: a hundred times what a network of 5,000 operators has."""
 
 
+@without_collection()
 def load_trace(path: str | Path, *, max_bytes: int = MAX_TEXT) -> Trace:
     """A trace that `Trace.save` or, in a real TVM, `tvm_recorder.py` wrote (`byoc-lab recorder`
     prints that file). Nothing is run: no pass, no code from the file.
@@ -66,12 +71,16 @@ def load_trace(path: str | Path, *, max_bytes: int = MAX_TEXT) -> Trace:
             data = whole_json(_member(archive, TRACE, max_bytes).decode())
             _check_version(data, path)
             arrays = _arrays(data["arrays"], _member(archive, ARRAYS, max_bytes))
-            objects = read_nodes(_member(archive, NODES, max_bytes).decode(), arrays)
+            if data["version"] == 1:
+                nodes = _version_1(data, _member(archive, NODES_1, max_bytes), arrays)
+            else:
+                with _opened(archive, NODES, max_bytes) as lines:
+                    nodes = RowReader(arrays).read(line.decode() for line in lines)
         elided = {id(a) for a, d in zip(arrays, data["arrays"], strict=True) if not d["saved"]}
-        for node in objects:
+        for node in nodes.values():
             if isinstance(node, Constant) and id(node.data) in elided:
                 set_field(node, "elided", True)
-        return _Reader(data, objects).trace()
+        return _Reader(data, nodes).trace()
     except TraceFileError:
         raise
     except zipfile.BadZipFile as error:
@@ -87,7 +96,7 @@ def load_trace(path: str | Path, *, max_bytes: int = MAX_TEXT) -> Trace:
         ) from error
 
 
-def _member(archive: zipfile.ZipFile, name: str, max_bytes: int) -> bytes:
+def _opened(archive: zipfile.ZipFile, name: str, max_bytes: int) -> IO[bytes]:
     """A member of the file. What is packed may have `max_bytes` at most; what is not takes no more
     memory than the file takes on the disk."""
     info = archive.getinfo(name)
@@ -97,17 +106,34 @@ def _member(archive: zipfile.ZipFile, name: str, max_bytes: int) -> bytes:
             f"{info.compress_size:,}), more than {max_bytes:,}; if you trust the file, "
             f"load_trace(path, max_bytes={info.file_size}) reads it"
         )
-    return archive.read(name)
+    return archive.open(info)
+
+
+def _member(archive: zipfile.ZipFile, name: str, max_bytes: int) -> bytes:
+    with _opened(archive, name, max_bytes) as member:
+        return member.read()
 
 
 def _check_version(data: Any, path: Path) -> None:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise TraceFileError(f"{path} is not a saved trace; give a file that Trace.save wrote")
-    if data.get("version") != VERSION:
+    if data.get("version") not in (1, VERSION):
         raise TraceFileError(
             f"{path} is a saved trace of version {data.get('version')!r:.20}; this byoc_lab reads "
-            f"version {VERSION}. Save the trace again with this byoc_lab"
+            f"versions 1 to {VERSION}. Save the trace again with this byoc_lab"
         )
+
+
+def _version_1(data: Json, nodes: bytes, arrays: Sequence[NDArray]) -> dict[int, Any]:
+    """The nodes of a file of version 1: they are a graph of TVM's JSON, and events are objects.
+    `data` gets the form of this version."""
+    data["texts"] = []
+    left = list(data["stages"])
+    while left:
+        stage = left.pop()
+        stage["events"] = [[event[name] for name in EVENT] for event in stage["events"]]
+        left += stage.get("nested", ())
+    return dict(enumerate(read_nodes(nodes.decode(), arrays)))
 
 
 def _arrays(described: Sequence[Json], data: bytes) -> list[NDArray]:
@@ -134,9 +160,10 @@ def _arrays(described: Sequence[Json], data: bytes) -> list[NDArray]:
 class _Reader:
     """Turns JSON into a trace."""
 
-    def __init__(self, data: Json, objects: Sequence[Any]):
+    def __init__(self, data: Json, nodes: Mapping[int, Any]):
         self.data = data
-        self.objects = objects
+        self.nodes = nodes
+        self.texts = list(map(str, data["texts"]))
         self.versions = {str(k): str(v) for k, v in data.get("versions", {}).items()}
         self.modules = [self.module(m) for m in data["modules"]]
         self.rounds = [
@@ -146,12 +173,16 @@ class _Reader:
         ]  # fmt: skip
 
     def at(self, position: int) -> Any:
-        return _item(self.objects, position)
+        return self.nodes[position]
+
+    def text(self, text: int | str) -> str:
+        """A text, or the one at a position; in version 1, all are texts."""
+        return text if isinstance(text, str) else _item(self.texts, text)
 
     def node(self, position: int) -> Expr:
-        found = self.at(position)
+        found = self.nodes[position]
         if not isinstance(found, Expr):
-            raise ValueError(f"object {position} must be an expression, found {found!r:.80}")
+            raise ValueError(f"node {position} must be an expression, found {found!r:.80}")
         return found
 
     def optional(self, position: int | None) -> Expr | None:
@@ -215,7 +246,7 @@ class _Reader:
             skipped=str(data["skipped"]),
             group=str(data["group"]),
             notes=Notes(
-                Note(str(rule), str(reason), self.node(node), str(function))
+                Note(self.text(rule), self.text(reason), self.node(node), self.text(function))
                 for rule, reason, node, function in data["notes"]
             ),
             needs_level=None if level is None else int(level),
@@ -223,20 +254,19 @@ class _Reader:
             nested=tuple(self.stage(inner) for inner in data.get("nested", ())),
         )
 
-    def event(self, data: Json) -> Event:
-        sources, found = data["sources"], data["round"]
-        before, after = self.optional(data["before"]), self.optional(data["after"])
+    def event(self, data: Sequence[Any]) -> Event:
+        rule, reason, before, after, function, found, sources, bound = data
         if found is not None and (before is None or after is None):
             raise ValueError("a rewrite of a round lacks one of its nodes")
         return Event(
-            rule=str(data["rule"]),
-            reason=str(data["reason"]),
-            before=before,
-            after=after,
-            function=str(data["function"]),
-            round=None if found is None else _item(self.rounds, found),
-            sources=None if sources is None else tuple(map(self.node, sources)),
-            bound={str(name): self.node(n) for name, n in data["bound"].items()},
+            self.text(rule),
+            self.text(reason),
+            self.optional(before),
+            self.optional(after),
+            self.text(function),
+            None if found is None else _item(self.rounds, found),
+            None if sources is None else tuple(map(self.node, sources)),
+            {str(name): self.node(n) for name, n in bound.items()},
         )
 
     def error(self, data: Json | None) -> Exception | None:

@@ -2,9 +2,11 @@
 
 The file is a ZIP archive with three members:
 
+    nodes.jsonl  all expressions and types of all stages, each once, in the form of `rows.py`
     trace.json   {"format", "version", ...}: stages, modules, events. Expressions and types are
-                 numbers, their positions in nodes.json
-    nodes.json   all expressions and types, each once, in the form of TVM's `save_json`
+                 numbers, their positions in nodes.jsonl. An event is the list of what `EVENT`
+                 names, a note that of rule, reason, node and function; their texts are numbers,
+                 positions in "texts"
     arrays.bin   the numbers of the constants, one array after the other, little-endian
 """
 
@@ -12,11 +14,12 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.files import replacing
+from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.expr import Expr
@@ -24,36 +27,38 @@ from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.relay.text.json.writer import write_nodes
+from byoc_lab.relay.text.json.rows import RowWriter
 
 if TYPE_CHECKING:
     from byoc_lab.lab.tracing.stages import Stage, Trace
 
-FORMAT, VERSION = "byoc_lab.trace", 1
-TRACE, NODES, ARRAYS = "trace.json", "nodes.json", "arrays.bin"
+FORMAT, VERSION = "byoc_lab.trace", 2
+TRACE, NODES, ARRAYS = "trace.json", "nodes.jsonl", "arrays.bin"
+EVENT = ("rule", "reason", "before", "after", "function", "round", "sources", "bound")
 SMALL = 16
 """So many elements of an array are saved in any case."""
 Json = dict[str, Any]
 
 
+@without_collection()
 def save_trace(trace: Trace, path: str | Path, constants: bool = True) -> Path:
     """Write a trace to a file. constants: with the numbers of constants; without them, only arrays
     of up to 16 elements keep theirs, and the file stays small.
 
     Raises AttributeValueError for an attribute or dtype that has no form in the file.
     """
-    writer = _Writer(trace.stages)
-    data = writer.trace(trace)
     path = Path(path)
     with replacing(path) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
         with archive.open(NODES, "w", force_zip64=True) as out:
-            arrays = write_nodes(writer.objects, lambda text: out.write(text.encode()))
+            nodes = RowWriter(lambda line: out.write(line.encode()))
+            data = _Writer(trace, nodes).data
+            arrays = nodes.finish()
         kept = [constants or a.view().size <= SMALL for a in arrays]
         data["arrays"] = [
             {"dtype": a.dtype, "shape": list(a.shape), "saved": k}
             for a, k in zip(arrays, kept, strict=True)
         ]
-        archive.writestr(TRACE, json.dumps(data))
+        archive.writestr(TRACE, json.dumps(data, separators=(",", ":")))
         with archive.open(zipfile.ZipInfo(ARRAYS), "w", force_zip64=True) as out:  # not compressed
             for array, keep in zip(arrays, kept, strict=True):
                 if keep:
@@ -63,32 +68,19 @@ def save_trace(trace: Trace, path: str | Path, constants: bool = True) -> Path:
 
 
 class _Writer:
-    """Turns a trace into JSON. `objects`: the expressions and types that it refers to."""
+    """Turns a trace into JSON, `data`, and places the expressions and types that it refers to."""
 
-    def __init__(self, stages: Sequence[Stage]):
-        self.objects: list[Any] = list(post_order(*roots(stages)))
-        self._position = {id(node): n for n, node in enumerate(self.objects)}
+    def __init__(self, trace: Trace, nodes: RowWriter):
+        self.ref = nodes.place
         self.modules: list[Json] = []
         self._module_at: dict[int, int] = {}
         self.rounds: list[Json] = []
         self._round_at: dict[Round, int] = {}
-
-    def ref(self, value: Any) -> int:
-        """The position of an expression, type or attributes among the objects."""
-        if id(value) not in self._position:
-            self._position[id(value)] = len(self.objects)
-            self.objects.append(value)
-        return self._position[id(value)]
-
-    def refs(self, values: Iterable[Any]) -> list[int]:
-        return [self.ref(v) for v in values]
-
-    def optional(self, value: Any) -> int | None:
-        return None if value is None else self.ref(value)
-
-    def trace(self, trace: Trace) -> Json:
+        self._texts: dict[str, int] = {}
+        for node in post_order(*roots(trace.stages)):
+            self.ref(node)
         stages = [self.stage(stage) for stage in trace.stages]
-        return {
+        self.data: Json = {
             "format": FORMAT,
             "version": VERSION,
             "title": trace.title,
@@ -98,7 +90,18 @@ class _Writer:
             "modules": self.modules,
             "rounds": self.rounds,
             "stages": stages,
+            "texts": list(self._texts),
         }
+
+    def refs(self, values: Iterable[Any]) -> list[int]:
+        """The positions of expressions, types or attributes in the table."""
+        return [self.ref(v) for v in values]
+
+    def optional(self, value: Any) -> int | None:
+        return None if value is None else self.ref(value)
+
+    def text(self, text: str) -> int:
+        return self._texts.setdefault(text, len(self._texts))
 
     def stage(self, stage: Stage) -> Json:
         return {
@@ -112,7 +115,10 @@ class _Writer:
             "after": None if stage.after is None else self.module(stage.after),
             "error": self.error(stage.error),
             "events": [self.event(e) for e in stage.events],
-            "notes": [[n.rule, n.reason, self.ref(n.node), n.function] for n in stage.notes],
+            "notes": [
+                [self.text(n.rule), self.text(n.reason), self.ref(n.node), self.text(n.function)]
+                for n in stage.notes
+            ],
             "opt_level": stage.opt_level,
             "nested": [self.stage(inner) for inner in stage.nested],
         }
@@ -163,17 +169,17 @@ class _Writer:
             ],
         }
 
-    def event(self, event: Event) -> Json:
-        return {
-            "rule": event.rule,
-            "reason": event.reason,
-            "before": self.optional(event.before),
-            "after": self.optional(event.after),
-            "function": event.function,
-            "round": None if event.round is None else self.round(event.round),
-            "sources": None if event.sources is None else self.refs(event.sources),
-            "bound": {name: self.ref(node) for name, node in event.bound.items()},
-        }
+    def event(self, event: Event) -> list[Any]:
+        return [
+            self.text(event.rule),
+            self.text(event.reason),
+            self.optional(event.before),
+            self.optional(event.after),
+            self.text(event.function),
+            None if event.round is None else self.round(event.round),
+            None if event.sources is None else self.refs(event.sources),
+            {name: self.ref(node) for name, node in event.bound.items()},
+        ]
 
     def round(self, found: Round) -> int:
         if found not in self._round_at:

@@ -182,6 +182,33 @@ def test_skipped_passes_come_back(tmp_path: Path) -> None:
     assert made.findings[0].message == "FoldScaleAxis needs opt_level 3, the context has 2"
 
 
+def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:
+    """A network with a match, annotated inside and outside of it: with an error, notes, spans."""
+    trace = byoc_lab.load_trace(Path(__file__).parent / "golden" / "version_1.trace")
+    assert [len(s.events) for s in trace] == [0, 0, 0, 0, 0, 0, 1, 9, 0, 6]
+    assert [str(note) for note in trace["AnnotateTarget"].notes] == [
+        "@main: refuse dnnl: erf(...) (dnnl does not list erf among its operators)"
+    ]
+    assert isinstance(trace.error, FreeVariableError) and len(trace.error.variables) == 4
+    for stage in trace.stages[:-1]:
+        assert stage.after is not None
+        assert structural_equal(stage.state_after(len(stage.events)), stage.after)
+    conv = next(n for n in nodes_of(trace.initial) if getattr(n, "op_name", "") == "nn.conv2d")
+    assert conv.span is not None and conv.span.line == 4
+    _check_same(_again(trace, tmp_path / "version 2"), trace)
+
+
+def test_a_node_of_many_stages_is_written_once(tmp_path: Path) -> None:
+    def nodes(passes: int) -> int:
+        mod = IRModule.from_expr(relay.nn.relu(relay.exp(relay.var("x", shape=(2, 2)))))
+        path = byoc_lab.trace(mod, ["InferType"] * passes).save(tmp_path / "trace")
+        with zipfile.ZipFile(path) as archive:
+            lines = archive.read("nodes.jsonl").splitlines()
+        return sum(len(json.loads(line)) for line in lines)
+
+    assert nodes(1) == nodes(5)
+
+
 # Files that are refused
 
 
@@ -205,9 +232,9 @@ def _changed(path: Path, **changes: Any) -> Path:
 
 
 def test_other_versions_are_refused(saved: Path) -> None:
-    message = "version 2; this byoc_lab reads version 1. Save the trace again with this byoc_lab"
+    message = "version 3; this byoc_lab reads versions 1 to 2. Save the trace again with this"
     with pytest.raises(TraceFileError, match=message):
-        byoc_lab.load_trace(_changed(saved, version=2))
+        byoc_lab.load_trace(_changed(saved, version=3))
     with pytest.raises(TraceFileError, match="is not a saved trace"):
         byoc_lab.load_trace(_changed(saved, format="something else"))
 
@@ -280,12 +307,12 @@ def test_a_loaded_trace_is_displayed(saved: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is(tmp_path: Path) -> None:
     path = tmp_path / "bomb"
-    start = {"format": "byoc_lab.trace", "version": 1, "arrays": []}
-    for name in ("trace.json", "arrays.bin", "nodes.json"):  # in the order of reading
+    start = {"format": "byoc_lab.trace", "version": 2, "arrays": []}
+    for name in ("trace.json", "arrays.bin", "nodes.jsonl"):  # in the order of reading
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             if name != "trace.json":
                 archive.writestr("trace.json", json.dumps(start))
-            if name == "nodes.json":
+            if name == "nodes.jsonl":
                 archive.writestr("arrays.bin", b"")
             with archive.open(name, "w") as member:
                 for _ in range(300):

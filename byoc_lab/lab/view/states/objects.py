@@ -9,7 +9,7 @@ from byoc_lab.errors import PassError
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting.linter import Findings
 from byoc_lab.lab.tracing import Trace
-from byoc_lab.lab.view.states.collection import without_collection
+from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.state import Builder, State, diff_state, module_state
 from byoc_lab.relay.ir.expr import Expr

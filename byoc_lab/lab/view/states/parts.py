@@ -28,9 +28,9 @@ from __future__ import annotations
 import time
 
 from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.view.states.about import about
 from byoc_lab.lab.view.states.captions import caption, opening
-from byoc_lab.lab.view.states.collection import without_collection
 from byoc_lab.lab.view.states.rewrites import Steps
 from byoc_lab.lab.view.states.state import Builder, State, new_stage
 from byoc_lab.relay.ir.module import IRModule

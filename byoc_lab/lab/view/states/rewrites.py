@@ -23,8 +23,8 @@ from itertools import islice
 from typing import Any
 
 from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.provenance import nodes_of
-from byoc_lab.lab.view.states.collection import without_collection
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.part_steps import PartSteps
 from byoc_lab.lab.view.states.state import Builder, Drawn, State

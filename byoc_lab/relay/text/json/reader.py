@@ -48,9 +48,10 @@ def read_node_json(text: str) -> Any:
 
 
 def read_nodes(text: str, arrays: Sequence[NDArray]) -> tuple[Any, ...]:
-    """What `write_nodes` was given, with these arrays. Raises ParseError for other texts."""
+    """The nodes of a trace that was saved in version 1 of its format, with these arrays. Raises
+    ParseError for other texts."""
     try:
-        found = _SeparateArrays(whole_json(text), arrays).whole()
+        found = SeparateArrays(whole_json(text), arrays).whole()
     except UNREADABLE as error:
         raise ParseError(f"the JSON cannot be read: {error!r}", "JSON", 1, 1) from error
     if not isinstance(found, tuple):
@@ -174,7 +175,7 @@ class _NodeReader(GraphReader):
         return ""
 
 
-class _SeparateArrays(_NodeReader):
+class SeparateArrays(_NodeReader):
     """Reads a graph whose arrays are elsewhere."""
 
     def __init__(self, graph: Any, arrays: Sequence[NDArray]):
@@ -188,7 +189,7 @@ class _SeparateArrays(_NodeReader):
         return self.separate[number]
 
 
-class _RecordedTable(_SeparateArrays):
+class _RecordedTable(SeparateArrays):
     """Reads a metadata section of which some entries may be unknown here."""
 
     def entry(self, key: str, index: Any) -> Any:

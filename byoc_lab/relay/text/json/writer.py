@@ -17,10 +17,7 @@ from byoc_lab.relay.ir.foreign import ForeignOp
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.span import SequentialSpan, Span
-from byoc_lab.relay.text.json.metadata import NodeGraphWriter, encode_array, encoded
-
-PART = 2_000
-"""Nodes that `write_nodes` writes at once."""
+from byoc_lab.relay.text.json.metadata import NodeGraphWriter, encode_array
 
 
 class Written(str):
@@ -31,30 +28,13 @@ class Written(str):
 
 def write_node_json(root: Any) -> str:
     """The JSON. Raises AttributeValueError for what has no form in it."""
-    writer = _NodeWriter()
+    writer = NodeWriter()
     return writer.text(writer.whole(root))
-
-
-def write_nodes(nodes: Sequence[Any], write: Callable[[str], object]) -> list[NDArray]:
-    """Write the JSON of several expressions and types, part by part, without the numbers of their
-    constants; returns these arrays. An array that several constants share is in the list once.
-
-    Raises AttributeValueError for what has no form in it.
-    """
-    writer = _PartByPart()
-    write('{"nodes": [')
-    for node in nodes:
-        writer.whole(node)
-        if len(writer.nodes) >= PART:
-            write(writer.part() + ", ")
-    root = writer.add(tuple(nodes))
-    write(f'{writer.part()}], "root": {root}, "attrs": {{"tvm_version": "0.16.0"}}}}')
-    return list(writer.separate.values())
 
 
 def metadata_writer(table: Mapping[str, list[Any]]) -> NodeGraphWriter:
     """What writes a metadata section: expressions and types, too, when there are such in it."""
-    return _NodeWriter() if any(key in _KEYS for key in table) else NodeGraphWriter()
+    return NodeWriter() if any(key in _KEYS for key in table) else NodeGraphWriter()
 
 
 def node_key(value: Any) -> str | None:
@@ -65,7 +45,7 @@ def node_key(value: Any) -> str | None:
     return key if key in _KEYS else None
 
 
-class _NodeWriter(NodeGraphWriter):
+class NodeWriter(NodeGraphWriter):
     def __init__(self) -> None:
         super().__init__()
         self.placed: dict[int, int] = {}  # by id
@@ -165,57 +145,6 @@ class _NodeWriter(NodeGraphWriter):
         return self.reserve({"type_key": "Map", "data": data})
 
 
-class _PartByPart(_NodeWriter):
-    """Keeps no node longer than until `part` has written it. The arrays of constants are apart: in
-    the JSON they are indices. Equal numbers, strings and shapes are one node, and
-    so are lists of the same types."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.separate: dict[int, NDArray] = {}  # by id
-        self.position: dict[int, int] = {}
-        self.plain: dict[tuple[type, Any], int] = {}
-        self.written = 0
-
-    def reserve(self, node: dict[str, Any]) -> int:
-        return self.written + super().reserve(node)
-
-    def part(self) -> str:
-        """The nodes since the last part, separated by commas; there is one at least."""
-        text = encoded(self.nodes)[1:-1]
-        self.written += len(self.nodes)
-        self.nodes = []
-        return text
-
-    def add(self, value: Any) -> int:
-        key: tuple[type, Any] = (type(value), value)
-        if isinstance(value, tuple):
-            if not all(isinstance(part, (int, types.Type)) for part in value):
-                return super().add(value)
-            key = tuple, tuple((type(p), id(p) if isinstance(p, types.Type) else p) for p in value)
-        elif isinstance(value, float):
-            key = float, repr(value)  # -0.0 and nan are apart
-        elif not isinstance(value, (int, str)):
-            return super().add(value)
-        if key not in self.plain:
-            self.plain[key] = super().add(value)
-        return self.plain[key]
-
-    def fields(self, node: Any) -> dict[str, Any]:
-        """Without what its absence says: no type, no place in a text."""
-        found = super().fields(node)
-        return {n: v for n, v in found.items() if v is not None or n not in _MAY_BE_ABSENT}
-
-    def field(self, value: Any) -> str:
-        at = self.placed.get(id(value))
-        if at is not None:
-            return str(at)
-        if not isinstance(value, NDArray):
-            return super().field(value)
-        self.separate[id(value)] = value
-        return str(self.position.setdefault(id(value), len(self.position)))
-
-
 def _nodes_in(value: Any) -> Sequence[Any]:
     """The nodes in a field: itself, or what containers hold."""
     if value is None or isinstance(value, (str, int, float)):
@@ -230,7 +159,6 @@ def _nodes_in(value: Any) -> Sequence[Any]:
 
 
 _NODES = (expr.Expr, types.Type, adt.Pattern, adt.Clause, VarId, Attrs)
-_MAY_BE_ABSENT = frozenset(("_checked_type_", "span"))
 _OPEN = object()  # any device
 
 

@@ -1,4 +1,4 @@
-"""Building large states without garbage collection."""
+"""Building large traces and states without garbage collection."""
 
 from __future__ import annotations
 
