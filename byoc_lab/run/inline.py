@@ -328,10 +328,12 @@ class _Inliner(Interpreter):
         """The function that stays: its parameters are the expressions in what it is called with,
         its results those of the call and, after it, what these references refer to."""
         params: list[Var] = []
+        names = {a: p for p, a in zip(callee.function.params, args, strict=True) if is_computed(a)}
 
         def parameter(leaf: Expr) -> Var:
-            ty = leaf.checked_type
-            params.append(Var(f"x{len(params)}", ty).with_type(ty))
+            ty, named = leaf.checked_type, names.get(leaf, leaf)
+            name = named.name_hint if isinstance(named, Var) else f"x{len(params)}"
+            params.append(Var(name, ty).with_type(ty))
             return params[-1]
 
         inside = Copy(parameter, self.store)

@@ -19,8 +19,16 @@ from byoc_lab.run.inline import flattened
 
 def unknown_lengths(main: Function) -> bool:
     """Whether a parameter of a typed function has a length that only its input tells."""
-    tensors = (ty for p in main.params for ty in tensor_types(p.checked_type))
-    return any(isinstance(n, Unknown) for ty in tensors for n in ty.shape)
+    return bool(_unknown(main))
+
+
+def _unknown(main: Function) -> list[str]:
+    """The parameters of a typed function that have such a length."""
+    return [
+        f"%{p.name_hint}"
+        for p in main.params
+        if any(isinstance(n, Unknown) for ty in tensor_types(p.checked_type) for n in ty.shape)
+    ]
 
 
 def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
@@ -33,8 +41,9 @@ def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
     flat = flattened(mod["main"], mod, keep=lambda function: "Compiler" in function.attrs)
     if flat.functions:
         raise BuildError(
-            "a function calls itself, and inputs have unknown lengths: give them by the importer's "
-            "shape=, by --shape on the command line, or in the types of @main's parameters"
+            f"a function calls itself, and inputs have unknown lengths "
+            f"({', '.join(_unknown(mod['main']))}): give them by the importer's shape=, by --shape "
+            f"on the command line, or in the types of @main's parameters"
         )
     shaper = _Shaper(mod)
     main = shaper.function(flat.main, types)

@@ -36,6 +36,10 @@ SYMBOL = "global_symbol"
 BRANCH = "branch_{}"  # a function of a branch of an `if`, by its number
 # How TVM's messages show one of its operators; the name is enough.
 RELAX_OPERATOR = re.compile(r'ir\.Op\(.*?name="([\w.]+)".*?support_level=\d+\)', re.S)
+GROWS = (
+    ". byoc_lab.run.evaluate runs it with NumPy; an importer unrolls a loop if the number of its "
+    "turns and its condition are constants (freeze=)"
+)
 DEPTH = "depth"  # among the values of a function: how many functions are active
 
 
@@ -65,13 +69,15 @@ def _module(main: Function, functions: Mapping[GlobalVar, Function]) -> Any:
     return module
 
 
-def relax_type(ty: Type | None, what: str) -> Any:
-    """Relax's form of a Relay type of known shape."""
+def relax_type(ty: Type | None, what: str, advice: str = "") -> Any:
+    """Relax's form of a Relay type of known shape. Raises BuildError for any other."""
     if isinstance(ty, TensorType) and ty.is_static:
         return tensor_type(ty.concrete_shape, ty.dtype)
     if isinstance(ty, TupleType):
-        return tuple_type([relax_type(f, what) for f in ty.fields])
-    raise BuildError(f"{what} must be a tensor of known shape or a tuple of such, found {ty}")
+        return tuple_type([relax_type(f, what, advice) for f in ty.fields])
+    raise BuildError(
+        f"{what} must be a tensor of known shape or a tuple of such, found {ty}{advice}"
+    )
 
 
 def parameter_name(number: int, name: str) -> str:
@@ -106,8 +112,11 @@ class _Translator:
     def declare(self, gv: GlobalVar, function: Function) -> None:
         """Make a recursive function known, so that its own body can call it."""
         params = list(self._params(function.params, deep=True).values())
-        result = relax_type(function.body.checked_type, f"the result of @{gv.name_hint}")
-        empty = self.relax.Function.create_empty(params, result)
+        result = relax_type(
+            function.body.checked_type, "the result of a function that calls itself", GROWS
+        )
+        # The builder would make one function of two that have the same parameters and attributes.
+        empty = self.relax.Function.create_empty(params, result).with_attr(SYMBOL, gv.name_hint)
         self.declared[gv] = self.builder.add_func(empty, gv.name_hint)
 
     def recursive(self, gv: GlobalVar, function: Function) -> Any:
@@ -120,7 +129,8 @@ class _Translator:
         made: dict[Any, Any] = {DEPTH: self.relax.Var(DEPTH, tensor_type((), "int64"))}
         made = made if deep else {}
         for n, p in enumerate(params):
-            ty = relax_type(p.checked_type, f"%{p.name_hint}")
+            which = ", which a function that calls itself changes," if deep else ""
+            ty = relax_type(p.checked_type, f"%{p.name_hint}{which}", GROWS if deep else "")
             made[p] = self.relax.Var(parameter_name(n, p.name_hint), ty)
         return made
 

@@ -11,7 +11,13 @@ from onnx import TensorProto, helper
 
 import byoc_lab
 from byoc_lab import relay
-from byoc_lab.errors import ImporterError, UnsupportedOperatorError
+from byoc_lab.backends import dnnl
+from byoc_lab.errors import (
+    BuildError,
+    ImporterError,
+    UnknownValueError,
+    UnsupportedOperatorError,
+)
 from byoc_lab.importers.onnx import from_onnx, graph
 from byoc_lab.relay.ir.expr import If
 from byoc_lab.relay.ir.visit import post_order
@@ -201,3 +207,72 @@ def test_a_branch_may_not_read_what_comes_later() -> None:
     model = _model(nodes, [info("c", BOOL, [])], [info("x", FLOAT, None)])
     with pytest.raises(ImporterError, match="'x', which no input"):
         from_onnx(model)
+
+
+def _start(*shape: int | str) -> list[Any]:
+    """The inputs of a loop: x, the first state, and the number of turns."""
+    return [info("x", FLOAT, [3]), info("start", FLOAT, list(shape)), info("n", INT64, [])]
+
+
+LIMIT = helper.make_tensor("limit", FLOAT, [], [11.0])
+
+
+def _builds(model: Any, **inputs: Any) -> None:
+    mod = _agrees(model, **inputs)
+    wanted = byoc_lab.evaluate(mod, inputs).outputs
+    for made in (mod, dnnl.partition_for_dnnl(mod)):
+        for found, right in zip(byoc_lab.build(made).run(inputs), wanted, strict=True):
+            np.testing.assert_allclose(found, right, rtol=1e-6)
+
+
+def test_a_loop_of_run_time_turns_is_built() -> None:
+    node = helper.make_node("Loop", ["n", "", "start"], ["final"], body=_loop_body(False))
+    model = _model([node], _start(3), [info("final", FLOAT, None)], [LIMIT])
+    _builds(model, x=X, start=np.ones(3, "float32"), n=np.array(3))
+
+
+@pytest.mark.parametrize("turns", [0, 2, 5])
+def test_a_loop_in_a_loop_with_the_same_states_is_built(turns: int) -> None:
+    inner = helper.make_node("Loop", ["n", "", "t"], ["t_out"], body=_loop_body(False))
+    nodes = [inner, helper.make_node("Identity", ["go_t"], ["go_on_t"])]
+    inputs = [info("j", INT64, []), info("go_t", BOOL, []), info("t", FLOAT, [3])]
+    outputs = [info("go_on_t", BOOL, []), info("t_out", FLOAT, [3])]
+    body = helper.make_graph(nodes, "outer", inputs, outputs)
+    node = helper.make_node("Loop", ["n", "", "start"], ["final"], body=body)
+    model = _model([node], _start(3), [info("final", FLOAT, None)], [LIMIT])
+    _builds(model, x=X, start=np.ones(3, "float32"), n=np.array(turns))
+
+
+def test_a_loop_that_stacks_rows_is_refused_by_the_name_of_the_rows() -> None:
+    node = helper.make_node("Loop", ["n", "", "start"], ["final", "rows"], body=_loop_body(True))
+    model = _model([node], _start(3), [info(o, FLOAT, None) for o in ("final", "rows")], [LIMIT])
+    inputs = {"x": X, "start": np.ones(3, "float32"), "n": np.array(3)}
+    mod = _agrees(model, **inputs)
+    for made in (mod, dnnl.partition_for_dnnl(mod)):
+        with pytest.raises(BuildError, match=r"^%twice, which a function that calls itself"):
+            byoc_lab.build(made)
+
+
+@pytest.mark.parametrize(("condition", "advice"), [("", "freeze n=VALUE"), ("c", "freeze c=VALUE")])
+def test_a_state_that_grows_is_named(condition: str, advice: str) -> None:
+    turns = "" if condition else "n"
+    node = helper.make_node("Loop", [turns, condition, "start"], ["final", "rows"],
+                            name="grow", body=_growing_body())  # fmt: skip
+    inputs = [*_start(2)[:2], info("c", BOOL, []) if condition else info("n", INT64, [])]
+    model = _model([node], inputs, [info(o, FLOAT, None) for o in ("final", "rows")])
+    with pytest.raises(UnknownValueError) as found:
+        from_onnx(model)
+    assert "node 'grow', operator Loop" in str(found.value) and advice in str(found.value)
+    assert "state 's' is Tensor[(2), float32] before a turn and Tensor[(5)" in str(found.value)
+
+
+def test_a_loop_over_unknown_lengths_is_refused_by_the_names_of_the_inputs() -> None:
+    node = helper.make_node("Loop", ["n", "", "start"], ["final"], body=_loop_body(False))
+    model = _model([node], _start("L"), [info("final", FLOAT, None)], [LIMIT])
+    inputs = {"x": X, "start": np.ones(3, "float32"), "n": np.array(3)}
+    mod = _agrees(model, **inputs)
+    with pytest.raises(BuildError, match=r"unknown lengths \(%start\): give them"):
+        byoc_lab.build(mod).run(inputs)
+    known, _ = from_onnx(model, shape={"start": (3,)})
+    (wanted,) = byoc_lab.evaluate(mod, inputs).outputs
+    np.testing.assert_array_equal(byoc_lab.build(known).run(inputs)[0], wanted)

@@ -13,6 +13,7 @@ from byoc_lab.importers.onnx.graph import GraphConverter
 from byoc_lab.importers.onnx.node import EMPTY, MAX_STEPS, Node
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.types import FuncType, TensorType, TupleType
+from byoc_lab.relay.op.framework.relations import differ
 
 
 def _inner(node: Node, graph: Any, values: dict[str, Any]) -> list[Any]:
@@ -126,19 +127,25 @@ def _repeated(node: Node, body: Any) -> tuple[Expr, ...]:
     if not _are_tensors(node.inputs[2:]):
         _need_turns(node, "over sequences or optionals")
     initial = [node[i] for i in range(2, len(node.inputs))]
-    turn = Var("turn", TensorType((), "int64"))
-    going = Var("going", TensorType((), "bool"))
-    states = [Var(f"state_{i}", node.type_of(x)) for i, x in enumerate(initial)]
     names = [i.name for i in body.input]
+    kinds = TensorType((), "int64"), TensorType((), "bool"), *map(node.type_of, initial)
+    turn, going, *states = (Var(name or "state", ty) for name, ty in zip(names, kinds, strict=True))
     typed = [node.typed_var(v) for v in (turn, going, *states)]
     outputs = _inner(node, body, dict(zip(names, typed, strict=True)))
     if not _are_tensors(outputs):
         _need_turns(node, "that gives sequences or optionals")
+    for state, after in zip(typed[2:], outputs[1:], strict=False):
+        old, new = node.type_of(state), node.type_of(after)
+        same = (old.dtype, len(old.shape)) == (new.dtype, len(new.shape))
+        if not same or any(map(differ, old.shape, new.shape)):
+            types = f"{old} before a turn and {new} after it"
+            _need_turns(node, f"whose state {state.name_hint!r:.80} is {types}")
     scanned = outputs[1 + len(states) :]
     if not all(node.type_of(x).is_static for x in scanned):
         _need_turns(node, "that stacks rows of unknown shape")
     rows = [TensorType((relay.Any(), *node.shape(x)), node.dtype(x)) for x in scanned]
-    stacks = [node.typed_var(Var(f"scan_{i}", ty)) for i, ty in enumerate(rows)]
+    stacked = [o.name for o in body.output][1 + len(states) :]
+    stacks = [node.typed_var(Var(x, ty)) for x, ty in zip(stacked, rows, strict=True)]
     params = [*typed, *stacks]
     result = TupleType([p.checked_type for p in params[2:]])
     again = Var("loop", FuncType([p.checked_type for p in params], result))
