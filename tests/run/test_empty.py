@@ -14,7 +14,7 @@ import byoc_lab
 from byoc_lab.backends import dnnl
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relay import IRModule, Op
-from byoc_lab.relay.analysis.costs import tensor_types
+from byoc_lab.relay.analysis.costs import cost, tensor_types
 from byoc_lab.relay.op import OpDef
 from byoc_lab.relay.typing.infer import infer_module
 from tests.relay.op.samples import SAMPLES
@@ -76,6 +76,7 @@ def check(sample: Sample) -> None:
         mod = typed(variant)
         if mod is None:
             continue
+        assert cost(mod["main"]).flops >= 0
         data = variant.data()
         wanted = outcome(lambda mod=mod, data=data: byoc_lab.evaluate(mod, data).outputs)
         if wanted is not None and definition.reference is not None:

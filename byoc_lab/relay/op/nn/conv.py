@@ -301,6 +301,8 @@ def without_group_axis(
 
 def conv_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
     """A multiplication and an addition per result element and weight element of its window."""
+    if 0 in result.shape:
+        return 0
     channel = (attrs.out_layout or attrs.data_layout).index("C")
     per_result = prod(args[1].shape) // result.concrete_shape[channel]
     return 2 * prod(result.concrete_shape) * per_result

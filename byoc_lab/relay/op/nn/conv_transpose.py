@@ -193,6 +193,8 @@ def transpose_reference(
 
 def transpose_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
     """A multiplication and an addition per data element and weight element that it meets."""
+    if 0 in args[0].shape:
+        return 0
     channels = args[0].shape[attrs.data_layout.index("C")]
     return 2 * prod(args[0].shape) * (prod(args[1].shape) // channels)
 
