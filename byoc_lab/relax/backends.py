@@ -194,6 +194,11 @@ def get(name: Any) -> RelaxBackend:
         import_module(OF_TVM[name])
     find = import_tvm().relax.backend.get_patterns_with_prefix
     if not find(f"{name}."):
+        if backends_of_relay.is_registered(name):
+            raise UnknownNameError(
+                f"the back end {name!r} is registered for Relay alone: "
+                f"byoc_lab.relax.register({name!r}) registers it for Relax, too"
+            )
         raise UnknownNameError(
             f"no back end of Relax is named {name!r:.80}; {nearest(name, names())} Register it "
             f"with byoc_lab.relax.register, or import the module of TVM that registers its patterns"

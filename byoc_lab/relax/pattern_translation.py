@@ -117,8 +117,9 @@ class _Translator:
         return made
 
     def error(self, pattern: DFPattern, reason: str) -> PatternTranslationError:
+        shown = " ".join(repr(pattern).split())
         return PatternTranslationError(
-            f"entry {self.entry!r}: {pattern!r:.200} has no translation to Relax: {reason}. "
+            f"entry {self.entry!r}: {shown:.200} has no translation to Relax: {reason}. "
             f"Change the pattern, or write the entry for Relax with tvm.relax.dpl"
         )
 

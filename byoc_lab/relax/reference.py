@@ -32,8 +32,11 @@ def region_in_relay(function: Any, *, composites: bool = False) -> Function:
 
     composites: as for `to_relay`. Raises BuildError, naming the operator that has no counterpart.
     """
-    own = str(function.attrs[CODEGEN]) == TARGET  # DNNL's forms of some operators are others
-    return to_relay(function, translated if own else any_counterpart, composites=composites)[0]
+    compiler = str(function.attrs[CODEGEN])
+    own = compiler == TARGET  # DNNL's forms of some operators are others
+    translate = translated if own else any_counterpart
+    made, symbol = to_relay(function, translate, composites=composites)
+    return made.with_attr("Compiler", compiler).with_attr("global_symbol", symbol)
 
 
 def region_if_any(function: Any) -> Function | None:

@@ -118,15 +118,21 @@ def match_to_relay(context: Any, translate: Translate = translated) -> Expr:
             continue
         todo.pop()
         if variable not in values:
-            values[variable] = (
-                relay.var(name_of(variable), type_of(variable))
-                if value is None
-                else reader.value(value)
-            )
+            values[variable] = _outside(variable) if value is None else reader.value(value)
     made = values[root]
     typed = infer_expr(Function(relay.analysis.free_vars(made), made))
     assert isinstance(typed, Function)
     return typed.body
+
+
+def _outside(variable: Any) -> Expr:
+    """A value that is computed outside of a match. Raises BuildError for a tuple."""
+    if is_tuple(variable):
+        raise BuildError(
+            f"its operand is the tuple %{name_of(variable)}, expected tensors: the operator that "
+            f"makes the tuple must be in the match"
+        )
+    return relay.var(name_of(variable), type_of(variable))
 
 
 class _RelaxReader:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,19 @@ def blocks() -> list[str]:
 def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     printed = []
+    with_tvm = find_spec("tvm") is not None
     try:
         for block in blocks():
+            if "import tvm" in block and not with_tvm:
+                continue
             exec(compile(block, str(PAGE), "exec"), names)
             printed.append(capsys.readouterr().out)
     finally:
         backends.unregister("mychip")
-    assert len(printed) == 3 and "crashed its process (SIGSEGV)" in printed[1]
+    assert len(printed) == 3 + with_tvm and "crashed its process (SIGSEGV)" in printed[1]
     assert names["report"].ok and "mychip_main_0: ok" in printed[2]
+    if with_tvm:
+        assert printed[3].startswith("('nn.bias_add',)\n5 of 5 operators offloaded to mychip")
 
 
 def test_the_names_of_the_page_exist() -> None:
