@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from byoc_lab.lab.linting.context import Context
-from byoc_lab.lab.linting.subject import DEFAULT, Subject
+from byoc_lab.lab.linting.subject import Subject
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph, is_flat_constant
-from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
+from byoc_lab.relay.analysis.annotations import BEGIN, DEFAULT, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Tuple
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 
 from byoc_lab.lab.linting.edits import Edge, End
-from byoc_lab.lab.linting.subject import DEFAULT, Subject
-from byoc_lab.relay.analysis.annotations import END, is_annotation
+from byoc_lab.lab.linting.subject import Subject
+from byoc_lab.relay.analysis.annotations import DEFAULT, END, is_annotation
 from byoc_lab.relay.analysis.regions import Region
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 

@@ -18,6 +18,7 @@ from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, Sequential, leaves, make_pass
 from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
+from byoc_lab.relay.analysis.region_numbers import Numbers
 
 Pipeline = str | Pass | Sequence["Pass | str"]
 
@@ -30,12 +31,14 @@ class Context:
         known. skipped: those that a run of the pipeline will skip, with the opt_level that they
         or the sequence around them need, or None where they are disabled. backend: the back end
         whose code generator gets the regions, if it was named. opt_level: the level of the run.
+        region_numbers: the numbers that begins of the module have from its past.
     """
 
     passes: tuple[Pass, ...] | None = None
     skipped: dict[Pass, int | None] = field(default_factory=dict)
     backend: Backend | None = None
     opt_level: int = 2
+    region_numbers: Numbers = field(default_factory=dict)
 
     @cached_property
     def table(self) -> tuple[tuple[Any, ...], ...]:

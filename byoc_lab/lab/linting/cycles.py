@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator
 
 from byoc_lab.lab.linting.base import called
-from byoc_lab.lab.linting.subject import DEFAULT, Subject
-from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation
+from byoc_lab.lab.linting.subject import Subject
+from byoc_lab.relay.analysis.annotations import BEGIN, DEFAULT, END, is_annotation
 from byoc_lab.relay.analysis.regions import Region, RegionSet
 from byoc_lab.relay.ir.expr import Expr
 

@@ -17,6 +17,7 @@ from byoc_lab.lab.linting.findings import Findings
 from byoc_lab.lab.linting.fixing import prove
 from byoc_lab.lab.linting.foreign import lint_foreign
 from byoc_lab.lab.linting.suppression import Ignored, Suppressions
+from byoc_lab.relay.analysis.region_numbers import Numbers
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule, module_hint
@@ -34,6 +35,7 @@ def lint(
     *,
     rules: Sequence[str] | None = None,
     ignore: Iterable[Ignored] = (),
+    region_numbers: Numbers | None = None,
 ) -> Findings:
     """Find everything that is wrong with the annotations of `mod` at once, before partitioning.
 
@@ -48,6 +50,8 @@ def lint(
     rules: the codes or names of the rules to run; by default all.
     ignore: what not to report: codes or names of rules, nodes, spans, or lines "file:line". A
         comment `// byoc-lab: ignore BYL001` in the text that `mod` was parsed from counts too.
+    region_numbers: of a module with a past, such as one of a trace (`stage.numbering`): the numbers
+        of regions, by begin.
 
     A module of TVM's Relax is examined by rules of its own, BYR001 to BYR010.
 
@@ -72,7 +76,7 @@ def lint(
     if isinstance(mod, UnparsedModule):
         return Findings([_unparsed(mod)], mod)
     suppressed = Suppressions(ignore, mod)
-    context = context_of(pipeline, backend)
+    context = replace(context_of(pipeline, backend), region_numbers=region_numbers or {})
     found = examine(mod, chosen, context)
     kept = [f for f in found if f not in suppressed]
     placed = in_text_order(kept, mod) if kept else []

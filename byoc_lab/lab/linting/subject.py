@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 from byoc_lab.backends.registry import get as get_backend
@@ -13,14 +12,19 @@ from byoc_lab.backends.registry import is_registered
 from byoc_lab.errors import ByocLabError, PartitionError
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.passes.byoc.merge_compiler_regions import merged_regions
-from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
+from byoc_lab.relay.analysis.annotations import (
+    BEGIN,
+    DEFAULT,
+    END,
+    compiler_of,
+    is_annotation,
+)
+from byoc_lab.relay.analysis.region_numbers import Numbers, region_numbers
 from byoc_lab.relay.analysis.regions import Region, RegionSet
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
-
-DEFAULT = "default"
 
 
 @dataclass(frozen=True)
@@ -160,13 +164,21 @@ class Subject:
         return (p for p in self.problems if p.kind == kind)
 
     def number(self, region: Region) -> int:
-        """The id of a region once PartitionGraph has removed the annotations of "default"."""
-        return self._offloaded_before[region.id]
+        """The number of a region in messages."""
+        return self._numbers[self.regions.first_begin(region)]
 
     @cached_property
-    def _offloaded_before(self) -> list[int]:
-        """For each begin, the number of begins before it whose compiler is not "default"."""
-        return list(accumulate((t != DEFAULT for t in self.regions.opened), initial=0))
+    def _numbers(self) -> Numbers:
+        return region_numbers(self.func, self.context.region_numbers)
+
+    def function_number(self, region: Region) -> int:
+        """The number in the name of the function that PartitionGraph makes of a region."""
+        return self._function_numbers[self.regions.first_begin(region)]
+
+    @cached_property
+    def _function_numbers(self) -> Numbers:
+        """The function has no past: PartitionGraph knows none."""
+        return region_numbers(self.func) if self.context.region_numbers else self._numbers
 
     @cached_property
     def all_regions(self) -> list[Region]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
+from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.types import TupleType, Type
 from byoc_lab.relay.ir.variables import free_vars
@@ -22,16 +22,17 @@ class Part:
 
     func: the part. copies: the node of it for each node that was cut out. before: the parameter
     that stands for what is computed before. given: for each such node that the part uses, what
-    stands for it. regions: the compilers of those of them that are in regions. is_end: whether
-    the part has the result of the function. calls: how many the function has before the last one of
-    the part, without those of the part; in the part; and after it. Annotations do not count.
+    stands for it. regions: for those of them that are in regions, a begin of the region. is_end:
+    whether the part has the result of the function. calls: how many the function has before the
+    last one of the part, without those of the part; in the part; and after it. Annotations do not
+    count.
     """
 
     func: Function
     copies: Mapping[Expr, Expr]
     before: Var
     given: Mapping[Expr, Expr]
-    regions: Mapping[Expr, str]
+    regions: Mapping[Expr, Call]
     is_end: bool
     calls: tuple[int, int, int]
 
@@ -75,7 +76,7 @@ def cut(
     before = Var("computed_before", known)
     given: dict[Expr, Expr] = {value: TupleGetItem(before, n) for n, value in enumerate(outer)}
     search = _Regions()
-    regions = {v: found for v in outer if (found := search.compiler(v)) is not None}
+    regions = {v: found for v in outer if (found := search.begin(v)) is not None}
     copies = {**renamed, **given}
     is_end = func.body in inside
     values = [func.body] if is_end else list(results)
@@ -110,8 +111,8 @@ class _Regions:
     def __init__(self) -> None:
         self._outside: set[Expr] = set()  # nodes that are in no region
 
-    def compiler(self, value: Expr) -> str | None:
-        """The compiler of the region that a value is in; None outside all regions."""
+    def begin(self, value: Expr) -> Call | None:
+        """A begin of the region that a value is in; None outside all regions."""
         seen: set[Expr] = set()
         todo = [value]
         while todo:
@@ -119,7 +120,7 @@ class _Regions:
             if node in seen or node in self._outside or is_annotation(node, END):
                 continue
             if is_annotation(node, BEGIN):
-                return compiler_of(node)
+                return node
             seen.add(node)
             if is_dataflow(node):
                 todo += node.parts()

@@ -13,11 +13,18 @@ from functools import cached_property
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.tracing.cutting import Part, cut, is_computing, not_function
 from byoc_lab.lab.tracing.lineage import ComposedLineage
-from byoc_lab.lab.tracing.provenance import Provenance, has_origin, nodes_of, pairs
+from byoc_lab.lab.tracing.provenance import (
+    Provenance,
+    has_origin,
+    nodes_of,
+    pairs,
+    root_provenance,
+)
 from byoc_lab.lab.tracing.replay import Replaced, function_of, nodes_made
 from byoc_lab.lab.tracing.stages import Stage, is_typed, typed_if_possible
 from byoc_lab.passes.framework.hook import Round
 from byoc_lab.relay.analysis.annotations import skip_annotations
+from byoc_lab.relay.analysis.region_numbers import Numbers
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import Type
@@ -34,7 +41,8 @@ class Neighbourhood:
 
     module: the part. states: for its nodes that the whole module has, that node. kept: for such a
     node, the one of the round's root whose place it has. made_for: for one that a rewrite created,
-    the node of the root that it replaced. part: how it was cut.
+    the node of the root that it replaced. part: how it was cut. numbers: of its regions, by their
+    begins in the part and in the whole module.
     """
 
     module: IRModule
@@ -42,6 +50,7 @@ class Neighbourhood:
     kept: Mapping[Expr, Expr]
     made_for: Mapping[Expr, Expr]
     part: Part
+    numbers: Numbers
 
     def place(self, node: Expr) -> Expr | None:
         """What a node of the module and the node of another state have in common if it is the same
@@ -262,7 +271,9 @@ class _Root:
             return source
 
         kept = {o: found for o in set(origins.values()) if (found := place(o)) is not None}
-        return Neighbourhood(module, origins, kept, changes.made_for, part)
+        whole = self._stage.numbering.of_function(root, self._round, known)
+        inner = {node: whole[origin] for node, origin in origins.items() if origin in whole}
+        return Neighbourhood(module, origins, kept, changes.made_for, part, {**whole, **inner})
 
     def _states(self, changes: _Changes) -> dict[Expr, Expr]:
         """What each node of the root has become; the last few are kept."""
@@ -281,10 +292,7 @@ class _Root:
     @cached_property
     def provenance(self) -> Provenance:
         """Where the nodes of the root come from."""
-        events = self._stage.events
-        first = next(n for n, e in enumerate(events) if e.round is self._round)
-        root = IRModule.unchecked(function_of(self._round.root, self.function), self.function)
-        return Provenance(self._stage.before, root, events[:first], whole=False)
+        return root_provenance(self._stage.before, self._stage.events, self._round)
 
     @cached_property
     def _copied(self) -> dict[Expr, Expr]:

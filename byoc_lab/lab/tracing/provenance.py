@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from byoc_lab.errors import UnknownNodeError
-from byoc_lab.lab.tracing.replay import Replaced, contradiction, nodes_made
+from byoc_lab.lab.tracing.replay import Replaced, contradiction, function_of, nodes_made
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.expr import (
@@ -100,6 +100,13 @@ class Provenance:
         created for it: the same one in each state of the pass. Copies share it."""
         _found(self._origins, node, "result")
         return self._entered[node]
+
+
+def root_provenance(before: IRModule, events: Sequence[Event], found: Round) -> Provenance:
+    """Where the nodes of a round's root come from. before, events: of the pass."""
+    first = next((n for n, event in enumerate(events) if event.round is found), 0)
+    root = IRModule.unchecked(function_of(found.root, found.function), found.function)
+    return Provenance(before, root, events[:first], whole=False)
 
 
 def _found(known: dict[Expr, Nodes], node: Expr, where: str) -> Nodes:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.tracing.lineage import ComposedLineage
 from byoc_lab.passes.framework.hook import Event
+from byoc_lab.relay.analysis.region_numbers import Numbers
 
 if TYPE_CHECKING:
     from byoc_lab.lab.tracing.provenance import Provenance
@@ -43,6 +44,12 @@ class RewriteStep:
     @property
     def provenances(self) -> tuple[Provenance, Provenance]:
         return self._states[0][1], self._states[1][1]
+
+    @property
+    def numbers(self) -> tuple[Numbers, Numbers]:
+        """The numbers of the regions in the two states, by begin."""
+        before, after = (self._stage.numbering.of_state(*state) for state in self._states)
+        return before, after
 
     @cached_property
     def diff(self) -> Diff:

@@ -25,6 +25,7 @@ from byoc_lab.lab.linting.foreign import OF_TABLES
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.history import History
 from byoc_lab.lab.tracing.lineage import ComposedLineage
+from byoc_lab.lab.tracing.numbering import Numbering, number_regions
 from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.tracing.replay import replay
@@ -97,15 +98,20 @@ class Stage:
         return not structural_equal(self.before, self.after)
 
     @cached_property
+    def numbering(self) -> Numbering:
+        """The numbers of the regions; a trace sets it where an earlier stage gave them theirs."""
+        return Numbering(self)
+
+    @cached_property
     def findings_before(self) -> list[Finding]:
-        return list(lint(self.before))
+        return list(lint(self.before, region_numbers=self.numbering.before))
 
     @cached_property
     def findings_after(self) -> list[Finding]:
         """The findings in the result of the pass; in its input if there is no result."""
         if self.after is None or self.after is self.before:
             return self.findings_before
-        return list(lint(self.after))
+        return list(lint(self.after, region_numbers=self.numbering.after))
 
     def state_after(self, count: int) -> IRModule:
         """The module after the first `count` rewrites of this pass.
@@ -199,6 +205,7 @@ class Stage:
         none were recorded."""
         if not self.nested:
             raise StageIndexError(f"no passes were recorded inside {self.name}")
+        number_regions(self.nested, self)
         return Trace(list(self.nested), f"inside {self.name}", self.error)
 
     @cached_property
@@ -262,6 +269,7 @@ class Trace:
         self.stages = stages
         self.title = title
         self.error = error
+        number_regions(stages)
 
     def __reduce__(self) -> tuple[Any, ...]:
         held = (self.stages, self.title, self.error, self.versions)

@@ -8,7 +8,15 @@ from typing import Any
 from byoc_lab.passes.framework.hook import is_heard, keeps_in, note, report
 from byoc_lab.passes.framework.passes import FunctionPass, ModulePass, PassContext
 from byoc_lab.passes.framework.predicates import ask_operator, refusal
-from byoc_lab.relay.analysis.annotations import BEGIN, END, begin, compiler_of, end, is_annotation
+from byoc_lab.relay.analysis.annotations import (
+    BEGIN,
+    DEFAULT,
+    END,
+    begin,
+    compiler_of,
+    end,
+    is_annotation,
+)
 from byoc_lab.relay.ir.expr import (
     Call,
     Expr,
@@ -27,7 +35,6 @@ from byoc_lab.relay.ir.expr import (
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import rebuild
 
-DEFAULT = "default"
 MAX_ANNOTATIONS = 100
 """So many annotations of one node are separate events."""
 BEYOND_TVM = "beyond_tvm"

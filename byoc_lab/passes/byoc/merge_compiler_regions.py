@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byoc_lab.errors import PartitionError
-from byoc_lab.passes.framework.hook import is_heard, keeps_in, note, report
+from byoc_lab.passes.framework.hook import (
+    Sentence,
+    is_heard,
+    keeps_in,
+    naming_regions,
+    note,
+    report,
+)
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation
 from byoc_lab.relay.analysis.regions import Region, RegionSet
@@ -31,7 +38,11 @@ class MergeCompilerRegions(FunctionPass):
     """
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        regions = merged_regions(func)
+        merger = _merge(func)
+        regions = merger.regions
+        for path, edge in merger.kept_apart:
+            note("keep apart", _cycle(path, regions), edge)
+        joining = _Joining(func) if is_heard() else None
 
         made: dict[Expr, Expr] = {}
         keeps_in(made)
@@ -46,14 +57,34 @@ class MergeCompilerRegions(FunctionPass):
                 return post
             inner = post.args[0]
             new = inner.args[0] if is_annotation(inner, END) else inner
-            if is_heard():
-                value = describe(end.args[0])
-                reason = f"{value} and its user are both in region {region.id} of {region.target}"
-                report("join regions", reason, pre, new)
+            if joining is not None:
+                report("join regions", joining.join(pre), pre, new)
             return new
 
         after: Function = rebuild(func, join, memo=made)
         return after
+
+
+class _Joining:
+    """The regions of a function between the rewrites."""
+
+    def __init__(self, func: Function):
+        self.regions = RegionSet(func)
+
+    def join(self, begin: Call) -> Sentence:
+        """Join the regions on both sides of a begin, and tell of it."""
+        value = begin.args[0].parts()[1]
+        maker, user = self.regions.of(value), self.regions.of(begin)
+        assert maker is not None and user is not None
+        firsts = maker.first, user.first
+        if maker is not user:
+            self.regions.merge(maker, user)
+        kept = self.regions.first_begin(user)
+        told = (f"{describe(value)} and its user are both in ", kept, f" of {user.target}")
+        if firsts[0] == firsts[1]:
+            return naming_regions(*told)
+        mover = "its user" if firsts[0] < firsts[1] else describe(value)
+        return naming_regions(*told, f"; {mover} was in ", self.regions.opened[max(firsts)])
 
 
 def merged_regions(func: Function) -> RegionSet:
@@ -61,14 +92,27 @@ def merged_regions(func: Function) -> RegionSet:
 
     Raises PartitionError for malformed annotations.
     """
-    regions = RegionSet(func)
-    merger = _Merger(regions)
+    return _merge(func).regions
+
+
+def _merge(func: Function) -> _Merger:
+    merger = _Merger(RegionSet(func))
     for node in post_order(func):
         if is_annotation(node, END):
-            region = regions.of(node)
+            region = merger.regions.of(node)
             assert region is not None  # RegionSet has refused ends without a region
             merger.process(region)
-    return regions
+    return merger
+
+
+def _cycle(path: list[Region], regions: RegionSet) -> Sentence:
+    """Why merging the regions at both ends of a path would be wrong."""
+    parts: list[str | Expr] = []
+    for region in dict.fromkeys(map(_merged, path)):
+        value = f" ({describe(region.outputs[0].args[0])})" if region.outputs else ""
+        before = " <- " if parts else "merging would make a cycle: "
+        parts += [before, regions.first_begin(region), f" of {region.target}{value}"]
+    return naming_regions(*parts)
 
 
 @dataclass(eq=False)
@@ -87,6 +131,7 @@ class _Merger:
         self.oldest: dict[Region, int] = {}  # by region: the order of its first member
         self.active: set[Region] = set()
         self.feeds_others: set[Region] = set()  # regions that those of another target depend on
+        self.kept_apart: list[tuple[list[Region], Call]] = []  # the path, and the begin on it
 
     def process(self, region: Region) -> None:
         """Decide about a region's parents, its unprocessed parents first."""
@@ -100,9 +145,11 @@ class _Merger:
                 self._merge_parents(current)
                 continue
             if current in self.active:
+                value = describe(current.outputs[0].args[0])
                 raise PartitionError(
-                    f"{current!r} depends on itself through another region; end it at the value "
-                    f"that leaves it, and begin a new region there"
+                    f"the region of {current.target} that computes {value} depends on itself "
+                    f"through another region; end it at the value that leaves it, and begin a new "
+                    f"region there"
                 )
             self.active.add(current)
             stack.append((current, True))
@@ -131,9 +178,8 @@ class _Merger:
                 if parent in self.feeds_others:
                     self.feeds_others.add(region)
             elif is_heard():
-                shown = " <- ".join(map(_shown, (*path, parent)))
                 edge = next(b for b in region.inputs if self.regions.of(b.args[0]) is parent)
-                note("keep apart", f"merging would make a cycle: {shown}", edge)
+                self.kept_apart.append(([*path, parent], edge))
 
     def _through_ifs(self, region: Region) -> list[Region]:
         """Regions that a region depends on through an if which is one of its inputs."""
@@ -179,13 +225,6 @@ def _back_from(region: Region, reached_from: dict[Region, Region | None]) -> lis
     while (previous := reached_from[path[-1]]) is not None:
         path.append(previous)
     return path[::-1]
-
-
-def _shown(region: Region) -> str:
-    """A region in words, with the first value that leaves it."""
-    region = _merged(region)
-    value = f" ({describe(region.outputs[0].args[0])})" if region.outputs else ""
-    return f"region {region.id} of {region.target}{value}"
 
 
 def _merged(region: Region) -> Region:

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from byoc_lab.errors import InputError, PartitionError
 from byoc_lab.passes.byoc.partition_2020 import partition_2020
 from byoc_lab.passes.framework.hook import (
+    Sentence,
     copies_in,
     is_heard,
     keeps_in,
+    naming_regions,
     report,
     report_function,
     rewriting,
@@ -20,6 +22,7 @@ from byoc_lab.passes.framework.passes import ModulePass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite, rule
 from byoc_lab.relay.analysis.annotations import (
     BEGIN,
+    DEFAULT,
     END,
     compiler_of,
     end,
@@ -44,8 +47,6 @@ from byoc_lab.relay.ir.types import TupleType, Type
 from byoc_lab.relay.ir.visit import post_order, rebuild, substitute, with_mapped_parts
 from byoc_lab.relay.op.contrib import get_optimizer
 from byoc_lab.relay.typing.infer import infer_module
-
-DEFAULT = "default"
 
 
 class PartitionGraph(ModulePass):
@@ -128,6 +129,7 @@ class _External:
     params: dict[Expr, Var] = field(default_factory=dict)  # by the value below the begin
     args: list[Expr] = field(default_factory=list)
     result_of: dict[Expr, Expr] | None = None  # by the value below the end; set by the first end
+    name: str = ""  # set by the first end
 
 
 class _Partitioner:
@@ -148,7 +150,9 @@ class _Partitioner:
                 changed = True
         return self.out if changed else self.mod
 
-    def add(self, name: str, func: Function, reason: str, nodes: list[Expr]) -> GlobalVar:
+    def add(
+        self, name: str, func: Function, reason: str | Sentence, nodes: list[Expr]
+    ) -> GlobalVar:
         """Add the external function of a region, which has these nodes, under a free name."""
         free, n = name, 0
         while free in self.out:
@@ -228,8 +232,10 @@ class _FunctionPartitioner:
         if external.result_of is None:
             external.result_of = self._make_function(region, external)
         result = external.result_of[pre.args[0]]
-        reason = f"region {region.id} of {region.target} is an external function"
-        report("outline", reason, pre, result, sources=self._nodes_of(region))
+        if is_heard():
+            first, name = self.regions.first_begin(region), external.name
+            reason = naming_regions(first, f" of {region.target} is the external function @{name}")
+            report("outline", reason, pre, result, sources=self._nodes_of(region))
         return result
 
     def _nodes_of(self, region: Region) -> list[Expr]:
@@ -263,18 +269,20 @@ class _FunctionPartitioner:
         func = _optimized(Function(params, body, ret_type), region.target)
         attrs = {"global_symbol": name, "Primitive": 1, "Compiler": region.target, "Inline": 1}
         func = func.with_attr(attrs)
-        name_of = self.owner.add(name, func, _summary(region, external), self._nodes_of(region))
-        call = Call(name_of, args)
+        reason = self._summary(region, external) if is_heard() else ""
+        added = self.owner.add(name, func, reason, self._nodes_of(region))
+        external.name = added.name_hint
+        call = Call(added, args)
         if single:
             return {values[0]: call}
         return {v: TupleGetItem(call, n) for n, v in enumerate(values)}
 
-
-def _summary(region: Region, external: _External) -> str:
-    """What goes into a region and what comes out of it, in words."""
-    inputs = ", ".join(map(describe, external.params)) or "nothing"
-    outputs = ", ".join(describe(o.args[0]) for o in region.outputs)
-    return f"region {region.id} of {region.target} computes {outputs} from {inputs}"
+    def _summary(self, region: Region, external: _External) -> Sentence:
+        """What goes into a region and what comes out of it, in words."""
+        inputs = ", ".join(map(describe, external.params)) or "nothing"
+        outputs = ", ".join(describe(o.args[0]) for o in region.outputs)
+        told = f" of {region.target} computes {outputs} from {inputs}"
+        return naming_regions(self.regions.first_begin(region), told)
 
 
 def _optimized(func: Function, compiler: str) -> Function:

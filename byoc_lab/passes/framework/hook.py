@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from byoc_lab.printing import printable
+from byoc_lab.relay.analysis.region_numbers import Numbers, region_numbers
 from byoc_lab.relay.ir.expr import Expr, describe
 
 if TYPE_CHECKING:
@@ -27,13 +29,39 @@ class Round:
 
     root: the function when the walk began. made: for each node below `root`, what the walk made of
     it, nodes with rewritten parts included. copies: for nodes that were copied to another place
-    (the body of a function that is inlined, say), the copy.
+    (the body of a function that is inlined, say), the copy. numbering: computes the numbers of the
+    root's regions where it has a past, as in a trace.
     """
 
     function: str
     root: Expr
     made: Mapping[Expr, Expr] = field(default_factory=dict, repr=False)
     copies: list[Mapping[Expr, Expr]] = field(default_factory=list, repr=False)
+    numbering: Callable[[], Numbers] | None = field(default=None, repr=False)
+
+    @property
+    def numbers(self) -> Numbers:
+        """The numbers of the regions of `root`, by begin."""
+        return self._own_numbers if self.numbering is None else self.numbering()
+
+    @cached_property
+    def _own_numbers(self) -> Numbers:
+        return region_numbers(self.root)
+
+
+@dataclass(frozen=True, eq=False)
+class Sentence:
+    """A reason that names regions. Its text has their numbers, which a trace knows later.
+
+    parts: text, and for each region that it names its first begin, a node of the round's root.
+    """
+
+    parts: tuple[str | Expr, ...]
+    round: Round
+
+    def __str__(self) -> str:
+        numbers = self.round.numbers
+        return "".join(p if isinstance(p, str) else f"region {numbers[p]}" for p in self.parts)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,20 +74,25 @@ class Event:
     before, after: `before` is a node of the round's root; `after` consists of parts that earlier
         events have rewritten. A function that was added has no `before`, one that was removed no
         `after`; where a function was renamed, both are global variables. None of these has a round.
-    reason: why, in words.
+    told: why, in words; `reason` is its text.
     sources: the nodes of the round's root that new nodes below `after` come from; None for `before`
         and the operands that it was computed with.
     bound: nodes of the round's root by name: what each sub-pattern matched, for example.
     """
 
     rule: str
-    reason: str
+    told: str | Sentence
     before: Expr | None
     after: Expr | None
     function: str
     round: Round | None
     sources: tuple[Expr, ...] | None = None
     bound: Mapping[str, Expr] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        return str(self.told)
 
     @printable
     def __str__(self) -> str:
@@ -75,13 +108,19 @@ class Event:
 class Note:
     """What a pass decided without a rewrite: a refusal, or a merge that it did not make.
 
-    rule: what was decided. node: the expression in question. reason: why, in words.
+    rule: what was decided. node: the expression in question. told: why, in words; `reason` is its
+    text.
     """
 
     rule: str
-    reason: str
+    told: str | Sentence
     node: Expr
     function: str
+
+    @property
+    def reason(self) -> str:
+        """Why, in words."""
+        return str(self.told)
 
     @printable
     def __str__(self) -> str:
@@ -172,9 +211,16 @@ def copies_in(copies: Mapping[Expr, Expr]) -> None:
         current.copies.append(copies)
 
 
+def naming_regions(*parts: str | Expr) -> Sentence:
+    """A reason of the current round that names regions; `Sentence` explains the parts."""
+    current = _round.get()
+    assert current is not None
+    return Sentence(parts, current)
+
+
 def report(
     rule: str,
-    reason: str,
+    reason: str | Sentence,
     before: Expr,
     after: Expr,
     *,
@@ -190,7 +236,7 @@ def report(
         listener(Event(rule, reason, before, after, name, current, given, bound or {}))
 
 
-def note(rule: str, reason: str, node: Expr) -> None:
+def note(rule: str, reason: str | Sentence, node: Expr) -> None:
     """Tell the listener, if there is one, of a decision that rewrote nothing."""
     listener = _listener.get()
     if listener is not None:
@@ -200,7 +246,7 @@ def note(rule: str, reason: str, node: Expr) -> None:
 
 def report_function(
     rule: str,
-    reason: str,
+    reason: str | Sentence,
     function: str,
     before: Expr | None,
     after: Expr | None,

@@ -14,6 +14,8 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op
 
 BEGIN = "annotation.compiler_begin"
 END = "annotation.compiler_end"
+DEFAULT = "default"
+"""The compiler of what no back end supports; PartitionGraph removes its annotations."""
 _ANNOTATIONS = (BEGIN, END)
 
 

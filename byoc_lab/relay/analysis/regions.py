@@ -18,7 +18,6 @@ from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_anno
 from byoc_lab.relay.ir.expr import (
     Call,
     Expr,
-    Function,
     If,
     Let,
     RefCreate,
@@ -34,13 +33,14 @@ OnProblem = Callable[[str, Expr, dict[str, Any]], None]
 
 
 class Region:
-    """One region. `id` numbers begins in evaluation order; a merged region keeps one of the ids."""
+    """One region. `id` numbers begins in evaluation order; a merged region keeps one of the ids,
+    as in TVM. `first`: the least id of its members, that of its first begin."""
 
     # Every begin creates one, so it has to be small.
-    __slots__ = ("_inputs", "_members", "_outputs", "id", "merged_into", "target")
+    __slots__ = ("_inputs", "_members", "_outputs", "first", "id", "merged_into", "target")
 
     def __init__(self, number: int, begin: Call):
-        self.id = number
+        self.id = self.first = number
         self.target = compiler_of(begin)
         self._members: list[Expr] = [begin]
         self._inputs = _Rope((begin,))
@@ -104,17 +104,17 @@ class _Rope:
 
 
 class RegionSet:
-    """The regions of one global function.
+    """The regions of one global function, or of an expression.
 
     Raises PartitionError at the first malformed annotation, unless `on_problem` is given, which
     is then called for each while the walk continues.
     """
 
-    def __init__(self, func: Function, on_problem: OnProblem | None = None):
+    def __init__(self, func: Expr, on_problem: OnProblem | None = None):
         self._region_of: dict[Expr, Region] = {}
         self._begins_over: dict[Expr, list[Call]] = {}
         self._on_problem = on_problem
-        self.opened: list[str] = []  # the compiler of each begin, by region id
+        self.opened: list[Call] = []  # the begins, by region id
         for node in _evaluation_order(func):
             self._visit(node)
 
@@ -132,6 +132,10 @@ class RegionSet:
             region = region.merged_into
         return region
 
+    def first_begin(self, region: Region) -> Call:
+        """The begin of a region that is evaluated first; merging never removes it."""
+        return self.opened[region.first]
+
     def _visit(self, node: Expr) -> None:
         if is_annotation(node, BEGIN):
             self._open(node)
@@ -145,8 +149,8 @@ class RegionSet:
             self._join(node, node.parts())
 
     def _open(self, begin: Call) -> None:
-        region = self._region_of[begin] = Region(len(self.opened), begin)
-        self.opened.append(region.target)
+        self._region_of[begin] = Region(len(self.opened), begin)
+        self.opened.append(begin)
         self._begins_over.setdefault(begin.args[0], []).append(begin)
 
     def _close(self, end: Call) -> None:
@@ -192,6 +196,7 @@ class RegionSet:
             inner = [b for b in candidates if self.of(b) is into]
         else:
             inner = [b for b in into._inputs if self.of(b.args[0]) is source]
+        into.first = min(into.first, source.first)
         into._inputs.join(source._inputs)
         into._outputs = _joined(into._outputs, source._outputs)
         for begin in inner:  # the results of `source` are inside now
@@ -230,7 +235,7 @@ def _top(region: Region) -> Region:
     return region
 
 
-def _evaluation_order(func: Function) -> Iterator[Expr]:
+def _evaluation_order(func: Expr) -> Iterator[Expr]:
     """Operands first; but lets, ifs and references come before their parts, so that membership
     never passes through them (as in TVM)."""
     seen: set[Expr] = set()
@@ -260,13 +265,13 @@ def _explain(kind: str, node: Expr, details: dict[str, Any]) -> str:
     region = details["region"]
     if kind == "target":
         return (
-            f"region {region.id} was opened for {region.target} and is closed for "
-            f"{compiler_of(node)}; use one compiler for both "
+            f"a region was opened for {region.target} and is closed for {compiler_of(node)}, at "
+            f"{describe(node.parts()[1])}; use one compiler for both "
             f"(TVM: Check failed: region->GetTarget() == target)"
         )
     outside = ", ".join(describe(a) for a in details["outside"])
     return (
-        f"{describe(node)} mixes values of region {region.id} ({region.target}) with values from "
-        f"outside: {outside}. Put compiler_begin[{region.target}] on these arguments "
+        f"{describe(node)} mixes values of a region of {region.target} with values from outside: "
+        f"{outside}. Put compiler_begin[{region.target}] on these arguments "
         f"(TVM: Arg regions are inconsistent)"
     )

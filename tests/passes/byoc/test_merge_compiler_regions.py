@@ -38,7 +38,9 @@ def test_a_merge_is_an_event_that_names_the_region() -> None:
     stage = _stage(_in("A", "exp", _in("A", "tanh", x)))
     (event,) = stage.events
     assert event.rule == "join regions"
-    assert event.reason == "tanh(...) and its user are both in region 1 of A"
+    assert event.reason == (
+        "tanh(...) and its user are both in region 0 of A; its user was in region 1"
+    )
     assert not stage.notes
 
 

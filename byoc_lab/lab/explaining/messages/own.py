@@ -131,12 +131,12 @@ MESSAGES = (
     Message(
         "own-mixed-arguments",
         ("with values from outside",),
-        r"(?P<call>\S+) mixes values of region (?P<region>\d+) \((?P<compiler>[^)]+)\) with values "
-        r"from outside: (?P<outside>[^\n]{1,300}?)\. Put[^\n]*",
+        r"(?P<call>\S+) mixes values of a region of (?P<compiler>\S+) with values from outside: "
+        r"(?P<outside>[^\n]{1,300}?)\. Put[^\n]*",
         HERE,
-        "{call} has arguments in region {region} of {compiler} and arguments outside: {outside}",
+        "{call} has arguments in a region of {compiler} and arguments outside: {outside}",
         "Put compiler_begin on the arguments from outside",
-        ("nn.relu(...) mixes values of region 0 (dnnl) with values from outside: variable %y. Put "
+        ("nn.relu(...) mixes values of a region of dnnl with values from outside: variable %y. Put "
          "compiler_begin[dnnl] on these arguments (TVM: Arg regions are inconsistent)",),
         ("BYL001", "BYL015"),
         "batch-norm",
@@ -157,13 +157,13 @@ MESSAGES = (
     Message(
         "own-two-compilers",
         (" and is closed for ",),
-        r"region (?P<region>\d+) was opened for (?P<opened>\S+) and is closed for "
-        r"(?P<closed>[^;\s]+)[^\n]*",
+        r"a region was opened for (?P<opened>\S+) and is closed for (?P<closed>[^,\s]+), at "
+        r"(?P<value>[^;\n]{1,200}?);[^\n]*",
         HERE,
-        "Region {region} is opened for {opened} and closed for {closed}",
+        "A region is opened for {opened} and closed for {closed}, at {value}",
         "Use one compiler for both; annotate once, with a list of targets",
-        ("region 0 was opened for dnnl and is closed for default; use one compiler for both (TVM: "
-         "Check failed: region->GetTarget() == target)",),
+        ("a region was opened for dnnl and is closed for default, at nn.relu(...); use one "
+         "compiler for both (TVM: Check failed: region->GetTarget() == target)",),
         ("BYL006",),
     ),
     Message(
@@ -176,8 +176,8 @@ MESSAGES = (
         "End the region at the value that leaves, and begin another after it",
         ("a region depends on its own result: add(...) <- tanh(...) <- exp(...). A value leaves "
          "it, is used outside, and comes back.",
-         "<region 3 of dnnl: 4 nodes> depends on itself through another region; end it at the "
-         "value that leaves it"),
+         "the region of dnnl that computes add(...) depends on itself through another region; end "
+         "it at the value that leaves it"),
         ("BYL007",),
     ),
     Message(

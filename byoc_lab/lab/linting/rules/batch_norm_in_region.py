@@ -9,12 +9,12 @@ from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.lab.linting.batch_norms import BATCH_NORM, DECOMPOSED, fold_then_annotate
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.edits import Proposal
-from byoc_lab.lab.linting.subject import DEFAULT
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
+from byoc_lab.relay.analysis.annotations import DEFAULT
 from byoc_lab.relay.ir.expr import Call, Op, TupleGetItem
 
 _T = "Tensor[(1, 2, 4, 4), float32]"

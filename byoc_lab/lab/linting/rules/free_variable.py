@@ -71,9 +71,10 @@ class FreeVariable(LintRule):
         if region is None or region.outputs or compiler == "default":
             return  # it is closed, or PartitionGraph removes it: an annotation of "default"
         variable: Var = let.var
+        free = f"%{compiler}_{subject.function_number(region)}_i0"
         yield self.finding(
             f"compiler_begin[{compiler}] on the value of let %{variable.name_hint} has no end: "
-            f"PartitionGraph will leave %{compiler}_{subject.number(region)}_i0 free",
+            f"PartitionGraph will leave {free} free",
             f"remove this begin and keep the compiler_end inside it: %{variable.name_hint} itself "
             f"belongs to no region",
             begin,

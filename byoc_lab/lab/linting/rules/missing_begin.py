@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject, called
 from byoc_lab.lab.linting.boundaries import was_meant
 from byoc_lab.lab.linting.edits import Begin, End, Proposal, Remove, argument_edge
-from byoc_lab.lab.linting.subject import DEFAULT
-from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
+from byoc_lab.relay.analysis.annotations import BEGIN, DEFAULT, END, compiler_of, is_annotation
 from byoc_lab.relay.analysis.regions import Region
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple, TupleGetItem, describe
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.lab.linting.edits import Proposal, Remove, Retarget
-from byoc_lab.lab.linting.subject import DEFAULT
-from byoc_lab.relay.analysis.annotations import END, compiler_of, is_annotation
+from byoc_lab.relay.analysis.annotations import DEFAULT, END, compiler_of, is_annotation
 from byoc_lab.relay.analysis.regions import Region
 from byoc_lab.relay.ir.expr import Call
 

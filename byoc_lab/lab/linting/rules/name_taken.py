@@ -35,7 +35,8 @@ class NameTaken(LintRule):
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         for region in subject.all_regions:
-            plain = f"tvmgen_default_{region.target}_{subject.name}_{subject.number(region)}"
+            number = subject.function_number(region)
+            plain = f"tvmgen_default_{region.target}_{subject.name}_{number}"
             name = re.sub(r"[^0-9a-zA-Z]", "_", plain)
             if region.outputs and name in subject.mod:
                 yield self.finding(

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.lab.linting.boundaries import ends_on, leaving_edges
 from byoc_lab.lab.linting.edits import Edge, Proposal, Remove
-from byoc_lab.lab.linting.subject import DEFAULT
-from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
+from byoc_lab.relay.analysis.annotations import BEGIN, DEFAULT, END, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.visit import post_order
 

@@ -9,7 +9,7 @@ from byoc_lab.lab.linting.boundaries import ends_on, leaving_edges
 from byoc_lab.lab.linting.cycles import shown
 from byoc_lab.lab.linting.edits import Proposal
 from byoc_lab.lab.linting.merging import merge_cycles
-from byoc_lab.lab.linting.subject import DEFAULT
+from byoc_lab.relay.analysis.annotations import DEFAULT
 from byoc_lab.relay.ir.expr import Expr
 
 _T = "Tensor[(10, 10), float32]"

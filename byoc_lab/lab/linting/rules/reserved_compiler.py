@@ -9,8 +9,7 @@ from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.edits import Proposal
 from byoc_lab.lab.linting.external import external_functions, symbol_of
-from byoc_lab.lab.linting.subject import DEFAULT
-from byoc_lab.relay.analysis.annotations import compiler_of, is_annotation
+from byoc_lab.relay.analysis.annotations import DEFAULT, compiler_of, is_annotation
 from byoc_lab.relay.ir.attrs import DictAttrs
 from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.ir.module import IRModule

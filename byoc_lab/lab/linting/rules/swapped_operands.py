@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject, called
 from byoc_lab.lab.linting.edits import Begin, Proposal, argument_edge
-from byoc_lab.lab.linting.subject import DEFAULT
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.framework.passes import Pass
-from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
+from byoc_lab.relay.analysis.annotations import BEGIN, DEFAULT, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr
 
 _T = "Tensor[(2, 3), float32]"

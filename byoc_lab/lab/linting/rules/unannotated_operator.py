@@ -8,7 +8,7 @@ from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subje
 from byoc_lab.lab.linting.cycles import shown
 from byoc_lab.lab.linting.edits import Begin, End, Proposal
 from byoc_lab.lab.linting.merging import merge_cycles
-from byoc_lab.lab.linting.subject import DEFAULT
+from byoc_lab.relay.analysis.annotations import DEFAULT
 from byoc_lab.relay.ir.expr import Call
 
 _HEAD = "def @main(%x: Tensor[(10, 10), float32]) {\n"

@@ -18,7 +18,8 @@ class PictureFrame:
     """A border around boxes.
 
     `kind`: "region" (between annotations), "external" (a function for a compiler), "composite",
-    or "function". `colour` counts the frames that belong to a compiler, None for the others.
+    or "function". `number`: of a region. `colour` counts the frames that belong to a compiler, None
+    for the others.
     """
 
     kind: str
@@ -28,6 +29,7 @@ class PictureFrame:
     expr: Expr | None = None
     colour: int | None = None
     merged_into: PictureFrame | None = None
+    number: int | None = None
 
     def resolve(self) -> PictureFrame:
         """The frame that this one was merged into, directly or indirectly; usually itself."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from byoc_lab.lab.view.drawing.elements import (
     Arrow,
@@ -22,6 +23,7 @@ from byoc_lab.lab.view.drawing.elements import (
     used_frames,
 )
 from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
+from byoc_lab.relay.analysis.region_numbers import Numbers, module_numbers, region_numbers
 from byoc_lab.relay.ir.expr import (
     Call,
     Constant,
@@ -43,13 +45,15 @@ from byoc_lab.relay.ir.visit import post_order
 TIMES = "\N{MULTIPLICATION SIGN}"
 
 
-def picture_of(obj: IRModule | Expr, cut: Mapping[Expr, str] | None = None) -> Picture:
+def picture_of(
+    obj: IRModule | Expr, numbers: Numbers | None = None, cut: Mapping[Expr, Call] | None = None
+) -> Picture:
     """The picture of a module, function or expression.
 
-    cut: for a part of a module, the values of regions that it is given, and their compilers; its
-    regions have no numbers.
+    numbers: of its regions, by begin; by default those of a module without a past. cut: for a part
+    of a module, the values of regions that it is given, each with a begin of the region.
     """
-    artist = _Artist(obj if isinstance(obj, IRModule) else None, cut)
+    artist = _Artist(obj, numbers, cut or {})
     if isinstance(obj, IRModule):
         # A function that others call is drawn where it is called, the rest in its own frame.
         drawn = (gv for gv in obj if CODE not in obj[gv].attrs)
@@ -108,15 +112,16 @@ _Steps = Generator[_Scope, None, None]
 
 
 class _Artist:
-    def __init__(self, mod: IRModule | None, cut: Mapping[Expr, str] | None):
-        self.mod = mod
+    def __init__(self, obj: IRModule | Expr, numbers: Numbers | None, cut: Mapping[Expr, Call]):
+        self.obj = obj
+        self.mod = obj if isinstance(obj, IRModule) else None
+        self.given_numbers = numbers
         self.cut = cut
         self.boxes: list[Box] = []
         self.frames: list[PictureFrame] = []
         self.arrows: list[Arrow] = []
         self.drawn: set[Expr] = set()
         self.weights: set[Expr] = set()  # parameters that a function says are weights
-        self.begins = 0
 
     # ---- walking ------------------------------------------------------------------------------
 
@@ -131,7 +136,6 @@ class _Artist:
 
     def draw_body(self, root: _Scope) -> None:
         """Draw a body and, in place, the bodies of the functions it calls, without recursion."""
-        self.begins = 0  # regions are numbered per global function, as TVM does
         stack = [self.steps(root)]
         while stack:
             try:
@@ -170,7 +174,7 @@ class _Artist:
                 self.connect(scope, self.box(scope, "if", "if", node), node.parts(), ("cond",))
             elif not isinstance(node, (Op, GlobalVar, Function)):
                 self.fold(scope, node)
-                if self.cut and node in self.cut:
+                if node in self.cut:
                     scope.regions[node] = self.region(scope, self.cut[node])
 
     def again(self, scope: _Scope, callee: Function) -> bool:
@@ -202,7 +206,7 @@ class _Artist:
 
     def call(self, scope: _Scope, node: Call) -> None:
         if is_annotation(node, BEGIN):
-            scope.regions[node] = self.region(scope, compiler_of(node))
+            scope.regions[node] = self.region(scope, node)
             box = self.box(scope, "begin", "begin", node)
         elif is_annotation(node, END):
             region = scope.region(node.args[0])
@@ -241,15 +245,24 @@ class _Artist:
 
     # ---- frames -------------------------------------------------------------------------------
 
-    def region(self, scope: _Scope, compiler: str) -> PictureFrame:
-        number = f" {self.begins}" if self.cut is None else ""
-        self.begins += 1
-        frame = PictureFrame("region", f"{compiler} · region{number}", compiler, scope.frame)
+    @cached_property
+    def numbers(self) -> Numbers:
+        if self.given_numbers is not None:
+            return self.given_numbers
+        if isinstance(self.obj, IRModule):
+            return module_numbers(self.obj)
+        return region_numbers(self.obj)
+
+    def region(self, scope: _Scope, begin: Call) -> PictureFrame:
+        compiler, number = compiler_of(begin), self.numbers[begin]
+        label = f"{compiler} · region {number}"
+        frame = PictureFrame("region", label, compiler, scope.frame, number=number)
         self.frames.append(frame)
         return frame
 
     def join(self, scope: _Scope, node: Expr, operands: Sequence[Expr]) -> None:
-        """Apply TVM's rule: a node is in the region of its operands; several are merged."""
+        """Apply TVM's rule: a node is in the region of its operands; several are merged, except by
+        the tuple that stands for what a part of a module computes."""
         home: PictureFrame | None = None
         for operand in operands:
             region = scope.region(operand)
@@ -257,7 +270,7 @@ class _Artist:
                 continue
             if home is None:
                 home = region
-            else:
+            elif region.number == home.number:
                 region.merged_into = home
                 named = {home.compiler, *home.label.split(" + ")[1:]}
                 if region.compiler not in named:

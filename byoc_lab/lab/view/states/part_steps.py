@@ -61,7 +61,7 @@ class PartSteps:
         """The fields of a module that come from its graph."""
         regions = side.part.regions
         cut = {node: regions[value] for node, value in side.origins.items() if value in regions}
-        picture = picture_of(side.module, cut)
+        picture = picture_of(side.module, side.numbers, cut)
         _name_ends(picture, side.part)
         scene = scene_of(picture, partial(self._id, side))
         return {"stats": picture.stats(), "graph_note": "", "scene": scene}

@@ -51,6 +51,7 @@ def step_of(
     recorded = trace[stage]
     step = recorded.step(rewrite)
     builder = Builder(ids, drawn)
+    builder.numbers.update(zip((step.before, step.after), step.numbers, strict=True))
     replaced: set[str] = set()
     if step.is_reported:
         earlier, later = map(ids.follow, step.provenances)

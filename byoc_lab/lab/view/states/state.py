@@ -58,6 +58,7 @@ from byoc_lab.lab.view.states.computed import Computed
 from byoc_lab.lab.view.states.hunks import constants_on, hunks_of, text_lines, with_types
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.passes import Event
+from byoc_lab.relay.analysis.region_numbers import Numbers
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
@@ -114,6 +115,7 @@ class Builder:
         self.lineage: dict[int, State] = {}  # origins and rules of a stage's nodes
         self.computed: Computed | None = None  # of the trace, from its first stage on
         self.opens = 0
+        self.numbers: dict[IRModule, Numbers] = {}  # of the regions of modules with a past
 
     # ---- complete states ----------------------------------------------------------------------
 
@@ -154,6 +156,9 @@ class Builder:
     # ---- one stage ----------------------------------------------------------------------------
 
     def stage(self, stage: Stage) -> State:
+        self.numbers[stage.before] = stage.numbering.before
+        if stage.after is not None:
+            self.numbers[stage.after] = stage.numbering.after
         if stage.after is None:
             b = self.module(stage.before, text_lines(stage.before), stage.findings_before)
             a, hunks = None, [["=", 0, 0, len(self.modules[b]["lines"])]]
@@ -299,7 +304,8 @@ class Builder:
         roots = mod.functions.values() if isinstance(mod, IRModule) else (mod,)
         for node in filter(has_origin, post_order(*roots)):
             self.ids.of(node)
-        picture = picture_of(mod)
+        numbers = self.numbers.get(mod) if isinstance(mod, IRModule) else None
+        picture = picture_of(mod, numbers)
         functions = len(mod) if isinstance(mod, IRModule) else 1
         return {
             "stats": {**picture.stats(), "functions": functions},

@@ -1,0 +1,128 @@
+"""`Numbering`: the numbers of the regions of a stage, in every state of its pass.
+
+A begin that a pass keeps has the number that it had before. One that the pass creates has the same
+number in all states: that of its region in the result. `relay.analysis.region_numbers` defines what
+the number of a region is, given those of its begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from byoc_lab.lab.tracing.provenance import Provenance, nodes_of, root_provenance
+from byoc_lab.passes.framework.hook import Round, Sentence
+from byoc_lab.relay.analysis.annotations import BEGIN, is_annotation
+from byoc_lab.relay.analysis.region_numbers import Numbers, module_numbers, region_numbers
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.unparsed import UnparsedModule
+from byoc_lab.relay.ir.visit import post_order
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.tracing.stages import Stage
+
+
+class Numbering:
+    """The numbers of the regions of one stage, by begin.
+
+    before: computes those of its input; by default the input has no past.
+    """
+
+    def __init__(self, stage: Stage, before: Callable[[], Numbers] | None = None):
+        self._stage = stage
+        self._numbers_before = before
+        self._of_round: dict[Round, Numbers] = {}
+
+    @cached_property
+    def before(self) -> Numbers:
+        """In the input."""
+        known = self._numbers_before
+        return module_numbers(self._stage.before) if known is None else known()
+
+    @cached_property
+    def after(self) -> Numbers:
+        """In the result; in the input if there is no result."""
+        after = self._stage.after
+        if after is None or after is self._stage.before:
+            return self.before
+        return module_numbers(after, self._kept)
+
+    @cached_property
+    def _kept(self) -> Numbers:
+        """The numbers of the begins of the result that the input has too."""
+        after = self._stage.after
+        begins = [] if after is None else _begins(after)
+        if not begins or not self.before:
+            return {}
+        origins = {begin: self._stage.origins(begin) for begin in begins}
+        return {
+            begin: self.before[origin]
+            for begin, found in origins.items()
+            if (origin := next((o for o in found if o in self.before), None)) is not None
+        }
+
+    @cached_property
+    def _created(self) -> Numbers:
+        """The numbers of the begins that the pass created, by the node as it was created."""
+        identity = self._stage.provenance.identity
+        return {identity(b): n for b, n in self.after.items() if b not in self._kept}
+
+    def of_state(self, mod: IRModule, provenance: Provenance) -> Numbers:
+        """In a state between two rewrites. provenance: of its nodes, in the input."""
+        places = {begin: provenance.identity(begin) for begin in _begins(mod)}
+        return module_numbers(mod, self._known(places, self.before))
+
+    def of_function(self, func: Expr, found: Round, places: Mapping[Expr, Expr]) -> Numbers:
+        """In a function between two rewrites of a round. places: for its nodes, those of the root
+        that had their places."""
+        begins = (n for n in post_order(func) if is_annotation(n, BEGIN))
+        of_begin: dict[Expr, Expr] = {begin: places.get(begin, begin) for begin in begins}
+        return region_numbers(func, self._known(of_begin, self.of_round(found)))
+
+    def of_round(self, found: Round) -> Numbers:
+        """In the root of a round."""
+        if found not in self._of_round:
+            provenance = root_provenance(self._stage.before, self._stage.events, found)
+            begins = (n for n in provenance.results if is_annotation(n, BEGIN))
+            places: dict[Expr, Expr] = {b: provenance.identity(b) for b in begins}
+            known = self._known(places, self.before)
+            self._of_round[found] = region_numbers(found.root, known)
+        return self._of_round[found]
+
+    def _known(self, places: Mapping[Expr, Expr], earlier: Numbers) -> Numbers:
+        """The numbers of begins that had these places earlier, or that the pass created there."""
+        known = {b: earlier[place] for b, place in places.items() if place in earlier}
+        if len(known) < len(places):
+            created = self._created
+            known |= {b: created[place] for b, place in places.items() if place in created}
+        return known
+
+
+def number_regions(stages: Sequence[Stage], around: Stage | None = None) -> None:
+    """Let regions keep their numbers from stage to stage, and sentences name them by these.
+
+    around: the stage that the others ran inside.
+    """
+    if around is not None and stages[0].before is around.before:
+        stages[0].numbering = Numbering(stages[0], lambda: around.numbering.before)
+    for earlier, stage in pairwise(stages):
+        if earlier.after is stage.before:
+            stage.numbering = Numbering(stage, partial(_numbers_after, earlier))
+    for stage in stages:
+        for report in (*stage.events, *stage.notes):
+            if isinstance(report.told, Sentence):
+                found = report.told.round
+                found.numbering = partial(stage.numbering.of_round, found)
+
+
+def _numbers_after(stage: Stage) -> Numbers:
+    return stage.numbering.after
+
+
+def _begins(mod: IRModule) -> list[Expr]:
+    if isinstance(mod, UnparsedModule):
+        return []
+    return [n for n in nodes_of(mod) if is_annotation(n, BEGIN)]
