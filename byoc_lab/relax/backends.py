@@ -7,7 +7,9 @@ cutlass, cublas, ...) is one that partitions and compiles nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -35,6 +37,7 @@ from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.run.backends import Codegen, get_backend
 from byoc_lab.run.build import checked_region
+from byoc_lab.run.hosts.host import LinkedRegion
 from byoc_lab.run.tvm_runtime import import_tvm
 
 OF_TVM = {
@@ -321,7 +324,25 @@ def _module(name: str, codegen: Codegen, function: Any) -> Any:
             f"relax.transform.BindSymbolicVars"
         )
     made, symbol = region_in_relay(function, composites=True), str(function.attrs["global_symbol"])
-    return linkable(checked_region(codegen(made, symbol), name, made, symbol))
+    region = checked_region(codegen(made, symbol), name, made, symbol)
+    collected = _collected.get()
+    if collected is not None:
+        collected.append(LinkedRegion(symbol, name, made, region, None, codegen))
+    return linkable(region)
+
+
+_collected: ContextVar[list[LinkedRegion] | None] = ContextVar("compiled_regions", default=None)
+
+
+@contextmanager
+def compiled_regions() -> Iterator[list[LinkedRegion]]:
+    """Collects the regions that code generators of `register` compile inside."""
+    regions: list[LinkedRegion] = []
+    token = _collected.set(regions)
+    try:
+        yield regions
+    finally:
+        _collected.reset(token)
 
 
 __all__ = ["RelaxBackend", "get", "is_known", "names", "register", "unregister"]

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from byoc_lab.errors import BuildError, ByocLabError
+from byoc_lab.relax.backends import compiled_regions
 from byoc_lab.relax.calls import (
     CODEGEN,
     checked_relax,
@@ -26,6 +28,7 @@ from byoc_lab.relax.types import name_of
 from byoc_lab.relay.analysis.costs import Cost
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.backends import LAYOUTS, check_layouts, using_layouts
+from byoc_lab.run.hosts.exporting import export_compiled
 from byoc_lab.run.inputs import by_position, given_inputs
 from byoc_lab.run.metering.meter import Meter, MeteredRegion, native_modules, only_float32
 from byoc_lab.run.metering.program import MeteredProgram
@@ -72,7 +75,7 @@ class RelaxExecutable(MeteredProgram):
             for symbol in sites
             for f in [functions[symbol]]
         )
-        with COMPILING, using_layouts(layouts):
+        with COMPILING, using_layouts(layouts), compiled_regions() as self._linked:
             try:
                 linked = tvm.relax.transform.RunCodegen()(mod)
                 self.compiled = tvm.compile(linked, tvm.target.Target(target)).mod
@@ -123,6 +126,14 @@ class RelaxExecutable(MeteredProgram):
         with self._meter.watched(watch):
             outputs = self.run(inputs)
         return outputs, found
+
+    def export_library(self, path: str | Path) -> None:
+        """Write everything into one shared library, for `tvm.runtime.load_module`.
+
+        Raises BuildError for a region that is computed in Python, and when no C compiler is found.
+        """
+        with self._lock:
+            export_compiled(self.compiled, self._linked, Path(path))
 
     @property
     def stand_ins(self) -> tuple[str, ...]:

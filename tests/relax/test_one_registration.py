@@ -17,7 +17,7 @@ import byoc_lab
 from byoc_lab import backends, relay
 from byoc_lab import relax as lab
 from byoc_lab.backends import PythonRegion
-from byoc_lab.errors import PatternTranslationError, RegionError, UnknownNameError
+from byoc_lab.errors import BuildError, PatternTranslationError, RegionError, UnknownNameError
 from byoc_lab.relax.partition import partitioning_passes, preparing_passes
 from byoc_lab.relay import nn
 from byoc_lab.relay.dataflow_pattern import dominates, is_constant, is_op, wildcard
@@ -37,6 +37,7 @@ from .test_pattern_translation import (
     relay_regions,
     twins,
 )
+from .tracing.networks import relax, tvm
 
 PAGE = Path(__file__).parents[2] / "docs" / "backends.md"
 
@@ -176,6 +177,23 @@ def test_a_back_end_in_c_serves_relax() -> None:
     np.testing.assert_allclose(exe(x)[0], on_llvm(mod, [x]), rtol=1e-4, atol=1e-5)
     exe.assert_offloaded()
     assert byoc_lab.explain(mod, "ccompiler").host == []
+
+
+@needs_cc
+def test_export(tmp_path: Path) -> None:
+    lab.register("ccompiler")
+    net = Network()
+    exe = lab.build(byoc_lab.trace(twins(dense_add_relu(net))[1], "ccompiler").result)
+    x = net.array(2, 8)
+    exe.export_library(tmp_path / "net.so")
+    loaded = tvm.runtime.load_module(str(tmp_path / "net.so"))
+    machine = relax.VirtualMachine(loaded, tvm.cpu())
+    np.testing.assert_array_equal(machine["main"](tvm.runtime.tensor(x)).numpy(), exe(x)[0])
+
+    register()
+    exe = lab.build(byoc_lab.trace(twins(conv_relu(Network()))[1], "npu").result)
+    with pytest.raises(BuildError, match=r"npu made of @.* cannot be exported: it is Python"):
+        exe.export_library(tmp_path / "net.so")
 
 
 def test_a_name_that_relay_does_not_have_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from byoc_lab.errors import BuildError, RegionError
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.deep import needs_depth, run_deep
 from byoc_lab.run.direct import direct_call
+from byoc_lab.run.hosts.exporting import export_compiled
 from byoc_lab.run.hosts.host import Instrument, LinkedRegion, Lock
 from byoc_lab.run.inline import Flat
 from byoc_lab.run.to_relax import to_relax
@@ -53,52 +53,8 @@ class TvmHost:
         self._machine.set_instrument(instrument)
 
     def export(self, path: Path, regions: Sequence[LinkedRegion], lock: Lock) -> None:
-        loaded: list[tuple[Any, Any]] = []  # modules to link in, with what writes their objects
-        for region in regions:
-            code: Any = region.compiled
-            if code is None or (code.module is not None and _is_saved(code.module)):
-                continue
-            link_into = getattr(code, "link_into", getattr(code.module, "link_into", None))
-            if link_into is None:
-                why = "its module cannot be saved" if code.module is not None else "it is Python"
-                raise BuildError(
-                    f"the code that {region.compiler} made of @{region.symbol} cannot be exported: "
-                    f"{why}. What byoc_lab.backends.c_library compiles can be exported, and "
-                    f"build(offload=False) makes all of the module exportable"
-                )
-            loaded.append((code.module, link_into))
-        with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:
-            objects: list[str] = []
-            options: dict[str, None] = {}
-            for n, (_, link_into) in enumerate(loaded):
-                own = Path(folder, f"region_{n}")
-                own.mkdir()
-                files, needed = link_into(own)
-                objects += map(str, files)
-                options.update(dict.fromkeys(needed))
-            more = {"addons": objects, "options": list(options)} if loaded else {}
-            with lock, self._without([module for module, _ in loaded]):
-                try:
-                    self._compiled.export_library(str(path), **more)
-                except (RuntimeError, ValueError, OSError) as error:
-                    raise BuildError(f"TVM cannot export to {path}: {error}") from error
-
-    @contextmanager
-    def _without(self, modules: list[Any]) -> Iterator[None]:
-        """Inside, the module that is exported does not have these among what it imports."""
-        imported = list(self._compiled.imports)
-        if modules:
-            self._import([m for m in imported if m not in modules])
-        try:
-            yield
-        finally:
-            if modules:
-                self._import(imported)
-
-    def _import(self, modules: list[Any]) -> None:
-        self._compiled.clear_imports()
-        for module in modules:
-            self._compiled.import_module(module)
+        with lock:
+            export_compiled(self._compiled, regions, path)
 
 
 def _compile(relax_module: Any, regions: Sequence[LinkedRegion], target: str) -> Any:
@@ -146,12 +102,6 @@ def _global_functions(regions: Sequence[LinkedRegion]) -> Iterator[None]:
             else:
                 stack.callback(tvm_ffi.register_global_func, region.symbol, other, override=True)
         yield
-
-
-def _is_saved(module: Any) -> bool:
-    """Whether a TVM-FFI module goes into an exported library; a loaded library does not."""
-    saved: bool = module.is_binary_serializable() or module.is_compilation_exportable()
-    return saved and module.kind != "library"
 
 
 def _convert(value: Any) -> Any:
