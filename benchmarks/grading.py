@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading.course import Course
-from byoc_lab.lessons.grading.isolation import Limits
+from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.grading.submissions import grade, submissions_in, write_feedback
 from tests.lessons.grading.generated import write_class
 

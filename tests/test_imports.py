@@ -34,6 +34,7 @@ LAYERS = {
     "terminal": "printing",
     "processes": "",
     "processor_time": "",
+    "containment": "errors",
     "output": "version",
     "plugins": "errors",
     "relay.ir": "errors printing display",
@@ -84,7 +85,9 @@ LAYERS = {
     "lessons": (
         "errors printing display files relay passes run backends lab importers lessons.tools"
     ),
-    "lessons.grading": "errors printing files processes processor_time relay run lab lessons",
+    "lessons.grading": (
+        "errors printing files processes processor_time containment relay run lab lessons"
+    ),
     "transform": "passes",  # this and the next four: other modules under the names of TVM
     "relay.transform": "passes",
     "relay.qnn.transform": "passes",

@@ -13,7 +13,7 @@ from byoc_lab.files import replacing, write_text
 from byoc_lab.lessons.grading import feedback
 from byoc_lab.lessons.grading.course import MAX_NAME, Course
 from byoc_lab.lessons.grading.handed_in import Submission
-from byoc_lab.lessons.grading.isolation import Limits
+from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.verdict import NOT_HERE
 
 NOT_GRADED, NOT_JUDGED, MISSING = "not graded", "not judged", "missing"

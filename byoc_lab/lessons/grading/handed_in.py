@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading.course import MANIFEST, Course, read_course
-from byoc_lab.lessons.grading.isolation import Limits
+from byoc_lab.lessons.grading.limits import Limits
 
 VERSION = 2  # of kept results: those of another version are graded again
 MAX_FILE = 32 << 20

@@ -1,9 +1,10 @@
 """The process that runs the notebooks of one submission.
 
-`python -m byoc_lab.lessons.grading.sandbox` reads one JSON request from its standard input and
-writes a line of JSON for each notebook. It imports what notebooks need, enters namespaces, and
-forks a process for each notebook, in which alone a student's code runs; what that process sends
-back is data, which is judged elsewhere.
+`python -m byoc_lab.lessons.grading.sandbox DESCRIPTOR` reads one JSON request from its standard
+input, imports what notebooks need, and writes a line of JSON for each notebook. It forks a process
+for each notebook, in which alone a student's code runs; what that process sends back is data, which
+is judged elsewhere. It begins when it reads a byte from the descriptor, so none begins without a
+grader.
 """
 
 from __future__ import annotations
@@ -12,58 +13,59 @@ import json
 import os
 import select
 import signal
+import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from byoc_lab.containment.confinement import become_reaper, confine, hide_from_others, limit
 from byoc_lab.lessons.grading.cells import run_cells
-from byoc_lab.lessons.grading.isolation import (
-    ENDED,
-    Limits,
-    become_reaper,
-    drop_privileges,
-    enter_namespaces,
-    finish_namespaces,
-    limit_resources,
-    refuse_by_hook,
-)
+from byoc_lab.lessons.grading.limits import ENDED, READY, Limits
 from byoc_lab.lessons.grading.replies import encode
+from byoc_lab.lessons.verdict import NOT_HERE
 from byoc_lab.processes import below, die_with
 from byoc_lab.processor_time import asleep_limit, process_seconds
 
+NETWORK_EVENTS = ("socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo")
+FILE_EVENTS = ("open", "os.listdir", "os.scandir")
 POLL = 0.02  # seconds between two looks at the processes
+BYTES_OF_A_FILE = 1024  # of the kernel's memory, of an empty file
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main() -> int:
-    """Serve one request: {"notebooks", "limits", "hidden", "folder", "namespaces",
-    "parent"}."""
-    request = json.loads(sys.stdin.read())
-    die_with(request["parent"])
+    """Serve one request: {"notebooks", "limits", "hidden", "folder", "parent"}; parent is None in a
+    container, which ends with its parent."""
+    request, go = json.loads(sys.stdin.read()), int(sys.argv[1])
+    contained = request["parent"] is None
+    if contained:
+        hide_from_others()
+    else:
+        die_with(request["parent"])
+        become_reaper()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
+    print(READY, file=out, flush=True)
+    if not os.read(go, 1):
+        return 1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     import byoc_lab.lessons.exercises as exercises
 
     exercises.all_exercises()
     folder, hidden = Path(request["folder"]), [Path(path) for path in request["hidden"]]
-    isolated = request.get("namespaces", True) and enter_namespaces(folder, hidden)
-    become_reaper()
-    # Namespaces of processes hold the children of this one: the first is their parent.
-    child = os.fork()
-    if child == 0:
-        if isolated:
-            finish_namespaces(folder)
-        limits = Limits(**request["limits"])
-        for notebook in [with_questions(each) for each in request.pop("notebooks")]:
-            result = run_notebook(notebook, limits, folder, hidden, isolated)
-            print(json.dumps({"isolated": isolated, **result}), file=out, flush=True)
-        os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
+    limits = Limits(**request["limits"])
+    for notebook in [with_questions(each) for each in request.pop("notebooks")]:
+        if notebook["not_here"]:
+            result = {"status": NOT_HERE, "printed": "", "reply": notebook["not_here"]}
+        else:
+            result = run_notebook(notebook, limits, folder, hidden, contained)
+        print(json.dumps({"isolated": contained, **result}), file=out, flush=True)
+    return 0
 
 
 def run_notebook(
@@ -76,10 +78,11 @@ def run_notebook(
     """
     read_reply, write_reply = os.pipe()
     read_output, write_output = os.pipe()
-    before, _, spent = _alive(isolated)
+    before, (_, spent) = len(_alive(isolated)), _used(isolated)
     child = os.fork()
     if child == 0:
         os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         for number in (1, 2):
             os.dup2(write_output, number)
         os.closerange(3, write_reply)  # among them where the results of notebooks go
@@ -111,15 +114,18 @@ def run_notebook(
             break
         if size > limits.output or len(reply) > limits.reply:
             status = "too much output"
+        elif len(_alive(isolated)) - before > limits.processes:
+            status = "too many processes"  # at once: while they are counted, they become more
         else:
-            processes, memory, seconds = _alive(isolated)
+            memory, seconds = _used(isolated)
+            memory += _bytes_in(folder) if isolated else 0
             if seconds - spent > limits.seconds or time.monotonic() > asleep:
                 status = "timed out"
-            elif processes - before > limits.processes:
-                status = "too many processes"
             elif memory > limits.memory:
                 status = "too much memory"
     _kill_all(child, isolated)
+    # A program that folders in folders do not stop; what it cannot remove stays.
+    subprocess.run(["find", folder, "-mindepth", "1", "-delete"], timeout=asleep_limit(0))
     os.close(read_reply)
     os.close(read_output)
     return {
@@ -129,22 +135,31 @@ def run_notebook(
     }
 
 
-def _alive(isolated: bool) -> tuple[int, int, float]:
-    """How many processes there are, the bytes of memory and the seconds of processor time that they
-    use together: those in the namespace, or else those below this process.
+def _alive(isolated: bool) -> list[str]:
+    """The processes in the container, or else those below this process."""
+    if isolated:
+        return [name for name in os.listdir("/proc") if name.isdigit()]
+    return [str(number) for number in below(os.getpid())]
+
+
+def _used(isolated: bool) -> tuple[int, float]:
+    """The bytes of memory and the seconds of processor time that `_alive` use together.
 
     What a process shares with this one since its fork counts once."""
-    ids = (
-        [name for name in os.listdir("/proc") if name.isdigit()]
-        if isolated
-        else [str(number) for number in below(os.getpid())]
-    )
+    ids = _alive(isolated)
     pages = shared = _pages("self") if ids else 0
     for name in ids:
         with suppress(OSError):
             own = _pages(name)
             pages += max(0, own - shared) if _command(name) == _command("self") else own
-    return len(ids), pages * PAGE, sum(process_seconds(int(name)) for name in ids)
+    return pages * PAGE, sum(process_seconds(int(name)) for name in ids)
+
+
+def _bytes_in(folder: Path) -> int:
+    """The bytes in a folder that is a file system in memory, with those of the names of files."""
+    found = os.statvfs(folder)
+    blocks, files = found.f_blocks - found.f_bfree, found.f_files - found.f_ffree
+    return blocks * found.f_frsize + files * BYTES_OF_A_FILE
 
 
 def _command(process: str) -> bytes:
@@ -182,8 +197,11 @@ def _student(
     """The child: runs the cells and writes the replies. Never returns."""
     noticed: list[str] = []
     try:
-        drop_privileges()
-        limit_resources(limits)
+        limit(
+            as_=limits.memory, fsize=limits.file, nproc=2 * limits.processes, core=0, nofile=256,
+            cpu=2 * int(limits.seconds) + 1,  # should the parent be late to notice
+        )  # fmt: skip
+        confine()
         os.chdir(folder)
         os.environ.update(TMPDIR=str(folder), HOME=str(folder))
         refuse_by_hook(hidden, noticed)
@@ -201,27 +219,44 @@ def _student(
         os._exit(0)
 
 
+def refuse_by_hook(hidden: Sequence[Path], noticed: list[str]) -> None:
+    """Refuse Python's sockets and hidden folders; what was tried goes into `noticed`."""
+    folders = tuple(str(path) for path in hidden)
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:
+        if event in NETWORK_EVENTS:
+            noticed.append("tried to use the network")
+            raise PermissionError("the network cannot be used in a graded run")
+        if event in FILE_EVENTS and args and isinstance(args[0], (str, bytes, os.PathLike)):
+            path = os.path.realpath(os.fsdecode(args[0]))
+            if any(path == each or path.startswith(each + os.sep) for each in folders):
+                noticed.append("tried to read solutions, submissions or the grader's files")
+                raise PermissionError(f"{path} cannot be read in a graded run")
+
+    sys.addaudithook(hook)
+
+
 def with_questions(notebook: dict[str, Any]) -> dict[str, Any]:
     """The notebook with the questions of its seeds, and without the seeds: no process in which a
-    student's code runs has those of hidden variants, its own or another exercise's."""
+    student's code runs has those of hidden variants, its own or another exercise's.
+
+    "not_here": what the exercise needs that is not on this machine; a student cannot claim it."""
     from byoc_lab.lessons.exercises import get
 
     exercise, seeds = get(notebook["exercise"]), notebook.pop("seeds")
-    here = exercise.missing() is None
-    return {**notebook, "questions": [exercise.question(seed) for seed in seeds] if here else []}
+    missing = exercise.missing()
+    questions = [] if missing else [exercise.question(seed) for seed in seeds]
+    return {**notebook, "questions": questions, "not_here": missing}
 
 
 def replies(notebook: dict[str, Any]) -> dict[str, Any]:
-    """Run the cells, then the answer for each question: {"errors", "replies" or "missing"}, or
-    {"errors", "not_here"} where what the exercise needs is not on this machine.
+    """Run the cells, then the answer for each question: {"errors", "replies" or "missing"}.
 
     A cell with an error does not stop those after it.
     """
     from byoc_lab.lessons.exercises import get
 
     exercise = get(notebook["exercise"])
-    if (missing := exercise.missing()) is not None:
-        return {"errors": [], "not_here": missing}
     respond, varies = exercise.respond, exercise.varies
     namespace, errors = run_cells(notebook["cells"])
     if "answer" not in namespace:

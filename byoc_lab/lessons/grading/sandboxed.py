@@ -10,10 +10,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from byoc_lab.lessons.grading.isolation import Limits
+from byoc_lab.containment import containers
+from byoc_lab.lessons.grading.limits import READY, Limits
 from byoc_lab.processes import end_with_all_below
 from byoc_lab.processor_time import asleep_limit
 from byoc_lab.run.threads import OF_LIBRARIES
@@ -28,13 +31,14 @@ START_SECONDS = 120.0  # until a sandbox has imported what notebooks need
 def run_sandboxed(
     tasks: Sequence[dict[str, Any]],
     limits: Limits,
-    hidden: Sequence[str] = (),
-    namespaces: bool = True,
+    hidden: Sequence[str],
+    way: str | None,
 ) -> Iterator[dict[str, Any]]:
     """Run notebooks in a sandbox; yields one result for each.
 
-    Where the sandbox itself ends or does not answer, the notebook that was running and the rest get
-    another sandbox; after `TRIES` of them the notebook's status is LOST.
+    way: one of `containers.WAYS`; None for no container. Where the sandbox itself ends or does not
+    answer, the notebook that was running and the rest get another sandbox; after `TRIES` of them
+    the notebook's status is LOST.
     """
     left, tries = list(tasks), 0
     while left:
@@ -42,9 +46,11 @@ def run_sandboxed(
         with tempfile.TemporaryDirectory(prefix="byoc-lab-grade-") as folder:
             request = {
                 "notebooks": left, "limits": asdict(limits), "hidden": list(hidden),
-                "folder": folder, "namespaces": namespaces, "parent": os.getpid(),
+                "folder": containers.FOLDER if way else folder,
+                "parent": None if way else os.getpid(),
             }  # fmt: skip
-            for result in _served(request, asleep_limit(limits.seconds) + START_SECONDS):
+            seconds = asleep_limit(limits.seconds) + START_SECONDS
+            for result in _served(request, seconds, way, folder):
                 yield result
                 answered += 1
         left, tries = left[answered:], 1 if answered else tries + 1
@@ -53,19 +59,27 @@ def run_sandboxed(
             left, tries = left[1:], 0
 
 
-def _served(request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
+def _served(
+    request: dict[str, Any], seconds: float, way: str | None, folder: str
+) -> Iterator[dict[str, Any]]:
     """The results of one sandbox, until it ends or gives none for some seconds."""
-    environment = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "PYTHONPATH")}
-    environment |= {name: "1" for name in OF_LIBRARIES}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    told, go = os.pipe()
+    command = [sys.executable, "-m", "byoc_lab.lessons.grading.sandbox", str(told)]
+    environment = containers.environment() | {name: "1" for name in OF_LIBRARIES}
+    if way is None:
+        environment["TMPDIR"] = environment["HOME"] = folder
+    else:
+        hidden = map(Path, request["hidden"])
+        size = request["limits"]["folder"]
+        command = containers.contained(command, way, Path(folder), hidden, size)
     with tempfile.TemporaryFile() as asked:
         asked.write(json.dumps(request).encode())
         asked.seek(0)
         child = subprocess.Popen(
-            [sys.executable, "-m", "byoc_lab.lessons.grading.sandbox"],
-            stdin=asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env=environment, cwd=request["folder"], start_new_session=True,
+            command, stdin=asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=environment, cwd=folder, start_new_session=True, pass_fds=[told],
         )  # fmt: skip
+    os.close(told)
     assert child.stdout is not None
     descriptor, read = child.stdout.fileno(), bytearray()
     try:
@@ -80,9 +94,14 @@ def _served(request: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]
             *lines, rest = read.split(b"\n") if b"\n" in data else [read]
             read = bytearray(rest)
             for line in lines:
-                yield json.loads(line)
+                if line == READY.encode():
+                    with suppress(BrokenPipeError):  # it has ended, which its output shows
+                        os.write(go, b"1")
+                else:
+                    yield json.loads(line)
                 until = time.monotonic() + seconds
     finally:
+        os.close(go)
         end_with_all_below(child.pid)
         child.stdout.close()
         child.wait()

@@ -6,19 +6,22 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import (
+    FIRST_COMPLETED,
     BrokenExecutor,
     Executor,
     Future,
     ProcessPoolExecutor,
-    as_completed,
+    wait,
 )
 from dataclasses import replace
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
+from byoc_lab.containment import containers
+from byoc_lab.containment.containers import ContainmentError
 from byoc_lab.errors import ArgumentError
-from byoc_lab.lab.checking.guarded import GuardedError, guarded
+from byoc_lab.lab.checking.guarded import START_LIMIT, GuardedError, guarded
 from byoc_lab.lessons.exercises import get
 from byoc_lab.lessons.grading import grades as grades_of
 from byoc_lab.lessons.grading import notebooks
@@ -34,12 +37,18 @@ from byoc_lab.lessons.grading.grades import (
     write_grades,
 )
 from byoc_lab.lessons.grading.handed_in import Submission, course_of, submissions_in, whole_class
-from byoc_lab.lessons.grading.isolation import ENDED, Limits
+from byoc_lab.lessons.grading.limits import ENDED, Limits
 from byoc_lab.lessons.grading.replies import decode
-from byoc_lab.lessons.grading.sandboxed import LOST, run_sandboxed
+from byoc_lab.lessons.grading.sandboxed import LOST, START_SECONDS, TRIES, run_sandboxed
 from byoc_lab.lessons.verdict import NOT_HERE, Mistake, Verdict
 from byoc_lab.processes import die_with
+from byoc_lab.processor_time import asleep_limit
 
+NOT_CONTAINED = (
+    "notebooks are graded without a container: they can read and change every file that this "
+    "account can, see and end its processes, and use shared memory, files and processes that no "
+    "limit counts. They still cannot open sockets, and the limits of each process hold"
+)
 JUDGE_SECONDS, JUDGE_MEMORY = 30.0, 8 << 30
 TURNS = 3  # of a submission, should its worker die
 SOLUTIONS = Path(__file__).parents[1] / "solutions"
@@ -61,6 +70,7 @@ def grade(
     executor: Executor | None = None,
     workers: int | None = None,
     keep: Path | None = None,
+    trust: bool = False,
     table: Path | None = None,
     progress: Callable[[int, int, str], object] = lambda done, of, student: None,
 ) -> dict[str, list[Grade]]:
@@ -69,11 +79,12 @@ def grade(
     hidden: folders that a student's code must not read, beside the solutions. executor: any of
     `concurrent.futures`, such as a Dask client's; None for a pool of `workers` processes, in which
     a worker that dies is replaced. keep: a folder in which results are kept, so that an interrupted
-    run resumes where it stopped. table: a CSV file, written anew after each submission.
+    run resumes where it stopped. trust: grade also where no container can be made, with less
+    protection (`NOT_CONTAINED`). table: a CSV file, written anew after each submission.
 
     A submission that a worker lost is graded again; one that is lost `TURNS` times is "not graded".
     Raises ArgumentError on an operating system that does not fork processes, and for several
-    submissions of one student.
+    submissions of one student; ContainmentError where no container can be made, without `trust`.
     """
     everyone = whole_class(submissions, course)
     if not hasattr(os, "fork"):
@@ -99,17 +110,20 @@ def grade(
     for submission in everyone:
         found = grades_of.kept(keep, submission, course, limits)
         if found is None and not submission.files:
-            found = grade_one(submission, course, limits, places)
+            found = grade_one(submission, course, limits, places, trust)
         if found is None:
             waiting.append(submission)
         else:
             finish(submission, found)
+    given, longest = (course, limits, places, trust), _longest(course, limits)
     lost: dict[str, Exception] = {}
     for turn in range(TURNS):
         # Whichever submission it was that a worker died of, in its last turn it is alone.
         batches = [waiting] if turn < TURNS - 1 else [[each] for each in waiting]
         for batch in batches:
-            for submission, result in _results(batch, course, limits, places, executor, workers):
+            for submission, result in _results(batch, given, executor, workers, longest):
+                if isinstance(result, ContainmentError):
+                    raise result
                 if isinstance(result, Exception):
                     lost[submission.student] = result
                 else:
@@ -125,15 +139,19 @@ def grade(
 
 def _results(
     batch: Sequence[Submission],
-    course: Course,
-    limits: Limits,
-    places: Sequence[str],
+    given: tuple[Any, ...],
     executor: Executor | None,
     workers: int | None,
+    longest: float,
 ) -> Iterator[tuple[Submission, list[Grade] | Exception]]:
-    """The grades of each submission as they come, or what the executor raised."""
+    """The grades of each submission as they come, or what the executor raised.
+
+    given: the other arguments of `grade_one`. longest: seconds without any result, after which the
+    submissions that have none are lost.
+    """
     if not batch:
         return
+    others = set(active_children())
     pool = executor or ProcessPoolExecutor(
         workers or os.cpu_count() or 1,
         mp_context=get_context("spawn"),
@@ -144,26 +162,46 @@ def _results(
         running: dict[Future[list[Grade]], Submission] = {}
         for each in batch:
             try:
-                running[pool.submit(grade_one, each, course, limits, places)] = each
+                running[pool.submit(grade_one, each, *given)] = each
             except BrokenExecutor as error:  # a worker died of an earlier one
                 yield each, error
-        for future in as_completed(running):
-            try:
-                yield running[future], future.result()
-            except Exception as error:
-                yield running[future], error
+        while running:
+            done, _ = wait(running, longest, return_when=FIRST_COMPLETED)
+            for future in done or list(running):
+                submission = running.pop(future)
+                try:
+                    yield submission, future.result(timeout=0)
+                except Exception as error:
+                    yield submission, error
     finally:
         if executor is None:
             pool.shutdown(wait=False, cancel_futures=True)
+            for worker in set(active_children()) - others:
+                worker.kill()  # it may be stopped, and Python would wait for it at its end
+
+
+def _longest(course: Course, limits: Limits) -> float:
+    """The seconds that one submission can take, every wait included."""
+    sandbox = TRIES * (asleep_limit(limits.seconds) + START_SECONDS)
+    judge = TRIES * (asleep_limit(JUDGE_SECONDS) + START_LIMIT)
+    return (len(course.exercises) + 1) * (sandbox + judge)
 
 
 def grade_one(
-    submission: Submission, course: Course, limits: Limits, hidden: Sequence[str]
+    submission: Submission,
+    course: Course,
+    limits: Limits,
+    hidden: Sequence[str],
+    trust: bool = False,
 ) -> list[Grade]:
-    """The grades of one submission; called by a worker of an executor."""
+    """The grades of one submission; called by a worker of an executor.
+
+    Raises ContainmentError where no container can be made, without `trust`.
+    """
     found = choose(submission, course)
     tasks = [each.task(name, course) for name, each in found.chosen.items()]
-    results = dict(zip(found.chosen, run_sandboxed(tasks, limits, hidden), strict=True))
+    replies = run_sandboxed(tasks, limits, hidden, _way(trust)) if tasks else ()
+    results = dict(zip(found.chosen, replies, strict=True))
     grades = []
     for name in course.exercises:
         if name in results:
@@ -179,6 +217,16 @@ def grade_one(
     return grades
 
 
+def _way(trust: bool) -> str | None:
+    """How notebooks are contained here; None if they are not, which takes `trust`."""
+    try:
+        return containers.way()
+    except ContainmentError as error:
+        if trust:
+            return None
+        raise ContainmentError(f"{error}; --trust grades all the same: {NOT_CONTAINED}") from error
+
+
 def _grade(
     name: str,
     seeds: Sequence[int],
@@ -190,6 +238,8 @@ def _grade(
     if result["status"] == LOST:
         note = "its sandbox ended or did not answer, twice: memory or the disk may be full"
         return Grade(name, 0, NOT_GRADED, "", (), (*told, note))
+    if result["status"] == NOT_HERE:
+        return Grade(name, 0, NOT_HERE, "", (result["reply"],), tuple(told))
     if result["status"] != "ran":
         message = f"your notebook was stopped: {result['status']}; it may use {limits}"
         if result["status"] == ENDED:
@@ -201,8 +251,6 @@ def _grade(
         errors = [str(error) for error in data.get("errors", [])][:5]
         if "error" in data:
             errors.append(str(data["error"]))
-        if "not_here" in data:
-            return Grade(name, 0, NOT_HERE, "", (str(data["not_here"]),), tuple(told))
         if "replies" not in data:
             message = "after your cells have run, there is no variable `answer`"
             return Grade(name, 0, "no answer", "no-answer", (message, *errors), tuple(told))

@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from byoc_lab.lessons.exercises import all_exercises
-from byoc_lab.lessons.grading.isolation import Limits
+from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.grading.notebooks import code_of, dumps, notebook, with_solution
 from byoc_lab.lessons.grading.submissions import judged, run_sandboxed
+from tests.lessons.grading.ways import BEST
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the grader needs Linux")
 ROOT = Path(__file__).parents[3]
@@ -101,7 +102,7 @@ CELLS = [
 def grader(cells: Sequence[str]) -> tuple[list[bool], Any]:
     """Whether each cell ends with an error, and what `answer` is after all."""
     task = {"exercise": NAME, "cells": list(cells), "seeds": [0]}
-    (result,) = run_sandboxed([task], LIMITS, namespaces=False)
+    (result,) = run_sandboxed([task], LIMITS, [], BEST)
     assert result["status"] == "ran", result
     reply = json.loads(result["reply"])
     wrong = {int(text.split(":")[0].removeprefix("cell ")) for text in reply["errors"]}
@@ -153,7 +154,7 @@ def test_a_notebook_of_an_exercise_passes_in_both(exercise: Any) -> None:
         nbclient.NotebookClient(made, timeout=300, kernel_name="python3").execute()
         (text,) = [out.data["text/plain"] for out in made.cells[-1].outputs if "data" in out]
         task = {"exercise": exercise.name, "cells": code_of(data), "seeds": [3]}
-        (result,) = run_sandboxed([task], LIMITS)
+        (result,) = run_sandboxed([task], LIMITS, [], BEST)
         reply = json.loads(result["reply"])
         assert reply["errors"] == []
         assert judged(exercise.name, [3], reply["replies"])["passed"] == text.startswith("passed")
@@ -186,6 +187,6 @@ def test_seeds_of_hidden_variants_are_not_in_the_process_of_a_student() -> None:
         {"exercise": name, "cells": [SEARCH], "seeds": [0, seed]}
         for name, seed in ((NAME, 424_242), ("order-the-passes", 515_151))
     ]
-    (first, _) = run_sandboxed(tasks, LIMITS)
+    (first, _) = run_sandboxed(tasks, LIMITS, [], BEST)
     reply = json.loads(first["reply"])
     assert reply["errors"] == [] and reply["replies"] == [{"value": {"list": []}}]

@@ -17,7 +17,7 @@ from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.grades import NOT_GRADED
 from byoc_lab.lessons.grading.handed_in import Submission
-from byoc_lab.lessons.grading.isolation import Limits
+from byoc_lab.lessons.grading.limits import Limits
 from tests.lessons.grading.generated import right, write
 
 NAME = "annotate-diamond"
@@ -81,7 +81,7 @@ def test_a_sandbox_that_ends_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
     ran = {"status": "ran", "printed": "", "reply": "{}", "isolated": True}
     asked: list[int] = []
 
-    def served(request: dict[str, Any], seconds: float) -> Any:
+    def served(request: dict[str, Any], *rest: object) -> Any:
         asked.append(len(request["notebooks"]))
         if len(asked) == 1:
             yield ran
@@ -89,7 +89,7 @@ def test_a_sandbox_that_ends_is_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
             yield from [ran] * len(request["notebooks"])
 
     monkeypatch.setattr(sandboxed, "_served", served)
-    found = list(sandboxed.run_sandboxed([{}] * 4, Limits()))
+    found = list(sandboxed.run_sandboxed([{}] * 4, Limits(), [], None))
     assert [each["status"] for each in found] == ["ran", sandboxed.LOST, "ran", "ran"]
     assert asked == [4, 3, 2]
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.lessons.grading.isolation import Limits
+from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.grading.sandboxed import run_sandboxed
 from byoc_lab.lessons.grading.submissions import SOLUTIONS
 from byoc_lab.lessons.solutions import source
 from tests.lessons.grading.generated import HOSTILE, NOTICED
+from tests.lessons.grading.ways import each_container, each_way
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 NAME = "add-the-missing-begin"
@@ -33,24 +34,25 @@ def _replied(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("namespaces", [True, False])
-def test_hostile_notebooks_are_marked_and_the_rest_goes_on(namespaces: bool) -> None:
+@each_way
+def test_hostile_notebooks_are_marked_and_the_rest_goes_on(way: str | None) -> None:
     tasks = [task for text in HOSTILE.values() for task in (_cells(text), GOOD)]
-    results = list(run_sandboxed(tasks, LIMITS, namespaces=namespaces))
+    results = list(run_sandboxed(tasks, LIMITS, [], way))
     assert [r["status"] for r in results[::2]] == list(HOSTILE)
     for result in results[1::2]:
         assert all("value" in reply for reply in _replied(result)["replies"])
 
 
-@pytest.mark.parametrize("namespaces", [True, False])
-def test_network_and_hidden_folders_are_refused_and_noticed(namespaces: bool) -> None:
+@each_way
+def test_network_and_hidden_folders_are_refused_and_noticed(way: str | None) -> None:
     tasks = [_cells(text, source(NAME)) for text in NOTICED.values()]
-    results = list(run_sandboxed(tasks, LIMITS, [str(SOLUTIONS)], namespaces))
+    results = list(run_sandboxed(tasks, LIMITS, [str(SOLUTIONS)], way))
     for note, result in zip(NOTICED, results, strict=True):
         assert _replied(result)["noticed"] == [note]
 
 
-def test_compiled_solutions_and_links_to_them_cannot_be_read() -> None:
+@each_way
+def test_compiled_solutions_and_links_to_them_cannot_be_read(way: str | None) -> None:
     importlib.import_module("byoc_lab.lessons.solutions.annotate_diamond")  # it may be compiled now
     text = (
         "import glob, os\n"
@@ -62,19 +64,19 @@ def test_compiled_solutions_and_links_to_them_cannot_be_read() -> None:
         "    except OSError:\n"
         "        pass\n"
     )
-    for namespaces in (True, False):
-        (result,) = run_sandboxed([_cells(text)], LIMITS, [str(SOLUTIONS)], namespaces)
-        assert _replied(result)["replies"] == [{"value": {"list": []}}], result
+    (result,) = run_sandboxed([_cells(text)], LIMITS, [str(SOLUTIONS)], way)
+    assert _replied(result)["replies"] == [{"value": {"list": []}}], result
 
 
-def test_solutions_cannot_be_imported() -> None:
+@each_way
+def test_solutions_cannot_be_imported(way: str | None) -> None:
     text = "from byoc_lab.lessons.solutions import annotate_diamond as found\nanswer = found.answer"
-    for namespaces in (True, False):
-        (result,) = run_sandboxed([_cells(text)], LIMITS, [str(SOLUTIONS)], namespaces)
-        assert _replied(result).get("missing"), result
+    (result,) = run_sandboxed([_cells(text)], LIMITS, [str(SOLUTIONS)], way)
+    assert _replied(result).get("missing"), result
 
 
-def test_native_code_finds_nothing_in_a_namespace(tmp_path: Path) -> None:
+@each_container
+def test_native_code_finds_nothing_in_a_container(tmp_path: Path, way: str) -> None:
     (tmp_path / "other.ipynb").write_text("secret")
     text = (
         "import subprocess\n"
@@ -82,27 +84,28 @@ def test_native_code_finds_nothing_in_a_namespace(tmp_path: Path) -> None:
         f" umount {tmp_path}; ls {tmp_path}; echo mine > mine; cat mine', shell=True,"
         " capture_output=True, text=True).stdout"
     )
-    (result,) = run_sandboxed([_cells(text)], LIMITS, [str(SOLUTIONS), str(tmp_path)])
-    if not result["isolated"]:
-        pytest.skip("this machine allows no user namespaces")
+    (result,) = run_sandboxed([_cells(text)], LIMITS, [str(SOLUTIONS), str(tmp_path)], way)
     assert _replied(result)["replies"] == [{"value": "mine\n"}]
     assert [p.name for p in tmp_path.iterdir()] == ["other.ipynb"]
 
 
-def test_memory_is_limited() -> None:
+@each_way
+def test_memory_is_limited(way: str | None) -> None:
     text = "answer = bytearray(8 << 30)"
-    (result,) = run_sandboxed([_cells(text)], LIMITS)
+    (result,) = run_sandboxed([_cells(text)], LIMITS, [], way)
     assert _replied(result)["errors"] == ["cell 1: MemoryError: "]
 
 
-def test_a_notebook_that_kills_what_it_can_costs_itself_only() -> None:
+@each_container
+def test_a_notebook_that_kills_what_it_can_costs_itself_only(way: str) -> None:
     text = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(-1, signal.SIGKILL)"
-    first, second = run_sandboxed([_cells(text), GOOD], LIMITS)
+    first, second = run_sandboxed([_cells(text), GOOD], LIMITS, [], way)
     assert first["status"] != "timed out" and "value" in _replied(second)["replies"][0]
 
 
-def test_a_cell_with_an_error_does_not_stop_the_next() -> None:
-    (result,) = run_sandboxed([_cells("%matplotlib inline\n1 / 0", "answer = 3")], LIMITS)
+@each_way
+def test_a_cell_with_an_error_does_not_stop_the_next(way: str | None) -> None:
+    (result,) = run_sandboxed([_cells("%matplotlib inline\n1 / 0", "answer = 3")], LIMITS, [], way)
     found = _replied(result)
     assert found["errors"] == ["cell 1: ZeroDivisionError: division by zero"]
     assert found["replies"] == [{"value": 3}]

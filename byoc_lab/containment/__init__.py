@@ -1,0 +1,1 @@
+"""Contained processes: what they see, what they may ask the kernel for, and what they may use."""

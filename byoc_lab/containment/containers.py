@@ -1,0 +1,150 @@
+"""Commands in containers: they see Python, its packages and /usr, and one small folder to write to.
+
+bubblewrap makes the container where it is installed, because distributions that forbid user
+namespaces to other programs may allow it; `launch.py` makes the same one from the same plan
+elsewhere. A contained command has no network, sees no other process, and finds no file that is not
+in its plan: no home, no /run, no socket.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from byoc_lab.errors import ByocLabError
+
+FOLDER = "/tmp"
+"""The one folder that a contained command can write to; it is empty at first."""
+
+WAYS = ("bubblewrap", "namespaces")
+"""How containers are made, in the order of trial; root tries its own namespaces first, because with
+bubblewrap it stays root, whose processes the kernel does not count."""
+
+LAUNCHER = Path(__file__).with_name("launch.py")
+SYSTEM = ("/usr", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
+LINKS = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")  # to /usr, in most distributions
+DEVICES = ("/dev/null", "/dev/random", "/dev/urandom")  # /dev/zero would give shared memory
+PROBE_SECONDS = 60.0
+PROBE = "import os, numpy; print(os.getpid(), os.path.exists('/run'), os.listdir('/tmp'))"
+PROBED = "1 False []"
+
+
+class ContainmentError(ByocLabError, RuntimeError):
+    """This machine cannot contain a process."""
+
+
+@cache
+def way() -> str:
+    """The first of WAYS that works here, found by trying. Raises ContainmentError for none."""
+    reasons = []
+    for name in WAYS if os.geteuid() else reversed(WAYS):
+        reason = failure(name)
+        if not reason:
+            return name
+        reasons.append(f"{name}: {reason}")
+    raise ContainmentError(
+        f"this machine cannot contain a process ({'; '.join(reasons)}). Install bubblewrap (`apt "
+        f"install bubblewrap`) or allow user namespaces (`unshare -rn true` must work)"
+    )
+
+
+def failure(name: str) -> str:
+    """Why one of WAYS does not work here; empty if it does."""
+    if sys.platform != "linux":
+        return f"needs Linux, found {sys.platform}"
+    if name == "bubblewrap" and shutil.which("bwrap") is None:
+        return "bwrap is not installed"
+    with tempfile.TemporaryDirectory(prefix="byoc-lab-probe-") as folder:
+        command = contained([sys.executable, "-c", PROBE], name, Path(folder))
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=PROBE_SECONDS, env=environment()
+            )
+        except subprocess.TimeoutExpired:
+            return f"its trial did not end within {PROBE_SECONDS:g} seconds"
+    if done.stdout.strip() == PROBED:
+        return ""
+    return (done.stderr or done.stdout).strip().rpartition("\n")[2] or f"exit {done.returncode}"
+
+
+def contained(
+    command: Sequence[str],
+    name: str,
+    folder: Path,
+    hidden: Iterable[Path] = (),
+    size: int = 1 << 20,
+) -> list[str]:
+    """The command line that runs a command in a container.
+
+    name: one of WAYS. folder: an empty folder for its preparation, which the command does not see.
+    hidden: folders that are empty for the command. size: bytes of FOLDER, where the command starts.
+    """
+    root, empty = folder / "root", folder / "empty"
+    root.mkdir()
+    empty.mkdir()
+    steps = plan(hidden, empty, size)
+    if name == "namespaces":
+        launcher = [sys.executable, "-I", "-S", str(LAUNCHER)]
+        return [*launcher, str(root), json.dumps(steps), *command]
+    spelled = {
+        "visible": ["--ro-bind"], "device": ["--dev-bind"], "link": ["--symlink"],
+        "processes": ["--proc"],
+    }  # fmt: skip
+    arguments = ["bwrap", "--unshare-user", "--unshare-all", "--die-with-parent", "--as-pid-1"]
+    arguments += ["--cap-drop", "ALL"]
+    for kind, *given in steps:
+        if kind == "writable":
+            arguments += ["--size", given[0], "--tmpfs", given[1]]
+        else:
+            arguments += [*spelled[kind], *given]
+    for path in ("/proc", "/"):
+        arguments += ["--remount-ro", path]
+    return [*arguments, "--chdir", FOLDER, "--", *command]
+
+
+def plan(hidden: Iterable[Path], empty: Path, size: int) -> list[list[str]]:
+    """The steps that build the file system: a kind, arguments, and the path inside."""
+    steps = [["writable", str(size), FOLDER], ["processes", "/proc"]]
+    for link in LINKS:
+        if os.path.islink(link):
+            steps.append(["link", os.readlink(link), link])
+        elif os.path.isdir(link):
+            steps.append(["visible", link, link])
+    shown: list[Path] = []
+    paths = [*SYSTEM, sys.prefix, sys.base_prefix, *packages(), str(Path(__file__).parents[1])]
+    spelled = {Path(f(each)) for each in paths for f in (os.path.abspath, os.path.realpath)}
+    for path in sorted(spelled):
+        known = (*shown, *map(Path, LINKS))
+        if path.exists() and not any(path.is_relative_to(each) for each in known):
+            shown.append(path)
+            steps.append(["visible", str(path), str(path)])
+    for path in sorted(each.resolve() for each in hidden):
+        if path.is_dir() and any(path != each and path.is_relative_to(each) for each in shown):
+            steps.append(["visible", str(empty), str(path)])
+    steps += [["device", path, path] for path in DEVICES]
+    return [*steps, ["link", FOLDER, "/dev/shm"]]
+
+
+def packages() -> list[str]:
+    """The folders of Python's path that are its own or have installed packages: not a folder of
+    scripts, and not the current one."""
+    own = (sys.prefix, sys.base_prefix)
+    return [
+        each
+        for each in sys.path
+        if any(Path(each).is_relative_to(prefix) for prefix in own)
+        or (each and any(Path(each).glob("*.dist-info")))
+    ]
+
+
+def environment() -> dict[str, str]:
+    """The variables of a contained command: where programs and packages are, and its folder."""
+    kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG")}
+    return {**kept, "PYTHONPATH": os.pathsep.join(packages()), "HOME": FOLDER, "TMPDIR": FOLDER}

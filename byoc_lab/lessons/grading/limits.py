@@ -1,0 +1,39 @@
+"""What one notebook may use, and the words of its sandbox that the grader knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from byoc_lab.printing import printable
+
+ENDED = "ended Python"
+"""The status of a notebook whose process exited without a reply."""
+
+READY = "ready"
+"""The first line that a sandbox writes: it will end with its grader, and waits for the byte."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one notebook may use.
+
+    seconds: of processor time, of all its processes together. memory: bytes of address space of a
+    process, and in use by all and by the files in its folder. processes: at one time. output: bytes
+    that it prints. reply: bytes of its answers. file: bytes of one file. folder: bytes of the
+    folder that the notebooks of a submission share, where there are containers.
+    """
+
+    seconds: float = 30.0
+    memory: int = 2 << 30
+    processes: int = 32
+    output: int = 16 << 20
+    reply: int = 32 << 20
+    file: int = 64 << 20
+    folder: int = 128 << 20
+
+    @printable
+    def __str__(self) -> str:
+        return (
+            f"{self.seconds:g} seconds of processor time, {self.memory >> 20} MiB, "
+            f"{self.processes} processes, and {self.output >> 20} MiB of output"
+        )
