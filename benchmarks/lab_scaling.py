@@ -3,18 +3,18 @@
 `trace`, `lint`, `explain`, `coverage`, `Trace.save`, `load_trace` and `validate(detail="operator")`
 on chains, residual blocks, a wide sum, concatenations and transformers, of 100 operators and more.
 Each module has a process of its own, which measures processor time, the quickest of `--repeat`
-turns, and the memory that a step adds to the highest so far. The growth is the exponent of a power
-of the number of operators, fitted to all lengths: 1 is linear.
+turns, and the memory that a step adds at its peak, its result included. The growth is the exponent
+of a power of the number of operators, fitted to all lengths: 1 is linear.
 
     python benchmarks/lab_scaling.py                      # 100, 1,000 and 5,000 operators
-    python benchmarks/lab_scaling.py --sizes 1000 20000 --networks chain transformer
+    python benchmarks/lab_scaling.py --sizes 1000 20000 --networks wide transformer
+    python benchmarks/lab_scaling.py --sizes 100 1000 5000 20000 --steps save load
 """
 
 from __future__ import annotations
 
 import gc
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -24,9 +24,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report import arguments, seconds, table, timed, verdict, write_json
+from report import (
+    arguments,
+    forget_peak,
+    peak_bytes,
+    seconds,
+    table,
+    timed,
+    verdict,
+    write_json,
+)
 
 SIZES = (100, 1_000, 5_000)
+STEPS = (
+    *("trace", "lint", "lint of the result", "explain", "coverage", "save", "load"),
+    *("evaluate", "validate by operator"),
+)
 MAX_VALIDATED = 1_000  # operators: each is a kernel of its own
 MAX_EXPONENT = 1.15
 MAX_OF_THE_TRACE = 3.0  # times, for explain
@@ -129,8 +142,9 @@ NETWORKS: dict[str, Callable[[int], Any]] = {
 }
 
 
-def measure(network: str, operators: int, repeat: int) -> Measured:
-    """For each function: seconds of processor time, and megabytes above the highest before."""
+def measure(network: str, operators: int, repeat: int, chosen: list[str]) -> Measured:
+    """For each function: seconds of processor time, and the megabytes that it adds at its peak,
+    its result included."""
     import byoc_lab
     from byoc_lab import relay
     from byoc_lab.transform import InferType
@@ -163,15 +177,17 @@ def measure(network: str, operators: int, repeat: int) -> Measured:
         gc.collect()
         gc.freeze()  # the module itself is not what the collector has to walk
         for name, run in steps.items():
-            before = highest()
-            taken = min(timed(run, time.process_time)[1] for _ in range(repeat))
-            found[name] = [taken, highest() - before]
+            if name not in chosen:
+                continue
+            added, taken = [], []
+            for _ in range(repeat):
+                gc.collect()
+                forget_peak()
+                before = peak_bytes()
+                taken.append(timed(run, time.process_time)[1])
+                added.append((peak_bytes() - before) / 2**20)
+            found[name] = [min(taken), max(added)]
     return found
-
-
-def highest() -> float:
-    """The most memory that this process has had, in megabytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def exponent(times: dict[int, float]) -> float | None:
@@ -188,11 +204,13 @@ def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="operators")
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS), choices=list(NETWORKS))
+    parser.add_argument("--steps", nargs="+", default=STEPS, choices=STEPS, help="what to measure")
     parser.add_argument("--repeat", type=int, default=2, help="turns of each")
     parser.add_argument("--one", nargs=2, help="a network and its size, measured in this process")
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measure(options.one[0], int(options.one[1]), options.repeat)))
+        network, size = options.one
+        print(json.dumps(measure(network, int(size), options.repeat, options.steps)))
         return 0
     results: dict[str, dict[int, Measured]] = {}
     misses = []
@@ -209,9 +227,8 @@ def main() -> int:
 
 def in_a_process(network: str, size: int, options: Any) -> Measured:
     command = [sys.executable, __file__, "--one", network, str(size)]
-    done = subprocess.run(
-        [*command, "--repeat", str(options.repeat)], check=True, stdout=subprocess.PIPE, text=True
-    )
+    command += ["--repeat", str(options.repeat), "--steps", *options.steps]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: Measured = json.loads(done.stdout)
     return found
 
@@ -230,10 +247,10 @@ def told(found: dict[int, Measured]) -> list[str]:
             misses.append(f"{step} grows with an exponent of {growth:.2f}")
     print(table(["", *(f"{n:,}" for n in found), "exponent", "MB added"], rows))
     times = {step: taken for step, (taken, _) in found[largest].items()}
-    if times["explain"] > MAX_OF_THE_TRACE * times["trace"]:
+    if times.get("explain", 0) > MAX_OF_THE_TRACE * times.get("trace", float("inf")):
         misses.append(f"explain takes {times['explain'] / times['trace']:.1f} times the trace")
     if largest == LARGE:
-        for step in ("save", "load"):
+        for step in {"save", "load"} & set(times):
             taken, added = found[LARGE][step]
             if taken > SAVED_SECONDS or added > SAVED_MEGABYTES:
                 misses.append(f"{step} takes {taken:.1f} s and {added:.0f} MB")

@@ -17,7 +17,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -25,10 +24,18 @@ import time
 import warnings
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-from report import arguments, seconds, table, timed, verdict, write_json
+from report import (
+    arguments,
+    forget_peak,
+    peak_bytes,
+    seconds,
+    table,
+    timed,
+    verdict,
+    write_json,
+)
 
 Figures = dict[str, dict[str, float]]  # by stage: seconds and bytes
 
@@ -74,31 +81,17 @@ class Meter:
 
     def __call__(self, label: str, run: Callable[[], Any]) -> Any:
         gc.collect()  # what earlier stages left behind is not this one's cost
-        _forget_peak()
+        forget_peak()
         gc.disable()
         result, spent = timed(run, time.process_time)
         gc.enable()
-        self.measured[label] = {"seconds": spent, "bytes": _peak_bytes()}
+        self.measured[label] = {"seconds": spent, "bytes": peak_bytes()}
         return result
 
     def sum(self, label: str, parts: list[str]) -> None:
         rows = [self.measured[p] for p in parts]
         total = {"seconds": sum(r["seconds"] for r in rows), "bytes": max(r["bytes"] for r in rows)}
         self.measured[label] = total
-
-
-def _forget_peak() -> None:
-    """Let Linux measure the peak anew; elsewhere it is the peak since the process began."""
-    if sys.platform == "linux":
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak_bytes() -> int:
-    if sys.platform == "linux":
-        status = Path("/proc/self/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) * 1024
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def measure(n: int, kind: str) -> Figures:

@@ -8,6 +8,8 @@ import importlib.metadata
 import json
 import os
 import platform
+import resource
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -52,6 +54,21 @@ def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 def seconds(value: float) -> str:
     """A time in a unit that suits it."""
     return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
+
+
+def forget_peak() -> None:
+    """Let Linux measure the peak anew; elsewhere it is the peak since the process began."""
+    if sys.platform == "linux":
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has had since."""
+    if sys.platform == "linux":
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def machine() -> dict[str, Any]:

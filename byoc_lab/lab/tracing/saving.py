@@ -71,7 +71,7 @@ class _Writer:
     """Turns a trace into JSON, `data`, and places the expressions and types that it refers to."""
 
     def __init__(self, trace: Trace, nodes: RowWriter):
-        self.ref = nodes.place
+        self.ref, self.placed = nodes.place, nodes.placed
         self.modules: list[Json] = []
         self._module_at: dict[int, int] = {}
         self.rounds: list[Json] = []
@@ -193,8 +193,9 @@ class _Writer:
         return self._round_at[found]
 
     def pairs(self, nodes: Mapping[Expr, Expr]) -> list[int]:
-        """Keys and values in turn."""
-        return [self.ref(n) for pair in nodes.items() for n in pair]
+        """Keys and values in turn; `roots` has all of them, so they are placed."""
+        placed = self.placed
+        return [placed[id(n)] for pair in nodes.items() for n in pair]
 
     def error(self, error: Exception | None) -> Json | None:
         if error is None:

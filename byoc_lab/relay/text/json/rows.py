@@ -126,7 +126,7 @@ class RowWriter(NodeWriter):
         return list(self.separate.values())
 
     def _end_line(self) -> None:
-        self.write(json.dumps(self.nodes, separators=(",", ":")) + "\n")
+        self.write(json.dumps(self.nodes, check_circular=False, separators=(",", ":")) + "\n")
         self.written += len(self.nodes)
         self.nodes = []
 
