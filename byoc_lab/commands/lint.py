@@ -19,6 +19,7 @@ from byoc_lab.commands.shared import (
 )
 from byoc_lab.errors import ArgumentError
 from byoc_lab.relay import IRModule
+from byoc_lab.relay.analysis.region_numbers import Numbers
 from byoc_lab.terminal import ProgressLine
 
 
@@ -56,9 +57,15 @@ def run(options: argparse.Namespace) -> int:
     read_once(*options.files)
     found: list[Finding] = []
     with ProgressLine() as progress:
-        for name, mod, stage in _modules(options, progress):
-            pipeline = options.pipeline if not stage else None
-            new = lint(mod, pipeline, options.target, rules=options.rules, ignore=options.ignore)
+        for name, mod, stage, numbers in _modules(options, progress):
+            new = lint(
+                mod,
+                options.pipeline if not stage else None,
+                options.target,
+                rules=options.rules,
+                ignore=options.ignore,
+                region_numbers=numbers,
+            )
             for finding in new:
                 told = f"after {stage}: {finding.message}" if stage else finding.message
                 found.append(replace(finding.of_file(name), message=told))
@@ -68,9 +75,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _modules(
     options: argparse.Namespace, progress: ProgressLine
-) -> Iterator[tuple[str, IRModule, str]]:
+) -> Iterator[tuple[str, IRModule, str, Numbers | None]]:
     """The files' names and modules; for a saved trace the initial module and the result of each
-    stage, with the stage's name."""
+    stage, with the stage's name and the numbers of its regions."""
     for name in options.files:
         shown = STDIN if name == STANDARD_INPUT else name
         progress(f"reading {name}")
@@ -79,11 +86,11 @@ def _modules(
             raise ArgumentError(f"{name} is a saved trace, whose stages have their shapes already")
         mod = read_module(name, options) if saved is None else saved.initial
         progress(f"examining {name}")
-        yield shown, mod, ""
+        yield shown, mod, "", None
         for n, stage in enumerate(saved if saved is not None else (), 1):
             if stage.changed and stage.after is not None:
                 progress(f"examining what {stage.name} left", n, len(saved or ()))
-                yield shown, stage.after, stage.name
+                yield shown, stage.after, stage.name, stage.numbering.after
 
 
 def _listed(text: str) -> list[str]:

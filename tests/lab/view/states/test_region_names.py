@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -158,6 +159,16 @@ def test_a_chain_of_layers(layers: int) -> None:
     drawn = Drawn(trace)
     drawn.check()
     assert drawn.checks >= 10 * layers
+
+
+def test_a_loaded_trace_has_the_names_of_the_saved_one(tmp_path: Path) -> None:
+    trace = annotated_trace(network(2), "SimplifyInference", AnnotateTarget("dnnl"))
+    loaded = byoc_lab.load_trace(trace.save(tmp_path / "trace.byoc"))
+    for mine, theirs in zip(trace, loaded, strict=True):
+        assert list(map(str, mine.events)) == list(map(str, theirs.events))
+    assert [m["scene"] for m in Drawn(trace).state["modules"]] == [
+        m["scene"] for m in Drawn(loaded).state["modules"]
+    ]
 
 
 def test_mobilenet() -> None:
