@@ -63,6 +63,10 @@ class Reading:
                     f"{self.spelling.name} has the number {wanted:.6g}, "
                     f"found {float(value.reshape(())):.6g}"
                 )
+        if self.operand is not None and self.operand.is_typed and self.calls[0].is_typed:
+            given, made = self.operand.checked_type, self.calls[0].checked_type
+            if given != made:  # a number with more axes than the operand gives them to the result
+                return f"{self.spelling.name} keeps the shape of its operand, {given}, found {made}"
         return None
 
 

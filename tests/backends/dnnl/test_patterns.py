@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from byoc_lab import relay
@@ -112,6 +113,15 @@ def test_another_number_makes_another_function() -> None:
     assert chain.why_not(typed(almost)) == "gelu has the number 1.41421, found 2"
     tensor = conv * (relay.erf(conv / conv) + relay.const(1.0)) * relay.const(0.5)
     assert "where a tensor stands" in str(chain.why_not(typed(tensor)))
+
+
+def test_a_number_that_adds_axes_is_refused() -> None:
+    """oneDNN's activations keep the shape of what they are applied to."""
+    half = relay.const(np.full((1, 1, 1), 0.5, "float32"))
+    gelu = dense * (relay.erf(dense / relay.const(2**0.5)) + relay.const(1.0)) * half
+    assert composites(gelu) == []
+    same = dense * (relay.erf(dense / relay.const(2**0.5)) + relay.const(1.0))
+    assert composites(same * relay.const(np.full((1, 1), 0.5, "float32"))) == ["dnnl.dense_gelu"]
 
 
 @pytest.mark.parametrize("shape", [(1, 6, 8, 8), (8,), (6, 1, 8), (1, 1, 1), (2, 6, 8, 8)], ids=str)
