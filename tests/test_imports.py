@@ -60,7 +60,7 @@ LAYERS = {
     "passes.quantize": "errors relay passes.framework passes.fold passes.layout",
     "passes": "errors relay passes",
     "run": "errors printing plugins display files markup relay passes",
-    "backends": "errors plugins processor_time relay passes run",
+    "backends": "errors plugins processes processor_time relay passes run",
     "backends.dnnl": "errors printing display markup relay passes run backends",
     "lab.diffing": "errors printing output display relay",
     "lab.linting": "errors printing output display relay passes run backends lab.diffing",
@@ -100,7 +100,9 @@ LAYERS = {
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
     "doctor": "errors printing plugins run backends lab lessons byoc_lab",
-    "commands": "errors output files terminal relay lab importers lessons byoc_lab demo doctor",
+    "commands": (
+        "errors output files terminal containment relay lab importers lessons byoc_lab demo doctor"
+    ),
     "cli": "errors plugins commands terminal byoc_lab",
     "compat": "errors printing display relay passes run backends lab importers transform byoc_lab",
 }

@@ -11,10 +11,12 @@ from typing import Any
 
 from byoc_lab import processor_time
 from byoc_lab.errors import ArgumentError, RegionError, place_outside, shortened
+from byoc_lab.processes import die_with
 
 TIME_LIMIT = 60.0
 """Seconds of processor time for one call, unless told otherwise."""
 
+END_LIMIT = 10.0  # seconds in which a process ends that has closed its pipe
 FAULTS = ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS")
 Call = Callable[[], Any]
 
@@ -54,7 +56,7 @@ def in_child(symbol: str, call: Call, time_limit: float) -> Any:
 
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_answer, args=(sender, symbol, call), daemon=True)
+    child = context.Process(target=_answer, args=(sender, symbol, call, os.getpid()), daemon=True)
     child.start()
     sender.close()
     try:
@@ -66,7 +68,7 @@ def in_child(symbol: str, call: Call, time_limit: float) -> Any:
             )
         result, message = receiver.recv()
     except EOFError:
-        child.join()
+        child.join(END_LIMIT)  # what closed its end of the pipe and goes on is ended below
         raise RegionError(f"region @{symbol}: {_death(child.exitcode)}") from None
     finally:
         child.kill()
@@ -77,7 +79,8 @@ def in_child(symbol: str, call: Call, time_limit: float) -> Any:
     return result
 
 
-def _answer(sender: Any, symbol: str, call: Call) -> None:
+def _answer(sender: Any, symbol: str, call: Call, parent: int) -> None:
+    die_with(parent)
     faulthandler.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the parent, which ends this process
     for fault in FAULTS:  # a crash ends the process, without the stack that TVM's handler prints
@@ -89,6 +92,8 @@ def _answer(sender: Any, symbol: str, call: Call) -> None:
 
 
 def _death(code: int | None) -> str:
-    if code is not None and code < 0:
+    if code is None:
+        return "its function closed the pipe of its process and did not end"
+    if code < 0:
         return f"its function crashed its process ({signal.Signals(-code).name}); see its kernel"
     return f"its function ended its process (exit status {code}) and returned nothing"

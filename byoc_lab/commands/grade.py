@@ -32,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from byoc_lab.containment import containers
     from byoc_lab.errors import ArgumentError
     from byoc_lab.lessons.grading import submissions as grading
     from byoc_lab.lessons.grading.course import read_course
@@ -46,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
         course = grading.course_of(options.submissions, found)
     else:
         course = read_course(options.course)
+    if options.trust and not containers.possible():
+        print(f"warning: {grading.NOT_CONTAINED}", file=sys.stderr)
     keep = options.output.with_suffix(".graded")
     if options.again:
         for path in keep.glob("*.json"):

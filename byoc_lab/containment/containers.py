@@ -55,6 +55,14 @@ def way() -> str:
     )
 
 
+def possible() -> bool:
+    """Whether `way` finds one."""
+    try:
+        return bool(way())
+    except ContainmentError:
+        return False
+
+
 def failure(name: str) -> str:
     """Why one of WAYS does not work here; empty if it does."""
     if sys.platform != "linux":

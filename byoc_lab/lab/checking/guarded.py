@@ -27,6 +27,7 @@ from byoc_lab.errors import ByocLabError
 from byoc_lab.processes import die_with
 
 START_LIMIT = 120.0  # seconds in which a child must be ready
+END_LIMIT = 10.0  # seconds in which a child ends that has closed its pipe
 SHOWN = 12  # last lines of what a crashed child wrote
 LENGTH = struct.Struct("<Q")
 
@@ -59,7 +60,7 @@ class Guard:
         request = pickle.dumps((function, args))
         child = self._ready()
         try:
-            self._send(child, request)
+            self._send(child, request, time_limit)
             ok, value = self._receive(child, time_limit)
         except GuardedError:
             self.close()
@@ -92,22 +93,30 @@ class Guard:
                 stdout=subprocess.PIPE,
                 stderr=self._written,
                 start_new_session=True,
+                bufsize=0,
             )
             try:
-                self._send(self._child, pickle.dumps(sys.path))
+                self._send(self._child, pickle.dumps(sys.path), START_LIMIT)
                 self._receive(self._child, START_LIMIT)
             except GuardedError:
                 self.close()
                 raise
         return self._child
 
-    def _send(self, child: subprocess.Popen[bytes], request: bytes) -> None:
+    def _send(self, child: subprocess.Popen[bytes], request: bytes, time_limit: float) -> None:
         assert child.stdin is not None
-        try:
-            child.stdin.write(LENGTH.pack(len(request)) + request)
-            child.stdin.flush()
-        except BrokenPipeError:
-            raise self._crashed(child) from None
+        left, descriptor = memoryview(LENGTH.pack(len(request)) + request), child.stdin.fileno()
+        os.set_blocking(descriptor, False)
+
+        def ready(seconds: float) -> bool:
+            return bool(select.select([], [descriptor], [], seconds)[1])
+
+        while left:
+            self._wait(ready, child, time_limit)
+            try:
+                left = left[os.write(descriptor, left) :]
+            except BrokenPipeError:
+                raise self._crashed(child) from None
 
     def _receive(self, child: subprocess.Popen[bytes], time_limit: float) -> tuple[bool, Any]:
         (length,) = LENGTH.unpack(self._read(child, LENGTH.size, time_limit))
@@ -122,19 +131,27 @@ class Guard:
             return bool(select.select([descriptor], [], [], seconds)[0])
 
         while len(parts) < count:
-            if not processor_time.wait(ready, child.pid, limit):
-                raise GuardedError(
-                    f"it did not end within {limit:g} s of processor time and was stopped",
-                    "timed out",
-                )
+            self._wait(ready, child, limit)
             part = os.read(descriptor, count - len(parts))
             if not part:
                 raise self._crashed(child)
             parts += part
         return bytes(parts)
 
+    def _wait(
+        self, ready: Callable[[float], bool], child: subprocess.Popen[bytes], limit: float
+    ) -> None:
+        if not processor_time.wait(ready, child.pid, limit):
+            raise GuardedError(
+                f"it did not end within {limit:g} s of processor time and was stopped", "timed out"
+            )
+
     def _crashed(self, child: subprocess.Popen[bytes]) -> GuardedError:
-        code = child.wait()
+        try:
+            code = child.wait(END_LIMIT)
+        except subprocess.TimeoutExpired:  # it closed its end of the pipe and goes on
+            child.kill()
+            code = child.wait()
         how = f"exit status {code}" if code >= 0 else signal.Signals(-code).name
         assert self._written is not None
         self._written.seek(0)

@@ -79,8 +79,10 @@ def run_notebook(
     read_reply, write_reply = os.pipe()
     read_output, write_output = os.pipe()
     before, (_, spent) = len(_alive(isolated)), _used(isolated)
+    here = os.getpid()
     child = os.fork()
     if child == 0:
+        die_with(here)
         os.setsid()
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for number in (1, 2):

@@ -21,12 +21,5 @@ each_container = pytest.mark.parametrize("way", [_param(name) for name in contai
 each_way = pytest.mark.parametrize("way", [_param(name) for name in (*containers.WAYS, None)])
 
 
-def _best() -> str | None:
-    try:
-        return containers.way()
-    except containers.ContainmentError:
-        return None
-
-
-BEST = _best()
+BEST = containers.way() if containers.possible() else None
 """The way in which this machine contains notebooks; None for none."""

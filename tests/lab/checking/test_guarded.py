@@ -1,0 +1,43 @@
+"""Guarded calls never wait without a limit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from byoc_lab import processor_time
+from byoc_lab.lab.checking import guarded
+from byoc_lab.lab.checking.guarded import Guard, GuardedError
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals of POSIX")
+
+
+def close_all_and_stay() -> None:
+    os.closerange(3, 256)
+    time.sleep(600)
+
+
+def test_a_child_that_closes_its_pipe_and_stays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guarded, "END_LIMIT", 0.05)
+    guard = Guard()
+    with pytest.raises(GuardedError, match="SIGKILL"):
+        guard.call(close_all_and_stay, time_limit=9)
+    assert guard.call(os.getpid, time_limit=9) != os.getpid()
+    guard.close()
+
+
+def test_a_stopped_child_that_reads_no_request_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    guard = Guard()
+    child = guard.call(os.getpid, time_limit=9)
+    monkeypatch.setattr(processor_time, "LEAST_ASLEEP", 0.2)
+    os.kill(child, signal.SIGSTOP)
+    with pytest.raises(GuardedError, match="did not end") as raised:
+        guard.call(len, b"x" * (8 << 20), time_limit=0.01)
+    assert raised.value.kind == "timed out"
+    guard.close()
+    monkeypatch.undo()
+    assert guard.call(len, b"x" * (8 << 20), time_limit=9) == 8 << 20
+    guard.close()

@@ -1,0 +1,128 @@
+"""Where notebooks cannot be contained, the grader refuses, or is told to trust them and says so."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from byoc_lab.containment.confinement import refuse_calls
+from byoc_lab.lessons.grading import sandboxed
+from byoc_lab.lessons.grading import submissions as grading
+from byoc_lab.lessons.grading.course import Course
+from byoc_lab.lessons.grading.handed_in import Submission
+from byoc_lab.lessons.grading.limits import Limits
+from byoc_lab.lessons.solutions import source
+from byoc_lab.processes import below
+from tests.lessons.grading.generated import right, with_code, write
+from tests.lessons.grading.ways import each_way
+from tests.test_processes import wait_for_end
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+NAME = "annotate-diamond"
+
+
+def grade_without_namespaces(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """`byoc-lab grade` in a process for which the kernel refuses to make namespaces."""
+    return subprocess.run(
+        [
+            sys.executable, "-m", "byoc_lab.cli", "grade", str(folder / "in"),
+            "-o", str(folder / "grades.csv"), "--workers", "1", *options,
+        ],
+        capture_output=True, text=True, preexec_fn=refuse_calls,
+    )  # fmt: skip
+
+
+def test_without_containers_nothing_is_graded(tmp_path: Path) -> None:
+    write(tmp_path / "in" / "ann", NAME, right(NAME))
+    done = grade_without_namespaces(tmp_path)
+    assert done.returncode != 0 and "this machine cannot contain a process" in done.stderr
+    assert "apt install bubblewrap" in done.stderr and "--trust grades all the same" in done.stderr
+    assert grading.NOT_CONTAINED in " ".join(done.stderr.split())
+    assert not (tmp_path / "grades.csv").exists()
+
+
+def test_with_trust_notebooks_are_graded_and_what_is_not_protected_is_said(tmp_path: Path) -> None:
+    write(tmp_path / "in" / "ann", NAME, right(NAME))
+    network = "import socket\nsocket.socket(socket.AF_UNIX)"
+    write(tmp_path / "in" / "bob", NAME, with_code(NAME, network))
+    done = grade_without_namespaces(tmp_path, "--trust")
+    assert done.returncode == 0, done.stderr
+    assert grading.NOT_CONTAINED in " ".join(done.stderr.split())
+    rows = list(csv.reader((tmp_path / "grades.csv").open(encoding="utf-8")))
+    assert [row[1] for row in rows[1:]] == ["10", "0"]
+
+
+@pytest.mark.slow
+def test_a_sandbox_that_is_stopped_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandboxed, "START_SECONDS", 15.0)
+    monkeypatch.setattr(sandboxed, "asleep_limit", lambda seconds: 0.0)
+    stop = "import os, signal\nos.kill(os.getppid(), signal.SIGSTOP)\nwhile True:\n    pass"
+    tasks = [{"exercise": NAME, "cells": [text], "seeds": [0]} for text in (stop, source(NAME))]
+    first, second = sandboxed.run_sandboxed(tasks, Limits(seconds=2), [], None)
+    assert first["status"] == sandboxed.LOST and second["status"] == "ran"
+
+
+@each_way
+def test_a_sandbox_ends_with_the_grader(tmp_path: Path, way: str | None) -> None:
+    code = (
+        "from byoc_lab.lessons.grading.limits import Limits\n"
+        "from byoc_lab.lessons.grading.sandboxed import run_sandboxed\n"
+        "cells = ['import time\\nprint(1)\\nwhile True:\\n    time.sleep(0.1)']\n"
+        f"task = {{'exercise': {NAME!r}, 'cells': cells, 'seeds': [0]}}\n"
+        f"list(run_sandboxed([task], Limits(), [], {way!r}))\n"
+    )
+    grader = subprocess.Popen([sys.executable, "-c", code])
+    until = time.monotonic() + 100
+    while sum(_is_sandbox(each) for each in below(grader.pid)) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    started = below(grader.pid)
+    assert sum(map(_is_sandbox, started)) >= 2, "the sandbox and the process of the notebook"
+    grader.send_signal(signal.SIGKILL)
+    grader.wait()
+    assert all(wait_for_end(each) for each in started)
+
+
+def test_a_sandbox_without_a_grader_does_not_begin(tmp_path: Path) -> None:
+    read, write_end = os.pipe()
+    os.close(write_end)  # as the end of the grader does
+    request = {"notebooks": [{}], "limits": {}, "hidden": [], "folder": "", "parent": os.getpid()}
+    done = subprocess.run(
+        [sys.executable, "-m", "byoc_lab.lessons.grading.sandbox", str(read)],
+        input=json.dumps(request), capture_output=True, text=True, pass_fds=[read],
+    )  # fmt: skip
+    os.close(read)
+    assert (done.returncode, done.stdout) == (1, "ready\n")
+
+
+class Never(Executor):
+    """An executor whose futures have no result."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return Future()
+
+
+def test_a_worker_without_a_result_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grading, "_longest", lambda course, limits: 0.01)
+    course = Course("c", 1, (NAME,), from_notebooks=True)
+    ((grade,),) = grading.grade(
+        [Submission("ann", {f"{NAME}.ipynb": "{}"})], course, executor=Never()
+    ).values()
+    assert not grade.graded and "its worker was lost 3 times: TimeoutError" in grade.notes[0]
+
+
+def _is_sandbox(process: int) -> bool:
+    try:
+        command = Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"grading.sandbox" in command and b"launch.py" not in command and b"bwrap" not in command
