@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from byoc_lab import relay
 from byoc_lab.errors import BuildError, ImporterError
-from byoc_lab.importers.relax import operators as _operators  # noqa: F401 (defines converters)
+from byoc_lab.importers.relax.operators.networks import dense
 from byoc_lab.importers.relax.table import converter
 from byoc_lab.relax.calls import CODEGEN
 from byoc_lab.relax.operators import relax_call, translated
 from byoc_lab.relax.registration import TARGET
 from byoc_lab.relax.to_relay import to_relay
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from byoc_lab.relay.op.framework.from_relax import RelaxCall, plain, relay_call
+from byoc_lab.relay.ir.expr import Expr, Function, Tuple, TupleGetItem
+from byoc_lab.relay.op.framework.from_relax import RelaxCall
 
 
 def reference_function(function: Any) -> Function:
@@ -57,7 +54,7 @@ def any_counterpart(call: Any, operands: list[Any]) -> Expr:
         raise BuildError(f"byoc_lab has no counterpart of {call.op.name} in Relay")
     described = relax_call(call)
     if described.name == "matmul" and _is_dense(described):
-        return _dense(described, *operands)
+        return dense(described, *operands)
     try:
         made = read(described, *map(_for_converter, operands))
     except ImporterError as error:
@@ -81,20 +78,3 @@ def _for_converter(operand: Any) -> Any:
 def _is_dense(call: RelaxCall) -> bool:
     left, right = call.shapes
     return left is not None and right is not None and len(left) > 1 and len(right) == 2
-
-
-def _dense(call: RelaxCall, data: Expr, matrix: Expr) -> Expr:
-    """A product with a matrix. The weight of nn.dense is its transpose: the operand of a transpose,
-    and of a constant another constant."""
-    if isinstance(matrix, Constant):
-        weight: Expr = relay.const(np.ascontiguousarray(matrix.numpy().T), matrix.data.dtype)
-    elif isinstance(matrix, Call) and matrix.is_op("transpose") and _exchanges(matrix):
-        weight = matrix.args[0]
-    else:
-        weight = relay_call("transpose", matrix, (1, 0))
-    return relay_call("nn.dense", data, weight, out_dtype=plain(call.attrs.out_dtype) or "")
-
-
-def _exchanges(transpose: Call) -> bool:
-    axes = transpose.attrs.axes
-    return axes is None or [axis % 2 for axis in axes] == [1, 0]

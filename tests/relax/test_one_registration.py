@@ -18,6 +18,7 @@ from byoc_lab import backends, relay
 from byoc_lab import relax as lab
 from byoc_lab.backends import PythonRegion
 from byoc_lab.errors import BuildError, PatternTranslationError, RegionError, UnknownNameError
+from byoc_lab.importers.relax import from_relax
 from byoc_lab.relax.partition import partitioning_passes, preparing_passes
 from byoc_lab.relay import nn
 from byoc_lab.relay.dataflow_pattern import dominates, is_constant, is_op, wildcard
@@ -32,10 +33,10 @@ from .test_pattern_translation import (
     conv_relu,
     dense_add_relu,
     exactly,
+    in_both_languages,
     on_llvm,
     relax_regions,
     relay_regions,
-    twins,
 )
 from .tracing.networks import relax, tvm
 
@@ -62,7 +63,7 @@ def register(**options: Any) -> Any:
 def test_both_languages_have_the_same_regions_and_numbers(network: Any) -> None:
     register(supports={"exp": lambda call: call.checked_type.dtype == "float32"})
     net = Network()
-    relay_mod, relax_mod = twins(network(net))
+    relay_mod, relax_mod = in_both_languages(network(net))
     relay_cut = byoc_lab.trace(relay_mod, "npu").result
     relax_cut = byoc_lab.trace(relax_mod, "npu").result
     assert relax_regions(relax_cut) == relay_regions(relay_cut)
@@ -81,7 +82,7 @@ def test_matches() -> None:
         network = nn.relu(nn.conv2d(network, weight, groups=groups, out_layout=""))
     table = [("npu.conv", is_op("nn.relu")(CONV.has_attr({"groups": 1, "out_layout": ""})))]
     register(patterns=table)
-    relay_mod, relax_mod = twins(network)
+    relay_mod, relax_mod = in_both_languages(network)
     assert sum(relax_regions(lab.backends.get("npu").partition(relax_mod)).values()) == 1
     assert sum(relay_regions(backends.partition(relay_mod, "npu")).values()) == 1
 
@@ -90,7 +91,7 @@ def test_checks() -> None:
     asked = []
     table = [("npu.dense", is_op("nn.relu")(DENSE), lambda call: asked.append(call) or True)]
     register(patterns=table)
-    _, mod = twins(
+    _, mod = in_both_languages(
         nn.relu(nn.dense(relay.exp(relay.var("x", shape=(2, 8))), Network().const(4, 8)))
     )
     assert len(byoc_lab.explain(mod, "npu").offloaded) == 2
@@ -103,9 +104,11 @@ def test_checks() -> None:
 def test_dense(constant: bool) -> None:
     weight = Network().const(4, 8) if constant else relay.var("w", shape=(4, 8))
     register(patterns=[("npu.dense", is_op("nn.dense")(wildcard(), wildcard()))])
-    relay_mod, relax_mod = twins(nn.dense(relay.var("x", shape=(2, 8)), weight))
+    relay_mod, relax_mod = in_both_languages(nn.dense(relay.var("x", shape=(2, 8)), weight))
     found = relax_regions(lab.backends.get("npu").partition(relax_mod))
     assert found == relay_regions(backends.partition(relay_mod, "npu")) == {("nn.dense",): 1}
+    imported, _ = from_relax(relax_mod)
+    assert relay_regions(backends.partition(imported, "npu")) == found
 
 
 def test_bias() -> None:
@@ -116,7 +119,7 @@ def test_bias() -> None:
     register(patterns=[("npu.bias", either)])
     net = Network()
     data = nn.conv2d(net.var("x", 1, 3, 8, 8), net.const(4, 3, 3, 3))
-    relay_mod, relax_mod = twins(nn.bias_add(data, net.const(4)))
+    relay_mod, relax_mod = in_both_languages(nn.bias_add(data, net.const(4)))
     assert relay_regions(backends.partition(relay_mod, "npu")) == {("nn.bias_add", "nn.conv2d"): 1}
     assert relax_regions(lab.backends.get("npu").partition(relax_mod)) == {("add", "nn.conv2d"): 1}
 
@@ -133,7 +136,7 @@ def test_operators() -> None:
         "nn.bias_add",
         "nn.batch_flatten",
     )
-    _, mod = twins(relay.exp(relay.var("x", shape=(2, 8))))
+    _, mod = in_both_languages(relay.exp(relay.var("x", shape=(2, 8))))
     assert byoc_lab.explain(mod, "npu").offloaded
 
 
@@ -146,7 +149,7 @@ def test_pipelines() -> None:
         return [*preparing_passes(), *partitioning_passes(table[:1])]
 
     lab.register("npu", pipeline=passes)
-    _, mod = twins(conv_relu(Network()))
+    _, mod = in_both_languages(conv_relu(Network()))
     traced = byoc_lab.trace(mod, "npu")
     assert [stage.name for stage in traced][-1].startswith("MergeCompositeFunctions")
     assert relax_regions(traced.result) == {}
@@ -160,7 +163,7 @@ def test_isolation() -> None:
         isolated=True,
         time_limit=10,
     )
-    _, mod = twins(nn.relu(relay.var("x", shape=(2, 8))))
+    _, mod = in_both_languages(nn.relu(relay.var("x", shape=(2, 8))))
     exe = lab.build(byoc_lab.trace(mod, "npu").result)
     with pytest.raises(RegionError, match="crashed its process"):
         exe(np.ones((2, 8), "float32"))
@@ -170,7 +173,7 @@ def test_isolation() -> None:
 def test_a_back_end_in_c_serves_relax() -> None:
     assert lab.register("ccompiler").left_out == ()
     net = Network()
-    mod = twins(dense_add_relu(net))[1]
+    mod = in_both_languages(dense_add_relu(net))[1]
     cut = byoc_lab.trace(mod, "ccompiler").result
     exe = lab.build(cut)
     x = net.array(2, 8)
@@ -183,7 +186,7 @@ def test_a_back_end_in_c_serves_relax() -> None:
 def test_export(tmp_path: Path) -> None:
     lab.register("ccompiler")
     net = Network()
-    exe = lab.build(byoc_lab.trace(twins(dense_add_relu(net))[1], "ccompiler").result)
+    exe = lab.build(byoc_lab.trace(in_both_languages(dense_add_relu(net))[1], "ccompiler").result)
     x = net.array(2, 8)
     exe.export_library(tmp_path / "net.so")
     loaded = tvm.runtime.load_module(str(tmp_path / "net.so"))
@@ -191,7 +194,7 @@ def test_export(tmp_path: Path) -> None:
     np.testing.assert_array_equal(machine["main"](tvm.runtime.tensor(x)).numpy(), exe(x)[0])
 
     register()
-    exe = lab.build(byoc_lab.trace(twins(conv_relu(Network()))[1], "npu").result)
+    exe = lab.build(byoc_lab.trace(in_both_languages(conv_relu(Network()))[1], "npu").result)
     with pytest.raises(BuildError, match=r"npu made of @.* cannot be exported: it is Python"):
         exe.export_library(tmp_path / "net.so")
 
@@ -201,7 +204,7 @@ def test_a_name_that_relay_does_not_have_is_refused() -> None:
         lab.register("npu")
     backends.register("npu", supports=["nn.relu"])
     with pytest.raises(UnknownNameError, match=r"for Relay alone: byoc_lab\.relax\.register"):
-        byoc_lab.explain(twins(nn.relu(relay.var("x", shape=(2, 8))))[1], "npu")
+        byoc_lab.explain(in_both_languages(nn.relu(relay.var("x", shape=(2, 8))))[1], "npu")
 
 
 def test_each_item_of_the_page_has_a_test() -> None:

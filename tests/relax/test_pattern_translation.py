@@ -132,7 +132,7 @@ NETWORKS = [
 ]  # fmt: skip
 
 
-def twins(network: Any) -> tuple[Any, Any]:
+def in_both_languages(network: Any) -> tuple[Any, Any]:
     """A network in Relay, and the same in Relax."""
     mod = byoc_lab.passes.InferType()(byoc_lab.IRModule.from_expr(network))
     return mod, to_relax(flattened(mod["main"]).main)
@@ -168,7 +168,7 @@ def test_regions_are_those_of_relay_and_numbers_those_of_llvm(
     lab.register("npu", patterns=TABLE, codegen=exactly)
     backends.register("npu", patterns=TABLE, codegen=exactly)
     net = Network(dtype)
-    relay_mod, relax_mod = twins(network(net))
+    relay_mod, relax_mod = in_both_languages(network(net))
     relay_cut = backends.partition(relay_mod, "npu")
     relax_cut = lab.backends.get("npu").partition(relax_mod)
     assert relax_regions(relax_cut) == relay_regions(relay_cut)
@@ -185,7 +185,7 @@ def test_regions_are_those_of_relay_and_numbers_those_of_llvm(
 
 def matched(network: Any, pattern: Any, check: Any = None) -> tuple[bool, bool]:
     """Whether an entry makes a composite of a network in Relay, and in Relax."""
-    relay_mod, relax_mod = twins(network)
+    relay_mod, relax_mod = in_both_languages(network)
     merge = byoc_lab.passes.PASSES["MergeComposite"]([("npu.x", pattern, check)])
     nodes = post_order(merge(relay_mod)["main"].body)
     in_relay = any(isinstance(n, relay.Function) and "Composite" in n.attrs for n in nodes)
@@ -292,7 +292,7 @@ def test_a_bias_is_an_add_in_relax() -> None:
 def test_an_operator_matches_wherever_relax_has_it(sample: Any) -> None:
     """A name that is translated wrongly, or operands that differ, would never match."""
     try:
-        _, mod = twins(sample.function())
+        _, mod = in_both_languages(sample.function())
     except ByocLabError:
         pytest.skip("Relax cannot compute the sample")
     name = relax_name(sample.op)
@@ -348,7 +348,7 @@ def test_a_check_gets_the_matched_part_in_relay() -> None:
         return Refused("4 units are too few")
 
     lab.register("npu", patterns=[("npu.dense", is_op("add")(DENSE, BIAS), check)])
-    _, mod = twins(nn.dense(X, Network().const(4, 8)) + Network().const(4))
+    _, mod = in_both_languages(nn.dense(X, Network().const(4, 8)) + Network().const(4))
     found = byoc_lab.explain(mod, "npu")
     call = asked[0]
     assert call.is_op("add") and call.args[0].is_op("nn.dense")
@@ -363,6 +363,6 @@ def test_a_check_gets_the_matched_part_in_relay() -> None:
 
 def test_a_check_that_raises_is_named() -> None:
     entry = relax_entry("npu.x", RELU, lambda call: call.nothing)
-    _, mod = twins(nn.relu(X))
+    _, mod = in_both_languages(nn.relu(X))
     with pytest.raises(PredicateError, match=r"the check of the pattern 'npu\.x' raised Attribute"):
         byoc_lab.explain_patterns([entry], mod)

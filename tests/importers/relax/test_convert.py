@@ -91,6 +91,26 @@ def var(name: str, *shape: Any, dtype: str = "float32") -> Any:
     return relax.Var(name, TENSOR(shape, dtype))
 
 
+@pytest.mark.parametrize(
+    ("rows", "axes"), [((2,), None), ((2, 3), [1, 0]), ((2,), [-1, -2]), ((2,), [0, 1])]
+)
+def test_a_linear_layer_is_dense(rows: tuple[int, ...], axes: list[int] | None) -> None:
+    exchanged = axes != [0, 1]
+    shape = (4, 8) if exchanged else (8, 4)
+
+    def write(emit: Any, x: Any, w: Any) -> Any:
+        return emit(op.matmul(x, emit(op.permute_dims(w, axes))))
+
+    mod, _ = from_relax(built([var("x", *rows, 8), var("w", *shape)], write))
+    dense = mod["main"].body
+    assert dense.is_op("nn.dense") and dense.attrs.out_dtype == ""
+    assert (dense.args[1] is mod["main"].params[1]) == exchanged
+    x, w = np.random.default_rng(0).standard_normal((2, 3, 8)), np.ones(shape)
+    x = x[:, 0] if len(rows) == 1 else x
+    found = evaluate(mod, [x.astype("float32"), w.astype("float32")]).value
+    np.testing.assert_allclose(found, x @ (w.T if exchanged else w), rtol=1e-4)
+
+
 def test_a_partitioned_module_has_external_functions() -> None:
     from byoc_lab.relax import partition_for_dnnl
 

@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 
 from byoc_lab.importers.relax.table import converts
-from byoc_lab.relay.ir.expr import Expr
-from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, relay_call
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, const
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, plain, relay_call
 
 
 @converts("matmul")
@@ -18,6 +18,8 @@ def _matmul(call: RelaxCall, a: Expr, b: Expr) -> Expr:
     assert left is not None and right is not None and call.result is not None
     dtype = str(call.dtype)
     if len(left) > 1 and len(right) == 2:
+        if isinstance(b, Call) and b.is_op("transpose"):  # a linear layer
+            return dense(call, a, b)
         rows = relay_call("reshape", a, (-1, left[-1])) if len(left) > 2 else a
         product = relay_call("nn.matmul", rows, b, units=right[1], out_dtype=dtype)
         return relay_call("reshape", product, call.result) if len(left) > 2 else product
@@ -35,6 +37,23 @@ def _matmul(call: RelaxCall, a: Expr, b: Expr) -> Expr:
         "nn.batch_matmul", *flat, transpose_a=False, transpose_b=False, out_dtype=dtype
     )
     return relay_call("reshape", product, call.result)
+
+
+def dense(call: RelaxCall, data: Expr, matrix: Expr) -> Expr:
+    """A product with a matrix as nn.dense. Its weight is the transpose of the matrix: the operand
+    of a transpose, and of a constant another constant."""
+    if isinstance(matrix, Constant):
+        weight: Expr = const(np.ascontiguousarray(matrix.numpy().T), matrix.data.dtype)
+    elif isinstance(matrix, Call) and matrix.is_op("transpose") and _exchanges(matrix):
+        weight = matrix.args[0]
+    else:
+        weight = relay_call("transpose", matrix, (1, 0))
+    return relay_call("nn.dense", data, weight, out_dtype=plain(call.attrs.out_dtype) or "")
+
+
+def _exchanges(transpose: Call) -> bool:
+    axes = transpose.attrs.axes
+    return axes is None or [axis % 2 for axis in axes] == [1, 0]
 
 
 @converts("nn.layer_norm")
