@@ -85,6 +85,16 @@ def test_the_corpus_has_programs_of_each_topic() -> None:
     assert len(names) == len(set(names)) >= 140
 
 
+def test_the_guide_names_programs_of_the_corpus() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "teaching.md").read_text(encoding="utf-8")
+    table = guide.partition("| A notebook cannot |")[2].partition("\n\n")[0]
+    rows = [line.split("|")[2] for line in table.splitlines()[2:]]
+    named = [re.findall(r"`([^`]+)`", row) for row in rows]
+    assert len(named) == 13 and all(named)
+    known = {each.name for topic in TOPICS for each in PROGRAMS[topic]}
+    assert {name for row in named for name in row} <= known
+
+
 @pytest.mark.skipif(BEST is None, reason="this machine cannot contain a process")
 @pytest.mark.parametrize("topic", TOPICS)
 def test_hostile_programs_are_contained(

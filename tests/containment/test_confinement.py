@@ -1,0 +1,43 @@
+"""System calls that a confined process is refused, and those that it needs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+
+REFUSED = {
+    "a socket": "import socket; socket.socket()",
+    "a Unix socket": "import socket; socket.socket(socket.AF_UNIX)",
+    "a pair of datagram sockets": "import socket; socket.socketpair(type=socket.SOCK_DGRAM)",
+    "a file in memory": "os.memfd_create('x')",
+    "shared memory": "import mmap; mmap.mmap(-1, 4096)",
+}
+ALLOWED = {
+    "a pair of sockets": "import socket; socket.socketpair()",
+    "an event loop": "import asyncio; asyncio.run(asyncio.sleep(0))",
+    "a process": "import subprocess; subprocess.run(['true'], check=True)",
+    "a thread": "import threading; t = threading.Thread(target=print); t.start(); t.join()",
+    "private memory": "import mmap; mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE)",
+    "a fork": "os.waitpid(os.fork() or os._exit(0), 0)",
+}
+CONFINED = "import os\nfrom byoc_lab.containment.confinement import confine\nconfine()\n"
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", CONFINED + code], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("code", REFUSED.values(), ids=REFUSED)
+def test_it_is_refused(code: str) -> None:
+    done = run(code)
+    assert done.returncode == 1 and "PermissionError" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("code", ALLOWED.values(), ids=ALLOWED)
+def test_it_is_allowed(code: str) -> None:
+    done = run(code)
+    assert done.returncode == 0, done.stderr

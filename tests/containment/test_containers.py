@@ -1,0 +1,63 @@
+"""Containers: what a command in one sees, in each way of making it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from byoc_lab.containment import containers
+from tests.lessons.grading.ways import each_container
+
+LOOK = """
+import json, os
+def entries(path):
+    return sorted(os.listdir(path)) if os.path.isdir(path) else None
+print(json.dumps({
+    "root": entries("/"), "folder": entries(os.getcwd()), "here": os.getcwd(), "id": os.getpid(),
+    "devices": entries("/dev"), "settings": entries("/etc"),
+    "other": entries(os.environ["OTHER"]), "hidden": entries(os.environ["HIDDEN"]),
+}))
+"""
+
+
+@each_container
+def test_a_command_sees_python_and_the_system_alone(way: str, tmp_path: Path) -> None:
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    hidden = Path(containers.__file__).parent
+    command = containers.contained([sys.executable, "-c", LOOK], way, folder, [hidden, other])
+    variables = {**containers.environment(), "OTHER": str(other), "HIDDEN": str(hidden)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=variables)
+    seen = json.loads(done.stdout)
+    assert (seen["here"], seen["folder"], seen["id"]) == (containers.FOLDER, [], 1)
+    assert (seen["other"], seen["hidden"]) == (None, [])
+    assert seen["devices"] == ["null", "random", "shm", "urandom"]
+    assert set(seen["settings"]) <= {Path(each).name for each in containers.SYSTEM}
+    assert {"proc", "tmp", "usr"} <= set(seen["root"]) and "run" not in seen["root"]
+
+
+@each_container
+def test_the_exit_status_is_that_of_the_command(way: str, tmp_path: Path) -> None:
+    command = containers.contained([sys.executable, "-c", "raise SystemExit(7)"], way, tmp_path)
+    assert subprocess.run(command, env=containers.environment()).returncode == 7
+
+
+def test_the_reason_of_each_way_is_in_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    containers.way.cache_clear()
+    monkeypatch.setattr(containers, "failure", lambda name: f"no {name} today")
+    with pytest.raises(containers.ContainmentError) as raised:
+        containers.way()
+    assert "bubblewrap: no bubblewrap today" in str(raised.value)
+    assert "namespaces: no namespaces today" in str(raised.value)
+    assert not containers.possible()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_bubblewrap_that_is_not_installed_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert containers.failure("bubblewrap") == "bwrap is not installed"
