@@ -9,7 +9,7 @@ import pytest
 import byoc_lab
 from tests.lab.view.samples import annotated, network
 
-from .widget_page import NewPage, model, mount
+from .widget_page import NewPage, drawn, model, mount
 
 pytestmark = pytest.mark.browser
 
@@ -40,3 +40,55 @@ def test_a_fix_is_looked_at_before_it_is_applied(
     assert requests(page)["fix"] == "dismiss"
     page.evaluate("() => model.set('preview', {})")
     assert not preview.is_visible()
+
+
+def operator(root: Any, name: str) -> Any:
+    return root.locator(".byl-box.byl-op:not(.byl-gone)", has_text=name).first
+
+
+def answer(page: Any, board: byoc_lab.lab.view.board.Board) -> None:
+    """What the kernel does with the last request."""
+    board.request = requests(page)
+    page.evaluate("(state) => model.set('state', state)", board.state)
+    drawn(page.locator(".byl"))
+
+
+def test_the_chosen_back_end_stays_through_clicks_and_keys(new_page: NewPage) -> None:
+    board = byoc_lab.board(network())
+    page = new_page()
+    root = mount(page, board.state)
+    choice = root.get_by_label("Back end")
+    last = choice.locator("option").last.get_attribute("value")
+    assert choice.input_value() != last
+    choice.select_option(last)
+    operator(root, "nn.relu").click()
+    root.locator(".byl-put").click()
+    answer(page, board)
+    assert list(board.chosen.values()) == [last]
+    assert choice.input_value() == last
+    operator(root, "nn.conv2d").click()
+    page.keyboard.press("b")
+    answer(page, board)
+    assert list(board.chosen.values()) == [last, last]
+    for key, count in (("z", 1), ("Z", 2)):
+        root.press(key)
+        answer(page, board)
+        assert len(board.chosen) == count
+        assert choice.input_value() == last
+
+
+def test_undo_and_redo_say_what_they_do_and_did(new_page: NewPage) -> None:
+    board = byoc_lab.board(network())
+    page = new_page()
+    root = mount(page, board.state)
+    undo, redo = (root.locator(f".byl-{way}") for way in ("undo", "redo"))
+    assert undo.get_attribute("title") == "Undo: nothing (z)"
+    assert undo.get_attribute("aria-disabled") == "true"
+    operator(root, "nn.relu").click()
+    root.locator(".byl-put").click()
+    answer(page, board)
+    assert "put nn.relu" in undo.get_attribute("title")
+    undo.click()
+    answer(page, board)
+    assert "put nn.relu" in redo.get_attribute("title")
+    assert "Undone: put nn.relu" in root.locator(".byl-board [role=status]").text_content()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from byoc_lab.lab.view.states import rewrites
 from byoc_lab.lab.view.states.parts import Parts
-from tests.lab.view.samples import mobilenet
+from tests.lab.view.samples import chain, mobilenet
 
 from .widget_page import NewPage, drawn, mount
 
@@ -205,6 +206,52 @@ def test_search_finds_operators_attributes_and_shapes(
     search.press("Enter")
     root.locator(".byl-box.byl-chosen").wait_for()
     assert "groups=512" in root.locator("code.byl-chosen").first.text_content()
+
+
+FOCUSED = "() => document.activeElement.dataset.key ?? ''"
+
+
+def test_enter_in_the_search_moves_to_what_it_finds(new_page: NewPage, chain_state: Any) -> None:
+    page = new_page()
+    root = mount(page, chain_state)
+    root.locator(".byl-search").fill("nn.conv2d")
+    page.keyboard.press("Enter")
+    page.wait_for_function(FOCUSED)
+    first = page.evaluate(FOCUSED)
+    label = "() => document.activeElement.getAttribute('aria-label')"
+    assert "nn.conv2d" in page.evaluate(label)
+    page.keyboard.press("n")
+    page.wait_for_function(f"(first) => ({FOCUSED})() !== first", arg=first)
+    assert "nn.conv2d" in page.evaluate(label)
+    page.keyboard.press("N")
+    page.wait_for_function(f"(first) => ({FOCUSED})() === first", arg=first)
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_tab_reaches_the_graph_and_arrows_its_boxes(
+    new_page: NewPage, chain_state: Any, tmp_path: Path, saved: bool
+) -> None:
+    """By keys alone: from the beginning of the page, at each stage."""
+    page = new_page()
+    if saved:
+        page.goto(chain().save_html(tmp_path / "trace.html").as_uri())
+        root = page.locator(".byl[data-ready]")
+        root.wait_for()
+        drawn(root)
+    else:
+        root = mount(page, chain_state)
+    for _ in range(2):
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if key := page.evaluate(FOCUSED):
+                break
+        assert key, "Tab reaches no box of the graph"
+        page.keyboard.press("ArrowDown")
+        assert page.evaluate(FOCUSED) != key
+        page.keyboard.press("Enter")
+        assert root.get_attribute("data-selected")
+        root.press("ArrowRight")
+        drawn(root)
 
 
 def test_following_a_node_leaves_what_it_depends_on(new_page: NewPage, chain_state: Any) -> None:

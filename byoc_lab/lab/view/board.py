@@ -4,13 +4,14 @@ board = byoc_lab.board(mod)        display it: choose a node, choose a back end,
 board.put(call, "dnnl")            the same from Python; board.take_out(call)
 board.module                       the annotated module
 board.findings, board.partitioned  what lint says of it, and what PartitionGraph makes of it
-board.look_at_fix()                proved repairs, previewed; board.apply(board.fix()), board.undo()
+board.look_at_fix()                proved repairs, previewed; board.apply(board.fix())
+board.undo(), board.redo()         the last change taken back, and made again
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import traitlets
 
@@ -86,13 +87,22 @@ class _Annotator(ExprMutator):
         return made
 
 
+class _Change(NamedTuple):
+    """A change of the board in words, and what was there on the other side of it."""
+
+    what: str
+    chosen: dict[Call, str]
+    fixed: IRModule | None
+
+
 class Board(View):
     """The board of a module: its widget, and the same by Python. See the module's docstring.
 
     chosen: the calls of the module that are in regions, and their back ends.
     """
 
-    # From the browser: {node, compiler or ""}, {undo}, or {fix: "preview", "apply" or "dismiss"}.
+    # From the browser: {node, compiler or ""}, {undo}, {redo}, or {fix: "preview", "apply" or
+    # "dismiss"}.
     request = traitlets.Dict().tag(sync=True)
     # To the browser: the fix to look at, {steps, proof, left, diff}; or {}.
     preview = traitlets.Dict().tag(sync=True)
@@ -114,7 +124,9 @@ class Board(View):
         self.chosen: dict[Call, str] = {}
         self._fixed: IRModule | None = None
         self._previewed: Fix | None = None
-        self._past: list[tuple[dict[Call, str], IRModule | None]] = []
+        self._past: list[_Change] = []
+        self._undone: list[_Change] = []
+        self._done = ""
         self.trace = self._traced()
         super().__init__(self._state())
 
@@ -154,12 +166,13 @@ class Board(View):
             known = ", ".join(backends.names())
             hint = nearest(compiler, backends.names())
             raise UnknownNameError(f"no back end is named {compiler!r}{hint}; known are {known}")
-        self._change({**self.chosen, self._own(call): compiler}, None)
+        what = f"put {describe(self._own(call))} into a region of {compiler}"
+        self._change(what, {**self.chosen, call: compiler}, None)
 
     def take_out(self, call: Call) -> None:
         """Leave a call to the host. Raises UnknownNodeError as `put` does."""
-        wanted = self._own(call)
-        self._change({c: name for c, name in self.chosen.items() if c is not wanted}, None)
+        what = f"leave {describe(self._own(call))} to the host"
+        self._change(what, {c: name for c, name in self.chosen.items() if c is not call}, None)
 
     def fix(self) -> Fix:
         """Proved repairs of the annotations, to be looked at; `apply` makes them."""
@@ -167,13 +180,16 @@ class Board(View):
 
     def apply(self, repair: Fix) -> None:
         """Make the module of a fix the module of the board; `undo` takes it back."""
-        self._change(self.chosen, repair.after)
+        self._change("apply the fix", self.chosen, repair.after)
 
-    def undo(self) -> None:
-        """Take the last change back, if there is one."""
-        if self._past:
-            self.chosen, self._fixed = self._past.pop()
-            self._refresh()
+    def undo(self) -> str:
+        """Take the last change back; returns it in words, "" if there is none."""
+        return self._swap(self._past, self._undone, "Undone")
+
+    def redo(self) -> str:
+        """Make the change again that was taken back last; returns it in words, "" if there is
+        none. After another change there is none."""
+        return self._swap(self._undone, self._past, "Done again")
 
     def look_at_fix(self) -> Fix:
         """Show the fix of the annotations on the board, where it can be applied; returns it."""
@@ -196,10 +212,22 @@ class Board(View):
             )
         return call
 
-    def _change(self, chosen: dict[Call, str], fixed: IRModule | None) -> None:
-        self._past.append((self.chosen, self._fixed))
-        self.chosen, self._fixed = chosen, fixed
+    def _change(self, what: str, chosen: dict[Call, str], fixed: IRModule | None) -> None:
+        self._past.append(_Change(what, self.chosen, self._fixed))
+        self._undone.clear()
+        self.chosen, self._fixed, self._done = chosen, fixed, ""
         self._refresh()
+
+    def _swap(self, source: list[_Change], other: list[_Change], done: str) -> str:
+        """Go to the other side of the last change of `source`."""
+        if not source:
+            return ""
+        change = source.pop()
+        other.append(_Change(change.what, self.chosen, self._fixed))
+        self.chosen, self._fixed = change.chosen, change.fixed
+        self._done = f"{done}: {change.what}."
+        self._refresh()
+        return change.what
 
     def _refresh(self) -> None:
         self.preview, self._previewed = {}, None
@@ -226,7 +254,12 @@ class Board(View):
         state, ids = state_and_ids(self.trace)
         inside = {i: name for call, name in self.chosen.items() if (i := ids.get(call))}
         calls = [i for call in self._calls if (i := ids.get(call))]
-        board = {"back_ends": backends.names(), "calls": sorted(calls), "inside": inside}
+        last = {
+            way: changes[-1].what if changes else ""
+            for way, changes in (("undo", self._past), ("redo", self._undone))
+        }
+        names = {"back_ends": backends.names(), "calls": sorted(calls), "inside": inside}
+        board = {**names, **last, "done": self._done}
         return {**state, "board": board, "opens": 0}
 
     @traitlets.validate("request")
@@ -235,33 +268,32 @@ class Board(View):
         asked = {key: value for key, value in wanted.items() if key not in ("ticket", "at")}
         texts = all(isinstance(value, str) for value in asked.values())
         known = (
-            asked in ({}, {"undo": True})
+            asked in ({}, {"undo": True}, {"redo": True})
             or (asked.keys() == {"fix"} and asked["fix"] in ("preview", "apply", "dismiss"))
             or (asked.keys() == {"node", "compiler"} and texts)
         )
         if not known:
             raise traitlets.TraitError(
-                f"a page asks for {{node, compiler}}, {{undo: true}} or {{fix: 'preview', 'apply' "
-                f"or 'dismiss'}}; one asked for {asked!r:.200}"
+                f"a page asks for {{node, compiler}}, {{undo: true}}, {{redo: true}} or {{fix: "
+                f"'preview', 'apply' or 'dismiss'}}; one asked for {asked!r:.200}"
             )
         return wanted
 
     @traitlets.observe("request")
     def _asked(self, change: Any) -> None:
-        """The browser asks to put a node into a region, to take it out, or to undo."""
+        """The browser asks to put a node into a region, to take it out, to undo or redo."""
         wanted = change["new"]
-        if not wanted:
-            return None
         if wanted.get("undo"):
-            return self.undo()
-        if wanted.get("fix"):
-            return self._asked_fix(wanted["fix"])
-        found = self._call_of(wanted.get("node", ""))
-        if found is None:
-            return None  # a node that is no operator of the module: the page does not offer it
-        if wanted.get("compiler"):
-            return self.put(found, wanted["compiler"])
-        return self.take_out(found)
+            self.undo()
+        elif wanted.get("redo"):
+            self.redo()
+        elif wanted.get("fix"):
+            self._asked_fix(wanted["fix"])
+        elif found := self._call_of(wanted.get("node", "")):  # others the page does not offer
+            if wanted.get("compiler"):
+                self.put(found, wanted["compiler"])
+            else:
+                self.take_out(found)
 
     def _asked_fix(self, wanted: str) -> None:
         if wanted == "preview":

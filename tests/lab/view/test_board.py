@@ -55,6 +55,28 @@ def test_what_the_browser_asks_for_is_done() -> None:
     assert board.chosen == {}
 
 
+def test_undo_and_redo_say_what_they_do() -> None:
+    board = byoc_lab.board(network())
+    conv, _ = calls(board, "nn.conv2d")
+    assert (board.undo(), board.redo()) == ("", "")
+    board.put(conv, "dnnl")
+    board.take_out(conv)
+    leave = board.undo()
+    assert leave.startswith("leave nn.conv2d(") and leave.endswith(" to the host")
+    assert board.chosen == {conv: "dnnl"}
+    shown = board.state["board"]
+    assert shown["redo"] == leave and shown["done"] == f"Undone: {leave}."
+    assert shown["undo"].startswith("put nn.conv2d(")
+    assert shown["undo"].endswith(" into a region of dnnl")
+    board.request = {"redo": True, "ticket": 1}
+    assert board.chosen == {} and board.state["board"]["done"] == f"Done again: {leave}."
+    board.undo()
+    board.undo()
+    assert board.state["board"]["undo"] == ""
+    board.put(conv, "ccompiler")
+    assert board.state["board"]["redo"] == "", "another change leaves nothing to redo"
+
+
 def test_a_fix_is_previewed_applied_and_undone() -> None:
     board = byoc_lab.board(network())
     repair = byoc_lab.fix(annotated(fixed=False))

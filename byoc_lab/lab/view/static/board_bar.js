@@ -9,15 +9,20 @@ export class BoardBar {
     this.asked = 0;
     const { board } = store.state;
     const button = buttons(signal);
-    this.choice = make("select", { "aria-label": "Back end" }, ...board.back_ends.map((/** @type {string} */ name) => make("option", { value: name }, name)));
+    const { backEnd } = store.options;
+    this.choice = make("select", { "aria-label": "Back end" }, ...board.back_ends.map((/** @type {string} */ name) => make("option", { value: name, selected: name === backEnd }, name)));
+    this.choice.addEventListener("change", () => store.show({ backEnd: this.choice.value }), { signal });
     this.put = button("byl-toggle byl-put", "Put in", "Put the selected operator into a region of this back end (b)", () => this.toggle());
     this.fix = button("byl-toggle byl-fix", "Fix …", "Look at the proved repairs of the annotations", () => this.ask({ fix: "preview" }));
-    this.undo = button("byl-toggle", "Undo", "Take the last change back", () => this.ask({ undo: true }));
+    const again = (/** @type {"undo" | "redo"} */ way, /** @type {string} */ label, /** @type {string} */ key) =>
+      button(`byl-toggle byl-${way}`, label, `${label}: ${board[way] || "nothing"} (${key})`, () => this.again(way), { "aria-disabled": String(!board[way]) });
+    this.undo = again("undo", "Undo", "z");
+    this.redo = again("redo", "Redo", "Shift+Z");
     this.words = make("span", { class: "byl-summary", role: "status" });
     this.apply = button("byl-toggle byl-apply", "Apply", "Make the repaired module that of the board; Undo takes it back", () => this.ask({ fix: "apply" }));
     this.dismiss = button("byl-toggle", "Dismiss", "Leave the module as it is", () => this.ask({ fix: "dismiss" }));
     this.preview = make("div", { class: "byl-preview", role: "region", "aria-label": "Fix", hidden: true });
-    this.element = make("div", { class: "byl-board", role: "group", "aria-label": "Annotation board" }, this.choice, this.put, this.fix, this.undo, this.words, this.preview);
+    this.element = make("div", { class: "byl-board", role: "group", "aria-label": "Annotation board" }, this.choice, this.put, this.fix, this.undo, this.redo, this.words, this.preview);
     store.on("selection", () => this.draw());
     store.hear("change:preview", () => this.look(), signal);
     this.look();
@@ -34,7 +39,8 @@ export class BoardBar {
     const inside = this.store.state.board.inside[operator];
     this.put.textContent = inside ? "Take out" : "Put in";
     this.put.setAttribute("aria-disabled", String(!operator));
-    this.words.textContent = !operator ? "Select an operator of the graph or the text." : inside ? `It is in a region of ${inside}.` : "It is on the host.";
+    const place = !operator ? "Select an operator of the graph or the text." : inside ? `It is in a region of ${inside}.` : "It is on the host.";
+    this.words.textContent = `${place} ${this.store.state.board.done}`;
   }
 
   /** The fix to look at, if there is one. */
@@ -56,6 +62,11 @@ export class BoardBar {
     const { operator } = this;
     if (!operator) return;
     this.ask({ node: operator, compiler: this.store.state.board.inside[operator] ? "" : this.choice.value });
+  }
+
+  /** Take the last change back, or make it again. @param {"undo" | "redo"} way */
+  again(way) {
+    if (this.store.state.board[way]) this.ask({ [way]: true });
   }
 
   /** @param {object} what */

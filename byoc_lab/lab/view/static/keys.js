@@ -26,6 +26,8 @@ export function listenToKeys(root, view, signal) {
     g: () => view.widen(),
     P: () => view.present(),
     b: () => view.board?.toggle(),
+    z: () => view.board?.again("undo"),
+    Z: () => view.board?.again("redo"),
     u: () => graph.view.follow(),
     "?": () => help.show(help.element.hidden),
   };

@@ -17,17 +17,18 @@ import { ResultTables } from "./result_tables.js";
 import { Rewrites } from "./rewrites.js";
 import { hideSavedCopy } from "./saved_copy.js";
 import { outcome, StageList, tally } from "./stage_list.js";
-import { Store } from "./store.js";
+import { OPTIONS, Store } from "./store.js";
 import { TextPane } from "./text/text_pane.js";
 import { followTheme } from "./theme.js";
 
 /** Draw the view, and again whenever it gets another state. */
 function render({ model, el }) {
-  let remove = view(model, el);
+  const options = { ...OPTIONS }; // the reader's choices hold for all states
+  let remove = view(model, el, options);
   const again = () => {
     const focused = el.contains(document.activeElement);
     remove();
-    remove = view(model, el);
+    remove = view(model, el, options);
     if (focused) el.querySelector(".byl").focus();
   };
   model.on("change:state", again);
@@ -37,10 +38,10 @@ function render({ model, el }) {
   };
 }
 
-function view(model, el) {
+function view(model, el, options) {
   const life = new AbortController();
   const { signal } = life;
-  const store = new Store(model, signal);
+  const store = new Store(model, options, signal);
   const { state } = store;
 
   // ---- the components -------------------------------------------------------------------------

@@ -13,19 +13,23 @@ const PAUSE = 300; // ms that a stage or a rewrite is shown before the kernel co
 
 /** @typedef {{ stage: number, what: string, rewrite?: number }} Wanted */
 
+/** What the reader chooses on the page. The text: side by side (null: where it is wide enough), types,
+ * wrap. The graph: which of the two. The back end of the annotation board. */
+export const OPTIONS = { split: /** @type {boolean | null} */ (null), types: false, wrap: true, side: "after", backEnd: "" };
+
 export class Store {
   /**
    * @param {any} model anywidget's model, or the stand-in of a saved page
+   * @param {typeof OPTIONS} options changed by `show`
    * @param {AbortSignal} signal ends the listening
    */
-  constructor(model, signal) {
+  constructor(model, options, signal) {
     this.model = model;
     /** @type {any} the state that byoc_lab/lab/view/states/state.py describes */
     this.state = model.get("state");
     /** @type {Map<Topic, ((detail?: any) => void)[]>} */
     this.topics = new Map();
-    /** The text: side by side (null: where it is wide enough), types, wrap; which graph. */
-    this.options = { split: /** @type {boolean | null} */ (null), types: false, wrap: true, side: "after", overlay: "" };
+    this.options = options;
     /** The number of stages before the module that is compared with; null: the stage's own input. */
     this.base = /** @type {number | null} */ (null);
     /** @type {Map<string, any>} */

@@ -139,6 +139,7 @@ export class SceneView {
     this.placed = placed;
     const first = !this.drawing.scene;
     this.drawing.show(scene, placed, { fresh: this.fresh, still: this.still.matches || first });
+    this.reach();
     this.flag();
     if (!this.moved) this.fit();
     else {
@@ -239,6 +240,7 @@ export class SceneView {
     this.drawFlow();
     if (!shown) return;
     shown.element.classList.add("byl-chosen");
+    this.reach(shown.node.key);
     const { x, y, w, h } = shown.node;
     const [left, top, right, bottom] = [x * this.scale + this.x, y * this.scale + this.y, (x + w) * this.scale + this.x, (y + h) * this.scale + this.y];
     if (reveal && (left < 0 || top < 0 || right > this.canvas.clientWidth || bottom > this.canvas.clientHeight)) this.centreOn(x + w / 2, y + h / 2);
@@ -278,6 +280,7 @@ export class SceneView {
     await this.open(target);
     const [id] = this.scene.boxes[target].ids;
     if (id) this.choose(id);
+    this.focus([...this.drawing.nodes.values()].find(({ node }) => node.box === target)?.node.key);
   }
 
   key(event) {
@@ -285,19 +288,25 @@ export class SceneView {
     if (!key || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Enter" || event.key === " ") this.chooseElement(event.target.closest("[data-key]"));
     else if (event.key === "o") this.toggle(key);
+    else if (event.key.toLowerCase() === "n" && this.found?.length) this.nextHit(event.key === "n" ? 1 : -1, event);
     else if (event.key.startsWith("Arrow")) this.focus(neighbour(this.placed, key, event.key));
     else return;
     event.preventDefault();
     event.stopPropagation();
   }
 
-  /** Move the keyboard to a node: the only one that Tab reaches. */
+  /** Move the keyboard to a node. */
   focus(key) {
-    const shown = this.drawing.nodes.get(key);
-    if (!shown) return;
-    for (const { element } of this.drawing.nodes.values()) element.setAttribute("tabindex", "-1");
-    shown.element.setAttribute("tabindex", "0");
-    shown.element.focus({ preventScroll: true });
+    if (this.drawing.nodes.has(key)) this.reach(key).focus({ preventScroll: true });
+  }
+
+  /** Let Tab reach one node, from which arrows lead to the others: this one, or the one that it reached
+   * before, or else the first. */
+  reach(key = this.reached) {
+    const { nodes } = this.drawing;
+    this.reached = nodes.has(key) ? key : nodes.keys().next().value;
+    for (const [other, { element }] of nodes) element.setAttribute("tabindex", other === this.reached ? "0" : "-1");
+    return nodes.get(this.reached)?.element;
   }
 
   // ---- pan and zoom ---------------------------------------------------------------------------
