@@ -12,16 +12,18 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from byoc_lab.lab.tracing import Trace  # noqa: E402
+import byoc_lab  # noqa: E402
+from byoc_lab.lessons import mobilenet  # noqa: E402
 from tests.browser.chromium import launched  # noqa: E402
-from tests.lab.view.samples import chain, mobilenet  # noqa: E402
+from tests.lab.view.samples import chain  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
+NETWORK = byoc_lab.trace(mobilenet.module(), pipeline="dnnl")  # as in the README
 # name: the trace, the keys that are pressed, the colours
-PICTURES: dict[str, tuple[Trace, tuple[str, ...], str]] = {
+PICTURES: dict[str, tuple[byoc_lab.Trace, tuple[str, ...], str]] = {
     "stepper": (chain(), (), "light"),
-    "mobilenet": (mobilenet(), ("End",), "light"),
-    "mobilenet_dark": (mobilenet(), ("End", ".", "."), "dark"),
+    "mobilenet": (NETWORK, ("End",), "light"),
+    "mobilenet_dark": (NETWORK, ("End", ".", "."), "dark"),
 }
 
 

@@ -13,11 +13,13 @@ from byoc_lab.lab.view import mimebundle
 from tests.fuzz.attacks.names import MARKUP, TAGS, named
 from tests.lab.view.samples import chain, mobilenet
 
+from .widget_page import TALL
+
 pytestmark = pytest.mark.browser
 
 
 def test_the_file_works_from_disk(new_page: Callable[..., Any], mobilenet_page: str) -> None:
-    page = new_page()
+    page = new_page(viewport=TALL)
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(mobilenet_page)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .widget_page import NewPage, drawn, model, mount
+from .widget_page import TALL, NewPage, drawn, model, mount
 
 pytestmark = pytest.mark.browser
 
@@ -40,7 +40,7 @@ def test_the_choice_stays_from_stage_to_stage(new_page: NewPage, chain_state: An
 
 
 def test_a_box_chooses_its_line(new_page: NewPage, mobilenet_state: Any) -> None:
-    root = mount(new_page(), mobilenet_state)
+    root = mount(new_page(viewport=TALL), mobilenet_state)
     root.get_by_title("Open all groups").click()
     drawn(root)
     box = root.locator(".byl-box.byl-op").nth(8)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from byoc_lab import relay
 from byoc_lab.lab.view.states import rewrites
 from byoc_lab.lab.view.states.parts import Parts
+from byoc_lab.lab.view.states.state import module_state
 from tests.lab.view.samples import chain, mobilenet
 
 from .widget_page import NewPage, drawn, mount
@@ -206,6 +209,24 @@ def test_search_finds_operators_attributes_and_shapes(
     search.press("Enter")
     root.locator(".byl-box.byl-chosen").wait_for()
     assert "groups=512" in root.locator("code.byl-chosen").first.text_content()
+
+
+def test_open_all_stays_readable_and_says_what_is_left(new_page: NewPage) -> None:
+    """Of a small graph it opens all; of a large one the outer levels."""
+    large, _ = relay.testing.resnet.get_workload(num_layers=50)
+    for mod, complete in ((chain()["Annotate"].after, True), (large, False)):
+        root = mount(new_page(), module_state(mod))
+        root.get_by_title("Open all groups").click()
+        root.locator(".byl-scene:not([data-busy])").wait_for()
+        if not complete:
+            root.locator(".byl-left").wait_for()
+            assert re.match(r"\d+ groups? not opened: ", root.locator(".byl-left").text_content())
+        assert root.locator(".byl-left").count() == (not complete)
+        assert (root.locator(".byl-folded").count() == 0) == complete
+        assert float(root.locator(".byl-canvas").get_attribute("data-scale")) >= 0.6
+        root.get_by_title("Fold all groups").click()
+        drawn(root)
+        assert root.locator(".byl-left").count() == 0
 
 
 FOCUSED = "() => document.activeElement.dataset.key ?? ''"

@@ -104,6 +104,8 @@ def test_a_tutorial_has_its_stepper_alive(tmp_path: Path) -> None:
     text = (tmp_path / "pages" / page).read_text(encoding="utf-8")
     displays = re.findall(r'src="(displays/[^"]+)"', text)
     assert displays and "<iframe" in text and "](../glossary.md#" in text
+    assert text.startswith("---\nhide: [toc]\n---\n"), "steppers have its room"
     for display in displays:
+        assert f'href="{display}" target="_blank">Open on a page of its own</a>' in text
         stepper = (tmp_path / "pages" / display).read_text(encoding="utf-8")
         assert "<script" in stepper and not re.search(r'(src|href)="https?://', stepper)

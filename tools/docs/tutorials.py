@@ -14,6 +14,8 @@ from nbclient import NotebookClient
 SECONDS = 300
 PROCESSES = 2
 FRAME = re.compile(r'<iframe [^>]*?srcdoc="([^"]*)"[^>]*?style="([^"]*)"></iframe>')
+WHOLE_WIDTH = "---\nhide: [toc]\n---"
+"""Steppers get the room of the table of contents, see docs/assets/site.css."""
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -29,7 +31,13 @@ def _page(path: Path, folder: Path) -> tuple[str, str]:
     """Run one notebook and write its page and the pages of its displays."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(folder)}}
-    client = NotebookClient(notebook, timeout=SECONDS, kernel_name="python3", resources=resources)
+    client = NotebookClient(
+        notebook,
+        timeout=SECONDS,
+        startup_timeout=SECONDS,
+        kernel_name="python3",
+        resources=resources,
+    )
     client.execute()
     parts = []
     for n, cell in enumerate(notebook.cells):
@@ -38,7 +46,7 @@ def _page(path: Path, folder: Path) -> tuple[str, str]:
         else:
             parts.append(f"```python\n{cell.source}\n```")
             parts += [_output(o, folder, f"{path.stem}-{n}") for o in cell.outputs]
-    text = "\n\n".join(part for part in parts if part)
+    text = "\n\n".join(part for part in (WHOLE_WIDTH, *parts) if part)
     (folder / f"{path.stem}.md").write_text(text + "\n", encoding="utf-8")
     title = re.search(r"^# (.*)$", notebook.cells[0].source, re.M)
     assert title is not None, f"{path.name} begins without a title"
@@ -64,9 +72,11 @@ def _output(output: Any, folder: Path, name: str) -> str:
         pages = folder / "displays"
         pages.mkdir(exist_ok=True)
         (pages / f"{name}.html").write_text(html.unescape(frame.group(1)), encoding="utf-8")
+        page = f"displays/{name}.html"
         return (
-            f'<iframe sandbox="allow-scripts" src="displays/{name}.html" loading="lazy" '
-            f'title="display of {name}" style="{frame.group(2)}"></iframe>'
+            f'<iframe sandbox="allow-scripts" src="{page}" loading="lazy" '
+            f'title="display of {name}" style="{frame.group(2)}"></iframe>\n'
+            f'<a class="own-page" href="{page}" target="_blank">Open on a page of its own</a>'
         )
     if "text/html" in data:
         return f"<div>{data['text/html']}</div>"

@@ -27,6 +27,7 @@ MODULES = (
     "graph/scene_drawing",
     "graph/overlay",
     "graph/scene_search",
+    "graph/camera",
     "graph/overview",
     "graph/scene_view",
     "stage_list",

@@ -1,7 +1,7 @@
 // Unit tests of the questions about a scene. Run by `node --test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { matches, neighbour, reached } from "../../../../byoc_lab/lab/view/static/graph/scene_search.js";
+import { levelsOf, matches, neighbour, reached } from "../../../../byoc_lab/lab/view/static/graph/scene_search.js";
 
 const box = (id, ...lines) => ({ id, kind: "op", lines, group: -1, ids: [id], weights: 0 });
 // a diamond a -> b, c -> d, and e beside it
@@ -31,4 +31,10 @@ test("the neighbour in the direction of an arrow key", () => {
   assert.equal(neighbour(placed, "a", "ArrowDown"), "b");
   assert.equal(neighbour(placed, "b", "ArrowRight"), "c");
   assert.equal(neighbour(placed, "a", "ArrowUp"), "a");
+});
+
+test("groups by how deep they are in others", () => {
+  const group = (id, around) => ({ id, group: around });
+  assert.deepEqual(levelsOf({ groups: [group("a", -1), group("b", 0), group("c", 1), group("d", -1)] }), [["a", "d"], ["b"], ["c"]]);
+  assert.deepEqual(levelsOf(scene), []);
 });

@@ -78,3 +78,15 @@ export function groupsOf(scene, boxes) {
   for (const n of boxes) for (let g = scene.boxes[n].group; g >= 0 && !found.has(g); g = scene.groups[g].group) found.add(g);
   return found;
 }
+
+/** The ids of the groups that are in no other, of those in them, and so on.
+ * @returns {string[][]} */
+export function levelsOf(scene) {
+  const levels = [];
+  for (const group of scene.groups) {
+    let depth = 0;
+    for (let g = group.group; g >= 0; g = scene.groups[g].group) depth += 1;
+    (levels[depth] ??= []).push(group.id);
+  }
+  return levels;
+}

@@ -1,14 +1,15 @@
 // The graph: folds and opens groups in place, pans, zooms, searches, follows the data.
+import { Camera } from "./camera.js";
 import { tailOf } from "./layout_placing.js";
 import { LayoutClient } from "./layout_worker.js";
 import { choices, drawOverlay, drawReasons } from "./overlay.js";
 import { Overview } from "./overview.js";
-import { make } from "../text/relay_text.js";
+import { counted, make } from "../text/relay_text.js";
 import { contentOf, draw, idsOf, labelOf, SceneDrawing } from "./scene_drawing.js";
-import { groupsOf, matches, neighbour, newIn, reached, sameSets } from "./scene_search.js";
+import { groupsOf, levelsOf, matches, neighbour, newIn, reached, sameSets } from "./scene_search.js";
 
-const MOST = 3; // largest scale
-const LEAST = 0.05;
+const READABLE = 0.6; // a scale; type has 16 px at the scale 1
+const WINDOWS = 3; // that a graph may be wide or high after "Open all"
 const SMALL = 24; // a scene of so few boxes is drawn with all groups open
 const LEGEND = [
   [".byl-region", "region", "annotated region"],
@@ -29,11 +30,8 @@ export class SceneView {
     this.pane = pane;
     this.choose = choose;
     this.signal = signal;
-    this.scale = 1;
-    this.x = 0;
-    this.y = 0;
-    this.moved = false;
     this.decided = new Map();
+    this.left = 0; // groups that "Open all" did not open
     this.turn = 0;
     this.layouts = new LayoutClient(signal);
     this.drawing = new SceneDrawing();
@@ -50,14 +48,15 @@ export class SceneView {
     this.overlay.addEventListener("change", () => this.overlayAgain(), { signal });
     this.flow = button("Follow", "Show only what the chosen node depends on and what depends on it (u)", () => this.follow(), { class: "byl-follow", "aria-pressed": "false" });
     this.tools = make("div", { class: "byl-graph-tools" }, this.sides, this.search, this.hits, make("span", { class: "byl-space" }), this.overlay, this.flow,
-      button("Open all", "Open all groups", () => this.openAll(true)), button("Fold all", "Fold all groups", () => this.openAll(false)),
-      button("−", "Zoom out", () => this.zoom(1 / 1.3)), button("+", "Zoom in", () => this.zoom(1.3)),
-      button("Fit", "Fit the whole graph", () => this.fit()));
+      button("Open all", "Open all groups", () => this.openAll()), button("Fold all", "Fold all groups", () => this.foldAll()),
+      button("−", "Zoom out", () => this.camera.zoom(1 / 1.3)), button("+", "Zoom in", () => this.camera.zoom(1.3)),
+      button("Fit", "Fit the whole graph", () => this.camera.fit()));
     this.canvas = make("div", { class: "byl-canvas" });
     this.legend = make("div", { class: "byl-legend" });
     this.note = make("p", { class: "byl-empty", hidden: true });
     this.know({});
-    this.overview = new Overview((x, y) => this.centreOn(x, y), signal);
+    this.overview = new Overview((x, y) => this.camera.centreOn(x, y), signal);
+    this.camera = new Camera(this.canvas, this.drawing.layer, (part) => this.overview.draw(this.placed, this.scene, part), signal);
     this.canvas.append(this.drawing.root, this.note);
     pane.append(this.tools, this.canvas, this.overview.map, this.legend);
     this.listen(signal);
@@ -84,17 +83,13 @@ export class SceneView {
   }
 
   listen(signal) {
-    const on = (type, act, extra = {}) => this.canvas.addEventListener(type, act, { signal, ...extra });
-    on("wheel", (e) => this.wheel(e), { passive: false });
-    on("pointerdown", (e) => this.press(e));
-    on("pointermove", (e) => this.drag(e));
-    for (const end of ["pointerup", "pointercancel"]) on(end, () => (this.held = null));
+    const on = (type, act) => this.canvas.addEventListener(type, act, { signal });
     on("click", (e) => this.click(e));
     on("dblclick", (e) => this.toggle(e.target.closest?.("[data-key]")?.dataset.key));
     on("keydown", (e) => this.key(e));
     this.search.addEventListener("input", () => this.find(), { signal });
     this.search.addEventListener("keydown", (e) => e.key === "Enter" && this.nextHit(e.shiftKey ? -1 : 1, e), { signal });
-    this.sized = new ResizeObserver(() => this.placed && (this.moved ? this.apply() : this.settle()));
+    this.sized = new ResizeObserver(() => this.placed && (this.camera.chosen ? this.camera.apply() : this.settle()));
     this.sized.observe(this.canvas);
     signal.addEventListener("abort", () => this.sized.disconnect());
   }
@@ -125,26 +120,29 @@ export class SceneView {
     return scene.groups.filter((g) => this.decided.get(g.id) ?? (all || g.kind === "function")).map((g) => g.id);
   }
 
+  room() {
+    return { w: (this.canvas.clientWidth || 900) - 24, h: (this.canvas.clientHeight || 600) - 24 };
+  }
+
   async lay(toggled = "") {
     const { scene, module, findings } = this.wanted;
     const turn = ++this.turn;
     this.pane.dataset.busy = "true";
-    const room = { w: this.canvas.clientWidth || 900, h: this.canvas.clientHeight || 600 };
-    const placed = await this.layouts.place(scene, this.opened(), { w: room.w - 24, h: room.h - 24 }, this.placed ?? null);
+    const placed = await this.layouts.place(scene, this.opened(), this.room(), this.placed ?? null);
     if (turn !== this.turn || this.signal.aborted) return;
     this.scene = scene;
     this.module = module;
     this.findings = findings;
     const before = this.placed;
-    this.placed = placed;
+    this.placed = this.camera.size = placed;
     const first = !this.drawing.scene;
     this.drawing.show(scene, placed, { fresh: this.fresh, still: this.still.matches || first });
     this.reach();
     this.flag();
-    if (!this.moved) this.fit();
+    if (!this.camera.chosen) this.camera.fit();
     else {
       if (before) this.hold(before, toggled);
-      this.apply();
+      this.camera.apply();
     }
     this.overlayAgain();
     this.find();
@@ -156,16 +154,14 @@ export class SceneView {
    * the middle, where it is in the window. */
   hold(before, toggled) {
     const now = new Map([...this.placed.nodes].reverse().map((node) => [tailOf(node.key), node])); // the outer of one name
-    const [x, y] = [(this.canvas.clientWidth / 2 - this.x) / this.scale, (this.canvas.clientHeight / 2 - this.y) / this.scale];
+    const [x, y] = this.camera.middle;
     let held = null;
     for (const was of before.nodes) {
       const node = now.get(tailOf(was.key));
       const far = was.key === toggled ? -1 : Math.hypot(was.x + was.w / 2 - x, was.y + was.h / 2 - y);
       if (node && !(held?.far <= far)) held = { far, was, node };
     }
-    if (!held) return;
-    this.x += (held.was.x - held.node.x) * this.scale;
-    this.y += (held.was.y - held.node.y) * this.scale;
+    if (held) this.camera.hold(held.was, held.node);
   }
 
   /** Signs of findings at the boxes, or the folded groups, that they are in. */
@@ -195,6 +191,7 @@ export class SceneView {
 
   explain() {
     this.legend.replaceChildren(...(this.heat ? [this.heat] : []));
+    if (this.left) this.legend.append(make("span", { class: "byl-left", role: "status" }, `${counted(this.left, "group")} not opened: the graph would be too large. Each opens by its +.`));
     const compilers = new Map(this.scene.groups.filter((g) => g.compiler).map((g) => [g.compiler, g.colour]));
     for (const [name, colour] of compilers) this.legend.append(make("span", {}, make("i", { class: `byl-key byl-key-back-end byl-c${colour}` }), name));
     for (const [selector, kind, words] of LEGEND) {
@@ -208,13 +205,36 @@ export class SceneView {
     const n = this.scene?.groups.findIndex((g) => g.id === key) ?? -1;
     if (n < 0) return;
     this.decided.set(key, !this.opened().includes(key));
+    this.left = 0;
     this.lay(key);
   }
 
-  openAll(open) {
-    for (const group of this.scene?.groups ?? []) this.decided.set(group.id, open);
-    this.moved = false;
+  foldAll() {
+    for (const group of this.scene?.groups ?? []) this.decided.set(group.id, false);
+    this.left = 0;
+    this.camera.chosen = false;
     this.lay();
+  }
+
+  /** Open all groups, or those of the outer levels, while the graph has room in a few windows with type
+   * that can be read; show it in such type. */
+  async openAll() {
+    const { scene } = this;
+    if (!scene) return;
+    this.pane.dataset.busy = "true";
+    let opened = [];
+    for (const level of levelsOf(scene)) {
+      const more = [...opened, ...level];
+      const { width, height } = await this.layouts.place(scene, more, this.room(), null);
+      if (this.camera.fitting(width, height) < READABLE / WINDOWS) break;
+      opened = more;
+    }
+    if (scene !== this.scene || this.signal.aborted) return;
+    for (const { id } of scene.groups) this.decided.set(id, opened.includes(id));
+    this.left = scene.groups.length - opened.length;
+    this.camera.chosen = false;
+    await this.lay();
+    if (this.camera.scale < READABLE) this.camera.zoom(READABLE / this.camera.scale, undefined, 0);
   }
 
   /** Open the groups around a box, so that it can be seen. */
@@ -242,8 +262,7 @@ export class SceneView {
     shown.element.classList.add("byl-chosen");
     this.reach(shown.node.key);
     const { x, y, w, h } = shown.node;
-    const [left, top, right, bottom] = [x * this.scale + this.x, y * this.scale + this.y, (x + w) * this.scale + this.x, (y + h) * this.scale + this.y];
-    if (reveal && (left < 0 || top < 0 || right > this.canvas.clientWidth || bottom > this.canvas.clientHeight)) this.centreOn(x + w / 2, y + h / 2);
+    if (reveal && !this.camera.shows(shown.node)) this.camera.centreOn(x + w / 2, y + h / 2);
   }
 
   follow() {
@@ -309,84 +328,13 @@ export class SceneView {
     return nodes.get(this.reached)?.element;
   }
 
-  // ---- pan and zoom ---------------------------------------------------------------------------
-
   settle() {
     if (this.scene && this.canvas.clientWidth) this.lay();
   }
 
-  fit() {
-    if (!this.placed || !this.canvas.clientWidth) return;
-    const { width, height } = this.placed;
-    this.moved = false;
-    this.scale = Math.max(LEAST, Math.min(1.25, this.canvas.clientWidth / width, this.canvas.clientHeight / height));
-    this.x = (this.canvas.clientWidth - width * this.scale) / 2;
-    this.y = (this.canvas.clientHeight - height * this.scale) / 2;
-    this.apply();
-  }
-
-  zoom(factor, px = this.canvas.clientWidth / 2, py = this.canvas.clientHeight / 2) {
-    const next = Math.max(LEAST, Math.min(MOST, this.scale * factor));
-    this.x = px - ((px - this.x) * next) / this.scale;
-    this.y = py - ((py - this.y) * next) / this.scale;
-    this.scale = next;
-    this.moved = true;
-    this.apply();
-  }
-
-  centreOn(x, y) {
-    this.x = this.canvas.clientWidth / 2 - x * this.scale;
-    this.y = this.canvas.clientHeight / 2 - y * this.scale;
-    this.moved = true;
-    this.apply();
-  }
-
-  apply() {
-    const clamp = (offset, size, room) => (size <= room ? (room - size) / 2 : Math.min(0, Math.max(room - size, offset)));
-    this.x = clamp(this.x, this.placed.width * this.scale, this.canvas.clientWidth);
-    this.y = clamp(this.y, this.placed.height * this.scale, this.canvas.clientHeight);
-    this.drawing.layer.setAttribute("transform", `translate(${this.x} ${this.y}) scale(${this.scale})`);
-    this.canvas.dataset.scale = this.scale.toFixed(3);
-    const [x, y] = [-this.x / this.scale, -this.y / this.scale];
-    this.overview.draw(this.placed, this.scene, { x, y, w: this.canvas.clientWidth / this.scale, h: this.canvas.clientHeight / this.scale });
-  }
-
-  /** The wheel pans, and lets the page scroll on once the end is reached; with Ctrl it zooms. */
-  wheel(event) {
-    if (!this.placed) return;
-    if (event.ctrlKey || event.metaKey) {
-      event.preventDefault();
-      const spot = this.canvas.getBoundingClientRect();
-      this.zoom(Math.exp(-event.deltaY / 300), event.clientX - spot.left, event.clientY - spot.top);
-      return;
-    }
-    const was = [this.x, this.y];
-    this.x -= event.deltaX;
-    this.y -= event.deltaY;
-    this.apply();
-    if (was[0] === this.x && was[1] === this.y) return;
-    this.moved = true;
-    event.preventDefault();
-  }
-
-  press(event) {
-    if (event.button === 0) this.held = { x: event.clientX - this.x, y: event.clientY - this.y, far: false, id: event.pointerId, at: [event.clientX, event.clientY] };
-  }
-
-  drag(event) {
-    if (!this.held || !this.placed) return;
-    const [x, y] = this.held.at;
-    if (!this.held.far && Math.hypot(event.clientX - x, event.clientY - y) < 4) return;
-    if (!this.held.far) this.canvas.setPointerCapture(this.held.id);
-    this.held.far = this.dragged = this.moved = true;
-    this.x = event.clientX - this.held.x;
-    this.y = event.clientY - this.held.y;
-    this.apply();
-  }
-
   click(event) {
-    if (this.dragged) {
-      this.dragged = false; // the click that ends a drag chooses nothing
+    if (this.camera.dragged) {
+      this.camera.dragged = false; // the click that ends a drag chooses nothing
       return;
     }
     const opener = event.target.closest("[data-group]");
