@@ -29,6 +29,7 @@ from byoc_lab.lessons import mobilenet
 from byoc_lab.passes import PassContext, module_pass
 from byoc_lab.relay import Constant, IRModule, assert_structural_equal, structural_equal
 from byoc_lab.relay.ir.ndarray import numpy_dtype
+from byoc_lab.relay.ir.span import SequentialSpan
 from byoc_lab.relay.ir.visit import post_order
 from tests import strategies
 from tests.lab.tracing.test_pickling import LETS
@@ -140,6 +141,20 @@ def test_a_deep_chain_comes_back(tmp_path: Path) -> None:
     trace = byoc_lab.trace(IRModule.from_expr(x), ["InferType"])
     made = _again(trace, tmp_path / "trace")
     assert structural_equal(made.result, trace.result)
+
+
+def test_places_in_texts_come_back(tmp_path: Path) -> None:
+    """One place, an imported node's, no place, and those of several nodes that became one."""
+    first, second = relay.Span("a.py", 3, 3, 1, 9), relay.Span("conv_1", 0, 0, 0, 0)
+    x = relay.var("x", shape=(2, 2), span=second)
+    op = relay.op.get("nn.relu")
+    inner = relay.Call(op, [relay.Call(op, [x])], span=first)
+    both = relay.Call(op, [inner], span=SequentialSpan([first, second]))
+    trace = byoc_lab.trace(IRModule.from_expr(both), ["InferType"])
+    made = _again(trace, tmp_path / "trace")
+    _check_same(made, trace)
+    found = [node.span for node in nodes_of(made.final) if isinstance(node, relay.Call)]
+    assert set(found) == {None, first, SequentialSpan([first, second])}
 
 
 def test_errors_come_back(tmp_path: Path) -> None:

@@ -89,8 +89,7 @@ _SPAN = Span.__name__  # its row: the name of the text, and four numbers
 
 
 class RowWriter(NodeWriter):
-    """Writes a table line by line. `place` gives the position of a node; `finish` ends the table.
-    Every node that is placed has to live until then."""
+    """Writes a table line by line: `place` adds a node, `finish` ends the table."""
 
     def __init__(self, write: Callable[[str], object]):
         super().__init__()
@@ -116,6 +115,7 @@ class RowWriter(NodeWriter):
             except KeyError:  # a part is not placed
                 return self.whole(node)
             at = self.placed[id(node)] = self.reserve(row)
+            self.kept.append(node)
             return at
         return self.whole(node)
 
@@ -166,6 +166,7 @@ class RowWriter(NodeWriter):
             return at
         if isinstance(value, (Span, NDArray)):
             at = self.placed[id(value)] = self._apart(value)
+            self.kept.append(value)
             return at
         key: tuple[type, Any] = (type(value), value)
         if isinstance(value, tuple):
@@ -185,6 +186,8 @@ class RowWriter(NodeWriter):
             self.separate[id(value)] = value
             return len(self.separate) - 1
         if isinstance(value, SequentialSpan):
+            for span in value.spans:
+                self.add(span)
             return super().add(value)
         name = None if value.source_name is None else str(value.source_name)
         return self.reserve([_SPAN, name, *value.numbers])
