@@ -35,6 +35,7 @@ from tests import strategies
 from tests.lab.tracing.test_pickling import LETS
 from tests.lab.tracing.test_trace import NEVER_CLOSED
 from tests.passes.framework.test_hook import ALL, assert_same_types
+from tests.relay.op.samples import SAMPLES
 
 
 def _again(trace: Trace, path: Path, constants: bool = True) -> Trace:
@@ -141,6 +142,17 @@ def test_a_deep_chain_comes_back(tmp_path: Path) -> None:
     trace = byoc_lab.trace(IRModule.from_expr(x), ["InferType"])
     made = _again(trace, tmp_path / "trace")
     assert structural_equal(made.result, trace.result)
+
+
+def test_calls_of_every_operator_come_back(tmp_path: Path) -> None:
+    """Their attributes and types, in one module; in several lines of the table."""
+    mod = IRModule({f"f{n}": sample.function() for n, sample in enumerate(SAMPLES)})
+    trace = byoc_lab.trace(mod, ["InferType"])
+    made = _again(trace, tmp_path / "trace")
+    assert_structural_equal(made.final, trace.final)
+    for a, b in zip(nodes_of(made.final), nodes_of(trace.final), strict=True):
+        assert getattr(a, "attrs", None) == getattr(b, "attrs", None)
+        assert str(a._checked_type) == str(b._checked_type)
 
 
 def test_places_in_texts_come_back(tmp_path: Path) -> None:
