@@ -9,6 +9,7 @@
     )
     mod = byoc_lab.backends.partition(mod, "npu")     # or byoc_lab.trace(mod, "npu")
     byoc_lab.build(mod).run(...)
+    byoc_lab.relax.register("npu")                    # the same for modules of today's Relax
 
 `ModuleRegion` turns a TVM-FFI module into what `codegen` must return, and `PythonRegion` a Python
 function over NumPy arrays; `ReferenceRegion` computes a region in the place of a missing library.

@@ -5,8 +5,9 @@ generator, and compiles functions with the attribute Codegen="dnnl". Where byoc_
 `import tvm` does that by itself. `partition_for_dnnl` makes such functions of everything that DNNL
 supports.
 
-`register` makes a back end of one's own, from patterns and a code generator in Python. Of a
-partitioned module, `build` makes an executable with cards (`assert_offloaded`), `validate` compares
+`register` makes a back end of one's own, from patterns and a code generator in Python, and
+`register(name)` takes over one of `byoc_lab.backends.register`. Of a partitioned module, `build`
+makes an executable with cards (`assert_offloaded`, `export_library`), `validate` compares
 regions and outputs with a reference, `explain` says of each operator whether a region computes it,
 and `coverage` how much of the work regions do. `trace`, `lint`, `explain_patterns` and `bisect` are
 those of `byoc_lab`, which take modules of Relax, too. `fix` and `board` raise an error that says

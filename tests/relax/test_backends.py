@@ -17,7 +17,7 @@ from tvm.relax.transform import FusionPattern
 
 import byoc_lab
 from byoc_lab import relax as lab
-from byoc_lab.backends import HEADERS, C, ModuleRegion, PythonRegion, c_library, inlined
+from byoc_lab.backends import HEADERS, C, ModuleRegion, PythonRegion, Refused, c_library, inlined
 from byoc_lab.errors import BuildError, OffloadError, PassError, RegionError, UnknownNameError
 from byoc_lab.run import evaluate
 from tests.compilers import needs_cc
@@ -124,6 +124,9 @@ def test_a_check_says_no() -> None:
     assert found.cause == "check" and "the check of npu.relu refuses" in found.reason
     statuses = {e.name: e.status for e in byoc_lab.explain_patterns("npu", relu)}
     assert statuses == {"npu.relu": "refused"}
+    lab.register("npu", supports={"nn.relu": lambda call: Refused("4 rows are too many")})
+    (found,) = byoc_lab.explain(relu, "npu")
+    assert found.reason.endswith("the check of npu.relu refuses: 4 rows are too many")
 
 
 @needs_cc
