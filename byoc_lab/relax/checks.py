@@ -80,6 +80,9 @@ class RelayCheck(ReasonedCheck):
         """Raises PredicateError for a check that raises."""
         if import_tvm().relax.backend.utils.has_leaking_intermediate_variables(context):
             return "a value inside the match is used outside of it"
+        unknown = next(filter(None, map(_unknown_sizes, _calls(context))), None)
+        if unknown is not None:
+            return unknown
         try:
             matched = match_to_relay(context, any_counterpart)
         except ByocLabError as error:
@@ -93,12 +96,9 @@ class RelayCheck(ReasonedCheck):
 def why_not_compiled(call: Any) -> str | None:
     """Why a region with a call of Relax cannot be given to a code generator of `register`, in
     words; None where it can."""
-    unknown = sorted({str(s) for v in (*call.args, call) if is_tensor(v) for s in batch_of(v)})
-    if unknown:
-        return (
-            f"the size {' and '.join(unknown)} is not known, and code is generated for known sizes "
-            f"(relax.transform.BindSymbolicVars gives them)"
-        )
+    unknown = _unknown_sizes(call)
+    if unknown is not None:
+        return unknown
     if any(is_tuple(arg) and not hasattr(arg, "fields") for arg in call.args):
         return None  # a variable: the region may make the tuple itself
     try:
@@ -106,6 +106,17 @@ def why_not_compiled(call: Any) -> str | None:
     except ByocLabError as error:
         return str(error)
     return None
+
+
+def _unknown_sizes(call: Any) -> str | None:
+    """A sentence about the sizes of a call that are not known; None if all are."""
+    unknown = sorted({str(s) for v in (*call.args, call) if is_tensor(v) for s in batch_of(v)})
+    if not unknown:
+        return None
+    return (
+        f"the size {' and '.join(unknown)} is not known, and code is generated for known sizes "
+        f"(relax.transform.BindSymbolicVars gives them)"
+    )
 
 
 def _calls(context: Any) -> list[Any]:

@@ -26,6 +26,7 @@ from byoc_lab.run.inline import flattened
 from byoc_lab.run.to_relax import to_relax
 from tests.compilers import needs_cc
 from tests.relax.test_partition import module, var
+from tests.relax.test_partition import symbol as size
 from tests.relax.tracing.networks import relax, tvm
 
 PAGE = Path(__file__).parents[2] / "docs" / "backends.md"
@@ -100,6 +101,11 @@ def test_sizes(npu: Recorder) -> None:
         exe(np.ones((rows, 3), "float32"))
     shapes = [f.params[0].checked_type.concrete_shape for f, _ in npu.calls]
     assert shapes == [(2, 3), (4, 3)]
+
+    rows = var("x", size("n"), 3)
+    mod = module([rows], lambda emit, x: emit(relax.op.nn.relu(x)))
+    (found,) = byoc_lab.explain(mod, "npu")
+    assert not found.offloaded and "the size n is not known" in found.reason
 
 
 @both_languages

@@ -44,6 +44,7 @@ from byoc_lab.run.to_relax import to_relax
 from tests.compilers import needs_cc
 from tests.relay.op.samples import SAMPLES
 
+from .test_partition import module, symbol, var
 from .tracing.networks import relax, tvm
 
 CONV = is_op("nn.conv2d")(wildcard(), is_constant())
@@ -359,6 +360,15 @@ def test_a_check_gets_the_matched_part_in_relay() -> None:
     )
     (report,) = byoc_lab.explain_patterns("npu", mod)
     assert report.status == "refused" and "4 units are too few" in report.reason
+
+
+def test_a_check_is_not_asked_about_sizes_that_are_not_known() -> None:
+    asked: list[Any] = []
+    lab.register("npu", patterns=[("npu.relu", RELU, lambda call: asked.append(call) or True)])
+    mod = module([var("x", symbol("n"), 3)], lambda emit, x: emit(relax.op.nn.relu(x)))
+    assert composite_names(lab.backends.get("npu").partition(mod)) == set() and asked == []
+    (found,) = byoc_lab.explain(mod, "npu")
+    assert found.cause == "check" and "the size n is not known" in found.reason
 
 
 def test_a_check_that_raises_is_named() -> None:
