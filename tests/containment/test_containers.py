@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -61,3 +64,29 @@ def test_the_reason_of_each_way_is_in_the_error(monkeypatch: pytest.MonkeyPatch)
 def test_bubblewrap_that_is_not_installed_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert containers.failure("bubblewrap") == "bwrap is not installed"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_an_account_without_privileges_launches_in_a_user_namespace(tmp_path: Path) -> None:
+    """Root becomes one here, with the Python of the system, which every account can read."""
+    python = Path("/usr/bin/python3")
+    if not python.is_file():
+        pytest.skip("needs /usr/bin/python3")
+    user = os.geteuid() or 65534
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.chmod(folder, 0o755)
+        root, empty, launcher = (Path(folder, name) for name in ("root", "empty", "launch.py"))
+        root.mkdir()
+        shutil.copy(containers.LAUNCHER, launcher)
+        steps = [each for each in containers.plan([], empty, 1 << 20) if "/usr" in each[-1]]
+        steps += [each for each in containers.plan([], empty, 1 << 20) if each[0] != "visible"]
+        code = (
+            "import os; print(os.getpid(), os.getuid(), os.listdir('/tmp'), os.path.exists('/run'))"
+        )
+        done = subprocess.run(
+            [python, "-I", "-S", launcher, root, json.dumps(steps), python, "-I", "-S", "-c", code],
+            capture_output=True, text=True, user=user,
+        )  # fmt: skip
+    if "Operation not permitted" in done.stderr:
+        pytest.skip(f"this machine allows no user namespaces: {done.stderr.strip()}")
+    assert done.stdout.split() == ["1", str(user), "[]", "False"], done.stderr
