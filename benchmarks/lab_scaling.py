@@ -249,7 +249,7 @@ def told(found: dict[int, Measured]) -> list[str]:
     times = {step: taken for step, (taken, _) in found[largest].items()}
     if times.get("explain", 0) > MAX_OF_THE_TRACE * times.get("trace", float("inf")):
         misses.append(f"explain takes {times['explain'] / times['trace']:.1f} times the trace")
-    if largest == LARGE:
+    if LARGE in found:
         for step in {"save", "load"} & set(times):
             taken, added = found[LARGE][step]
             if taken > SAVED_SECONDS or added > SAVED_MEGABYTES:

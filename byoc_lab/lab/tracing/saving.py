@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "byoc_lab.trace", 2
 TRACE, NODES, ARRAYS = "trace.json", "nodes.jsonl", "arrays.bin"
 EVENT = ("rule", "reason", "before", "after", "function", "round", "sources", "bound")
+COMPRESSION = 3
+"""zlib's level: a tenth larger than by its own choice, in a third of the time."""
 SMALL = 16
 """So many elements of an array are saved in any case."""
 Json = dict[str, Any]
@@ -48,7 +50,8 @@ def save_trace(trace: Trace, path: str | Path, constants: bool = True) -> Path:
     Raises AttributeValueError for an attribute or dtype that has no form in the file.
     """
     path = Path(path)
-    with replacing(path) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
+    packed: Any = {"compression": zipfile.ZIP_DEFLATED, "compresslevel": COMPRESSION}
+    with replacing(path) as new, zipfile.ZipFile(new, "w", **packed) as archive:
         with archive.open(NODES, "w", force_zip64=True) as out:
             nodes = RowWriter(lambda line: out.write(line.encode()))
             data = _Writer(trace, nodes).data

@@ -110,6 +110,8 @@ class RowWriter(NodeWriter):
         if len(self.nodes) >= PART:
             self._end_line()
         if type(node) in ROWS:
+            if type(node) is expr.Var:
+                self.place(node.vid)
             try:
                 row = self._row(node)
             except KeyError:  # a part is not placed
