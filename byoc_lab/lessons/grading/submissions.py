@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.containment import containers
+from byoc_lab.containment.confinement import limit
 from byoc_lab.containment.containers import ContainmentError
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.checking.guarded import START_LIMIT, GuardedError, guarded
@@ -282,9 +283,7 @@ def _judged_apart(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> di
 
 def _judge(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
     """`judged` in the guarded process, whose memory is limited: a module may ask for terabytes."""
-    import resource  # it does not exist on Windows
-
-    resource.setrlimit(resource.RLIMIT_AS, (JUDGE_MEMORY, JUDGE_MEMORY))
+    limit(as_=JUDGE_MEMORY)
     return judged(name, seeds, replies)
 
 

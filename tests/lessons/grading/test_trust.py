@@ -1,4 +1,5 @@
-"""Where notebooks cannot be contained, the grader refuses, or is told to trust them and says so."""
+"""The grader refuses notebooks that it cannot contain, or trusts them and says so; what it starts
+ends with it, and it waits for nothing without a limit."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.solutions import source
 from byoc_lab.processes import below
 from tests.lessons.grading.generated import right, with_code, write
-from tests.lessons.grading.ways import each_way
+from tests.lessons.grading.ways import BEST, each_way
 from tests.test_processes import wait_for_end
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
@@ -82,11 +83,20 @@ def test_a_sandbox_ends_with_the_grader(tmp_path: Path, way: str | None) -> None
         f"list(run_sandboxed([task], Limits(), [], {way!r}))\n"
     )
     grader = subprocess.Popen([sys.executable, "-c", code])
-    until = time.monotonic() + 100
-    while sum(_is_sandbox(each) for each in below(grader.pid)) < 2 and time.monotonic() < until:
-        time.sleep(0.1)
-    started = below(grader.pid)
-    assert sum(map(_is_sandbox, started)) >= 2, "the sandbox and the process of the notebook"
+    started = _with_sandbox(grader.pid)
+    grader.send_signal(signal.SIGKILL)
+    grader.wait()
+    assert all(wait_for_end(each) for each in started)
+
+
+@pytest.mark.skipif(BEST is None, reason="this machine cannot contain a process")
+def test_workers_and_their_sandboxes_end_with_the_command(tmp_path: Path) -> None:
+    text = "import time\nwhile True:\n    time.sleep(0.1)"
+    write(tmp_path / "in" / "ann", NAME, with_code(NAME, text))
+    command = [sys.executable, "-m", "byoc_lab.cli", "grade", str(tmp_path / "in")]
+    command += ["-o", str(tmp_path / "grades.csv"), "--workers", "2"]
+    grader = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started = _with_sandbox(grader.pid)
     grader.send_signal(signal.SIGKILL)
     grader.wait()
     assert all(wait_for_end(each) for each in started)
@@ -118,6 +128,17 @@ def test_a_worker_without_a_result_is_given_up(monkeypatch: pytest.MonkeyPatch) 
         [Submission("ann", {f"{NAME}.ipynb": "{}"})], course, executor=Never()
     ).values()
     assert not grade.graded and "its worker was lost 3 times: TimeoutError" in grade.notes[0]
+
+
+def _with_sandbox(grader: int) -> set[int]:
+    """The processes below a grader, as soon as a sandbox and that of a notebook are among them."""
+    until = time.monotonic() + 100
+    while time.monotonic() < until:
+        started = below(grader)
+        if sum(map(_is_sandbox, started)) >= 2:
+            return started
+        time.sleep(0.1)
+    raise AssertionError("no sandbox has started")
 
 
 def _is_sandbox(process: int) -> bool:
