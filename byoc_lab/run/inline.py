@@ -333,7 +333,7 @@ class _Inliner(Interpreter):
         def parameter(leaf: Expr) -> Var:
             ty, named = leaf.checked_type, names.get(leaf, leaf)
             name = named.name_hint if isinstance(named, Var) else f"x{len(params)}"
-            params.append(Var(name, ty).with_type(ty))
+            params.append(Var(name, ty).with_type(ty, span=node.span))
             return params[-1]
 
         inside = Copy(parameter, self.store)

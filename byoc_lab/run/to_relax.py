@@ -130,7 +130,8 @@ class _Translator:
         made = made if deep else {}
         for n, p in enumerate(params):
             which = ", which a function that calls itself changes," if deep else ""
-            ty = relax_type(p.checked_type, f"%{p.name_hint}{which}", GROWS if deep else "")
+            what = f"{_place(p) if deep else ''}%{p.name_hint}{which}"
+            ty = relax_type(p.checked_type, what, GROWS if deep else "")
             made[p] = self.relax.Var(parameter_name(n, p.name_hint), ty)
         return made
 
@@ -197,10 +198,9 @@ class _Translator:
             return emit(self._if(node, values))
         if isinstance(node, Var):
             raise BuildError(f"%{node.name_hint} has no value: it is no parameter of @main")
-        place = f"{node.span}: " if node.span else ""
         raise BuildError(
-            f"{place}{describe(node)} has no translation to Relax. byoc_lab.run.evaluate runs it "
-            f"with NumPy"
+            f"{_place(node)}{describe(node)} has no translation to Relax. byoc_lab.run.evaluate "
+            f"runs it with NumPy"
         )
 
     def _literal(self, value: Any) -> Any:
@@ -215,16 +215,17 @@ class _Translator:
             self.known[node] = value
             return self._literal(value)
         definition = op.definition
+        place = _place(node)
         if definition.relax is None:
-            raise BuildError(f"{op.name} has no translation to Relax: {definition.why_no('relax')}")
+            reason = definition.why_no("relax")
+            raise BuildError(f"{place}{op.name} has no translation to Relax: {reason}")
         attrs = definition.attributes(node.attrs)
         try:
             args = [values[a] for a in node.args]
             return self.builder.normalize(definition.relax(self.relax.op, attrs, *args))
-        except BuildError:
-            raise
+        except BuildError as error:
+            raise BuildError(f"{place}{error}") from error
         except (RuntimeError, ValueError, TypeError) as error:
-            place = f"{node.span}: " if node.span else ""
             said = RELAX_OPERATOR.sub(r"\1", str(error))
             raise BuildError(f"{place}Relax refuses {op.name}: {said}") from error
 
@@ -270,6 +271,11 @@ class _Translator:
             for callee, params in self.branches_of[node]
         ]
         return self.relax.If(values[node.cond], *calls)
+
+
+def _place(node: Expr) -> str:
+    """Where a node comes from, before a message about it."""
+    return f"{node.span}: " if node.span else ""
 
 
 def _ifs(body: Expr) -> list[If]:

@@ -244,12 +244,29 @@ def test_a_loop_in_a_loop_with_the_same_states_is_built(turns: int) -> None:
 
 
 def test_a_loop_that_stacks_rows_is_refused_by_the_name_of_the_rows() -> None:
-    node = helper.make_node("Loop", ["n", "", "start"], ["final", "rows"], body=_loop_body(True))
-    model = _model([node], _start(3), [info(o, FLOAT, None) for o in ("final", "rows")], [LIMIT])
+    outputs = ["final", "rows"]
+    node = helper.make_node(
+        "Loop", ["n", "", "start"], outputs, name="add up", body=_loop_body(True)
+    )
+    model = _model([node], _start(3), [info(o, FLOAT, None) for o in outputs], [LIMIT])
     inputs = {"x": X, "start": np.ones(3, "float32"), "n": np.array(3)}
     mod = _agrees(model, **inputs)
     for made in (mod, dnnl.partition_for_dnnl(mod)):
-        with pytest.raises(BuildError, match=r"^%twice, which a function that calls itself"):
+        with pytest.raises(
+            BuildError, match=r"^add up: %twice, which a function that calls itself"
+        ):
+            byoc_lab.build(made)
+
+
+def test_what_cannot_be_built_in_a_branch_is_named_by_its_node() -> None:
+    picked = helper.make_node("Compress", ["x", "k"], ["e"], axis=0, name="pick")
+    other = helper.make_graph([picked], "e", [], [info("e", FLOAT, None)])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=_branch("Relu", "t"), else_branch=other)
+    inputs = [info("x", FLOAT, [3]), info("c", BOOL, []), info("k", BOOL, [3])]
+    model = _model([node], inputs, [info("y", FLOAT, None)])
+    mod = _agrees(model, x=X, c=np.array(False), k=np.array([True, False, True]))
+    for made in (mod, dnnl.partition_for_dnnl(mod)):
+        with pytest.raises(BuildError, match=r"^pick: argwhere has no translation to Relax"):
             byoc_lab.build(made)
 
 
