@@ -150,6 +150,7 @@ class _Changes:
         self.made_for: dict[Expr, Expr] = {}
         self.renamed: dict[Expr, Expr] = {}
         self.count = count
+        self._numbering = stage.numbering
         self._functions: dict[str, Expr] = {
             gv.name_hint: func for gv, func in stage.before.functions.items()
         }
@@ -183,6 +184,15 @@ class _Changes:
             found = nodes_made(last, self.replaced[last])[last.root]
         func = function_of(found, name)
         return func.with_attr("global_symbol", name) if name in self._new_names else func
+
+    def region_functions(self, module: IRModule) -> Numbers:
+        """The regions that external functions of a part were."""
+        found = {
+            func: self._numbering.of_external(self._functions[gv.name_hint])
+            for gv, func in module.functions.items()
+            if "Compiler" in func.attrs
+        }
+        return {func: number for func, number in found.items() if number is not None}
 
 
 class _Root:
@@ -273,7 +283,8 @@ class _Root:
         kept = {o: found for o in set(origins.values()) if (found := place(o)) is not None}
         whole = self._stage.numbering.of_function(root, self._round, known)
         inner = {node: whole[origin] for node, origin in origins.items() if origin in whole}
-        return Neighbourhood(module, origins, kept, changes.made_for, part, {**whole, **inner})
+        numbers = {**whole, **inner, **changes.region_functions(module)}
+        return Neighbourhood(module, origins, kept, changes.made_for, part, numbers)
 
     def _states(self, changes: _Changes) -> dict[Expr, Expr]:
         """What each node of the root has become; the last few are kept."""

@@ -2,7 +2,8 @@
 
 A begin that a pass keeps has the number that it had before. One that the pass creates has the same
 number in all states: that of its region in the result. `relay.analysis.region_numbers` defines what
-the number of a region is, given those of its begins.
+the number of a region is, given those of its begins. An external function has the number of the
+region that it was made of.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Numbering:
-    """The numbers of the regions of one stage, by begin.
+    """The numbers of the regions of one stage, by begin and external function.
 
     before: computes those of its input; by default the input has no past.
     """
@@ -52,27 +53,32 @@ class Numbering:
 
     @cached_property
     def _kept(self) -> Numbers:
-        """The numbers of the begins of the result that the input has too."""
+        """The numbers of what comes from regions of the input."""
         after = self._stage.after
-        begins = [] if after is None else _begins(after)
-        if not begins or not self.before:
+        named = [] if after is None else _named(after)
+        if not named or not self.before:
             return {}
-        origins = {begin: self._stage.origins(begin) for begin in begins}
+        origins = {node: self._stage.origins(node) for node in named}
         return {
-            begin: self.before[origin]
-            for begin, found in origins.items()
+            node: self.before[origin]
+            for node, found in origins.items()
             if (origin := next((o for o in found if o in self.before), None)) is not None
         }
 
     @cached_property
     def _created(self) -> Numbers:
-        """The numbers of the begins that the pass created, by the node as it was created."""
+        """The numbers of what the pass created, by the node as it was created."""
         identity = self._stage.provenance.identity
-        return {identity(b): n for b, n in self.after.items() if b not in self._kept}
+        places = ((identity(node), number) for node, number in self.after.items())
+        return {place: number for place, number in places if place not in self.before}
+
+    def of_external(self, func: Expr) -> int | None:
+        """Of an external function, as it was in the input or added; None if it was no region."""
+        return self.before.get(func, self._created.get(func))
 
     def of_state(self, mod: IRModule, provenance: Provenance) -> Numbers:
         """In a state between two rewrites. provenance: of its nodes, in the input."""
-        places = {begin: provenance.identity(begin) for begin in _begins(mod)}
+        places = {node: provenance.identity(node) for node in _named(mod)}
         return module_numbers(mod, self._known(places, self.before))
 
     def of_function(self, func: Expr, found: Round, places: Mapping[Expr, Expr]) -> Numbers:
@@ -93,7 +99,7 @@ class Numbering:
         return self._of_round[found]
 
     def _known(self, places: Mapping[Expr, Expr], earlier: Numbers) -> Numbers:
-        """The numbers of begins that had these places earlier, or that the pass created there."""
+        """The numbers of nodes that had these places earlier, or that the pass created there."""
         known = {b: earlier[place] for b, place in places.items() if place in earlier}
         if len(known) < len(places):
             created = self._created
@@ -122,7 +128,9 @@ def _numbers_after(stage: Stage) -> Numbers:
     return stage.numbering.after
 
 
-def _begins(mod: IRModule) -> list[Expr]:
+def _named(mod: IRModule) -> list[Expr]:
+    """The nodes that have the numbers of regions."""
     if isinstance(mod, UnparsedModule):
         return []
-    return [n for n in nodes_of(mod) if is_annotation(n, BEGIN)]
+    external = [func for func in mod.functions.values() if "Compiler" in func.attrs]
+    return [*external, *(n for n in nodes_of(mod) if is_annotation(n, BEGIN))]

@@ -153,7 +153,7 @@ class _Tracker:
         self.rules: dict[Expr, str] = {}
         self.inner: set[Expr] = set()  # created nodes that have the place of no other
         self.entered: dict[Expr, Expr] = {n: n for n in self.origins}  # see `identity`
-        self._added: list[Event] = []  # functions added since the last round
+        self._added: list[Event] = []  # functions added, until the round with their sources
 
     def follow(self, events: Sequence[Event]) -> None:
         """Apply all rounds, in the order in which they began."""
@@ -177,7 +177,7 @@ class _Tracker:
 
     def finish(self, after: IRModule) -> None:
         now: dict[Expr, Nodes] = {}
-        self._create_functions(now)
+        self._create_functions(now, final=True)
         self.origins.update(now)
         for gv, func in after.functions.items():
             self._copy(self.roots.get(gv.name_hint), func)
@@ -284,13 +284,18 @@ class _Tracker:
         elif has_origin(post):
             self._extend(now, post, own)
 
-    def _create_functions(self, now: dict[Expr, Nodes]) -> None:
-        """Add the origins of the nodes that were created with a function."""
+    def _create_functions(self, now: dict[Expr, Nodes], final: bool = False) -> None:
+        """Add the origins of the nodes that were created with a function, where they are known."""
+        waiting = []
         for event in self._added:
             assert event.after is not None
+            sources = event.sources or ()
+            if not final and any(s not in now and s not in self.origins for s in sources):
+                waiting.append(event)  # until the round that they are nodes of
+                continue
             created, _ = self._created(event.after, now, set())
-            self._set(created, event, self._all(event.sources or (), now), now)
-        self._added.clear()
+            self._set(created, event, self._all(sources, now), now)
+        self._added = waiting
 
     def _set(
         self, created: list[Expr], event: Event, origins: Nodes, now: dict[Expr, Nodes]

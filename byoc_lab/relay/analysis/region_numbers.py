@@ -19,7 +19,8 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 
 Numbers = Mapping[Expr, int]
-"""By begin: the number of the region that it opens."""
+"""By begin: the number of the region that it opens. In a module with a past also by external
+function: the number of the region that it was."""
 
 
 def region_numbers(func: Expr, known: Numbers | None = None) -> dict[Expr, int]:
@@ -52,6 +53,8 @@ def module_numbers(mod: IRModule, known: Numbers | None = None) -> dict[Expr, in
     numbers: dict[Expr, int] = {}
     for func in mod.functions.values():
         numbers |= region_numbers(func, known)
+        if known and func in known:
+            numbers[func] = known[func]
     return numbers
 
 

@@ -298,6 +298,8 @@ class _Artist:
             label = f"@{symbol}" if symbol else "fn"
             if compiler not in label:
                 label += f" · {compiler}"
+            if self.given_numbers and func in self.given_numbers:
+                label += f" · region {self.given_numbers[func]}"
             frame = PictureFrame("external", label, compiler, parent, func)
         elif "Composite" in attrs:
             frame = PictureFrame("composite", str(attrs["Composite"]), None, parent, func)
