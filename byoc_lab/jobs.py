@@ -1,6 +1,6 @@
 """`many`: validate, bisect or another check over lists of models, back ends and seeds, in parallel.
 
-Each job runs in a guarded process (`lab/checking/guarded.py`) beside the worker of the executor, so
+Each job runs in a guarded process (`containment/guarded.py`) beside the worker of the executor, so
 that one that crashes or never ends is an outcome like any other.
 """
 
@@ -19,11 +19,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from byoc_lab.containment.guarded import GuardedError, guarded
 from byoc_lab.errors import ArgumentError, nearest
 from byoc_lab.importers import load
 from byoc_lab.lab.checking.bisection import bisect
 from byoc_lab.lab.checking.coverage import coverage
-from byoc_lab.lab.checking.guarded import GuardedError, guarded
 from byoc_lab.lab.checking.validation import validate
 from byoc_lab.lab.tracing import trace
 from byoc_lab.passes import Pass

@@ -32,9 +32,8 @@ LAYERS = {
     "markup": "",
     "files": "errors",
     "terminal": "printing",
-    "processes": "",
     "processor_time": "",
-    "containment": "errors",
+    "containment": "errors processor_time",
     "output": "version",
     "plugins": "errors",
     "relay.ir": "errors printing display",
@@ -60,7 +59,7 @@ LAYERS = {
     "passes.quantize": "errors relay passes.framework passes.fold passes.layout",
     "passes": "errors relay passes",
     "run": "errors printing plugins display files markup relay passes",
-    "backends": "errors plugins processes processor_time relay passes run",
+    "backends": "errors plugins containment processor_time relay passes run",
     "backends.dnnl": "errors printing display markup relay passes run backends",
     "lab.diffing": "errors printing output display relay",
     "lab.linting": "errors printing output display relay passes run backends lab.diffing",
@@ -69,12 +68,12 @@ LAYERS = {
         "errors printing display markup relay passes backends lab.tracing lab.linting"
     ),
     "lab.checking": (
-        "errors printing output display files markup terminal processes processor_time relay "
+        "errors printing output display files markup terminal relay "
         "passes run backends lab.tracing lab.explaining"
     ),
     "lab.reducing": (
-        "errors printing display files relay passes run backends lab.diffing lab.linting "
-        "lab.explaining lab.checking"
+        "errors printing display files containment relay passes run backends lab.diffing "
+        "lab.linting lab.explaining lab.checking"
     ),
     "lab.view": "errors printing display files relay passes run backends lab",
     "lab": "",
@@ -85,15 +84,13 @@ LAYERS = {
     "lessons": (
         "errors printing display files relay passes run backends lab importers lessons.tools"
     ),
-    "lessons.grading": (
-        "errors printing files processes processor_time containment relay run lab lessons"
-    ),
+    "lessons.grading": ("errors printing files processor_time containment relay run lab lessons"),
     "transform": "passes",  # this and the next four: other modules under the names of TVM
     "relay.transform": "passes",
     "relay.qnn.transform": "passes",
     "relay.op.contrib.dnnl": "backends",
     "relay.frontend": "importers",
-    "jobs": "errors printing relay passes lab importers",
+    "jobs": "errors printing containment relay passes lab importers",
     "byoc_lab": (
         "version errors display relay passes run backends relax lab importers jobs transform "
         "relay.transform relay.qnn.transform relay.op.contrib.dnnl relay.frontend"

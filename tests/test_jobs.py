@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import byoc_lab
+from byoc_lab.containment.guarded import Guard, GuardedError
 from byoc_lab.errors import ArgumentError
 from byoc_lab.jobs import Job, Outcome, many, outcomes
-from byoc_lab.lab.checking.guarded import Guard, GuardedError
 from byoc_lab.relay.analysis.structural import structural_equal
 from tests import job_models as jobs
 
@@ -151,7 +151,7 @@ def test_no_process_is_left_when_the_parent_dies() -> None:
     """Even where its child is in an endless loop."""
     script = (
         "import os, threading, time\n"
-        "from byoc_lab.lab.checking.guarded import guarded\n"
+        "from byoc_lab.containment.guarded import guarded\n"
         "from tests import job_models as jobs\n"
         "print(guarded(os.getpid, time_limit=9), flush=True)\n"
         "threading.Timer(0.3, os._exit, [0]).start()\n"

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from byoc_lab import processor_time
+from byoc_lab.containment.family import die_with
 from byoc_lab.errors import ArgumentError, RegionError, place_outside, shortened
-from byoc_lab.processes import die_with
 
 TIME_LIMIT = 60.0
 """Seconds of processor time for one call, unless told otherwise."""

@@ -1,1 +1,1 @@
-"""Contained processes: what they see, what they may ask the kernel for, and what they may use."""
+"""Other processes: what they see, may ask the kernel for and may use, and how they end."""

@@ -12,9 +12,9 @@ from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from byoc_lab.containment.guarded import Guard, GuardedError
 from byoc_lab.errors import ArgumentError, ByocLabError, InputError, ReductionError
 from byoc_lab.files import ordinary_file, path_of
-from byoc_lab.lab.checking.guarded import Guard, GuardedError
 from byoc_lab.lab.checking.progress import Progress
 from byoc_lab.lab.reducing.tables import Table, table_text
 from byoc_lab.relay.ir.expr import Constant

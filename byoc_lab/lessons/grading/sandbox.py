@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.containment.confinement import become_reaper, confine, hide_from_others, limit
+from byoc_lab.containment.family import below, die_with
 from byoc_lab.lessons.grading.cells import run_cells
 from byoc_lab.lessons.grading.limits import ENDED, READY, Limits
 from byoc_lab.lessons.grading.replies import encode
 from byoc_lab.lessons.verdict import NOT_HERE
-from byoc_lab.processes import below, die_with
 from byoc_lab.processor_time import asleep_limit, process_seconds
 
 NETWORK_EVENTS = ("socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo")

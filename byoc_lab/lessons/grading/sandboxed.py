@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.containment import containers
+from byoc_lab.containment.family import end_with_all_below
 from byoc_lab.lessons.grading.limits import READY, Limits
-from byoc_lab.processes import end_with_all_below
 from byoc_lab.processor_time import asleep_limit
 from byoc_lab.run.threads import OF_LIBRARIES
 

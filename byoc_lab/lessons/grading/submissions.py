@@ -21,8 +21,9 @@ from typing import Any
 from byoc_lab.containment import containers
 from byoc_lab.containment.confinement import limit
 from byoc_lab.containment.containers import ContainmentError
+from byoc_lab.containment.family import die_with
+from byoc_lab.containment.guarded import START_LIMIT, GuardedError, guarded
 from byoc_lab.errors import ArgumentError
-from byoc_lab.lab.checking.guarded import START_LIMIT, GuardedError, guarded
 from byoc_lab.lessons.exercises import get
 from byoc_lab.lessons.grading import grades as grades_of
 from byoc_lab.lessons.grading import notebooks
@@ -42,7 +43,6 @@ from byoc_lab.lessons.grading.limits import ENDED, Limits
 from byoc_lab.lessons.grading.replies import decode
 from byoc_lab.lessons.grading.sandboxed import LOST, START_SECONDS, TRIES, run_sandboxed
 from byoc_lab.lessons.verdict import NOT_HERE, Mistake, Verdict
-from byoc_lab.processes import die_with
 from byoc_lab.processor_time import asleep_limit
 
 NOT_CONTAINED = (

@@ -21,12 +21,12 @@ from typing import Any
 import pytest
 
 from byoc_lab.containment import containers
+from byoc_lab.containment.family import below
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.grades import Grade
 from byoc_lab.lessons.grading.limits import Limits
-from byoc_lab.processes import below
 from tests.lessons.grading.generated import right, with_code, write
 from tests.lessons.grading.ways import BEST, each_container
 

@@ -17,16 +17,16 @@ from typing import Any
 import pytest
 
 from byoc_lab.containment.confinement import refuse_calls
+from byoc_lab.containment.family import below
 from byoc_lab.lessons.grading import sandboxed
 from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.handed_in import Submission
 from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.solutions import source
-from byoc_lab.processes import below
+from tests.containment.test_family import wait_for_end
 from tests.lessons.grading.generated import right, with_code, write
 from tests.lessons.grading.ways import BEST, each_way
-from tests.test_processes import wait_for_end
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 NAME = "annotate-diamond"

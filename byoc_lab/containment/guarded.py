@@ -1,7 +1,7 @@
 """Guarded calls: a function runs in a child process, so that a crash or an endless loop costs the
 answer and nothing else.
 
-`python -m byoc_lab.lab.checking.guarded` is the child: it reads pickled calls from its standard
+`python -m byoc_lab.containment.guarded` is the child: it reads pickled calls from its standard
 input and writes pickled answers, until its input ends. It serves one call after the other, and a
 new one is started after a crash or a call that took too long.
 """
@@ -23,8 +23,8 @@ from contextlib import suppress
 from typing import Any, BinaryIO
 
 from byoc_lab import processor_time
+from byoc_lab.containment.family import die_with
 from byoc_lab.errors import ByocLabError
-from byoc_lab.processes import die_with
 
 START_LIMIT = 120.0  # seconds in which a child must be ready
 END_LIMIT = 10.0  # seconds in which a child ends that has closed its pipe
@@ -175,7 +175,7 @@ CHILD = """
 import pickle, struct, sys
 length, = struct.unpack("<Q", sys.stdin.buffer.read(8))
 sys.path[:] = pickle.loads(sys.stdin.buffer.read(length))
-from byoc_lab.lab.checking.guarded import serve
+from byoc_lab.containment.guarded import serve
 serve()
 """
 

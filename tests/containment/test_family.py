@@ -1,4 +1,4 @@
-"""`byoc_lab.processes`."""
+"""`byoc_lab.containment.family`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from byoc_lab.processes import below, end_with_all_below
+from byoc_lab.containment.family import below, end_with_all_below
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/stat").is_file(), reason="/proc lists the processes"
@@ -22,7 +22,7 @@ PARENT = (
     "print(child.pid, flush=True); time.sleep(600)"
 )
 DIES = (
-    "import os, sys; from byoc_lab.processes import die_with; die_with(int(sys.argv[1])); "
+    "import os, sys; from byoc_lab.containment.family import die_with; die_with(int(sys.argv[1])); "
     "print(os.getpid(), flush=True); import time; time.sleep(600)"
 )
 

@@ -9,8 +9,8 @@ import time
 import pytest
 
 from byoc_lab import processor_time
-from byoc_lab.lab.checking import guarded
-from byoc_lab.lab.checking.guarded import Guard, GuardedError
+from byoc_lab.containment import guarded
+from byoc_lab.containment.guarded import Guard, GuardedError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals of POSIX")
 
