@@ -88,7 +88,8 @@ class RelayCheck(ReasonedCheck):
         except ByocLabError as error:
             return str(error)
         if not self.pattern.match(matched):
-            return f"in Relay it is {matched!s:.200}, which the Relay pattern does not match"
+            shown = " ".join(str(matched).split())
+            return f"in Relay it is {shown:.400}, which the Relay pattern does not match"
         answer = self.check is None or ask_check(self.check, matched, self.entry)
         return None if answer else refusal(self.entry, matched, answer)
 

@@ -85,6 +85,9 @@ def test_matches() -> None:
     relay_mod, relax_mod = in_both_languages(network)
     assert sum(relax_regions(lab.backends.get("npu").partition(relax_mod)).values()) == 1
     assert sum(relay_regions(backends.partition(relay_mod, "npu")).values()) == 1
+    register(patterns=[("npu.conv", CONV.has_attr({"out_layout": "NHWC"}))])
+    for found in byoc_lab.explain(relax_mod, "npu").by_cause["check"]:
+        assert re.search("in Relay it is .*, which the Relay pattern does not match", found.reason)
 
 
 def test_checks() -> None:
