@@ -268,7 +268,7 @@ def inputs_of(mod: IRModule) -> list[np.ndarray]:
 
 
 def check(mod: IRModule, built: int) -> None:
-    """Each pipeline; that of the number `built` is built, too."""
+    """Each pipeline; that of the number `built` (0, 1 or 2; none for others) is built, too."""
     inputs = inputs_of(mod)
     (wanted,) = evaluate(mod, inputs).outputs
     with PassContext(opt_level=3):
@@ -278,13 +278,13 @@ def check(mod: IRModule, built: int) -> None:
         typed = infer_module(made)
         assert typed["main"].ret_type == mod["main"].ret_type
         results = [evaluate(typed, inputs).outputs[0]]
-        results += [build(made).run(inputs)[0]] if number == built % len(pipelines) else []
+        results += [build(made).run(inputs)[0]] if number == built else []
         for found in results:
             np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-5)
 
 
 def check_legalized(mod: IRModule) -> None:
-    """TVM's form of quantized chains, which rounds in float32: what follows may be one step off."""
+    """TVM's form of quantized chains rounds in float32: one step off, which qnn.add may rescale."""
     inputs = inputs_of(mod)
     (wanted,) = evaluate(mod, inputs).outputs
     made = infer_module(partition_as_tvm(mod, legalize_qnn=True))
@@ -296,15 +296,15 @@ def check_legalized(mod: IRModule) -> None:
 
 
 @settings(max_examples=60)
-@given(mod=networks(FLOATS), built=st.integers(0, 2))
+@given(mod=networks(FLOATS), built=st.integers(0, 8))
 def test_a_constant_of_any_shape_changes_neither_type_nor_numbers(
     mod: IRModule, built: int
 ) -> None:
     check(mod, built)
 
 
-@settings(max_examples=30)
-@given(mod=networks((quantized,)), built=st.integers(0, 2))
+@settings(max_examples=20)
+@given(mod=networks((quantized,)), built=st.integers(0, 8))
 def test_scales_and_zero_points_of_any_shape_change_no_number(mod: IRModule, built: int) -> None:
     check(mod, built)
     check_legalized(mod)
@@ -312,6 +312,6 @@ def test_scales_and_zero_points_of_any_shape_change_no_number(mod: IRModule, bui
 
 @pytest.mark.slow
 @settings(max_examples=800)
-@given(mod=networks((*FLOATS, quantized, quantized)), built=st.integers(0, 2))
+@given(mod=networks((*FLOATS, quantized, quantized)), built=st.integers(0, 5))
 def test_a_constant_of_any_shape_changes_neither_widely(mod: IRModule, built: int) -> None:
     check(mod, built)
