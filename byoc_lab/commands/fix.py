@@ -8,6 +8,7 @@ from pathlib import Path
 from byoc_lab.commands.shared import INPUT, NO, OK, STANDARD_INPUT, configure_inputs, read_module
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import write_text
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.terminal import ProgressLine
 
 TEXT = (".relay", ".txt")
@@ -45,6 +46,11 @@ def run(options: argparse.Namespace) -> int:
     with ProgressLine() as progress:
         progress(f"reading {options.file}")
         mod = read_module(options.file, options)
+        if (options.apply or options.output) and isinstance(adopted(mod), ForeignModule):
+            raise ArgumentError(
+                f"--apply and --output write Relay text, and {options.file} is a module of Relax: "
+                f"in Python, byoc_lab.fix(mod).apply() is its repaired module"
+            )
         progress("looking for repairs")
         repair = fix(mod, pipeline=options.pipeline, backend=options.target)
     if not repair:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from byoc_lab.relax.covering import coverage
     from byoc_lab.relax.executable import RelaxExecutable, build
     from byoc_lab.relax.explaining import explain
-    from byoc_lab.relax.of_relay import board, fix
     from byoc_lab.relax.validation import validate
 
 __all__ = [
@@ -62,12 +61,12 @@ _LAZY = {
     "RelaxBackend": "relax.backends",
     "RelaxExecutable": "relax.executable",
     "bisect": "lab.checking.bisection",
-    "board": "relax.of_relay",
+    "board": "lab.view.board",
     "build": "relax.executable",
     "coverage": "relax.covering",
     "explain": "relax.explaining",
     "explain_patterns": "lab.explaining",
-    "fix": "relax.of_relay",
+    "fix": "lab.linting",
     "lint": "lab.linting",
     "register": "relax.backends",
     "trace": "lab.tracing",

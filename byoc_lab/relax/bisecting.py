@@ -19,6 +19,16 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
 
 
+def in_relay(mod: Any) -> IRModule:
+    """A module of Relax with its weights in it, in Relay, its regions as their code generators get
+    them. Raises ImporterError, and BuildError for an operator of a region without counterpart."""
+    made, _ = from_relax(mod)
+    for symbol, function in region_functions(mod).items():
+        region, attrs = region_in_relay(function, composites=True), made[symbol].attrs
+        made[symbol] = Function(region.params, region.body, attrs=attrs)
+    return infer_module(made)
+
+
 def bisect(
     traced: RelaxTrace, inputs: Mapping[str, Any] | Sequence[Any] | None, **options: Any
 ) -> Bisection:
@@ -32,11 +42,7 @@ def bisect(
 
     @cache
     def read(state: Any) -> IRModule:
-        made, _ = from_relax(state.source)
-        for symbol, function in region_functions(state.source).items():
-            region, attrs = region_in_relay(function, composites=True), made[symbol].attrs
-            made[symbol] = Function(region.params, region.body, attrs=attrs)
-        return infer_module(made)
+        return in_relay(state.source)
 
     result = traced.result  # raises the error of a pass
     stages = [

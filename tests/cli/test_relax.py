@@ -47,8 +47,27 @@ def test_lint_diff_and_what_is_for_relay_alone(
 ) -> None:
     assert cli.main(["lint", model]) == cli.OK
     assert cli.main(["diff", model, model]) == cli.OK
-    assert cli.main(["fix", model]) == cli.USAGE
+    assert cli.main(["reduce", model, "--keep", "finding:BYR001"]) == cli.USAGE
     assert "takes modules of Relay" in capsys.readouterr().err
+
+
+def test_fix_shows_the_repair(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from byoc_lab.relax import patterns
+    from tests.relax.test_partition import module, var
+    from tests.relax.tracing.networks import relax
+
+    assert cli.main(["fix", model]) == cli.OK
+    relu = module([var("x", 4, 8)], lambda emit, x: emit(relax.op.nn.relu(x)))
+    wrong = tmp_path / "wrong.py"
+    composed = relax.transform.FuseOpsByPattern(patterns())(relu)
+    wrong.write_text(composed.script(), encoding="utf-8")
+    assert cli.main(["lint", str(wrong)]) == cli.NO
+    assert cli.main(["fix", str(wrong)]) == cli.NO
+    assert "fix 1: run MergeCompositeFunctions" in capsys.readouterr().out
+    assert cli.main(["fix", str(wrong), "--output", str(tmp_path / "right.py")]) == cli.USAGE
+    assert "byoc_lab.fix(mod).apply()" in capsys.readouterr().err
 
 
 def test_explain(model: str, capsys: pytest.CaptureFixture[str]) -> None:

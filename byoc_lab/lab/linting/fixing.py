@@ -25,7 +25,7 @@ from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.expr import Call, Function
-from byoc_lab.relay.ir.foreign import refuse_foreign
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule, module_expected
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
@@ -40,23 +40,23 @@ _ROUNDS = 8
 class Fix:
     """A proved repair: shows itself as a diff; `apply()` gives the module, `undo()` takes it back.
 
-    steps: what it does, in words. before, after: the modules. proof: why it is right, in words.
+    steps: what it does, in words. before, after: the modules, as they were given. proof: why it is right, in words.
     left: the findings that it does not repair; empty if `after` is clean. others: where one finding
     has several repairs, the others, each proved too.
     """
 
     steps: tuple[str, ...]
-    before: IRModule
-    after: IRModule
+    before: Any
+    after: Any
     proof: str
     left: tuple[Finding, ...] = ()
     others: tuple[Fix, ...] = ()
 
-    def apply(self) -> IRModule:
+    def apply(self) -> Any:
         """The repaired module."""
         return self.after
 
-    def undo(self) -> IRModule:
+    def undo(self) -> Any:
         """The module as it was."""
         return self.before
 
@@ -73,7 +73,8 @@ class Fix:
             left = "".join(f"\n{f}" for f in self.left)
             return f"nothing was fixed: {self.proof}{left}"
         lines = [f"fix {n}: {step}" for n, step in enumerate(self.steps, 1)]
-        lines += [f"makes {_regions_of(self.after)}"] * bool(self.others)
+        if self.others:
+            lines.append(f"makes {_regions_of(self.after)}")
         lines += [f"proved: {self.proof}", str(self.diff())]
         lines += [f"not fixed: {f}" for f in self.left]
         lines += [
@@ -118,14 +119,22 @@ def fix(
     was, or, where operators changed, computes the same numbers. Where one finding has no repair,
     `finding.fix` still has those of the others.
 
+    Of a module of Relax it repairs variables that two functions bind (BYR006), and composites that
+    are in no function with the attribute Codegen (BYR001); `after` is a module of TVM.
+
     Hints (findings of severity "info") are not repaired; the result names them.
 
     Raises ArgumentError if `mod` is not a module, or if @main has no parameters of these names, and
     for a pipeline or back end what `lint` raises.
     """
+    mod = adopted(mod)
+    if isinstance(mod, ForeignModule):
+        if params is not None or pipeline is not None or backend is not None:
+            raise ArgumentError(f"fix of a module of {mod.language} takes the module alone")
+        found_there: Fix = mod.fix()
+        return found_there
     if not isinstance(mod, IRModule):
         raise ArgumentError(module_expected("fix", mod))
-    refuse_foreign(mod, "fix")
     context = context_of(pipeline, backend)
     found = examine(mod, all_rules(), context)
     if all(f.severity is Severity.INFO for f in found):
@@ -263,7 +272,7 @@ def _tried(
         if not left:
             PartitionGraph()(after)
             PartitionGraph()(MergeCompilerRegions()(after))
-        proof = _same(mod, after)
+        proof = same(mod, after)
     except ByocLabError:
         return None  # a proposal that does not lead to a module is no fix
     if proof is None:
@@ -280,7 +289,7 @@ def _made(mod: IRModule, proposals: Sequence[Proposal]) -> IRModule | None:
     return infer_module(edited_module(mod, edits))
 
 
-def _same(before: IRModule, after: IRModule) -> str | None:
+def same(before: IRModule, after: IRModule) -> str | None:
     """Why the modules compute the same without their annotations; None if that is not so."""
     plain = [infer_module(without_annotations(m)) for m in (before, after)]
     if structural_equal(plain[0], plain[1]):

@@ -87,6 +87,11 @@ class RelaxModule(ForeignModule):
         checked_relax(self.source, "bisect")
         return bisect(self.trace(pipeline), inputs, **options)
 
+    def fix(self) -> Any:
+        from byoc_lab.relax.fixing import fixed
+
+        return fixed(self.source)
+
     def coverage(self, backend: Any, pipeline: Any) -> Any:
         from byoc_lab.relax.covering import coverage
 

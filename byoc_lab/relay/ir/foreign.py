@@ -129,6 +129,9 @@ class ForeignModule(IRModule):
     def coverage(self, backend: Any, pipeline: Any) -> Any:
         self._refuse("coverage")
 
+    def fix(self) -> Any:
+        self._refuse("fix")
+
     def _refuse(self, who: str) -> NoReturn:
         raise ForeignModuleError(
             f"{who} needs the module of {self.language} itself, and this one was saved, as text "
@@ -144,9 +147,10 @@ def refuse_foreign(mod: Any, who: str) -> None:
     """Raise ForeignModuleError for a module of another language."""
     if isinstance(mod, ForeignModule):
         raise ForeignModuleError(
-            f"{who} takes modules of Relay, found one of {mod.language}; trace, lint, diff, "
-            f"explain, coverage and validate take it too, and byoc_lab.{mod.language}.build builds "
-            f"it"
+            f"{who} takes modules of Relay, found one of {mod.language}, which trace, lint, fix, "
+            f"diff, explain, coverage, validate and byoc_lab.{mod.language}.build take; read it "
+            f"into Relay with "
+            f"mod, params = byoc_lab.importers.{mod.language}.from_{mod.language}(mod)"
         )
 
 

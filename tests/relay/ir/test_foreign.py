@@ -62,7 +62,7 @@ def test_it_is_drawn_and_compared() -> None:
 
 
 def test_passes_of_relay_do_not_take_it() -> None:
-    for ask in (relay.transform.InferType(), byoc_lab.fix, byoc_lab.trace):
+    for ask in (relay.transform.InferType(), byoc_lab.board, byoc_lab.fix, byoc_lab.trace):
         with pytest.raises(ForeignModuleError):
             ask(module())
 

@@ -1,0 +1,107 @@
+"""`fix` of a module of Relax: each repair leads to a module that TVM's passes take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("tvm", reason="apache-tvm is not installed")
+
+import byoc_lab
+from byoc_lab import relax as lab
+from byoc_lab.errors import ArgumentError, ForeignModuleError
+
+from .test_executable import two_regions
+from .test_partition import const, module, var
+from .tracing.networks import relax, tvm
+
+op = relax.op
+
+
+def network() -> Any:
+    """relu and softmax of a matmul, with floor, which DNNL does not have, between them."""
+    return module(
+        [var("x", 4, 8)],
+        lambda emit, x: emit(
+            op.nn.softmax(emit(op.floor(emit(op.nn.relu(emit(op.matmul(x, const(8, 3))))))))
+        ),
+    )
+
+
+def composed() -> Any:
+    """The composites of a partitioning that ended too early."""
+    table = [entry for entry in lab.patterns() if "matmul" in str(entry[0])]
+    return relax.transform.FuseOpsByPattern(table, bind_constants=True)(network())
+
+
+def doubled() -> Any:
+    """One body in two functions."""
+    mod = network()
+    mod["decode"] = mod["main"].with_attr("global_symbol", "decode")
+    return mod
+
+
+def codes(mod: Any) -> set[str]:
+    return {finding.code for finding in byoc_lab.lint(mod)}
+
+
+def test_composites_get_a_back_end() -> None:
+    assert codes(composed()) == {"BYR001"}
+    repair = byoc_lab.fix(composed())
+    assert repair and repair.steps == (
+        "run MergeCompositeFunctions, which gives 1 composite a back end",
+    )
+    assert "same numbers for 2 random inputs" in repair.proof
+    assert codes(repair.apply()) == set() and not repair.left
+    assert codes(repair.undo()) == {"BYR001"}
+    assert "composed" in str(repair) or "moved" in str(repair)
+    built = lab.build(repair.apply())
+    built.run([byoc_lab.relay.const([[0.5] * 8] * 4).data.numpy()])
+    built.assert_offloaded()
+
+
+def test_functions_get_variables_of_their_own() -> None:
+    assert codes(doubled()) == {"BYR006"}
+    repair = byoc_lab.fix(doubled())
+    assert repair.steps == ("give @main variables of their own",)
+    assert codes(repair.after) == set()
+    tvm.ir.assert_structural_equal(repair.after["main"], doubled()["main"])
+    assert lab.partition_for_dnnl(repair.after) is not None
+
+
+def test_what_tvm_refuses_is_left_and_told() -> None:
+    """MergeCompositeFunctions takes one function that calls composites."""
+    mod = composed()
+    mod["decode"] = mod["main"].with_attr("global_symbol", "decode")
+    assert codes(mod) == {"BYR001", "BYR006"}
+    repair = byoc_lab.fix(mod)
+    assert repair.steps == ("give @main variables of their own",)
+    assert {f.code for f in repair.left} == codes(repair.after) == {"BYR001"}
+    assert "no more could be proved: fix: MergeCompositeFunctions of TVM failed" in repair.proof
+
+
+def test_what_is_right_stays_and_what_cannot_be_repaired_is_named() -> None:
+    repair = byoc_lab.fix(network())
+    assert not repair and not repair.left and repair.after.same_as(repair.before)
+    nameless = [("relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]
+    mod = relax.transform.FuseOpsByPattern(nameless)(network())
+    repair = byoc_lab.fix(mod)
+    assert not repair and {f.code for f in repair.left} == {"BYR007"}
+    assert "no repair could be proved" in str(repair)
+
+
+def test_it_takes_the_module_alone() -> None:
+    with pytest.raises(ArgumentError, match="takes the module alone"):
+        byoc_lab.fix(network(), backend="dnnl")
+
+
+@pytest.mark.parametrize("name", ["bisect", "board", "explain_patterns", "fix", "lint", "trace"])
+def test_names_for_both_languages_are_those_of_byoc_lab(name: str) -> None:
+    assert getattr(lab, name) is getattr(byoc_lab, name)
+    assert name in lab.__all__
+
+
+def test_a_board_names_the_way() -> None:
+    with pytest.raises(ForeignModuleError, match=r"importers\.relax\.from_relax\(mod\)"):
+        lab.board(two_regions())
