@@ -40,9 +40,9 @@ _ROUNDS = 8
 class Fix:
     """A proved repair: shows itself as a diff; `apply()` gives the module, `undo()` takes it back.
 
-    steps: what it does, in words. before, after: the modules, as they were given. proof: why it is right, in words.
-    left: the findings that it does not repair; empty if `after` is clean. others: where one finding
-    has several repairs, the others, each proved too.
+    steps: what it does, in words. before, after: the modules, of the language of the one that was
+    given. proof: why it is right, in words. left: the findings that it does not repair; empty if
+    `after` is clean. others: where one finding has several repairs, the others, each proved too.
     """
 
     steps: tuple[str, ...]
