@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
 from byoc_lab import display
@@ -36,6 +36,9 @@ class _Reports(Sequence[T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._reports)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._reports)
 
     @printable
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ from byoc_lab.passes.framework.hook import (
     report,
 )
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
-from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation
+from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.analysis.regions import Region, RegionSet
 from byoc_lab.relay.ir.expr import Call, Expr, Function, If, describe
 from byoc_lab.relay.ir.module import IRModule
@@ -42,7 +42,7 @@ class MergeCompilerRegions(FunctionPass):
         regions = merger.regions
         for path, edge in merger.kept_apart:
             note("keep apart", _cycle(path, regions), edge)
-        joining = _Joining(func) if is_heard() else None
+        joining = merger.joining
 
         made: dict[Expr, Expr] = {}
         keeps_in(made)
@@ -66,25 +66,39 @@ class MergeCompilerRegions(FunctionPass):
 
 
 class _Joining:
-    """The regions of a function between the rewrites."""
+    """The regions of a function between the rewrites, each by the number of its first begin.
 
-    def __init__(self, func: Function):
-        self.regions = RegionSet(func)
+    regions: before they are merged.
+    """
+
+    def __init__(self, regions: RegionSet):
+        self._begins = regions.opened
+        self._sides: dict[Expr, tuple[int, int]] = {}  # of a begin on an end
+        self._earlier: dict[int, int] = {}  # the first begin of what a region was joined to
+        for begin in regions.opened:
+            maker, user = regions.of(begin.args[0]), regions.of(begin)
+            if maker is not None and user is not None:
+                self._sides[begin] = maker.first, user.first
 
     def join(self, begin: Call) -> Sentence:
         """Join the regions on both sides of a begin, and tell of it."""
-        value = begin.args[0].parts()[1]
-        maker, user = self.regions.of(value), self.regions.of(begin)
-        assert maker is not None and user is not None
-        firsts = maker.first, user.first
-        if maker is not user:
-            self.regions.merge(maker, user)
-        kept = self.regions.first_begin(user)
-        told = (f"{describe(value)} and its user are both in ", kept, f" of {user.target}")
-        if firsts[0] == firsts[1]:
+        maker, user = map(self._first, self._sides[begin])
+        kept, gone = sorted((maker, user))
+        value = describe(begin.args[0].parts()[1])
+        both = f"{value} and its user are both in "
+        told = (both, self._begins[kept], f" of {compiler_of(begin)}")
+        if kept == gone:
             return naming_regions(*told)
-        mover = "its user" if firsts[0] < firsts[1] else describe(value)
-        return naming_regions(*told, f"; {mover} was in ", self.regions.opened[max(firsts)])
+        self._earlier[gone] = kept
+        mover = "its user" if maker < user else value
+        return naming_regions(*told, f"; {mover} was in ", self._begins[gone])
+
+    def _first(self, number: int) -> int:
+        while (earlier := self._earlier.get(number)) is not None:
+            number, before = earlier, number
+            if earlier in self._earlier:  # a shorter path for the next query
+                self._earlier[before] = self._earlier[earlier]
+        return number
 
 
 def merged_regions(func: Function) -> RegionSet:
@@ -131,6 +145,7 @@ class _Merger:
         self.oldest: dict[Region, int] = {}  # by region: the order of its first member
         self.active: set[Region] = set()
         self.feeds_others: set[Region] = set()  # regions that those of another target depend on
+        self.joining = _Joining(regions) if is_heard() else None
         self.kept_apart: list[tuple[list[Region], Call]] = []  # the path, and the begin on it
 
     def process(self, region: Region) -> None:
