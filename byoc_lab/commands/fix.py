@@ -8,6 +8,7 @@ from pathlib import Path
 from byoc_lab.commands.shared import INPUT, NO, OK, STANDARD_INPUT, configure_inputs, read_module
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import write_text
+from byoc_lab.lab.linting.comments import with_comments
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.terminal import ProgressLine
 
@@ -63,6 +64,10 @@ def run(options: argparse.Namespace) -> int:
     target = options.output or (path if options.apply else None)
     if target is None:
         return NO
-    write_text(target, f"{repair.apply().astext()}\n")
-    print(f"written: {target}")
+    text = f"{repair.apply().astext()}\n"
+    if path.suffix in TEXT:
+        text = with_comments(path.read_text(encoding="utf-8"), text)
+    replaced = " (replaced the module that was there)" if target.exists() else ""
+    write_text(target, text)
+    print(f"written: {target}{replaced}")
     return OK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,25 @@ def test_apply_writes_a_module_that_is_clean(
     assert f"written: {file}" in capsys.readouterr().out
     assert not lint(relay.parse(file.read_text()))
     assert cli.main(["lint", str(file)]) == cli.OK
+
+
+def test_comments_stay_where_they_were(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    begin, end = "// what DNNL gets", "/* the last layer,\n   and all of it */"
+    lines = NO_END.splitlines()
+    at = next(n for n, line in enumerate(lines) if "compiler_begin" in line)
+    lines[at] += "  // the input"
+    commented = [begin, *lines[: at + 1], end, *lines[at + 1 :], "// done"]
+    file.write_text("\n".join(commented))
+    file.chmod(0o640)
+    assert cli.main(["fix", "--apply", str(file)]) == cli.OK
+    assert "(replaced the module that was there)" in capsys.readouterr().out
+    text = file.read_text()
+    assert all(text.count(comment) == 1 for comment in (begin, end, "  // the input\n", "// done"))
+    assert text.startswith(f"{begin}\n#[version") or text.startswith(f"{begin}\ndef @main")
+    assert re.search(r"^ *%\d+ = .*compiler_begin.*// the input$", text, re.M)
+    assert not lint(relay.parse(text))
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert cli.main(["fix", str(file)]) == cli.OK
 
 
 def test_standard_input_to_standard_output(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 
@@ -126,9 +126,19 @@ def tokenize(source: Source, start: int = 0, end: int | None = None) -> Tokens:
 
 
 def _without_comments(source: Source, start: int, end: int) -> str:
-    """The text with blanks in place of every comment between `start` and `end`; comments nest."""
-    text, last, at = source.text, 0, start
+    """The text with blanks in place of every comment between `start` and `end`."""
+    text, last = source.text, 0
     kept: list[str] = []
+    for begin, stop in comments(source, start, end):
+        kept += text[last:begin], re.sub(r"[^\n]", " ", text[begin:stop])
+        last = stop
+    return "".join((*kept, text[last:]))
+
+
+def comments(source: Source, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where comments begin and end in a part of a text; those of /* */ nest. Raises ParseError for
+    one that never ends."""
+    text, at = source.text, start
     while found := _COMMENT_OR_STRING.search(text, at, end):
         at = found.end()
         if found.group() == "/*":
@@ -140,6 +150,11 @@ def _without_comments(source: Source, start: int, end: int) -> str:
             else:
                 raise source.error("this comment never ends: expected '*/'", found.start())
             at = mark.end()
-            kept += text[last : found.start()], re.sub(r"[^\n]", " ", text[found.start() : at])
-            last = at
-    return "".join((*kept, text[last:]))
+        if not found.group().startswith('"'):
+            yield found.start(), at
+
+
+def metadata_start(text: str) -> int:
+    """Where the metadata section of a text begins, which is no Relay; the end if it has none."""
+    mark = _METADATA_LINE.search(text)
+    return mark.start() if mark else len(text)
