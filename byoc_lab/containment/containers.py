@@ -32,8 +32,8 @@ SYSTEM = ("/usr", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/
 LINKS = ("/bin", "/lib", "/lib32", "/lib64", "/sbin")  # to /usr, in most distributions
 DEVICES = ("/dev/null", "/dev/random", "/dev/urandom")  # /dev/zero would give shared memory
 PROBE_SECONDS = 60.0
-PROBE = "import os, numpy; print(os.getpid(), os.path.exists('/run'), os.listdir('/tmp'))"
-PROBED = "1 False []"
+PROBE = "import os, sys, numpy; print(os.getpid(), *map(os.path.exists, ('/run', sys.argv[1])))"
+PROBED = "1 False False"
 
 
 class ContainmentError(ByocLabError, RuntimeError):
@@ -70,7 +70,7 @@ def failure(name: str) -> str:
     if name == "bubblewrap" and shutil.which("bwrap") is None:
         return "bwrap is not installed"
     with tempfile.TemporaryDirectory(prefix="byoc-lab-probe-") as folder:
-        command = contained([sys.executable, "-c", PROBE], name, Path(folder))
+        command = contained([sys.executable, "-c", PROBE, folder], name, Path(folder))
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=PROBE_SECONDS, env=environment()

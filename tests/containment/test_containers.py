@@ -37,7 +37,13 @@ def test_a_command_sees_python_and_the_system_alone(way: str, tmp_path: Path) ->
     variables = {**containers.environment(), "OTHER": str(other), "HIDDEN": str(hidden)}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=variables)
     seen = json.loads(done.stdout)
-    assert (seen["here"], seen["folder"], seen["id"]) == (containers.FOLDER, [], 1)
+    packages = [  # in a clone or an environment below /tmp
+        Path(path).relative_to(containers.FOLDER).parts[0]
+        for kind, *_, path in containers.plan([], tmp_path, 1)
+        if kind == "visible" and Path(path).is_relative_to(containers.FOLDER)
+    ]
+    assert (seen["here"], seen["id"]) == (containers.FOLDER, 1)
+    assert set(seen["folder"]) == set(packages)
     assert (seen["other"], seen["hidden"]) == (None, [])
     assert seen["devices"] == ["null", "random", "shm", "urandom"]
     assert set(seen["settings"]) <= {Path(each).name for each in containers.SYSTEM}

@@ -18,6 +18,7 @@ from byoc_lab.lessons.grading.submissions import Submission, grade
 from byoc_lab.lessons.needs import NEEDS
 from byoc_lab.lessons.verdict import NOT_HERE
 from byoc_lab.run import tvm_runtime
+from tests.lessons.grading.ways import BEST
 
 
 @pytest.fixture
@@ -81,7 +82,8 @@ def test_grading_does_not_judge_what_cannot_be_judged(nothing: None, tmp_path: P
     text = notebooks.dumps(notebooks.notebook(name))
     course = Course("c", 7, (name,))
     kept = tmp_path / "kept"
-    found = grade([Submission("ada", {f"{name}.ipynb": text})], course, workers=1, keep=kept)
+    given = [Submission("ada", {f"{name}.ipynb": text})]
+    found = grade(given, course, workers=1, keep=kept, trust=BEST is None)
     (result,) = found["ada"]
     assert (result.status, result.points) == (NOT_HERE, 0)
     assert "which is missing here" in result.messages[0]

@@ -126,8 +126,10 @@ def run_notebook(
             elif memory > limits.memory:
                 status = "too much memory"
     _kill_all(child, isolated)
-    # A program that folders in folders do not stop; what it cannot remove stays.
-    subprocess.run(["find", folder, "-mindepth", "1", "-delete"], timeout=asleep_limit(0))
+    # A program that folders in folders do not stop; what it cannot remove stays. Python and its
+    # packages are other file systems, where they are below the folder.
+    command = ["find", folder, "-xdev", "-mindepth", "1", "-delete"]
+    subprocess.run(command, timeout=asleep_limit(0), stderr=subprocess.DEVNULL)
     os.close(read_reply)
     os.close(read_output)
     return {

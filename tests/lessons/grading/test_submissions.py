@@ -22,6 +22,7 @@ from byoc_lab.lessons.solutions import solution
 from byoc_lab.lessons.tools import module_of
 from byoc_lab.relay import IRModule
 from tests.lessons.grading.generated import right, with_code, write, write_class, wrong
+from tests.lessons.grading.ways import BEST
 
 NAMES = ("add-the-missing-begin", "annotate-diamond", "write-conv-bias-relu")
 COURSE = Course("course", 1, NAMES, from_notebooks=True)
@@ -32,7 +33,9 @@ def _grades(folder: Path, executor: Executor | None = None) -> dict[str, list[gr
     found = grading.submissions_in(folder)
     if executor is None:
         executor = ThreadPoolExecutor(1)
-    return grading.grade(found, COURSE, hidden=[folder], limits=LIMITS, executor=executor)
+    return grading.grade(
+        found, COURSE, hidden=[folder], limits=LIMITS, executor=executor, trust=BEST is None
+    )
 
 
 @pytest.mark.slow
@@ -70,6 +73,7 @@ def test_two_submissions_of_one_student_are_refused_before_any_is_graded(tmp_pat
     assert [g.points for g in _grades(tmp_path)["ann"]] == [10, 10, 0]
 
 
+@pytest.mark.skipif(BEST is None, reason="this machine cannot contain a process")
 def test_right_answers_in_a_clone_are_hidden(tmp_path: Path) -> None:
     folders = [str(folder) for folder in grading.secret()]
     assert {Path(folder).name for folder in folders} == {"solutions", ".git", "build", "tests"}
@@ -196,5 +200,7 @@ def test_a_class_gets_the_grades_that_it_should(tmp_path: Path) -> None:
     expected = write_class(tmp_path, names, 15)
     course = Course("course", 2, names)
     found = grading.submissions_in(tmp_path)
-    grades = grading.grade(found, course, hidden=[tmp_path], limits=LIMITS, workers=2)
+    grades = grading.grade(
+        found, course, hidden=[tmp_path], limits=LIMITS, workers=2, trust=BEST is None
+    )
     assert {s: {g.exercise: g.mistake for g in gs} for s, gs in grades.items()} == expected
