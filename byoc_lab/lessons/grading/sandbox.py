@@ -128,7 +128,7 @@ def run_notebook(
     _kill_all(child, isolated)
     # A program that folders in folders do not stop; what it cannot remove stays. Python and its
     # packages are other file systems, where they are below the folder.
-    command = ["find", folder, "-xdev", "-mindepth", "1", "-delete"]
+    command = ["find", str(folder), "-xdev", "-mindepth", "1", "-delete"]
     subprocess.run(command, timeout=asleep_limit(0), stderr=subprocess.DEVNULL)
     os.close(read_reply)
     os.close(read_output)
