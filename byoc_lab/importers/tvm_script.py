@@ -18,6 +18,7 @@ from byoc_lab.run.tvm_runtime import import_tvm
 
 DECORATOR = "ir_module"
 _SOURCE = "<str>"  # what TVM's parser calls text that is in no file
+_WITHOUT_METADATA = "Undefined variable: metadata"
 
 
 def load_tvm_script(path: Path) -> tuple[IRModule, Params]:
@@ -34,12 +35,18 @@ def load_tvm_script(path: Path) -> tuple[IRModule, Params]:
     if source is None:
         raise ImporterError(
             f"{path} has no class with the decorator @I.ir_module; TVMScript of a module is what "
-            f"mod.script(show_meta=True) of a tvm.ir.IRModule gives"
+            f"mod.script() of a tvm.ir.IRModule gives"
         )
     try:
         mod = import_tvm().script.from_source(source)
     except Exception as error:  # TVM's parser raises errors of many kinds
         text = str(error).replace(f"--> {_SOURCE}:", f"--> {path}:")
+        if _WITHOUT_METADATA in text:
+            text += (
+                "\nThe text refers to a constant of several numbers, whose numbers are not in it. "
+                "Make the weights parameters of main, or save a trace: "
+                "byoc_lab.trace(mod, pipeline).save(file)"
+            )
         raise ImporterError(f"{path}: TVM cannot read the TVMScript: {text}") from error
     return adopted(mod), {}
 

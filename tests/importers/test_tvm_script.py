@@ -53,6 +53,10 @@ def test_the_class_is_read_and_nothing_else_runs(path: Path) -> None:
             TEXT.replace("R.nn.relu", "R.nn.nope"),
             r"TVM cannot read the TVMScript.*nope.*net\.py:\d+:",
         ),
+        (
+            TEXT.replace("nn.relu(x)", 'add(x, metadata["ir.GenericConst"][0])'),
+            "a constant of several numbers, whose numbers are not in it.*save a trace",
+        ),
     ],
 )
 def test_other_files_are_refused(path: Path, text: str, message: str) -> None:
