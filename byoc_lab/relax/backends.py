@@ -28,15 +28,15 @@ from byoc_lab.errors import (
 )
 from byoc_lab.passes.framework.predicates import checked_entry
 from byoc_lab.relax import partition
-from byoc_lab.relax.checks import CallCheck, CompilableCheck, Predicate
+from byoc_lab.relax.checks import CallCheck, CompilableCheck, EntryCheck, Predicate
 from byoc_lab.relax.pattern_translation import relax_entry, relax_name
 from byoc_lab.relax.reference import region_in_relay
-from byoc_lab.relax.registration import PREFIX
-from byoc_lab.relax.types import batch_of
+from byoc_lab.relax.registration import PREFIX, keep_errors
+from byoc_lab.relax.types import unknown_sizes_of
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.run.backends import Codegen, get_backend
-from byoc_lab.run.build import checked_region
+from byoc_lab.run.build import checked_region, generated
 from byoc_lab.run.hosts.host import LinkedRegion
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -135,7 +135,14 @@ def register(
             f"{type(patterns).__name__}"
         )
     left_out: tuple[str, ...] = ()
-    if not callable(patterns) and not patterns and not supports and codegen is None:
+    nothing = not callable(patterns) and not patterns and not supports
+    if nothing and codegen is not None and pipeline is None:
+        raise PassError(
+            f"{name!r} would support nothing: give patterns= or supports= with the code generator. "
+            f"The patterns that TVM has for a name are "
+            f"tvm.relax.backend.get_patterns_with_prefix('{name}.')"
+        )
+    if nothing and codegen is None:
         of_relay = backends_of_relay.get(name)
         patterns, codegen = of_relay.patterns, of_relay.codegen
         single, left_out = _single_of_relay(name, of_relay.supports)
@@ -144,24 +151,10 @@ def register(
     given = patterns if callable(patterns) else partial(list, patterns)
 
     def table() -> list[Any]:
-        entries = [*map(_translated, given()), *single]
-        return entries if codegen is None else list(map(_compilable, entries))
+        kind = EntryCheck if codegen is None else CompilableCheck
+        return [_asked(name, kind, entry) for entry in (*map(_translated, given()), *single)]
 
-    for entry in table():
-        label = str(entry[0] if isinstance(entry, tuple) else getattr(entry, "name", entry))
-        if not label.startswith(f"{name}."):
-            raise PassError(
-                f"the patterns of {name!r} must have names that begin with '{name}.', found "
-                f"{label!r:.80}; MergeCompositeFunctions reads the back end from them"
-            )
-        whole = isinstance(entry, tuple) and len(entry) > 1
-        pattern = entry[1] if whole else getattr(entry, "pattern", entry)
-        if not isinstance(pattern, import_tvm().relax.dpl.DFPattern):
-            raise PassError(
-                f"the pattern of {label!r:.80} must be one of byoc_lab.relay.dataflow_pattern or "
-                f"one of tvm.relax.dpl, found "
-                f"{type(pattern).__module__}.{type(pattern).__name__}"
-            )
+    table()  # raises for entries that cannot be
     backend = RelaxBackend(name, table, codegen, pipeline, left_out)
     _tell_tvm(backend)
     _registered[name] = backend
@@ -197,16 +190,21 @@ def get(name: Any) -> RelaxBackend:
         import_module(OF_TVM[name])
     find = import_tvm().relax.backend.get_patterns_with_prefix
     if not find(f"{name}."):
-        if backends_of_relay.is_registered(name):
-            raise UnknownNameError(
-                f"the back end {name!r} is registered for Relay alone: "
-                f"byoc_lab.relax.register({name!r}) registers it for Relax, too"
-            )
+        check_not_of_relay(name)
         raise UnknownNameError(
             f"no back end of Relax is named {name!r:.80}; {nearest(name, names())} Register it "
             f"with byoc_lab.relax.register, or import the module of TVM that registers its patterns"
         )
     return RelaxBackend(name, lambda: list(find(f"{name}.")))
+
+
+def check_not_of_relay(name: str) -> None:
+    """Raises UnknownNameError for a back end that is registered for Relay."""
+    if backends_of_relay.is_registered(name):
+        raise UnknownNameError(
+            f"the back end {name!r} is registered for Relay alone: "
+            f"byoc_lab.relax.register({name!r}) registers it for Relax, too"
+        )
 
 
 def names() -> list[str]:
@@ -268,12 +266,33 @@ def _translated(entry: Any) -> Any:
     return entry
 
 
-def _compilable(entry: Any) -> tuple[Any, ...]:
-    """An entry that also refuses what its code generator could not be given."""
-    name, pattern, *rest = entry if isinstance(entry, tuple) else _as_tuple(entry)
+def _asked(owner: str, kind: type[EntryCheck], entry: Any) -> tuple[Any, ...]:
+    """An entry of the back end `owner` with a check of `kind`. Raises PassError for a name of
+    another back end, and for other parts than TVM takes."""
+    whole = isinstance(entry, tuple) and len(entry) > 1
+    label = str(entry[0] if isinstance(entry, tuple) and entry else getattr(entry, "name", entry))
+    if not label.startswith(f"{owner}."):
+        raise PassError(
+            f"the patterns of {owner!r} must have names that begin with '{owner}.', found "
+            f"{label!r:.80}; MergeCompositeFunctions reads the back end from them"
+        )
+    pattern = entry[1] if whole else getattr(entry, "pattern", entry)
+    if not isinstance(pattern, import_tvm().relax.dpl.DFPattern):
+        raise PassError(
+            f"the pattern of {label!r:.80} must be one of byoc_lab.relay.dataflow_pattern or "
+            f"one of tvm.relax.dpl, found "
+            f"{type(pattern).__module__}.{type(pattern).__name__}"
+        )
+    _, _, *rest = entry if whole else _as_tuple(entry)
     annotations = rest[0] if rest else {}
     check = rest[1] if len(rest) > 1 else None
-    return (name, pattern, annotations, CompilableCheck(check), *rest[2:])
+    if not isinstance(annotations, Mapping) or not (check is None or callable(check)):
+        raise PassError(
+            f"the entry {label!r:.80} must be (name, pattern, annotations, check) with a dict of "
+            f"patterns and a function, found {annotations!r:.40} and {check!r:.40}; write {{}} for "
+            f"no annotations"
+        )
+    return (label, pattern, annotations, kind(label, check), *rest[2:])
 
 
 def _tell_tvm(backend: RelaxBackend) -> None:
@@ -281,6 +300,7 @@ def _tell_tvm(backend: RelaxBackend) -> None:
     import tvm_ffi
 
     registry = import_tvm().relax.backend.pattern_registry
+    keep_errors()
     if backend.codegen is not None:
         compiled = partial(_compile, backend.name, backend.codegen)
         tvm_ffi.register_global_func(f"{PREFIX}{backend.name}", compiled, override=True)
@@ -315,7 +335,7 @@ def _compile(
 
 
 def _module(name: str, codegen: Codegen, function: Any) -> Any:
-    unknown = [size for param in function.params for size in batch_of(param)]
+    unknown = [size for param in function.params for size in unknown_sizes_of(param)]
     if unknown:
         raise BuildError(
             f"region @{function.attrs['global_symbol']} of {name} has sizes that are not known "
@@ -324,7 +344,7 @@ def _module(name: str, codegen: Codegen, function: Any) -> Any:
             f"relax.transform.BindSymbolicVars"
         )
     made, symbol = region_in_relay(function, composites=True), str(function.attrs["global_symbol"])
-    region = checked_region(codegen(made, symbol), name, made, symbol)
+    region = checked_region(generated(codegen, name, made, symbol), name, made, symbol)
     collected = _collected.get()
     if collected is not None:
         collected.append(LinkedRegion(symbol, name, made, region, None, codegen))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
+from byoc_lab.errors import BuildError
 from byoc_lab.importers.relax import from_relax
 from byoc_lab.lab.checking.bisected import Bisection
 from byoc_lab.lab.checking.bisection import bisected
@@ -17,6 +18,7 @@ from byoc_lab.relax.tracing.recorder import RelaxTrace
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.run.backends import Codegen
 
 
 def in_relay(mod: Any) -> IRModule:
@@ -27,6 +29,18 @@ def in_relay(mod: Any) -> IRModule:
         region, attrs = region_in_relay(function, composites=True), made[symbol].attrs
         made[symbol] = Function(region.params, region.body, attrs=attrs)
     return infer_module(made)
+
+
+def _unknown(name: str) -> Codegen:
+    """In the place of a code generator that byoc_lab does not have: refuses each region."""
+
+    def codegen(function: Function, symbol: str) -> NoReturn:
+        raise BuildError(
+            f"byoc_lab has no code generator of back end {name!r:.80}; "
+            f"byoc_lab.relax.register({name!r:.80}, codegen=...) registers one"
+        )
+
+    return codegen
 
 
 def bisect(
@@ -51,5 +65,5 @@ def bisect(
         if stage.changed
     ]
     compilers = {str(f.attrs[CODEGEN]) for f in region_functions(result).values()}
-    own = {name: backends.get(name).codegen for name in compilers}
+    own = {name: backends.get(name).codegen or _unknown(name) for name in compilers}
     return bisected(read(traced.initial), stages, inputs, backends=own, **options)

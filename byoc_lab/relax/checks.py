@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from byoc_lab.errors import ByocLabError
+from byoc_lab.errors import ByocLabError, PredicateError
 from byoc_lab.passes.framework.predicates import Refused, ask_check, refusal
 from byoc_lab.relax.reference import any_counterpart
 from byoc_lab.relax.to_relay import call_to_relay, match_to_relay
-from byoc_lab.relax.types import batch_of, is_tensor, is_tuple
+from byoc_lab.relax.types import is_tensor, is_tuple, unknown_sizes_of
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -28,11 +28,23 @@ class ReasonedCheck:
         raise NotImplementedError(f"{type(self).__name__} must say why it refuses a match")
 
 
-def why_refused(check: Any, context: Any) -> str | None:
-    """The answer of any check as `ReasonedCheck.why_not` gives it."""
-    if isinstance(check, ReasonedCheck):
-        return check.why_not(context)
-    return _reason(check(context))
+def why_refused(check: Any, context: Any, entry: str) -> str | None:
+    """The answer of the check of an entry as `ReasonedCheck.why_not` gives it.
+
+    Raises PredicateError for a check that raises.
+    """
+    try:
+        if isinstance(check, ReasonedCheck):
+            return check.why_not(context)
+        return _reason(check(context))
+    except PredicateError:
+        raise
+    except Exception as error:
+        raise PredicateError(
+            f"the check of pattern {entry} raised {type(error).__name__}: {error}. It was "
+            f"asked about {str(context.matched_expr)!r:.120}; return False for what is not "
+            f"supported, and True for what is"
+        ) from error
 
 
 def _reason(answer: Any) -> str | None:
@@ -52,13 +64,21 @@ class CallCheck(ReasonedCheck):
 
 
 @dataclass(frozen=True)
-class CompilableCheck(ReasonedCheck):
-    """A check that also refuses calls that a code generator of `register` cannot be given."""
+class EntryCheck(ReasonedCheck):
+    """The check of an entry, if it has one. An error that it raises names the entry."""
 
+    entry: str
     check: Any = None
 
     def why_not(self, context: Any) -> str | None:
-        refused = None if self.check is None else why_refused(self.check, context)
+        return None if self.check is None else why_refused(self.check, context, self.entry)
+
+
+class CompilableCheck(EntryCheck):
+    """A check that also refuses calls that a code generator of `register` cannot be given."""
+
+    def why_not(self, context: Any) -> str | None:
+        refused = super().why_not(context)
         if refused is not None:
             return refused
         return next(filter(None, map(why_not_compiled, _calls(context))), None)
@@ -111,7 +131,9 @@ def why_not_compiled(call: Any) -> str | None:
 
 def _unknown_sizes(call: Any) -> str | None:
     """A sentence about the sizes of a call that are not known; None if all are."""
-    unknown = sorted({str(s) for v in (*call.args, call) if is_tensor(v) for s in batch_of(v)})
+    unknown = sorted(
+        {str(s) for v in (*call.args, call) if is_tensor(v) for s in unknown_sizes_of(v)}
+    )
     if not unknown:
         return None
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import BuildError, ByocLabError
+from byoc_lab.errors import BuildError, ByocLabError, InputError
 from byoc_lab.relax.backends import compiled_regions
+from byoc_lab.relax.batch import is_number
 from byoc_lab.relax.calls import (
     CODEGEN,
     checked_relax,
@@ -24,9 +25,11 @@ from byoc_lab.relax.calls import (
 )
 from byoc_lab.relax.costs import host_cost, region_facts
 from byoc_lab.relax.reference import region_if_any
-from byoc_lab.relax.types import name_of
+from byoc_lab.relax.registration import PREFIX, is_registered
+from byoc_lab.relax.types import is_tensor, is_tuple, name_of, type_and_sizes
 from byoc_lab.relay.analysis.costs import Cost
 from byoc_lab.relay.ir.expr import Function
+from byoc_lab.relay.op.framework.from_relax import number
 from byoc_lab.run.backends import LAYOUTS, check_layouts, using_layouts
 from byoc_lab.run.hosts.exporting import export_compiled
 from byoc_lab.run.inputs import by_position, given_inputs
@@ -75,6 +78,7 @@ class RelaxExecutable(MeteredProgram):
             for symbol in sites
             for f in [functions[symbol]]
         )
+        _check_code_generators({r.compiler for r in self.regions})
         with COMPILING, using_layouts(layouts), compiled_regions() as self._linked:
             try:
                 linked = tvm.relax.transform.RunCodegen()(mod)
@@ -104,11 +108,15 @@ class RelaxExecutable(MeteredProgram):
 
     def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
         """The outputs, as new arrays, for inputs by name or in order. Raises InputError for names
-        or a number of inputs that "main" does not have; TVM checks shapes and dtypes itself."""
+        or a number of inputs that "main" does not have, and for other dtypes and shapes; TVM checks
+        that sizes of one name agree."""
         given = given_inputs(inputs, more, named)
-        arrays = [to_device(np.asarray(value)) for value in by_position(given, self.inputs)]
+        arrays = [np.asarray(value) for value in by_position(given, self.inputs)]
+        for param, array in zip(self.mod["main"].params, arrays, strict=True):
+            _check_input(param, array)
+        on_device = list(map(to_device, arrays))
         with self._lock:
-            result = self._main(*arrays)
+            result = self._main(*on_device)
             self._meter.ran()
         return new_arrays(result)
 
@@ -156,6 +164,40 @@ def build(mod: Any, target: str = "llvm", *, layouts: str = LAYOUTS[0]) -> Relax
     """
     check_layouts("relax.build", layouts)
     return RelaxExecutable(checked_relax(mod, "relax.build"), target, layouts)
+
+
+def _check_input(param: Any, array: np.ndarray) -> None:
+    """Raises InputError for an array that is not of the type of a parameter of "main"."""
+    ty, sizes = type_and_sizes(param)
+    if is_tuple(param):
+        raise InputError(
+            f"input {name_of(param)} is a tuple, {ty}, and the inputs of a run are arrays: give "
+            f"main one parameter for each field"
+        )
+    if not is_tensor(param):
+        return
+    fits = str(ty.dtype) in ("", "void", array.dtype.name)
+    if sizes is not None:
+        fits = fits and len(sizes) == array.ndim
+        pairs = zip(sizes, array.shape, strict=False)
+        fits = fits and all(int(number(size)) == n for size, n in pairs if is_number(size))
+    if not fits:
+        raise InputError(
+            f"input {name_of(param)}: expected {ty}, found an array of shape {array.shape} and "
+            f"dtype {array.dtype}"
+        )
+
+
+def _check_code_generators(compilers: Iterable[str]) -> None:
+    """Raises BuildError for a back end without a code generator."""
+    for name in sorted(compilers):
+        if not is_registered(name):
+            raise BuildError(
+                f"the module has functions with Codegen={name!r:.80}, and no code generator "
+                f"{PREFIX}{name} is registered; register one with "
+                f"byoc_lab.relax.register({name!r:.80}, codegen=...), or import the "
+                f"package that has it"
+            )
 
 
 def _varies(mod: Any) -> bool:

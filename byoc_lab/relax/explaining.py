@@ -17,6 +17,7 @@ from byoc_lab.relax import backends
 from byoc_lab.relax.backends import RelaxBackend
 from byoc_lab.relax.batch import NOMINAL, unknown_sizes, with_sizes
 from byoc_lab.relax.calls import (
+    CODEGEN,
     OperatorCall,
     checked_relax,
     host_functions,
@@ -49,8 +50,9 @@ class RelaxExplanation:
     """What becomes of one operator call after the passes in front of the partitioning.
 
     name: of the operator; variable: what its result is bound to; type: of it. region: the symbol of
-    the region that computes it. cause, reason: if none does: one of CAUSES, and in words. change:
-    what would turn that, which was tried; "" where nothing that was tried did.
+    the region that computes it; back_end: whose region that is. cause, reason: if none does: one of
+    CAUSES, and in words. change: what would turn that, which was tried; "" where nothing that was
+    tried did.
     """
 
     name: str
@@ -61,6 +63,7 @@ class RelaxExplanation:
     reason: str = ""
     change: str = ""
     call: Any = field(default=None, repr=False, compare=False)
+    back_end: str | None = None
 
     @property
     def offloaded(self) -> bool:
@@ -93,7 +96,7 @@ class RelaxExplanations(Sequence[RelaxExplanation]):
 
     @property
     def offloaded(self) -> list[RelaxExplanation]:
-        """Those that the back end computes."""
+        """Those that a back end computes."""
         return [e for e in self._all if e.offloaded]
 
     @property
@@ -121,9 +124,10 @@ class RelaxExplanations(Sequence[RelaxExplanation]):
     @property
     def summary(self) -> str:
         """Such as "5 of 6 operators offloaded to dnnl, 1 on the host (1 no-pattern)"."""
-        text = (
-            f"{len(self.offloaded)} of {counted(len(self), 'operator')} offloaded to {self.target}"
-        )
+        computed = Counter(e.back_end for e in self.offloaded)
+        own = computed.pop(self.target, 0)
+        text = f"{own} of {counted(len(self), 'operator')} offloaded to {self.target}"
+        text += "".join(f", {count} to {other}" for other, count in computed.items())
         causes = ", ".join(f"{len(es)} {cause}" for cause, es in self.by_cause.items())
         return text + (f", {len(self.host)} on the host ({causes})" if causes else "")
 
@@ -164,25 +168,33 @@ def _fields(e: RelaxExplanation) -> dict[str, Any]:
 def explain(mod: Any, target: str = TARGET) -> RelaxExplanations:
     """Of each operator of a Relax module, whether a back end computes it, and if not, why not.
 
-    mod: before partitioning, or partitioned. Operators are those that the passes in front of the
-    partitioning leave (batch norms are folded there). A change is one that was tried: it is named
-    if the module, changed so, has that call in a region. target: a back end of `relax.register`, or
-    one whose patterns TVM has.
+    mod: before partitioning for the target, or partitioned. Operators are those that the passes in
+    front of the partitioning leave (batch norms are folded there). A change is one that was tried:
+    it is named if the module, changed so, has that call in a region. target: a back end of
+    `relax.register`, or one whose patterns TVM has.
 
     Raises ArgumentError for something else than a module of Relax, UnknownNameError for another
     target, PassError for a pass of TVM that fails.
     """
     mod = checked_relax(mod, "relax.explain")
     backend = backends.get(target)
-    regions = region_functions(mod)
-    cut = mod if regions else backend.partition(mod)
-    inside = {symbol: list(operator_calls(f)) for symbol, f in region_functions(cut).items()}
+    partitioned = any(str(f.attrs[CODEGEN]) == target for f in region_functions(mod).values())
+    cut = mod if partitioned else backend.partition(mod)
+    regions = region_functions(cut)
+    inside = {symbol: list(operator_calls(f)) for symbol, f in regions.items()}
     found = [  # regions that are equal are one function, which is called several times
-        RelaxExplanation(c.name, c.variable, _type(c), symbol, call=c.call)
+        RelaxExplanation(
+            c.name,
+            c.variable,
+            _type(c),
+            symbol,
+            call=c.call,
+            back_end=str(regions[symbol].attrs[CODEGEN]),
+        )
         for symbol in region_calls(cut)
         for c in inside[symbol]
     ]
-    asked = _Asked(backend, None if regions else mod)
+    asked = _Asked(backend, None if partitioned else mod)
     apart = {cut[gv] for gv in unreached(cut)}
     for function in host_functions(cut):
         for call in operator_calls(function):

@@ -110,7 +110,9 @@ def partition_for_dnnl(mod: Any) -> Any:
 
     `relax.transform.RunCodegen()` then compiles them; what is left is compiled as usual. One size
     may be known at run time only: the batch, in front of tensors (see `relax.batch`). The operators
-    of "main" and of what it calls are partitioned; other functions of Relax stay whole.
+    of "main" are partitioned; functions that it does not call stay whole. TVM stops at operators
+    for DNNL in functions that it calls: inline these before
+    (`relax.transform.InlinePrivateFunctions`).
 
     Raises ArgumentError for something else than a module of Relax with a function "main",
     FreeVariableError or WellFormedError for variables that passes stop at, and PassError for a pass

@@ -42,20 +42,13 @@ class Check:
 
     def __call__(self, context: Any) -> bool:
         try:
-            reason = why_refused(self.check, context)
+            reason = why_refused(self.check, context, self.name)
             if reason is not None:
                 self.refused[context.matched_expr] = reason
                 self.leaked = self._leaked(context)
         except PredicateError as error:
             self.raised = error
             raise
-        except Exception as error:
-            self.raised = PredicateError(
-                f"the check of pattern {self.name} raised {type(error).__name__}: {error}. It was "
-                f"asked about {str(context.matched_expr)!r:.120}; return False for what is not "
-                f"supported, and True for what is"
-            )
-            raise self.raised from error
         return reason is None
 
     def _leaked(self, context: Any) -> str:

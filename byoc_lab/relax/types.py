@@ -20,10 +20,10 @@ def type_of(value: Any) -> TensorType:
 
     Raises BuildError when another part of its shape is not known.
     """
-    ty, sizes = _sizes(value)
+    ty, sizes = type_and_sizes(value)
     if sizes is None or not all(map(batch.is_number, sizes[1:])):
         raise BuildError(
-            f"DNNL needs tensors of known shape, but for a batch in front of it, found {ty}; "
+            f"a region needs tensors of known shape, but for a batch in front of it, found {ty}; "
             f"relax.transform.BindSymbolicVars gives sizes that have names"
         )
     known = [batch.nominal(size) for size in sizes[:1]] + [int(number(size)) for size in sizes[1:]]
@@ -32,29 +32,35 @@ def type_of(value: Any) -> TensorType:
 
 def batch_of(value: Any) -> list[Any]:
     """The size in front of a Relax tensor, where that is not known; else nothing."""
-    _, sizes = _sizes(value)
+    _, sizes = type_and_sizes(value)
     return [size for size in (sizes or ())[:1] if not batch.is_number(size)]
+
+
+def unknown_sizes_of(value: Any) -> list[Any]:
+    """The sizes of a Relax tensor that are not known."""
+    _, sizes = type_and_sizes(value)
+    return [size for size in sizes or () if not batch.is_number(size)]
 
 
 def is_tensor(value: Any) -> bool:
     """Whether a Relax value is one tensor, of whatever shape."""
-    ty, _ = _sizes(value)
+    ty, _ = type_and_sizes(value)
     return "Tensor" in type(ty).__name__
 
 
 def is_tuple(value: Any) -> bool:
     """Whether a Relax value is a tuple."""
-    ty, _ = _sizes(value)
+    ty, _ = type_and_sizes(value)
     return "Tuple" in type(ty).__name__
 
 
 def is_known_shape(value: Any) -> bool:
     """Whether a Relax value is a shape of numbers; others are operands that DNNL cannot read."""
-    ty, _ = _sizes(value)
+    ty, _ = type_and_sizes(value)
     return all(map(batch.is_number, getattr(ty, "values", None) or ()))
 
 
-def _sizes(value: Any) -> tuple[Any, Any]:
+def type_and_sizes(value: Any) -> tuple[Any, Any]:
     """The type of a Relax value, and its sizes where it is a tensor with some."""
     ty = value.ty if hasattr(value, "ty") else value.struct_info
     values = getattr(getattr(ty, "shape", None), "values", None)

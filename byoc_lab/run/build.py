@@ -235,7 +235,7 @@ def _link(
     try:
         codegen = backends.get(compiler) or get_backend(compiler)
         _check_tensors(compiler, function, symbol)
-        made = _generated(codegen, compiler, function, checked_symbol(symbol))
+        made = generated(codegen, compiler, function, checked_symbol(symbol))
         compiled = checked_region(made, compiler, function, symbol)
     except (
         BuildError,
@@ -270,7 +270,7 @@ def _check_tensors(compiler: str, function: Function, symbol: str) -> None:
             )
 
 
-def _generated(codegen: Codegen, compiler: str, function: Function, symbol: str) -> Any:
+def generated(codegen: Codegen, compiler: str, function: Function, symbol: str) -> Any:
     """What a code generator returns. Raises BuildError for an error that is not of byoc_lab."""
     try:
         return codegen(function, symbol)
@@ -297,8 +297,8 @@ def checked_region(compiled: Any, compiler: str, function: Function, symbol: str
             f"the code generator of back end {compiler!r} returned {type(compiled).__name__} for "
             f"the function @{symbol}; it must return a compiled region "
             f"(byoc_lab.run.CompiledRegion, for example byoc_lab.backends.PythonRegion), or raise "
-            f"BuildError for what it cannot compile. build(fallback=True) compiles such functions "
-            f"with TVM"
+            f"BuildError for what it cannot compile. For a module of Relay, build(fallback=True) "
+            f"compiles such functions with TVM"
         )
     region: CompiledRegion = compiled
     return region

@@ -16,9 +16,18 @@ from tvm.relax.dpl import is_op, wildcard
 from tvm.relax.transform import FusionPattern
 
 import byoc_lab
+from byoc_lab import backends
 from byoc_lab import relax as lab
 from byoc_lab.backends import HEADERS, C, ModuleRegion, PythonRegion, Refused, c_library, inlined
-from byoc_lab.errors import BuildError, OffloadError, PassError, RegionError, UnknownNameError
+from byoc_lab.errors import (
+    ArgumentError,
+    BuildError,
+    OffloadError,
+    PassError,
+    PredicateError,
+    RegionError,
+    UnknownNameError,
+)
 from byoc_lab.run import evaluate
 from tests.compilers import needs_cc
 
@@ -248,6 +257,12 @@ def test_python_ends_well_with_a_back_end_registered() -> None:
         ("npu", {"supports": "nn.relu"}, "must list operators"),
         ("npu", {"supports": ["nn.rely"]}, r"no operator relax\.nn\.rely; did you mean"),
         ("npu", {"codegen": 3}, "codegen of 'npu' must be a function"),
+        ("npu", {"codegen": exactly}, r"'npu' would support nothing: give patterns="),
+        (
+            "npu",
+            {"patterns": [("npu.x", MATMUL, lambda context: True)]},
+            r"'npu\.x' must be \(name, pattern, annotations, check\) .* write \{\}",
+        ),
         ("npu", {"patterns": 3}, "must be a list of entries"),
     ],
 )
@@ -286,3 +301,75 @@ def test_a_tuple_that_a_region_gets_is_refused_with_the_way_out() -> None:
     mod = module([pair], lambda emit, pair: emit(op.concat(pair, axis=0)))
     with pytest.raises(BuildError, match=r"has the tuple %pair as a parameter.*is_tuple"):
         lab.build(byoc_lab.trace(mod, "npu").result)
+
+
+def looked_up(*unused: Any) -> Any:
+    return {}["x"]
+
+
+@needs_cc
+@pytest.mark.parametrize(
+    ("codegen", "error", "message"),
+    [
+        (looked_up, BuildError, r"^the code generator of back end 'npu' failed .*KeyError: 'x'"),
+        (lambda f, s: None, BuildError, r"^the code generator of back end 'npu' returned NoneType"),
+        (lambda f, s: PythonRegion(3), ArgumentError, "^PythonRegion must get a function"),
+    ],
+)
+def test_an_error_of_a_code_generator_names_it(
+    codegen: Any, error: type[Exception], message: str
+) -> None:
+    lab.register("npu", patterns=TABLE, codegen=codegen)
+    cut = lab.backends.get("npu").partition(network())
+    with pytest.raises(error, match=message):
+        lab.build(cut)
+
+
+@pytest.mark.parametrize("codegen", [exactly, None])
+@pytest.mark.parametrize(
+    "options",
+    [{"patterns": [("npu.matmul", MATMUL, {}, looked_up)]}, {"supports": {"matmul": looked_up}}],
+)
+def test_a_check_that_raises_is_named_by_each_tool(options: dict[str, Any], codegen: Any) -> None:
+    lab.register("npu", **options, codegen=codegen)
+    message = r"^the check of pattern npu\.matmul raised KeyError: 'x'"
+    for tool in (byoc_lab.explain, byoc_lab.coverage, lambda m, n: byoc_lab.trace(m, n).result):
+        with pytest.raises(PredicateError, match=message):
+            tool(network(), "npu")
+
+
+def test_a_refusal_in_words_without_a_code_generator() -> None:
+    lab.register("npu", patterns=[("npu.matmul", MATMUL, {}, lambda context: Refused("too small"))])
+    found = byoc_lab.explain(network(), "npu")
+    assert next(e.reason for e in found if e.name == "matmul").endswith("refuses: too small")
+
+
+def test_without_a_code_generator_each_tool_says_how_to_register_one() -> None:
+    lab.register("npu", patterns=TABLE)
+    cut = lab.backends.get("npu").partition(network())
+    with pytest.raises(BuildError, match=r"relax\.register\('npu', codegen=\.\.\.\)"):
+        lab.build(cut)
+    assert "relax.register('npu', codegen=...)" in str(byoc_lab.lint(cut))
+    assert "no code generator of back end 'npu'" in str(byoc_lab.bisect(network(), "npu"))
+
+
+def test_each_operator_counts_for_the_back_end_that_computes_it() -> None:
+    lab.register("npu", patterns=TABLE)
+    lab.register("dsp", supports=["cumsum"])
+    one = lab.backends.get("dsp").partition(network())
+    for mod in (one, lab.backends.get("npu").partition(one)):
+        assert "4 of 6 operators offloaded to npu, 1 to dsp" in byoc_lab.explain(mod, "npu").summary
+
+
+def test_a_back_end_of_relay_alone_is_named_by_trace() -> None:
+    backends.register("npu", supports=["nn.relu"], codegen=exactly)
+    with pytest.raises(UnknownNameError, match=r"relax\.register\('npu'\) registers it for Relax"):
+        byoc_lab.trace(network(), "npu")
+    backends.unregister("npu")
+
+
+def test_an_unknown_size_behind_the_batch_is_named() -> None:
+    lab.register("npu", supports=["nn.relu"], codegen=exactly)
+    mod = module([var("x", 2, symbol("n"))], lambda emit, x: emit(op.nn.relu(x)))
+    (found,) = byoc_lab.explain(mod, "npu")
+    assert "the size n is not known" in found.reason

@@ -134,6 +134,19 @@ def test_wrong_arguments() -> None:
         exe.run(y=1)
     with pytest.raises(InputError, match=r"expected 1 input \(x\), found 2"):
         exe(1, 2)
+    x = random(*SHAPE)
+    for wrong in (x[:, :2], x[0], x.astype("float64")):
+        with pytest.raises(InputError, match=r"^input x: expected R\.Tensor.*, found an array of"):
+            exe(wrong)
+
+
+def test_a_tuple_as_input_is_refused_with_the_way_out() -> None:
+    pair = tvm.ir.TupleType if hasattr(relax, "TensorType") else relax.TupleStructInfo
+    first = var("x", 2, 3)
+    ty = first.ty if hasattr(first, "ty") else first.struct_info
+    mod = module([relax.Var("x", pair([ty, ty]))], lambda emit, x: emit(relax.TupleGetItem(x, 0)))
+    with pytest.raises(InputError, match=r"^input x is a tuple.* one parameter for each field"):
+        byoc_relax.build(mod).run([random(2, 3)])
 
 
 def test_functions_for_relay_pass_relax_on() -> None:

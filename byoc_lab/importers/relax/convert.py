@@ -145,8 +145,9 @@ def _relay_type(ty: Any, what: str) -> Type:
     known = sizes is not None and all(hasattr(size, "value") for size in sizes)
     if sizes is None or not known:
         raise ImporterError(
-            f"{what} must be a tensor of known shape, found {ty}; give the shapes of parameters "
-            f"with from_relax(mod, shape={{name: (...)}})"
+            f"{what} must be a tensor of known shape, found {ty}; give sizes with "
+            f"relax.transform.BindSymbolicVars, or the shapes of parameters with "
+            f"from_relax(mod, shape={{name: (...)}})"
         )
     return TensorType([int(size.value) for size in sizes], str(ty.dtype))
 

@@ -23,7 +23,7 @@ from byoc_lab.relax.pattern_report import (
     entries_of,
     explain_patterns,
 )
-from byoc_lab.relax.registration import PREFIX
+from byoc_lab.relax.registration import PREFIX, is_registered
 from byoc_lab.relax.to_relay import to_relay
 from byoc_lab.relax.variables import variable_faults
 from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
@@ -102,8 +102,8 @@ def _regions_without_codegen(mod: RelaxModule) -> Iterator[Finding]:
             Severity.ERROR,
             f"@{gv.name_hint} has the attribute Codegen={compiler!r:.40}, and no function "
             f"{PREFIX}{compiler} is registered, so that RunCodegen fails",
-            f"import the package that registers {PREFIX}{compiler}, or register it: "
-            f"tvm_ffi.register_global_func",
+            f"register a code generator, byoc_lab.relax.register({str(compiler)!r:.40}, "
+            f"codegen=...), or import the package that registers {PREFIX}{compiler}",
             function,
             gv.name_hint,
         )
@@ -244,10 +244,3 @@ def _pattern_finding(report: RelaxEntryReport) -> Finding:
 
 def _functions(mod: RelaxModule) -> list[tuple[GlobalVar, Function]]:
     return list(mod.functions.items())
-
-
-def is_registered(compiler: str) -> bool:
-    """Whether RunCodegen finds a code generator of that name."""
-    import tvm_ffi  # with TVM, when a module of Relax is looked at
-
-    return tvm_ffi.get_global_func(f"{PREFIX}{compiler}", allow_missing=True) is not None

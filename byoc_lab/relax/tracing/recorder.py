@@ -134,6 +134,7 @@ def _named(tvm: Any, name: str) -> Any:
     try:
         return relax.get_pipeline(name)
     except ValueError:
+        backends.check_not_of_relay(name)
         passes = [n for n in dir(relax.transform) if n[:1].isupper()]
         raise UnknownNameError(
             f"no pass or pipeline of Relax is named {name!r}; "

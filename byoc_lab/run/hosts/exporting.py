@@ -27,8 +27,9 @@ def export_compiled(compiled: Any, regions: Sequence[LinkedRegion], path: Path) 
             why = "its module cannot be saved" if code.module is not None else "it is Python"
             raise BuildError(
                 f"the code that {region.compiler} made of @{region.symbol} cannot be exported: "
-                f"{why}. What byoc_lab.backends.c_library compiles can be exported, and "
-                f"build(offload=False) makes all of the module exportable"
+                f"{why}. What byoc_lab.backends.c_library compiles can be exported, and so can "
+                f"the module from before the partitioning (a module of Relay also with "
+                f"byoc_lab.build(mod, offload=False))"
             )
         loaded.append((code.module, link_into))
     with tempfile.TemporaryDirectory(prefix="byoc_lab_") as folder:

@@ -67,7 +67,7 @@ def test_a_node_is_followed_by_the_differences() -> None:
     assert recorded["FuseOpsByPattern"].origins(image) == (node,)
 
 
-@pytest.mark.parametrize("function", [byoc_lab.fix, byoc_lab.build, board])
+@pytest.mark.parametrize("function", [byoc_lab.build, board])
 def test_what_is_for_relay_alone_says_so(function: Any) -> None:
     with pytest.raises(ForeignModuleError, match=r"takes modules of Relay.*byoc_lab\.relax\.build"):
         function(read(SMALL))

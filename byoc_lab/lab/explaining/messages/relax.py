@@ -73,10 +73,12 @@ MESSAGES = (
         ("obj2group_",),
         r"Variable (?P<name>\w+) could not be found in any group",
         RELAX,
-        "MergeCompositeFunctions met %{name}, a variable of a function that main does not call; it "
-        "groups what is in main alone",
-        "Leave the other functions of Relax out of the module while it runs, and put them back "
-        "after it; byoc_lab.relax.partition_for_dnnl does so",
+        "MergeCompositeFunctions met %{name}, a variable of a function other than main; it groups "
+        "what is in main alone",
+        "Inline the private functions that main calls before the partitioning "
+        "(relax.transform.InlinePrivateFunctions; a function with global_symbol is not private). "
+        "Leave functions that main does not call out of the module while the pass runs, as "
+        "byoc_lab.relax.partition_for_dnnl does",
         (
             "InternalError: Check failed: (it_group != obj2group_.end()) is false: Variable lv "
             "could not be found in any group",
