@@ -59,6 +59,7 @@ class Sentence:
     parts: tuple[str | Expr, ...]
     round: Round
 
+    @printable
     def __str__(self) -> str:
         numbers = self.round.numbers
         return "".join(p if isinstance(p, str) else f"region {numbers[p]}" for p in self.parts)

@@ -151,7 +151,8 @@ def _text_of(group: Group) -> list[str]:
         last = f"{counted(count, 'operator')}, {group.label}"
     if group.kind in ("chain", "block"):  # the shape of its result
         last = [box.detail for box in boxes_of(group)][-1]
-    return [*lines, _cut(last)] if last else lines
+    names = last.split(" · ") if len(last) > WIDTH else [last]
+    return [*lines, *map(_cut, filter(None, names))]
 
 
 def _ends(names: str) -> str:

@@ -176,6 +176,7 @@ class Parts:
     def follow(self, index: int) -> None:
         """Give ids to the nodes of the stages up to this one, in order."""
         for stage in self.trace.stages[self._followed : index + 1]:
+            self.builder.number(stage)
             if not self._followed:
                 self.builder.drawing(stage.before)
             if stage.after is not None:

@@ -155,10 +155,14 @@ class Builder:
 
     # ---- one stage ----------------------------------------------------------------------------
 
-    def stage(self, stage: Stage) -> State:
+    def number(self, stage: Stage) -> None:
+        """Take the numbers of regions in the modules of a stage from its trace, before it is drawn."""
         self.numbers[stage.before] = stage.numbering.before
         if stage.after is not None:
             self.numbers[stage.after] = stage.numbering.after
+
+    def stage(self, stage: Stage) -> State:
+        self.number(stage)
         if stage.after is None:
             b = self.module(stage.before, text_lines(stage.before), stage.findings_before)
             a, hunks = None, [["=", 0, 0, len(self.modules[b]["lines"])]]

@@ -99,7 +99,7 @@ export class SceneDrawing {
     element.append(rect("byl-border"));
     if (colour !== null && content.partly) element.append(rect("byl-strip", { height: 6, y: node.h - 6, rx: 3 }), rect("byl-tint", { height: 6, y: node.h - 6, rx: 3, style: `fill: url(#${this.own}-p${colour % COLOURS})` }));
     else if (colour !== null) element.append(rect("byl-tint", { style: `fill: url(#${this.own}-p${colour % COLOURS})` }));
-    if (node.open) element.append(draw("text", { class: "byl-label", x: 34, y: 20 }, content.label));
+    if (node.open) element.append(draw("text", { class: "byl-label", x: 34, y: 20 }, content.lines[0]));
     else content.lines.forEach((line, n) => element.append(draw("text", { class: n ? "byl-detail" : "byl-first", x: (node.w - (node.group >= 0 ? SIZES.opener : 0)) / 2, y: SIZES.pad / 2 + SIZES.line * n + 16 }, `${line} `)));
     if (node.group >= 0) {
       const verb = node.open ? "Close" : "Open";
@@ -158,11 +158,11 @@ export function contentOf(scene, node) {
     const { kind, lines, weights, group } = scene.boxes[node.box];
     const folded = weights ? `, ${counted(weights, "weight")} not drawn` : "";
     const inside = group >= 0 ? scene.groups[group] : null;
-    return { kind, lines, colour: inside && !inside.partly ? inside.colour : null, partly: false, label: "", tip: lines.join(", ") + folded, words: "" };
+    return { kind, lines, colour: inside && !inside.partly ? inside.colour : null, partly: false, tip: lines.join(", ") + folded, words: "" };
   }
   const { kind, lines, label, colour, compiler, partly } = scene.groups[node.group];
   const words = compiler ? `, ${partly ? "partly " : ""}for ${compiler}` : "";
-  return { kind, lines, colour, partly, label, tip: lines.join(" ") + words, words: `${words}, ${node.open ? "open" : "closed"}` };
+  return { kind, lines: node.open ? [label] : lines, colour, partly, tip: lines.join(" ") + words, words: `${words}, ${node.open ? "open" : "closed"}` };
 }
 
 /** A smooth path through points, vertical at each of them; straight after a corner. */
