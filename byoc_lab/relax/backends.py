@@ -74,13 +74,26 @@ class RelaxBackend:
         Raises what `partition.partitioned` raises.
         """
         who = f"the partitioning for {self.name}"
-        return partition.partitioned(mod, who, self.table(), self.passes and self.passes())
+        return partition.partitioned(mod, who, self.table(), self.passes and self._own_passes())
 
     def pipeline(self) -> list[Any]:
         """The passes of TVM that `partition` runs, for a trace."""
         if self.passes is not None:
-            return list(self.passes())
+            return self._own_passes()
         return [*partition.preparing_passes(), *partition.partitioning_passes(self.table())]
+
+    def _own_passes(self) -> list[Any]:
+        """What `passes` makes. Raises PassError for other things than passes of TVM."""
+        assert self.passes is not None
+        made = self.passes()
+        a_pass = import_tvm().transform.Pass
+        if not isinstance(made, (list, tuple)) or not all(isinstance(p, a_pass) for p in made):
+            raise PassError(
+                f"the pipeline of {self.name!r} must return a list of passes of TVM, such as "
+                f"relax.transform.FoldConstant(), found {made!r:.80}; "
+                f"tvm.transform.module_pass makes a pass of a function"
+            )
+        return list(made)
 
 
 _registered: dict[str, RelaxBackend] = {}
@@ -151,8 +164,14 @@ def register(
     given = patterns if callable(patterns) else partial(list, patterns)
 
     def table() -> list[Any]:
+        made = given()
+        if not isinstance(made, Iterable):
+            raise PassError(
+                f"the function of the patterns of {name!r} must return a list of entries, found "
+                f"{type(made).__name__}"
+            )
         kind = EntryCheck if codegen is None else CompilableCheck
-        return [_asked(name, kind, entry) for entry in (*map(_translated, given()), *single)]
+        return [_asked(name, kind, entry) for entry in (*map(_translated, made), *single)]
 
     table()  # raises for entries that cannot be
     backend = RelaxBackend(name, table, codegen, pipeline, left_out)

@@ -37,7 +37,7 @@ CAUSES = {
     "check": "the back end has the operator, and refuses this call",
     "needs-pass": "the call is in no dataflow block, where alone patterns are matched",
     "other-function": "the partitioning takes the operators of main and of what it calls",
-    "unknown": "a pattern of the back end matches the call, and FuseOpsByPattern left it",
+    "unknown": "a pattern of the back end matches the call, and its passes left it",
 }
 """Why a call is not offloaded, in a word and in a sentence."""
 LOWERED = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed")

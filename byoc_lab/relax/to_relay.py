@@ -149,7 +149,7 @@ class _RelaxReader:
         self.composites = composites
         self.values = values
         self.functions = functions  # local functions by the variables they are bound to
-        self.relax = import_tvm().relax
+        self.relax, self.op = import_tvm().relax, import_tvm().ir.Op
 
     def body(self, body: Any) -> Expr:
         if isinstance(body, self.relax.SeqExpr):
@@ -186,6 +186,12 @@ class _RelaxReader:
             return expr  # an attribute: a shape, a number
         if expr.op in self.functions:
             return self._inner(self.functions[expr.op], [self.value(arg) for arg in expr.args])
+        if not isinstance(expr.op, self.op):
+            raise BuildError(
+                f"region @{self.symbol}: it calls {expr.op}, which is not an operator; give a "
+                f"module from before the partitioning, its private functions inlined "
+                f"(relax.transform.InlinePrivateFunctions)"
+            )
         try:
             return self.translate(expr, [self.value(arg) for arg in expr.args])
         except BuildError as error:

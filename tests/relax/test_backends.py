@@ -264,6 +264,7 @@ def test_python_ends_well_with_a_back_end_registered() -> None:
             r"'npu\.x' must be \(name, pattern, annotations, check\) .* write \{\}",
         ),
         ("npu", {"patterns": 3}, "must be a list of entries"),
+        ("npu", {"patterns": lambda: None}, "must return a list of entries, found NoneType"),
     ],
 )
 def test_what_cannot_be_registered(name: str, options: dict[str, Any], message: str) -> None:
@@ -373,3 +374,20 @@ def test_an_unknown_size_behind_the_batch_is_named() -> None:
     mod = module([var("x", 2, symbol("n"))], lambda emit, x: emit(op.nn.relu(x)))
     (found,) = byoc_lab.explain(mod, "npu")
     assert "the size n is not known" in found.reason
+
+
+@pytest.mark.parametrize("made", [3, ["LegalizeOps"], [lambda mod: mod]])
+def test_a_pipeline_of_other_things_than_passes_is_refused(made: Any) -> None:
+    register(pipeline=lambda: made)
+    for tool in (byoc_lab.trace, byoc_lab.explain):
+        with pytest.raises(PassError, match="the pipeline of 'npu' must return a list of passes"):
+            tool(network(), "npu")
+
+
+@needs_cc
+def test_validate_says_that_its_first_module_calls_functions() -> None:
+    register()
+    cut = lab.backends.get("npu").partition(network())
+    assert "which is not an operator; give a module from before" in str(
+        byoc_lab.validate(cut, network())
+    )

@@ -49,12 +49,14 @@ def _split(call: RelaxCall, x: Expr) -> list[Expr]:
     attrs, where = call.attrs, call.attrs.indices_or_sections
     cuts = ints(where)
     axis = int(attrs.axis) % call.rank
+    sections = None
     if not hasattr(where, "__iter__"):  # a number of parts, the last of which may be smaller
+        sections = cuts[0] if call.shape[axis] % cuts[0] == 0 else None
         size = -(-call.shape[axis] // cuts[0])
         cuts = list(range(size, call.shape[axis], size))
     if not cuts:
         return [x]
-    made = relay_call("split", x, indices_or_sections=cuts, axis=axis)
+    made = relay_call("split", x, indices_or_sections=sections or cuts, axis=axis)
     return [TupleGetItem(made, n) for n in range(len(cuts) + 1)]
 
 
