@@ -76,11 +76,14 @@ class RelaxBackend:
         who = f"the partitioning for {self.name}"
         return partition.partitioned(mod, who, self.table(), self.passes and self._own_passes())
 
-    def pipeline(self) -> list[Any]:
-        """The passes of TVM that `partition` runs, for a trace."""
+    def pipeline(self, mod: Any) -> list[Any]:
+        """The passes of TVM that `partition` runs on a module, for a trace."""
         if self.passes is not None:
             return self._own_passes()
-        return [*partition.preparing_passes(), *partition.partitioning_passes(self.table())]
+        cutting = partition.partitioning_passes(self.table())
+        if partition.unreached(mod):
+            cutting = list(map(partition.on_reached, cutting))
+        return [*partition.preparing_passes(), *cutting]
 
     def _own_passes(self) -> list[Any]:
         """What `passes` makes. Raises PassError for other things than passes of TVM."""

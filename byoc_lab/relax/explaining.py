@@ -36,7 +36,7 @@ CAUSES = {
     "no-match": "the back end has patterns with the operator, and none matches here",
     "check": "the back end has the operator, and refuses this call",
     "needs-pass": "the call is in no dataflow block, where alone patterns are matched",
-    "other-function": "the partitioning takes the operators of main and of what it calls",
+    "other-function": "the partitioning takes the operators of main alone",
     "unknown": "a pattern of the back end matches the call, and its passes left it",
 }
 """Why a call is not offloaded, in a word and in a sentence."""

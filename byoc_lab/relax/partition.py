@@ -145,19 +145,41 @@ def merged(mod: Any, who: str, table: Sequence[Any] | None = None) -> Any:
     """
     tvm = import_tvm()
     fuse, merge = partitioning_passes(table)
-    apart = unreached(mod)
-    kept = {gv: f for gv, f in mod.functions.items() if gv not in apart}
-    rest = {gv: mod[gv] for gv in apart if mod[gv].attrs and "global_symbol" in mod[gv].attrs}
-    made = applied([fuse], tvm.IRModule(kept, mod.attrs, mod.global_infos), who)
+    kept, rest = _apart(mod)
+    made = applied([fuse], kept, who)
     if composite_names(made):
         made = applied([merge], made, who)
     return tvm.IRModule({**made.functions, **rest}, made.attrs, made.global_infos)
 
 
+def on_reached(each: Any) -> Any:
+    """A pass of the same name that runs another one without what "main" does not call, as `merged`
+    does."""
+    tvm = import_tvm()
+
+    def run(mod: Any, context: Any) -> Any:
+        kept, rest = _apart(mod)
+        made = each(kept)
+        return tvm.IRModule({**made.functions, **rest}, made.attrs, made.global_infos)
+
+    return tvm.transform.module_pass(run, opt_level=0, name=str(each.info.name))
+
+
+def _apart(mod: Any) -> tuple[Any, dict[Any, Any]]:
+    """A module without what "main" does not call, and the functions of that with global_symbol."""
+    apart = unreached(mod)
+    kept = {gv: f for gv, f in mod.functions.items() if gv not in apart}
+    rest = {gv: mod[gv] for gv in apart if mod[gv].attrs and "global_symbol" in mod[gv].attrs}
+    return import_tvm().IRModule(kept, mod.attrs, mod.global_infos), rest
+
+
 def unreached(mod: Any) -> set[Any]:
-    """The functions of Relax that "main" does not call, directly or through others."""
+    """The functions of Relax that "main" does not call, directly or through others; none of a
+    module without "main"."""
     tvm = import_tvm()
     relax = tvm.relax
+    if "main" not in [gv.name_hint for gv in mod.functions]:
+        return set()
     reached: set[Any] = set()
     todo = [mod.get_global_var("main")]
 

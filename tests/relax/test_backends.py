@@ -29,6 +29,7 @@ from byoc_lab.errors import (
     UnknownNameError,
 )
 from byoc_lab.run import evaluate
+from byoc_lab.run.tvm_runtime import same_structure
 from tests.compilers import needs_cc
 
 from .test_partition import const, module, random, symbol, var
@@ -391,3 +392,17 @@ def test_validate_says_that_its_first_module_calls_functions() -> None:
     assert "which is not an operator; give a module from before" in str(
         byoc_lab.validate(cut, network())
     )
+
+
+def test_trace_and_bisect_take_modules_with_functions_that_main_does_not_call() -> None:
+    lab.register("npu", patterns=TABLE, codegen=exactly)
+    mod = network()
+    decode = relax.utils.copy_with_new_vars(mod["main"])
+    mod["decode"] = decode.with_attr("global_symbol", "decode")
+    recorded = byoc_lab.trace(mod, "npu")
+    assert [s.name for s in recorded.stages] == [
+        s.name for s in byoc_lab.trace(network(), "npu").stages
+    ]
+    cut = lab.backends.get("npu").partition(mod)
+    assert same_structure(recorded.result, cut)
+    assert not byoc_lab.bisect(mod, "npu").found

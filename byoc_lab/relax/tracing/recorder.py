@@ -61,7 +61,7 @@ def trace(
     tvm = import_tvm()
     if era is not None:
         raise PassError(f"passes of Relax are those of the TVM in use, found era={era!r:.40}")
-    whole = as_pass(tvm, pipeline)
+    whole = as_pass(tvm, pipeline, mod)
     if isinstance(whole, tvm.transform.Sequential) and not len(whole.passes):
         raise PassError("the pipeline has no passes; give at least one")
     recorder = _Recorder(read, progress, set(_sequences(tvm, whole)))
@@ -90,10 +90,10 @@ def trace(
     return RelaxTrace(stages, name, error, versions={"tvm": str(tvm.__version__)})
 
 
-def as_pass(tvm: Any, pipeline: Any) -> Any:
-    """A pipeline as one pass of TVM."""
+def as_pass(tvm: Any, pipeline: Any, mod: Any) -> Any:
+    """A pipeline as one pass of TVM, for a module."""
     if isinstance(pipeline, str):
-        return _named(tvm, pipeline)
+        return _named(tvm, pipeline, mod)
     if isinstance(pipeline, tvm.transform.Pass):
         return pipeline
     if not isinstance(pipeline, Sequence):
@@ -101,12 +101,12 @@ def as_pass(tvm: Any, pipeline: Any) -> Any:
             f"a pipeline of Relax is a pass of TVM, a name, or a list of these and of functions "
             f"from module to module, found {type(pipeline).__name__} {pipeline!r:.80}"
         )
-    return tvm.transform.Sequential([_member(tvm, p) for p in pipeline])
+    return tvm.transform.Sequential([_member(tvm, p, mod) for p in pipeline])
 
 
-def _member(tvm: Any, p: Any) -> Any:
+def _member(tvm: Any, p: Any, mod: Any) -> Any:
     if isinstance(p, str | tvm.transform.Pass):
-        return as_pass(tvm, p)
+        return as_pass(tvm, p, mod)
     if isinstance(p, type) or not callable(p):
         raise PassError(
             f"a pipeline of Relax consists of passes of TVM, their names and functions, found "
@@ -116,11 +116,11 @@ def _member(tvm: Any, p: Any) -> Any:
     return tvm.transform.module_pass(lambda mod, ctx: p(mod), opt_level=0, name=name)
 
 
-def _named(tvm: Any, name: str) -> Any:
+def _named(tvm: Any, name: str, mod: Any) -> Any:
     """The pipeline or pass of a name."""
     relax = tvm.relax
     if backends.is_known(name):
-        return tvm.transform.Sequential(backends.get(name).pipeline(), name=name)
+        return tvm.transform.Sequential(backends.get(name).pipeline(mod), name=name)
     made = getattr(relax.transform, name, None) if name[:1].isupper() else None
     if made is not None:
         try:
