@@ -83,7 +83,7 @@ class RelaxBackend:
         cutting = partition.partitioning_passes(self.table())
         if partition.unreached(mod):
             cutting = list(map(partition.on_reached, cutting))
-        return [*partition.preparing_passes(), *cutting]
+        return [*partition.preparing_passes(mod), *cutting]
 
     def _own_passes(self) -> list[Any]:
         """What `passes` makes. Raises PassError for other things than passes of TVM."""
