@@ -156,7 +156,7 @@ class Builder:
     # ---- one stage ----------------------------------------------------------------------------
 
     def number(self, stage: Stage) -> None:
-        """Take the numbers of regions in the modules of a stage from its trace, before it is drawn."""
+        """Take the numbers of the regions of a stage from its trace, before it is drawn."""
         self.numbers[stage.before] = stage.numbering.before
         if stage.after is not None:
             self.numbers[stage.after] = stage.numbering.after
