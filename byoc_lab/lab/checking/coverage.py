@@ -16,7 +16,6 @@ from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, chang
 from byoc_lab.lab.explaining import Explanation
 from byoc_lab.lab.explaining.calls import explained
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
-from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.markup import escaped, table
 from byoc_lab.output import to_json
@@ -281,7 +280,6 @@ def coverage(
     return _one(mod, backend, pipeline)
 
 
-@without_collection()
 def _one(mod: IRModule | Function, backend: str, pipeline: Any) -> Coverage:
     setup = setup_of(mod, backend, pipeline)
     outcome = setup.run(backend)

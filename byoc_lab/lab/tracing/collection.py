@@ -1,4 +1,4 @@
-"""Running pipelines, and building traces and states, without garbage collection."""
+"""Reading and writing traces, and building states, without garbage collection."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import contextmanager
 @contextmanager
 def without_collection() -> Iterator[None]:
     """No garbage collection inside: the objects that are built here are kept, or freed when their
-    last reference goes, and each collection walks all modules. With it, a trace of 5,000 operators
-    takes half as long again."""
+    last reference goes, and each collection walks all modules. Not around what runs passes: the
+    collector is the process's, and other threads rely on it meanwhile."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes import Event, Pass, PassContext, Sequential, module_pass, named_pipeline
@@ -87,7 +86,6 @@ def trace(
     return Trace(stages, name, error, whole)
 
 
-@without_collection()
 def recorded(
     whole: Pass, mod: IRModule, name: str = "", progress: Callable[[str], object] | None = None
 ) -> tuple[list[Stage], Exception | None]:

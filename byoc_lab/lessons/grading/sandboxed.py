@@ -67,7 +67,7 @@ def _served(
     command = [sys.executable, "-m", "byoc_lab.lessons.grading.sandbox", str(told)]
     environment = containers.environment() | {name: "1" for name in OF_LIBRARIES}
     if way is None:
-        environment["TMPDIR"] = environment["HOME"] = folder
+        environment |= {"TMPDIR": folder, "HOME": folder, "PATH": os.environ.get("PATH", "")}
     else:
         hidden = map(Path, request["hidden"])
         size = request["limits"]["folder"]
