@@ -154,9 +154,7 @@ def packages() -> list[str]:
 
 def environment() -> dict[str, str]:
     """The variables of a contained command: where programs and packages are, and its folder."""
-    kept = {k: v for k, v in os.environ.items() if k == "LANG"}
-    path = os.pathsep.join(
-        [os.environ.get("PATH", ""), os.defpath]
-    )  # a part of it may not be there
-    places = {"PATH": path, "PYTHONPATH": os.pathsep.join(packages())}
-    return {**kept, **places, "HOME": FOLDER, "TMPDIR": FOLDER}
+    kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG")}
+    if kept.get("PATH"):  # whose folders may not be there
+        kept["PATH"] += os.pathsep + os.defpath
+    return {**kept, "PYTHONPATH": os.pathsep.join(packages()), "HOME": FOLDER, "TMPDIR": FOLDER}

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -128,7 +129,8 @@ def run_notebook(
     _kill_all(child, isolated)
     # A program that folders in folders do not stop; what it cannot remove stays. Python and its
     # packages are other file systems, where they are below the folder.
-    command = ["find", str(folder), "-xdev", "-mindepth", "1", "-delete"]
+    find = shutil.which("find", path=os.defpath) or "find"  # whatever PATH is
+    command = [find, str(folder), "-xdev", "-mindepth", "1", "-delete"]
     subprocess.run(command, timeout=asleep_limit(0), stderr=subprocess.DEVNULL)
     os.close(read_reply)
     os.close(read_output)
