@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -17,15 +18,15 @@ from byoc_lab.run.tvm_runtime import import_tvm
 Predicate = Callable[[Any], "bool | Refused"]
 
 
-class ReasonedCheck:
+class ReasonedCheck(ABC):
     """A check of an entry, called with TVM's context of a match."""
 
     def __call__(self, context: Any) -> bool:
         return self.why_not(context) is None
 
+    @abstractmethod
     def why_not(self, context: Any) -> str | None:
         """The reason of a refusal in words, "" for one without a reason; None if it accepts."""
-        raise NotImplementedError(f"{type(self).__name__} must say why it refuses a match")
 
 
 def why_refused(check: Any, context: Any, entry: str) -> str | None:
