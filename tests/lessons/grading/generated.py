@@ -12,7 +12,13 @@ from byoc_lab.lessons.solutions import solution, source, wrong_source
 
 HOSTILE: Mapping[str, str] = {
     "timed out": "while True:\n    pass",
-    "too many processes": "import os\nwhile True:\n    os.fork()",
+    "too many processes": (
+        "import os, time\n"
+        "for _ in range(100):\n"
+        "    if os.fork() == 0:\n"
+        "        break\n"
+        "time.sleep(1000)"
+    ),
     "too much output": "while True:\n    print('x' * 1_000_000)",
     "crashed": "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)",
     "ended Python": "import os\nos._exit(0)",

@@ -28,7 +28,7 @@ from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.grades import Grade
 from byoc_lab.lessons.grading.limits import Limits
 from tests.lessons.grading.generated import right, with_code, write
-from tests.lessons.grading.ways import BEST, each_container
+from tests.lessons.grading.ways import BEST, counted, each_container
 
 FOLDER = Path(__file__).with_name("hostile")
 NAMES = tuple(each.name for each in all_exercises() if not each.needs)
@@ -111,13 +111,12 @@ def test_hostile_programs_are_contained(
 def test_all_hostile_programs_are_contained_in_each_way(
     topic: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uncounted = way == "bubblewrap" and os.geteuid() == 0  # it remains root
-    found = [each for each in PROGRAMS[topic] if not (uncounted and "counted" in each.conditions)]
-    check(found, way, tmp_path, monkeypatch)
+    check(PROGRAMS[topic], way, tmp_path, monkeypatch)
 
 
 def check(found: list[Program], way: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Grade a class of hostile students, each right in the last exercise, and an honest one."""
+    found = [each for each in found if counted(way) or "counted" not in each.conditions]
     assert found and len(NAMES) > 10
     monkeypatch.setattr(containers, "way", lambda: way)
     course = Course("c", 1, NAMES, from_notebooks=True)
