@@ -11,6 +11,7 @@ from byoc_lab.commands.shared import (
     INPUTS,
     NO,
     OK,
+    configure_format,
     configure_inputs,
     read_arrays,
     read_module,
@@ -51,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --repro, if a pass changed the numbers: also write network.relay, the smallest "
         "network whose numbers it changes, with network.py (numbers from seed 0; see reduce)",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    configure_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from byoc_lab.commands.shared import OK
+from byoc_lab.commands.shared import OK, configure_format
+from byoc_lab.output import to_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,21 +28,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     pictures.add_argument("folder", type=Path)
     pictures.add_argument("--exercises", help="names, separated by commas (default: all)")
     pictures.set_defaults(action="pictures")
+    for action in (new, listing, pictures):
+        configure_format(action)
 
 
 def run(options: argparse.Namespace) -> int:
     from byoc_lab.lessons.exercises import all_exercises
 
+    as_json = options.format == "json"
     if options.action == "list":
-        for exercise in all_exercises():
-            print(f"{exercise.name:28} {exercise.minutes:3} min  {exercise.title}")
+        found = all_exercises()
+        if as_json:
+            data = [{"name": e.name, "minutes": e.minutes, "title": e.title} for e in found]
+            print(to_json("exercises", {"exercises": data}))
+        else:
+            for e in found:
+                print(f"{e.name:28} {e.minutes:3} min  {e.title}")
         return OK
     names = [name.strip() for name in (options.exercises or "").split(",") if name.strip()]
     if options.action == "pictures":
         from byoc_lab.lessons.pictures import write_pictures
 
-        for path in write_pictures(options.folder, names):
-            print(path)
+        paths = [str(path) for path in write_pictures(options.folder, names)]
+        print(to_json("pictures", {"files": paths}) if as_json else "\n".join(paths))
         return OK
     from byoc_lab.lessons.grading.course import new_course
     from byoc_lab.lessons.grading.handed_in import decoded
@@ -51,6 +60,10 @@ def run(options: argparse.Namespace) -> int:
         lines = decoded(options.students.read_bytes()).splitlines()
         students = [line.strip() for line in lines if line.strip()]
     course = new_course(options.folder, names, students, options.seed, options.name)
+    if as_json:
+        lists = {"exercises": list(course.exercises), "students": list(course.students)}
+        print(to_json("course", {"folder": str(options.folder), **lists}))
+        return OK
     print(
         f"{options.folder}: {len(course.exercises)} exercises for {len(students) or 'all'} "
         f"students; hand out students/, keep the rest"

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from byoc_lab.commands.shared import (
     INCONCLUSIVE,
     INPUT,
-    NO,
     OK,
+    configure_format,
     configure_inputs,
+    configure_min_coverage,
+    judged_share,
+    min_coverage,
     read_module,
 )
-from byoc_lab.errors import ArgumentError
 
 if TYPE_CHECKING:
     from byoc_lab.lab.checking.coverage import Coverage
@@ -37,19 +39,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="try other sizes of regions, orders of patterns and of passes, a run for each",
     )
-    parser.add_argument(
-        "--min-coverage",
-        type=float,
-        metavar="PERCENT",
-        help="exit with 1 if a back end computes less than this share",
-    )
+    configure_min_coverage(parser)
     parser.add_argument(
         "--of",
         choices=("operators", "flops"),
         default="operators",
         help="what --min-coverage is a share of: operators (default), or floating-point operations",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    configure_format(parser)
     parser.add_argument("--figure", type=Path, help="write the figure of the coverage to this file")
 
 
@@ -58,9 +55,7 @@ def run(options: argparse.Namespace) -> int:
     not known."""
     from byoc_lab.lab.checking.coverage import Coverage, coverage
 
-    least = options.min_coverage
-    if least is not None and not 0 <= least <= 100:
-        raise ArgumentError(f"--min-coverage must be a percentage from 0 to 100, found {least:g}")
+    least = min_coverage(options)
     targets = options.target or ["dnnl"]
     mod = read_module(options.model, options)
     found = coverage(mod, targets if len(targets) > 1 else targets[0], options.pipeline)
@@ -77,23 +72,14 @@ def run(options: argparse.Namespace) -> int:
 def _judged(found: Coverage, least: float, of: str) -> int:
     """The exit code for one back end; the reason goes to standard error."""
     totals = found.totals
-    if of == "flops" and (totals.unknown or not totals.flops):
-        return _said(
-            f"{found.backend}: the share of floating-point operations is not known (operators of "
-            f"unknown shapes: {totals.unknown}); give --shape, or use --of operators",
-            INCONCLUSIVE,
-        )
-    share = totals.share if of == "flops" else totals.offloaded / max(1, totals.operators)
-    if 100 * share >= least:
-        return OK
-    what = "floating-point operations" if of == "flops" else "operators"
-    return _said(
-        f"{found.backend} computes {100 * share:.4g} % of the {what}, less than --min-coverage "
-        f"{least:g}; byoc-lab explain says why",
-        NO,
+    if of == "operators":
+        share = totals.offloaded / max(1, totals.operators)
+        return judged_share(found.backend, share, least, "operators")
+    if not totals.unknown and totals.flops:
+        return judged_share(found.backend, totals.share, least, "floating-point operations")
+    print(
+        f"byoc-lab: {found.backend}: the share of floating-point operations is not known "
+        f"(operators of unknown shapes: {totals.unknown}); give --shape, or use --of operators",
+        file=sys.stderr,
     )
-
-
-def _said(text: str, code: int) -> int:
-    print(f"byoc-lab: {text}", file=sys.stderr)
-    return code
+    return INCONCLUSIVE

@@ -9,6 +9,7 @@ from byoc_lab.commands.shared import (
     NO,
     OK,
     STANDARD_INPUT,
+    configure_format,
     configure_inputs,
     read_module,
     read_once,
@@ -31,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--module", help=f"the module that the pass got, to find the edge at fault: {INPUT}"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    configure_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from byoc_lab.commands.shared import INPUT, NO, OK, configure_inputs, read_module, read_once
+from byoc_lab.commands.shared import (
+    INPUT,
+    NO,
+    OK,
+    configure_format,
+    configure_inputs,
+    read_module,
+    read_once,
+)
 from byoc_lab.terminal import ProgressLine
 
 
@@ -12,12 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     configure_inputs(parser)
     parser.add_argument("before", metavar="A", help=INPUT)
     parser.add_argument("after", metavar="B", help=INPUT)
-    parser.add_argument(
-        "--format",
-        choices=("text", "json"),
-        default="text",
-        help="json can be read by Diff.from_json and applied",
-    )
+    configure_format(parser, "json can be read by Diff.from_json and applied")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from byoc_lab.commands.shared import INPUT, NO, OK, configure_inputs, read_module
+from byoc_lab.commands.shared import (
+    INPUT,
+    NO,
+    OK,
+    configure_format,
+    configure_inputs,
+    configure_min_coverage,
+    judged_share,
+    min_coverage,
+    read_module,
+)
 from byoc_lab.output import to_json
 from byoc_lab.terminal import ProgressLine
 
@@ -19,13 +29,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pipeline", help="the name of the pipeline (default: that of the back end)"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    configure_min_coverage(parser)
+    configure_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if every call that was asked about is offloaded or removed, else 1."""
+    """0 if every call that was asked about is offloaded or removed, or as large a share of those
+    that are left as --min-coverage asks for; else 1."""
     from byoc_lab import explain
 
+    least = min_coverage(options)
     with ProgressLine() as progress:
         progress(f"reading {options.model}")
         mod = read_module(options.model, options)
@@ -35,4 +48,8 @@ def run(options: argparse.Namespace) -> int:
         # The text looks for changes, which takes time.
         shown = to_json("explanations", found.as_dict()) if as_json else str(found)
     print(shown)
-    return NO if found.host else OK
+    if least is None:
+        return NO if found.host else OK
+    left = len(found.offloaded) + len(found.host)
+    share = len(found.offloaded) / max(1, left)
+    return judged_share(options.target, share, least, "operators", "the calls above say why")

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from byoc_lab.commands.shared import INPUT, NO, OK, STANDARD_INPUT, configure_inputs, read_module
+from byoc_lab.commands.shared import (
+    INPUT,
+    NO,
+    OK,
+    STANDARD_INPUT,
+    configure_format,
+    configure_inputs,
+    read_module,
+)
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import write_text
 from byoc_lab.lab.linting.comments import with_comments
+from byoc_lab.lab.linting.reporters.json_report import finding_data
+from byoc_lab.output import to_json
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.terminal import ProgressLine
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.linting.fixing import Fix
 
 TEXT = (".relay", ".txt")
 """How the names of files with Relay text end."""
@@ -32,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="write the repaired module in place of the file; to standard output for -",
     )
     parser.add_argument("--output", type=Path, help="write the repaired module to this file")
+    configure_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,20 +69,40 @@ def run(options: argparse.Namespace) -> int:
             )
         progress("looking for repairs")
         repair = fix(mod, pipeline=options.pipeline, backend=options.target)
-    if not repair:
-        print(repair)
-        return NO if repair.left else OK
-    if options.apply and options.file == STANDARD_INPUT:
+    to_output = options.apply and options.file == STANDARD_INPUT and not options.output
+    target = options.output or (path if options.apply and not to_output else None)
+    written = _written(repair, path, target) if repair and target else ""
+    if options.format == "json":
+        print(to_json("repair", _data(repair, target if written else None)))
+    elif repair and to_output:
         print(repair.apply().astext())
-        return OK
-    print(repair)
-    target = options.output or (path if options.apply else None)
-    if target is None:
-        return NO
+    else:
+        print(repair)
+        if written:
+            print(written)
+    if repair:
+        return OK if to_output or written else NO
+    return NO if repair.left else OK
+
+
+def _written(repair: Fix, path: Path, target: Path) -> str:
+    """Writes the repaired module of the file `path` to another or the same; says so."""
     text = f"{repair.apply().astext()}\n"
     if path.suffix in TEXT:
         text = with_comments(path.read_text(encoding="utf-8"), text)
     replaced = " (replaced the module that was there)" if target.exists() else ""
     write_text(target, text)
-    print(f"written: {target}{replaced}")
-    return OK
+    return f"written: {target}{replaced}"
+
+
+def _data(repair: Fix, written: Path | None) -> dict[str, Any]:
+    """written: the file that got the repaired module."""
+    return {
+        "steps": list(repair.steps),
+        "proof": repair.proof,
+        "diff": str(repair.diff()) if repair else None,
+        "module": adopted(repair.after).astext() if repair else None,
+        "written": None if written is None else str(written),
+        "left": [finding_data(f) for f in repair.left],
+        "others": [{"steps": list(o.steps), "proof": o.proof} for o in repair.others],
+    }

@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from byoc_lab.commands.shared import INCONCLUSIVE, OK
+from byoc_lab.commands.shared import INCONCLUSIVE, OK, configure_format
+from byoc_lab.output import to_json
 
 WIDTH = 30
 
@@ -29,6 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--trust", action="store_true", help="grade also where notebooks cannot be contained"
     )
     parser.add_argument("--again", action="store_true", help="grade what has been graded, too")
+    configure_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,7 +70,11 @@ def run(options: argparse.Namespace) -> int:
     if options.feedback is not None:
         grading.write_feedback(options.feedback, grades, course)
     passed = sum(grade.status == "passed" for each in grades.values() for grade in each)
-    print(f"{len(grades)} submissions, {passed} answers passed; {options.output}")
+    if options.format == "json":
+        told = {student: [g.as_dict() for g in each] for student, each in grades.items()}
+        print(to_json("grades", {"table": str(options.output), "students": told}))
+    else:
+        print(f"{len(grades)} submissions, {passed} answers passed; {options.output}")
     open_ = sum(not grade.graded for each in grades.values() for grade in each)
     if not open_:
         return OK

@@ -7,7 +7,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.commands.shared import INPUT, NO, OK, configure_inputs, read_module
+from byoc_lab.commands.shared import INPUT, NO, OK, configure_format, configure_inputs, read_module
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import ordinary_file, write_text
 from byoc_lab.output import to_json
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a file that keeps the answers: a search that was interrupted goes on with them",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    configure_format(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -64,6 +64,45 @@ def configure_inputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def configure_format(parser: argparse.ArgumentParser, about: str = "") -> None:
+    """Add --format, text or the JSON that `output.schema.json` describes. about: its help."""
+    parser.add_argument(
+        "--format", choices=("text", "json"), default="text", help=about or "(default: text)"
+    )
+
+
+def configure_min_coverage(parser: argparse.ArgumentParser) -> None:
+    """Add --min-coverage, whose value `min_coverage` reads."""
+    parser.add_argument(
+        "--min-coverage",
+        type=float,
+        metavar="PERCENT",
+        help="exit with 1 if a back end computes less than this share",
+    )
+
+
+def min_coverage(options: argparse.Namespace) -> float | None:
+    """The percentage of --min-coverage; None without it. Raises ArgumentError."""
+    least: float | None = options.min_coverage
+    if least is not None and not 0 <= least <= 100:
+        raise ArgumentError(f"--min-coverage must be a percentage from 0 to 100, found {least:g}")
+    return least
+
+
+def judged_share(
+    backend: str, share: float, least: float, what: str, way: str = "byoc-lab explain says why"
+) -> int:
+    """The exit code for a back end that computes this share (0 to 1), of `least` percent that are
+    asked for; the reason goes to standard error. way: how to find the cause."""
+    if 100 * share >= least:
+        return OK
+    told = (
+        f"{backend} computes {100 * share:.4g} % of the {what}, less than --min-coverage {least:g}"
+    )
+    print(f"byoc-lab: {told}; {way}", file=sys.stderr)
+    return NO
+
+
 def read_module(name: str, options: argparse.Namespace) -> IRModule:
     """The module of a file, the first one of a saved trace, or that of standard input for "-";
     with the shapes and values of inputs that the options give.

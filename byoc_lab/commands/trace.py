@@ -6,7 +6,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab.commands.shared import INPUT, NO, OK, configure_inputs, read_module, read_trace
+from byoc_lab.commands.shared import (
+    INPUT,
+    NO,
+    OK,
+    configure_format,
+    configure_inputs,
+    read_module,
+    read_trace,
+)
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.linting.reporters.json_report import finding_data
 from byoc_lab.output import to_json
@@ -29,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "trace or recording is shown as it is; with it the pipeline runs on the module that it "
         "began with",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    configure_format(parser)
     parser.add_argument("--html", type=Path, help="write the trace as one HTML file")
 
 

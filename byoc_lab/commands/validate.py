@@ -10,6 +10,7 @@ from byoc_lab.commands.shared import (
     INPUTS,
     NO,
     OK,
+    configure_format,
     configure_inputs,
     read_arrays,
     read_module,
@@ -36,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="region",
         help="operator: check each kernel of a region too",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    configure_format(parser)
     parser.add_argument("--figure", type=Path, help="write the figure of the report to this file")
 
 

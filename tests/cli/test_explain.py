@@ -75,3 +75,17 @@ def test_mistakes_are_usage_errors(
     assert cli.main(["explain", str(file), *options]) == cli.USAGE
     said = capsys.readouterr()
     assert message in said.err and not said.out, said.err
+
+
+@pytest.mark.parametrize("least", ["50", "51"])
+def test_a_share_that_is_large_enough_is_success_as_in_coverage(
+    least: str, file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(HALF)
+    wanted = cli.OK if least == "50" else cli.NO
+    for command in ("explain", "coverage"):
+        assert cli.main([command, str(file), "--min-coverage", least]) == wanted
+        said = capsys.readouterr().err
+        words = "dnnl computes 50 % of the operators, less than --min-coverage 51"
+        assert (words in said) == (wanted == cli.NO)
+    assert cli.main(["explain", str(file), "--min-coverage", "101"]) == cli.USAGE

@@ -66,6 +66,12 @@ def test_standard_input_to_standard_output(
     assert not lint(relay.parse(capsys.readouterr().out))
 
 
+def test_standard_input_to_a_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(NO_END))
+    assert cli.main(["fix", "--apply", "-", "--output", str(file)]) == cli.OK
+    assert not lint(relay.parse_file(file))
+
+
 def test_another_file_is_written(file: Path) -> None:
     file.write_text(NO_END)
     other = file.with_name("fixed.relay")

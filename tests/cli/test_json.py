@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 import byoc_lab
 from byoc_lab import cli
+from byoc_lab.commands import all_commands
 from byoc_lab.output import SCHEMA
 from tests.cli.samples import CLEAN, NO_END
 
@@ -28,7 +30,16 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "diff": ("diff", "net.relay", "half.relay"),
     "decoded": ("decode", "build.log", "--module", "wrong.relay"),
     "reduction": ("reduce", "half.relay", "--keep", "not-offloaded:sin"),
+    "repair": ("fix", "wrong.relay"),
+    "grades": ("grade", "empty", "--course", "course", "--trust"),
+    "installation": ("doctor",),
+    "rules": ("rule", "BYL001"),
+    "exercises": ("course", "list"),
+    "course": ("course", "new", "course", "--exercises", "annotate-diamond"),
+    "pictures": ("course", "pictures", "drawn", "--exercises", "annotate-diamond"),
 }
+WITHOUT_JSON = {"demo", "notebooks", "recorder"}
+"""Commands that tell a story, open JupyterLab and print a program."""
 
 
 def strict(part: Any) -> Any:
@@ -51,6 +62,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts["build.log"] = "Check failed: (region) is false: Arg regions are inconsistent\n"
     for name, text in texts.items():
         Path(name).write_text(text)
+    Path("empty").mkdir()
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -66,13 +78,41 @@ def test_the_schema_is_one() -> None:
     assert kinds == set(COMMANDS)
 
 
+def test_all_commands_that_report_have_json() -> None:
+    names = {name for name, _ in all_commands()}
+    assert {words[0] for words in COMMANDS.values()} == names - WITHOUT_JSON
+
+
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_what_a_command_prints_is_described(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if kind == "grades":
+        if sys.platform != "linux":
+            pytest.skip("grading needs Linux")
+        printed(capsys, *COMMANDS["course"])
     found = printed(capsys, *COMMANDS[kind])
     assert (found["kind"], found["version"]) == (kind, byoc_lab.__version__)
     own = STRICT.evolve(schema={**STRICT.schema, "oneOf": [{"$ref": f"#/$defs/{kind}"}]})
     assert [error.message for error in own.iter_errors(found)] == []
     assert STRICT.is_valid(found)
+
+
+def test_a_repair_has_its_module_and_the_file_that_got_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = printed(capsys, "fix", "wrong.relay")
+    assert not byoc_lab.lint(byoc_lab.relay.parse(shown["module"])) and shown["written"] is None
+    assert printed(capsys, "fix", "wrong.relay", "--apply")["written"] == "wrong.relay"
+    clean = printed(capsys, "fix", "wrong.relay", "--apply")
+    assert (clean["steps"], clean["module"], clean["written"]) == ([], None, None)
+    assert STRICT.is_valid(clean)
+
+
+def test_rules_of_relax_have_no_severity(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["BYR001"]):
+        found = printed(capsys, "rule", *arguments)
+        assert STRICT.is_valid(found)
+        relax = {r["code"]: r["severity"] for r in found["rules"]}
+        assert relax["BYR001"] is None
 
 
 def test_a_member_that_is_missing_or_new_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:

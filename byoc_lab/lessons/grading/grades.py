@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from byoc_lab.files import replacing, write_text
 from byoc_lab.lessons.grading import feedback
@@ -43,6 +44,12 @@ class Grade:
     def graded(self) -> bool:
         """Whether the answer got what it deserves; if not, the fault is not the student's."""
         return self.status not in UNGRADED
+
+    def as_dict(self) -> dict[str, Any]:
+        """The grade as plain data, for JSON; without the page of the verdict."""
+        data = asdict(self)
+        del data["html"]
+        return {**data, "graded": self.graded}
 
 
 def not_graded(course: Course, note: str) -> list[Grade]:
