@@ -1,6 +1,7 @@
 """Tables in HTML, for objects that display themselves in a notebook.
 
-Jupyter aligns every cell to the right, by a rule about cells, so each cell states its alignment.
+Jupyter aligns every cell to the right, by a rule about cells, so each cell states its alignment;
+and its distance from the next, which other hosts do not give it.
 """
 
 from __future__ import annotations
@@ -8,6 +9,9 @@ from __future__ import annotations
 import html
 from collections.abc import Collection, Sequence
 from typing import Any
+
+
+PADDING = "padding:.2em .6em"
 
 
 class Markup(str):
@@ -32,7 +36,7 @@ def escaped(content: Any) -> str:
 def _row(tag: str, cells: Sequence[Any], numbers: Collection[int]) -> str:
     sides = ("right" if n in numbers else "left" for n in range(len(cells)))
     shown = (
-        f'<{tag} style="text-align:{side}">{escaped(cell)}</{tag}>'
+        f'<{tag} style="text-align:{side};{PADDING}">{escaped(cell)}</{tag}>'
         for side, cell in zip(sides, cells, strict=True)
     )
     return f"<tr>{''.join(shown)}</tr>"

@@ -7,4 +7,4 @@ import re
 
 def plain(html: str) -> str:
     """`html` with <td> and <th> alone."""
-    return re.sub(r'<(t[dh]) style="text-align:\w+">', r"<\1>", html)
+    return re.sub(r'<(t[dh]) style="text-align:\w+;[^"]*">', r"<\1>", html)

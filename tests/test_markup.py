@@ -7,9 +7,9 @@ from byoc_lab.markup import Markup, table
 
 def test_a_table_escapes_text_and_keeps_markup() -> None:
     made = table(("a", "<b>"), [("<i>", 2), (Markup("<code>x</code>"), 3)], numbers=(1,))
-    assert '<td style="text-align:left">&lt;i&gt;</td>' in made
-    assert '<td style="text-align:right">2</td>' in made
-    assert '<th style="text-align:right">&lt;b&gt;</th>' in made
+    assert '<td style="text-align:left;padding:.2em .6em">&lt;i&gt;</td>' in made
+    assert '<td style="text-align:right;padding:.2em .6em">2</td>' in made
+    assert '<th style="text-align:right;padding:.2em .6em">&lt;b&gt;</th>' in made
     assert "<code>x</code>" in made
 
 
