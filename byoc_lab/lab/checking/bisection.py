@@ -11,7 +11,7 @@ from typing import Any
 
 from byoc_lab.errors import ArgumentError, ByocLabError, PassError, counted
 from byoc_lab.lab.checking.bisected import Bisection, Checked
-from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, Arithmetic, Executed, Run, observe
+from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, ErrorModel, Executed, Run, observe
 from byoc_lab.lab.checking.call_sites import CallSite, function_named, site_of
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.kernels import Kernel
@@ -38,7 +38,7 @@ from byoc_lab.run.stand_in import stated
 
 Backends = Mapping[str, "Codegen | None"]
 # Passes may compute new constants in float32, and every run is one of float64.
-FOLDED = Arithmetic(roundings=False, samples=2)
+FOLDED = ErrorModel(roundings=False, samples=2)
 
 
 def bisect(
@@ -295,12 +295,12 @@ class _Search:
             self._typed[n] = infer_module(self.modules[n])
         return self._typed[n]
 
-    def observed(self, n: int, arithmetic: Arithmetic, exact: Collection[Constant] = ()) -> Run:
+    def observed(self, n: int, model: ErrorModel, exact: Collection[Constant] = ()) -> Run:
         self.runs += 1
         self.progress.step(f"the module after {counted(n, 'change')}" if n else "the module")
         mod = self.typed(n)
         main = mod["main"]
-        return observe(main, bind_inputs(main, self.inputs), mod, arithmetic, exact=exact)
+        return observe(main, bind_inputs(main, self.inputs), mod, model, exact=exact)
 
 
 def shared_constants(before: IRModule, after: IRModule) -> set[Constant]:

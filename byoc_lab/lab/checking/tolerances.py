@@ -22,7 +22,7 @@ from byoc_lab.lab.checking.bounds.samples import mean_squares, variance_ratios
 from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.bounds.uncertain import (
     FOLDING_ROUNDINGS,
-    Arithmetic,
+    ErrorModel,
     Quantity,
     observe,
 )
@@ -71,12 +71,12 @@ def bounded(
     """
     if samples is not None and samples < 1:
         raise InputError(f"samples must be at least 1, found {samples}")
-    arithmetic = Arithmetic(
+    model = ErrorModel(
         constants=0.0 if exact_constants else FOLDING_ROUNDINGS,
         samples=samples or SAMPLES,
         seed=seed,
     )
-    run = observe(function, inputs, mod, arithmetic, keep=False, watch=watch)
+    run = observe(function, inputs, mod, model, keep=False, watch=watch)
     outputs = tuple(q.value for q in run.outputs)
     causes = tuple(q.causes for q in run.outputs)
     return Bounded(outputs, tuple(map(tolerance, run.outputs)), causes)

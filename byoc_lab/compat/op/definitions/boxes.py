@@ -14,7 +14,7 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, boolean, integer, number, numbers
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     differ,
@@ -351,7 +351,7 @@ define_op(
     REGULAR,
     "boxes scores",
     regular_relation,
-    exact=False,
+    arithmetic=Arithmetic.OTHER,
     reference=regular_reference,
     attrs=AttrsType(
         "relay.attrs.RegularNonMaximumSuppressionAttrs",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from byoc_lab.relay.op.framework.costs import no_flops
-from byoc_lab.relay.op.framework.registry import define_op, identity
+from byoc_lab.relay.op.framework.registry import Arithmetic, define_op, identity
 
 define_op(
     "annotation.checkpoint",
@@ -13,5 +13,5 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: x,
     doc="out = data, which training recomputes instead of storing.",
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )

@@ -22,7 +22,7 @@ from byoc_lab.relay.ir.attrs import (
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute, permute, positions
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
     Types,
@@ -106,7 +106,7 @@ define_op(
     CROP,
     "data boxes box_indices",
     crop_relation,
-    exact=False,
+    arithmetic=Arithmetic.OTHER,
     reference=crop_reference,
     attrs=AttrsType(
         "relay.attrs.CropAndResizeAttrs",

@@ -11,7 +11,7 @@ from byoc_lab.relay.ir.attrs import Attr, Attrs, AttrsType, boolean
 from byoc_lab.relay.op.annotation.device import virtual_device
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op, identity
 
 
 def _device(value: AnyValue) -> Attrs:
@@ -42,7 +42,7 @@ def _identity(op: str, python_name: str, attrs: AttrsType, parameters: str, doc:
         python_name=python_name,
         parameters=parameters,
         normalize=_devices,
-        exact=True,
+        arithmetic=Arithmetic.COPY,
         doc=doc,
     )
 

@@ -16,8 +16,8 @@ for _name, _function, _doc in (
     define_unary(
         f"fast_{_name}",
         _function,
-        _name,
         f"out = {_doc}; TVM approximates it.",
+        relax=_name,
         mixed_precision=FOLLOW,
     )
 

@@ -17,7 +17,7 @@ from byoc_lab.relay.ir.attrs import (
 )
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.framework.costs import no_flops
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     axis_of,
@@ -69,5 +69,5 @@ define_op(
     relax=_fifo_relax,
     pattern=OpPattern.OPAQUE,
     doc="buffer with data appended and as many of its oldest elements dropped.",
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )

@@ -14,7 +14,7 @@ from byoc_lab.relay.ir.attrs import Attr, Attrs, AttrsType, dtype, integer, stri
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.registry import OpDef, OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpDef, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, relation_of, tensors
 from byoc_lab.relay.op.framework.relax_types import typed
 from byoc_lab.relay.op.framework.windows import window_normalize
@@ -82,6 +82,7 @@ def _conv(op: str, word: str, doc: str) -> None:
         relax=relax,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.convolution,
+        arithmetic=Arithmetic.CONVOLUTION,
         python_name=f"nn.{word}",
         parameters="data kernel=weight strides padding dilation groups channels kernel_size "
         "data_layout kernel_layout out_layout out_dtype",

@@ -18,7 +18,7 @@ from byoc_lab.relay.op.framework import relax_types
 from byoc_lab.relay.op.framework.arrays import round_half_away
 from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.namespace import function
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, axis_of, differ, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import constant_value, dtype_of, rank_of, typed
 from byoc_lab.relay.op.qnn.convert import AXIS
@@ -121,6 +121,7 @@ def _simulated(name: str, direction: str, doc: str) -> None:
         relax=relax,
         pattern=OpPattern.ELEMWISE,
         non_computational=False,
+        arithmetic=Arithmetic.STEPS if name == "quantize" else None,
         parameters=f"data {side}_scale {side}_zero_point axis {direction}_dtype",
         defaults={f"{direction}_dtype": "int8"},
         fixed={} if direction == "out" else {"out_dtype": NO_DTYPE},

@@ -22,7 +22,7 @@ from byoc_lab.relay.ir.attrs import (
 )
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import comparisons, no_flops
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     axis_of,
@@ -63,6 +63,7 @@ define_op(
     "sequence_mask",
     "data valid_length",
     mask_relation,
+    arithmetic=Arithmetic.INDEXED,
     reference=mask_reference,
     attrs=AttrsType(
         "relay.attrs.SequenceMaskAttrs",
@@ -133,7 +134,7 @@ define_op(
     ),
     pattern=OpPattern.OPAQUE,
     doc="All windows over the last axes of data, as new axes.",
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )
 
 
@@ -197,6 +198,7 @@ define_op(
     "invert_permutation",
     "data",
     invert_relation,
+    arithmetic=Arithmetic.EXACT,
     reference=lambda attrs, x: np.argsort(x, kind="stable").astype(x.dtype),
     flops=no_flops,
     relax=lambda R, attrs, x: R.argsort(x, dtype=dtype_of(x)),

@@ -14,6 +14,7 @@ import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import Error, full
 from byoc_lab.lab.checking.bounds.step import Array, Step, flat
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.registry import OpPattern
 
 Causes = frozenset[str]
@@ -29,14 +30,12 @@ OF_NAN = {
     "nn.softmax": f"nn.softmax of a row with nan or inf has numbers on DNNL, {FAULT}",
     "nn.log_softmax": f"nn.log_softmax of a row with nan or inf has numbers on DNNL, {FAULT}",
 }
-MAX_POOLING = frozenset(
-    ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d")
-)  # fmt: skip
 
 
-def of_nan(op: str) -> str:
+def of_nan(step: Step) -> str:
     """The cause why the result of an operator on nan may be a number."""
-    return of_least(op) if op in MAX_POOLING else OF_NAN.get(op, DROPPED)
+    is_pool = step.arithmetic is Arithmetic.MAX_POOL
+    return of_least(step.op.name) if is_pool else OF_NAN.get(step.op.name, DROPPED)
 
 
 def of_least(op: str) -> str:

@@ -14,6 +14,7 @@ from byoc_lab.lab.checking.bounds.error import REACH, Error, full
 from byoc_lab.lab.checking.bounds.intervals import distance, interval
 from byoc_lab.lab.checking.bounds.products import along_axis
 from byoc_lab.lab.checking.bounds.step import Array, Step, hypot
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
 
 def bilinear(step: Step, errors: list[Any]) -> list[Error]:
@@ -23,7 +24,7 @@ def bilinear(step: Step, errors: list[Any]) -> list[Error]:
         [_in_range(v, e) for v, e in zip(step.args[:2], errors[:2], strict=True)],
     )
     rest = list(step.args[2:])
-    if step.op.name.startswith("qnn."):
+    if step.arithmetic is Arithmetic.INTEGER_PRODUCT:
         x, w = _centred(x, rest[0]), _centred(w, rest[1])
         rest = [np.zeros_like(r) if n < 2 else r for n, r in enumerate(rest)]
     x, w = np.abs(x.astype(np.float64)), np.abs(w.astype(np.float64))
@@ -124,8 +125,9 @@ def of_mean(step: Step, errors: list[Any]) -> list[Error]:
     k = prod(window) if window else x.size // max(1, step.value.size)
     squares = np.square(full(error.sigma, x))
     jump = np.abs(step.again(np.asarray(full(error.jump, x)))) if np.any(error.jump) else 0.0
-    times = k if step.op.name == "sum" else 1 / k
-    mean = step.again(squares) / (k if step.op.name == "sum" else 1)
+    is_sum = step.arithmetic is Arithmetic.SUM
+    times = k if is_sum else 1 / k
+    mean = step.again(squares) / (k if is_sum else 1)
     return [Error(np.sqrt(np.abs(mean) * times), jump)]
 
 
@@ -134,7 +136,7 @@ def softmax(step: Step, errors: list[Any]) -> list[Error]:
     largest if x_i goes up and all others go down."""
     (x,), (error,) = step.args, errors
     axis, s = step.attrs.axis, step.value
-    logarithm = step.op.name == "nn.log_softmax"
+    logarithm = step.arithmetic is Arithmetic.LOG_SOFTMAX
     share = np.exp(s) if logarithm else s
 
     def total(array: Array) -> Array:
@@ -168,13 +170,12 @@ def of_arg(step: Step, errors: list[Any]) -> list[Error]:
     value = np.asarray(step.value, np.float64)
     moved = np.maximum(distance(up, step.value), distance(down, step.value))
     axes = step.attrs.get("axis")
+    sign = 1 if step.arithmetic is Arithmetic.ARGMAX else -1
     if axes is None or len(axes) != 1 or step.attrs.get("exclude"):
-        sign = 1 if step.op.name == "argmax" else -1
         best = np.max(sign * x - reach)
         rivals = np.count_nonzero(sign * x + reach >= best)
         return [Error(0.0, np.where(rivals > 1, float(x.size), moved))]
     axis = int(axes[0]) % x.ndim
-    sign = 1 if step.op.name == "argmax" else -1
     best = np.max(sign * x - reach, axis=axis, keepdims=True)
     rival = sign * x + reach >= best
     shape = [1] * x.ndim
@@ -183,6 +184,3 @@ def of_arg(step: Step, errors: list[Any]) -> list[Error]:
     kept = value if step.attrs.get("keepdims") else np.expand_dims(value, axis)
     far = np.max(np.where(rival, np.abs(places - kept), 0), axis=axis, keepdims=True)
     return [Error(0.0, far.reshape(value.shape).astype(np.float64))]
-
-
-# Elements go from place to place, whatever TVM's pattern of the operator says.

@@ -14,12 +14,10 @@ import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import REACH, Error, full
 from byoc_lab.lab.checking.bounds.step import Array, Step, flat
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
 # Operators whose float results jump.
-STEPS = frozenset(
-    ("floor", "ceil", "round", "trunc", "sign", "mod", "floor_mod", "floor_divide", "trunc_mod",
-     "trunc_divide", "qnn.simulated_quantize")
-)  # fmt: skip
+STEPS = (Arithmetic.FLOOR, Arithmetic.ROUND, Arithmetic.SIGN, Arithmetic.STEPS)
 DRAWS = 4  # of jumps in random directions
 
 
@@ -35,7 +33,7 @@ def interval(step: Step, errors: list[Any]) -> list[Error]:
     value = flat(step.value)
     squares: list[Any] = [0.0] * len(value)
     jumps: list[Any] = [0.0] * len(value)
-    steps = step.op.name in STEPS
+    steps = step.arithmetic in STEPS
     if any(np.any(np.isinf(e.jump)) for e in flat(tuple(errors))):
         jumps = _undecided_results(step, errors)
         errors = [mapped(_decided, a, e) for a, e in zip(step.args, errors, strict=True)]
@@ -134,7 +132,9 @@ def changes(step: Step, reaches: Mapping[int, Any]) -> list[Array]:
         args = list(step.args)
         for sign, (n, reach) in zip(signs, reaches.items(), strict=True):
             args[n] = shifted(step.args[n], sign * np.asarray(reach))
-            if step.op.name == "sqrt":  # of a positive number a machine may flush, not negate it
+            if (
+                step.arithmetic is Arithmetic.SQRT
+            ):  # of a positive number a machine may flush, not negate it
                 args[n] = np.where(step.args[n] >= 0, np.maximum(args[n], 0.0), args[n])
         for k, end in enumerate(flat(step.again(*args))):
             largest[k] = np.maximum(largest[k], distance(end, values[k]))

@@ -16,26 +16,15 @@ import numpy as np
 from byoc_lab.lab.checking.bounds.error import Error, full
 from byoc_lab.lab.checking.bounds.products import along_axis
 from byoc_lab.lab.checking.bounds.step import Array, Step, hypot
-
-NORMALIZATIONS = ("nn.layer_norm", "nn.group_norm", "nn.instance_norm")
+from byoc_lab.relay.op.nn.norm import groups_of
 
 
 class _Groups:
     """The data of a normalization, with the axes over which it goes."""
 
     def __init__(self, step: Step):
-        x = step.args[0]
-        axis, self.shape = int(step.attrs.axis) % x.ndim, x.shape
-        if step.op.name == "nn.layer_norm":
-            self.axes: tuple[int, ...] = (axis,)
-        elif step.op.name == "nn.instance_norm":
-            self.axes = tuple(n for n in range(1, x.ndim) if n != axis)
-        else:
-            count = int(step.attrs.num_groups)
-            split = (*x.shape[:axis], count, x.shape[axis] // count)
-            self.shape = (*split, *x.shape[axis + 1 :])
-            self.axes = tuple(range(axis + 1, x.ndim + 1))
-        self.x = x.reshape(self.shape)
+        self.x, self.axes = groups_of(step.op.name, step.attrs, step.args[0])
+        self.shape = self.x.shape
         self.centred = self.x - self.mean(self.x)
         self.s = np.sqrt(self.mean(np.square(self.centred)) + step.attrs.epsilon)
         self.n = self.centred / self.s

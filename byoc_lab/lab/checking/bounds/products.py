@@ -26,6 +26,7 @@ import numpy as np
 
 from byoc_lab.lab.checking.bounds.step import Array, Step
 from byoc_lab.relay.ir.layout import Layout
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
 CHUNKS = 4  # the number of partial sums that are computed
 
@@ -57,7 +58,7 @@ def summed(step: Step) -> Sum | None:
     That is a sum of products, and what is added to one or scales one: a kernel may have the scale
     in its weights.
     """
-    rule = SUMS.get(step.op.name)
+    rule = SUMS.get(step.arithmetic)
     return rule(step) if rule is not None else None
 
 
@@ -66,7 +67,7 @@ def _convolution(step: Step) -> Sum:
     data, kernel = Layout(step.attrs.data_layout), Layout(step.attrs.kernel_layout)
     outputs = [n for n, (letter, _) in enumerate(kernel.axes) if letter.upper() in "GO"]
     k = w.size // prod(w.shape[n] for n in outputs)
-    if step.op.name.endswith("_transpose"):
+    if step.attrs.get("output_padding") is not None:  # a transposed one
         k //= step.attrs.groups
     if step.attrs.groups > 1:
         return _sum(k, step.value, step.squares)
@@ -78,19 +79,11 @@ def _convolution(step: Step) -> Sum:
     return _sum(k, step.value, step.squares, _largest_partial(parts))
 
 
-def _dense(step: Step) -> Sum:
-    x, w = step.args
-    return _matrix_product(step, x, w.T)
-
-
-def _matmul(step: Step) -> Sum:
+def _matrix_product(step: Step) -> Sum:
+    """(..., M, K) times (..., K, N); nn.dense, which does not say so, transposes its weight."""
     x, y = step.args
-    x = x.swapaxes(-1, -2) if step.attrs.transpose_a else x
-    return _matrix_product(step, x, y.swapaxes(-1, -2) if step.attrs.transpose_b else y)
-
-
-def _matrix_product(step: Step, x: Array, y: Array) -> Sum:
-    """x (..., M, K) times y (..., K, N)."""
+    x = x.swapaxes(-1, -2) if step.attrs.get("transpose_a", False) else x
+    y = y.swapaxes(-1, -2) if step.attrs.get("transpose_b", True) else y
     k = x.shape[-1]
     parts = (x[..., s] @ y[..., s, :] for s in _slices(k))
     return _sum(k, step.value, step.squares, _largest_partial(parts))
@@ -124,7 +117,7 @@ def _slice_of(array: Array, axis: int, part: slice) -> Array:
 
 def added_to(step: Step) -> Iterator[tuple[Sum, Array]]:
     """Each argument of an addition that is a sum, and what is added to it."""
-    if SUMS.get(step.op.name) is _added:
+    if step.arithmetic is Arithmetic.ADDITION:
         yield from _operands(step)
 
 
@@ -189,19 +182,13 @@ def beginning_of_batch_norm(step: Step) -> Array:
     return Sum(known.roundings, known.peak * np.abs(scale)).begun_with(shift)
 
 
-PRODUCTS: dict[str, Callable[[Step], Sum]] = {
-    **dict.fromkeys(
-        ("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose",
-         "nn.conv3d_transpose"),
-        _convolution,
-    ),
-    "nn.dense": _dense,
-    "nn.matmul": _matmul,
-    "nn.batch_matmul": _matmul,
-}  # fmt: skip
-SUMS: dict[str, Callable[[Step], Sum | None]] = {
+PRODUCTS: dict[Arithmetic, Callable[[Step], Sum]] = {
+    Arithmetic.CONVOLUTION: _convolution,
+    Arithmetic.MATRIX_PRODUCT: _matrix_product,
+}
+SUMS: dict[Arithmetic, Callable[[Step], Sum | None]] = {
     **PRODUCTS,
-    **dict.fromkeys(("add", "subtract", "nn.bias_add"), _added),
-    "multiply": _scaled,
-    "nn.batch_norm": _normalized,
+    Arithmetic.ADDITION: _added,
+    Arithmetic.PRODUCT: _scaled,
+    Arithmetic.BATCH_NORM: _normalized,
 }

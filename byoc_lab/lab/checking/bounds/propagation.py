@@ -13,6 +13,7 @@ largest deviation that perturbed samples of their arguments show.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,9 @@ from byoc_lab.lab.checking.bounds.derivatives import (
 )
 from byoc_lab.lab.checking.bounds.error import ANYTHING, EXACT, Error, full
 from byoc_lab.lab.checking.bounds.intervals import interval, mapped
-from byoc_lab.lab.checking.bounds.normalizations import NORMALIZATIONS, normalization, variance
+from byoc_lab.lab.checking.bounds.normalizations import normalization, variance
 from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.registry import OpPattern
 
 
@@ -41,14 +43,8 @@ def propagated(step: Step, errors: Any) -> list[Error] | None:
     """
     if all(e.exact for e in flat(tuple(errors))):
         return [EXACT] * len(flat(step.value))
-    name = step.op.name
-    rule = RULES.get(name)
-    if rule is None:
-        pattern = step.op.definition.pattern
-        if pattern in (OpPattern.ELEMWISE, OpPattern.BROADCAST):
-            rule = _moved if name in MOVING else interval
-        elif pattern is OpPattern.INJECTIVE:
-            rule = _moved
+    elementwise = step.op.definition.pattern in (OpPattern.ELEMWISE, OpPattern.BROADCAST)
+    rule = RULES.get(step.arithmetic, interval if elementwise else None)
     if rule is None:
         return None
     with np.errstate(all="ignore"):
@@ -78,63 +74,43 @@ def _without_nan(error: Error, value: Array, decided: bool) -> Error:
 
 def _moved(step: Step, errors: list[Any]) -> list[Error]:
     """Elements that are copied or averaged: their errors are treated as the elements are."""
-
-    indexed = step.op.name in INDEXED
+    indexed = step.arithmetic is not Arithmetic.COPY
 
     def parts(part: str) -> list[Array]:
+        position = count()
+
         def taken(value: Array, error: Error) -> Array:
+            if next(position) and indexed:
+                return value
             return np.asarray(np.abs(full(getattr(error, part), value)))
 
-        args = [
-            v if n and indexed else mapped(taken, v, e)
-            for n, (v, e) in enumerate(zip(step.args, errors, strict=True))
-        ]
+        args = [mapped(taken, v, e) for v, e in zip(step.args, errors, strict=True)]
         return [np.abs(np.asarray(v, np.float64)) for v in flat(step.again(*args))]
 
     return [Error(s, j) for s, j in zip(parts("sigma"), parts("jump"), strict=True)]
 
 
-MOVING = frozenset(
-    ("broadcast_to", "broadcast_to_like", "expand_dims", "repeat", "tile", "copy", "reinterpret",
-     "dyn.broadcast_to", "trilu")
-)  # fmt: skip
-# Moving operators some of whose arguments are places or sizes.
-INDEXED = frozenset(
-    ("take", "gather", "gather_nd", "adv_index", "sequence_mask", "reverse_sequence",
-     "strided_slice", "dyn.strided_slice", "dyn.reshape", "dyn.tile", "dyn.expand_dims",
-     "dyn.squeeze", "dyn.nn.pad", "dyn.broadcast_to", "image.crop_and_resize", "strided_set")
-)  # fmt: skip
 JUMP_ROUNDING = 1 + 4 * UNIT_ROUNDOFF["float32"]
 Rule = Callable[[Step, "list[Any]"], "list[Error]"]
-RULES: dict[str, Rule] = {
-    **dict.fromkeys(
-        ("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose",
-         "nn.conv3d_transpose", "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc",
-         "nn.dense", "nn.matmul", "nn.batch_matmul", "qnn.conv2d", "qnn.dense"),
-        bilinear,
-    ),
-    **dict.fromkeys(
-        ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool2d",
-         "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d"),
-        of_mean,
-    ),
-    **dict.fromkeys(("add", "subtract", "nn.bias_add"), of_sum),
-    "multiply": of_product,
-    "nn.relu": relu,
-    "nn.batch_norm": batch_norm,
-    **dict.fromkeys(NORMALIZATIONS, normalization),
-    "variance": variance,
-    **dict.fromkeys(
-        ("max", "min", "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d",
-         "nn.adaptive_max_pool1d", "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d", "all", "any",
-         "sort"),
-        interval,
-    ),
-    **dict.fromkeys(
-        ("annotation.compiler_begin", "annotation.compiler_end", "annotation.stop_fusion",
-         "annotation.checkpoint", "nn.dropout", "device_copy", "on_device"),
-        _moved,
-    ),
-    **dict.fromkeys(("nn.softmax", "nn.log_softmax", "nn.fast_softmax"), softmax),
-    **dict.fromkeys(("argmax", "argmin"), of_arg),
-}  # fmt: skip
+RULES: dict[Arithmetic, Rule] = {
+    Arithmetic.COPY: _moved,
+    Arithmetic.INDEXED: _moved,
+    Arithmetic.RESAMPLED: _moved,
+    Arithmetic.CONVOLUTION: bilinear,
+    Arithmetic.MATRIX_PRODUCT: bilinear,
+    Arithmetic.INTEGER_PRODUCT: bilinear,
+    Arithmetic.SUM: of_mean,
+    Arithmetic.MEAN: of_mean,
+    Arithmetic.ADDITION: of_sum,
+    Arithmetic.PRODUCT: of_product,
+    Arithmetic.RELU: relu,
+    Arithmetic.BATCH_NORM: batch_norm,
+    Arithmetic.NORMALIZATION: normalization,
+    Arithmetic.VARIANCE: variance,
+    Arithmetic.EXTREME: interval,
+    Arithmetic.MAX_POOL: interval,
+    Arithmetic.SOFTMAX: softmax,
+    Arithmetic.LOG_SOFTMAX: softmax,
+    Arithmetic.ARGMAX: of_arg,
+    Arithmetic.ARGMIN: of_arg,
+}

@@ -15,18 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.bounds.functions import (
-    MEASURED,
-    function_rounding,
-    log_rounding,
-    log_softmax_rounding,
-    softmax_rounding,
-)
-from byoc_lab.lab.checking.bounds.normalizations import (
-    NORMALIZATIONS,
-    normalization_rounding,
-    variance_rounding,
-)
+from byoc_lab.lab.checking.bounds.functions import MEASURED, ROUNDING
+from byoc_lab.lab.checking.bounds.normalizations import normalization_rounding, variance_rounding
 from byoc_lab.lab.checking.bounds.products import (
     PRODUCTS,
     Sum,
@@ -43,6 +33,7 @@ from byoc_lab.lab.checking.bounds.step import (
     hypot,
     rounding_deviation,
 )
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.registry import OpPattern
 
 # Roundings of a function without a rule, in units of u / sqrt(3).
@@ -52,11 +43,6 @@ FUNCTION_ROUNDINGS = sqrt(3) * MEASURED["exp"].relative_rms
 # A rule returns the standard deviation of the rounding error of a step in units of u / sqrt(3): a
 # number or an array, or a tuple of these for several results.
 RoundingRule = Callable[[Step], Any]
-
-
-def _rounded(times: float) -> RoundingRule:
-    """`times` squared roundings of the result."""
-    return lambda step: times * np.abs(step.value)
 
 
 def _positive_sum(step: Step) -> Array:
@@ -97,7 +83,7 @@ def _elementwise(step: Step) -> Array:
 
 
 def _without_rule(step: Step) -> Any:
-    if step.op.definition.is_exact(step.attrs):
+    if step.arithmetic.exact:
         return 0.0
     pattern = step.op.definition.pattern
     one = isinstance(step.value, np.ndarray) and step.value.dtype.kind == "f"
@@ -157,7 +143,7 @@ def _scaling(step: Step) -> Array:
     """Multiplications by powers of two, and divisions by them, are exact."""
     exact: Any = False
     for n, factor in enumerate(step.args):
-        if factor.size * 4 <= step.value.size and (n or step.op.name == "multiply"):
+        if factor.size * 4 <= step.value.size and (n or step.arithmetic is Arithmetic.PRODUCT):
             exact = exact | (np.abs(np.frexp(factor)[0]) == 0.5)
     return np.where(exact, 0.0, np.abs(step.value))
 
@@ -168,26 +154,20 @@ def _largest_change(a: Array, b: Array) -> float:
     return float(np.max(change[np.isfinite(change)], initial=0))
 
 
-RULES: dict[str, RoundingRule] = {
-    "nn.softmax": softmax_rounding,
-    "nn.log_softmax": log_softmax_rounding,
-    "log": log_rounding,
-    **dict.fromkeys(MEASURED, function_rounding),
-    "clip": _clip,
-    "cast": _cast,
-    **dict.fromkeys(("nn.leaky_relu", "nn.prelu"), _leaky_relu),
-    **dict.fromkeys(("multiply", "divide"), _scaling),
-    "variance": variance_rounding,
-    **dict.fromkeys(NORMALIZATIONS, normalization_rounding),
-    "nn.batch_norm": _batch_norm,
-    **dict.fromkeys(
-        ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d", "nn.global_avg_pool2d",
-         "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d"),
-        _positive_sum,
-    ),
-    **dict.fromkeys(("add", "subtract", "nn.bias_add"), _addition),
-    "qnn.dequantize": _rounded(2),
-}  # fmt: skip
+RULES: dict[Arithmetic, RoundingRule] = {
+    Arithmetic.CLIP: _clip,
+    Arithmetic.CAST: _cast,
+    Arithmetic.LEAKY_RELU: _leaky_relu,
+    Arithmetic.PRODUCT: _scaling,
+    Arithmetic.QUOTIENT: _scaling,
+    Arithmetic.VARIANCE: variance_rounding,
+    Arithmetic.NORMALIZATION: normalization_rounding,
+    Arithmetic.BATCH_NORM: _batch_norm,
+    Arithmetic.SUM: _positive_sum,
+    Arithmetic.MEAN: _positive_sum,
+    Arithmetic.ADDITION: _addition,
+    Arithmetic.DEQUANTIZED: lambda step: 2 * np.abs(step.value),
+}
 
 
 def rounding(step: Step) -> tuple[Any, Sum | None]:
@@ -197,11 +177,12 @@ def rounding(step: Step) -> tuple[Any, Sum | None]:
     beside it the result as a sum that a kernel may begin with what is added to it.
     """
     known = summed(step)
-    if step.op.name in PRODUCTS:
+    if step.arithmetic in PRODUCTS:
         assert known is not None
         found: Any = known.deviation
     else:
-        found = RULES.get(step.op.name, _without_rule)(step)
+        rule = ROUNDING.get(step.op.name) or RULES.get(step.arithmetic, _without_rule)
+        found = rule(step)
     return _times(rounding_deviation(step.dtype), found), known
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
 
 if TYPE_CHECKING:
@@ -39,6 +40,12 @@ class Step:
     value: Any
     sums: Sequence[Sum | None] = ()
     dtype: str = "float32"
+
+    @cached_property
+    def arithmetic(self) -> Arithmetic:
+        """How the operator computes its elements."""
+        kind: Arithmetic = self.op.definition.arithmetic_of(self.attrs)
+        return kind
 
     @cached_property
     def squares(self) -> Array:

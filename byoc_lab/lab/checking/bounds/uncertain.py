@@ -107,7 +107,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Arithmetic:
+class ErrorModel:
     """Which errors a run is to have.
 
     roundings: whether each operator rounds, as float32 code does. constants: the roundings that
@@ -120,14 +120,14 @@ class Arithmetic:
     seed: int = 0
 
 
-EXACT_RUN = Arithmetic(roundings=False, constants=0.0, samples=0)
+EXACT_RUN = ErrorModel(roundings=False, constants=0.0, samples=0)
 
 
 def observe(
     function: Function,
     inputs: Mapping[Var, Any],
     mod: IRModule | None = None,
-    arithmetic: Arithmetic | None = None,
+    model: ErrorModel | None = None,
     *,
     exact: Collection[Constant] = (),
     keep: bool = True,
@@ -142,8 +142,8 @@ def observe(
     regions: is called with each call of an external function. It may return the arrays that the
         function gives, flat, which is then not run.
     """
-    reference = _Uncertain(mod or IRModule(), arithmetic or Arithmetic(), keep, watch, regions)
-    if reference.arithmetic.constants:
+    reference = _Uncertain(mod or IRModule(), model or ErrorModel(), keep, watch, regions)
+    if reference.model.constants:
         functions = mod.functions.values() if mod is not None else ()
         reference.exact = {*exact, *quantization_constants(function, *functions)}
     value = reference.run(function, {p: reference.leaf(v, p) for p, v in inputs.items()})
@@ -163,17 +163,17 @@ class _Uncertain(Reference):
     def __init__(
         self,
         mod: IRModule,
-        arithmetic: Arithmetic,
+        model: ErrorModel,
         keep: bool,
         watch: Watch | None,
         on_region: OnRegion | None,
     ):
         super().__init__(mod, wide=True)
-        self.arithmetic = arithmetic
+        self.model = model
         self.steps: list[Executed] = []
         self.keep = keep
         self.watch, self.on_region = watch, on_region
-        self.random = np.random.default_rng(arithmetic.seed)
+        self.random = np.random.default_rng(model.seed)
         self.inside: list[str] = []
         self.exact: Collection[Constant] = ()
 
@@ -188,11 +188,11 @@ class _Uncertain(Reference):
 
     def of_leaf(self, value: Array, dtype: str, sigma: Any = 0.0) -> Error:
         """The error of an input or a constant."""
-        return Error(sigma, denormal(value, dtype)) if self.arithmetic.roundings else Error(sigma)
+        return Error(sigma, denormal(value, dtype)) if self.model.roundings else Error(sigma)
 
     def constant(self, node: Constant, frame: ScopeFrame) -> Quantity:
         value = widened(node.numpy())
-        relative = sqrt(self.arithmetic.constants) * rounding_deviation(node.data.dtype)
+        relative = sqrt(self.model.constants) * rounding_deviation(node.data.dtype)
         if not relative or node in self.exact:
             error = self.of_leaf(value, node.data.dtype)
             return Quantity(value, error, leaf=node, dtype=node.data.dtype)
@@ -203,7 +203,7 @@ class _Uncertain(Reference):
         return Quantity(value, error, drawn, leaf=node, dtype=node.data.dtype)
 
     def _noisy(self, value: Array, sigma: Array) -> tuple[Array, ...]:
-        return tuple(value + sigma * self._signs(value) for _ in range(self.arithmetic.samples))
+        return tuple(value + sigma * self._signs(value) for _ in range(self.model.samples))
 
     def _signs(self, value: Array) -> Array:
         """1 or -1 for each element, by chance: the random number of variance 1 that costs least."""
@@ -289,7 +289,7 @@ class _Uncertain(Reference):
         """The errors that the operator makes of exact arguments; the sum that a kernel may compute
         its result by; why elements of each result may have any value."""
         count = len(dtypes)
-        if not self.arithmetic.roundings:
+        if not self.model.roundings:
             return [EXACT] * count, None, [NONE] * count
         with np.errstate(all="ignore"):
             found, total = rounding(step)
@@ -315,7 +315,7 @@ class _Uncertain(Reference):
         if not inexact and all(not np.any(e.sigma) for e in own):
             return []
         made = []
-        for n in range(self.arithmetic.samples):
+        for n in range(self.model.samples):
             results = flat(step.value)
             if inexact:
                 results = flat(step.again(*(_sample(a, n) for a in args)))

@@ -9,18 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.bounds.causes import (
-    MAX_POOLING,
-    NONE,
-    OVERFLOW,
-    Causes,
-    of_least,
-    of_nan,
-)
+from byoc_lab.lab.checking.bounds.causes import NONE, OVERFLOW, Causes, of_least, of_nan
 from byoc_lab.lab.checking.bounds.error import Error
+from byoc_lab.lab.checking.bounds.functions import CLAMPED
 from byoc_lab.lab.checking.bounds.intervals import changes
 from byoc_lab.lab.checking.bounds.products import PRODUCTS, added_to
 from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
 
 def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
@@ -52,16 +47,19 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
     size = np.abs(value)
     small = (size < 4 * smallest) & (size > 0)  # 4: kernels scale before the last rounding
     free = (size > largest) & np.isfinite(size)
-    if step.op.name == "nn.batch_norm" and value.shape == step.args[0].shape:
+    if step.arithmetic is Arithmetic.BATCH_NORM and value.shape == step.args[0].shape:
         free |= _normalized(step) > largest  # before gamma scales it
-    if step.op.name in SQUARING:  # the sum of squares may be
+    if step.arithmetic in SQUARING:  # the sum of squares may be
         x = step.args[0]
         with np.errstate(all="ignore"):
             beyond = x.size * np.square(x) > largest
             if np.any(beyond):  # nan goes to what depends on it
                 args = (np.where(beyond, np.nan, x), *step.args[1:])
                 free |= np.isnan(flat(step.again(*args))[0])
-    if step.op.name in AVERAGING:  # the sum may be beyond the range that its mean is in
+    if step.arithmetic in (
+        Arithmetic.SUM,
+        Arithmetic.MEAN,
+    ):  # the sum may be beyond the range that its mean is in
         with np.errstate(all="ignore"):
             x = step.args[0]
             window = step.attrs.get("pool_size")
@@ -70,14 +68,17 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
             free |= ~(step.again(np.abs(x)) * k <= largest) & ~np.isnan(value)
     free |= _partial_sums_overflow(step, largest)
     causes = {OVERFLOW} if np.any(free) else set()
-    if step.op.name in ORDERING and np.any(np.isnan(value)):
+    orders = step.arithmetic in ORDERING or step.op.name in CLAMPED
+    if orders and np.any(np.isnan(value)):
         free |= np.isnan(value)
-        causes.add(of_nan(step.op.name))
-    if step.op.name in MAX_POOLING and np.any(np.isneginf(value)):
+        causes.add(of_nan(step))
+    if step.arithmetic is Arithmetic.MAX_POOL and np.any(np.isneginf(value)):
         free |= np.isneginf(value)
         causes.add(of_least(step.op.name))
     jump = np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
-    if step.op.name == "round":  # of ties LLVM's goes away from zero, oneDNN's to the even number
+    if (
+        step.arithmetic is Arithmetic.ROUND
+    ):  # of ties LLVM's goes away from zero, oneDNN's to the even number
         with np.errstate(invalid="ignore"):
             tie = np.abs(step.args[0] - np.trunc(step.args[0])) == 0.5
         jump = jump + tie
@@ -97,7 +98,7 @@ def denormal(value: Array, dtype: str) -> Any:
 def _partial_sums_overflow(step: Step, largest: float) -> Any:
     """Where the sum of the magnitudes of products, in any order, leaves the range of the dtype."""
     with np.errstate(all="ignore"):
-        if step.op.name in PRODUCTS:
+        if step.arithmetic in PRODUCTS:
             x, w = (np.abs(a.astype(np.float64)) for a in step.args[:2])
             k = x.size * w.size / max(1, step.value.size)
             if not np.max(x, initial=0) * np.max(w, initial=0) * k > largest:
@@ -125,19 +126,19 @@ def rounded_steps(step: Step, value: Array, errors: Sequence[Any], inherited: Er
     counted once, whether the tie is reached by the error of the argument or by the rounding.
     An integer made of nan, or of a number beyond its range, is undefined.
     """
-    if step.op.name in ("cast", "cast_like") and step.args[0].dtype.kind == "f":
+    if step.arithmetic is Arithmetic.CAST and step.args[0].dtype.kind == "f":
         low, high = _range(value.dtype)
         with np.errstate(invalid="ignore"):
             defined = (step.args[0] > low - 1) & (step.args[0] < high + 1)
         return 0.0 if np.all(defined) or value.dtype.kind == "b" else np.where(defined, 0.0, np.inf)
-    if step.op.name in ("argmax", "argmin") and np.any(np.isnan(step.args[0])):
+    if step.arithmetic in (Arithmetic.ARGMAX, Arithmetic.ARGMIN) and np.any(np.isnan(step.args[0])):
         return _among_nan(step)
-    if step.op.name in QUANTIZING:
+    if step.arithmetic in (Arithmetic.QUANTIZED, Arithmetic.REQUANTIZED):
         x = step.args[0]
         with np.errstate(all="ignore"):
             if x.dtype.kind == "f":
                 reach = 4 * UNIT_ROUNDOFF["float32"] * np.abs(x)
-            elif step.op.name == "qnn.requantize" and _shifts(step):
+            elif step.arithmetic is Arithmetic.REQUANTIZED and _shifts(step):
                 return 0.0
             else:  # an accumulator: by one, or by what float32 cannot tell apart
                 reach = 1 + 8 * UNIT_ROUNDOFF["float32"] * np.abs(x.astype(np.float64))
@@ -145,7 +146,8 @@ def rounded_steps(step: Step, value: Array, errors: Sequence[Any], inherited: Er
             both = changes(step, {0: reach + known})[0] - inherited.jump
             steps = np.where(np.isfinite(both), np.clip(both, 0.0, 1.0), 0.0)
             return np.where(np.isnan(x), np.inf, steps) if x.dtype.kind == "f" else steps
-    return 1.0 if step.op.name.startswith("qnn.") and step.op.name not in EXACT_QNN else 0.0
+    is_exact = step.arithmetic is Arithmetic.INTEGER_PRODUCT  # of integers
+    return 1.0 if step.op.name.startswith("qnn.") and not is_exact else 0.0
 
 
 def _among_nan(step: Step) -> Array:
@@ -169,21 +171,9 @@ def _shifts(step: Step) -> bool:
     return bool(small and np.all(exact & (ratio > 2.0**-20) & (ratio < 2.0**8)))
 
 
-ORDERING = frozenset(
-    ("nn.relu", "clip", "maximum", "minimum", "max", "min", "nn.leaky_relu", "nn.prelu",
-     "nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d", "sort", "topk",
-     "nn.softmax", "nn.log_softmax", "sign", "exp", "sigmoid", "erf")
+ORDERING = (
+    Arithmetic.RELU, Arithmetic.LEAKY_RELU, Arithmetic.CLIP, Arithmetic.LARGER, Arithmetic.EXTREME,
+    Arithmetic.MAX_POOL, Arithmetic.ORDER, Arithmetic.SIGN, Arithmetic.SOFTMAX,
+    Arithmetic.LOG_SOFTMAX,
 )  # fmt: skip
-AVERAGING = frozenset(
-    ("sum", "mean", "nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d",
-     "nn.global_avg_pool2d")
-)  # fmt: skip
-SQUARING = frozenset(
-    ("nn.layer_norm", "nn.group_norm", "nn.instance_norm", "nn.l2_normalize", "nn.lrn", "variance")
-)
-QUANTIZING = ("qnn.quantize", "qnn.requantize")
-# Their integers are exact: sums of products of integers.
-EXACT_QNN = frozenset(
-    ("qnn.conv2d", "qnn.dense", "qnn.batch_matmul", "qnn.conv2d_transpose",
-     "qnn.contrib_dense_pack")
-)  # fmt: skip
+SQUARING = (Arithmetic.NORMALIZATION, Arithmetic.SQUARES, Arithmetic.VARIANCE)

@@ -9,7 +9,7 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, string
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
-from byoc_lab.relay.op.framework.registry import builder, define_op, identity
+from byoc_lab.relay.op.framework.registry import Arithmetic, builder, define_op, identity
 
 COMPILER_ATTRS = AttrsType(
     "relay.attrs.CompilerAttrs",
@@ -24,7 +24,7 @@ for _name, _doc in (
         f"annotation.{_name}",
         "data",
         identity,
-        exact=True,
+        arithmetic=Arithmetic.COPY,
         reference=lambda attrs, x: x,
         attrs=COMPILER_ATTRS,
         attrs_key="",
@@ -43,7 +43,7 @@ define_op(
     relax=lambda R, attrs, x: x,
     layout=layout_rules.elementwise,
     doc="out = data; operators are not fused across it.",
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )
 
 compiler_begin = builder(Op.get("annotation.compiler_begin"))

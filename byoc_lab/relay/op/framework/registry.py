@@ -24,6 +24,7 @@ from byoc_lab.errors import (
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, dtype
 from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleWrapper, const
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.branches import Branches
 from byoc_lab.relay.op.framework.layout_rules import LayoutRule
 from byoc_lab.relay.op.framework.precision import Conversion, MixedPrecision
@@ -42,6 +43,11 @@ class OpPattern(IntEnum):
     OPAQUE = 8
 
 
+BY_PATTERN = {
+    OpPattern.ELEMWISE: Arithmetic.FUNCTION,
+    OpPattern.BROADCAST: Arithmetic.FUNCTION,
+    OpPattern.INJECTIVE: Arithmetic.COPY,
+}
 Relation = Callable[..., Sequence["Type | None"]]
 
 
@@ -71,10 +77,10 @@ class OpDef:
     mixed_precision: the category for ToMixedPrecision, or a function that maps a call and the
         narrow dtype to [category, dtype to compute in, dtype of the result]. None: no category, as
         in TVM. It becomes the operator's attribute "FTVMMixedPrecisionConversionType".
-    exact: whether floats in the result are never rounded, being elements of the arguments or whole
-        numbers; or a function of the attributes that says so. Default: true for INJECTIVE.
+    arithmetic: how elements are computed (`arithmetic.py`), or a function of the attributes that
+        gives it. Default: by the pattern.
     branches(attrs, args, value) -> {branch: whether these arguments reached it}, for an operator
-        that computes elements in different ways (`branches.py`).
+        that computes elements in different ways (`branches.py`). Default: those of `arithmetic`.
     non_computational: a pass must lower it to other operators, and it is not fused (TVM:
         TNonComputational). Default: true for qnn operators.
 
@@ -116,7 +122,7 @@ class OpDef:
     non_computational: bool | None = None
     layout: LayoutRule | None = None
     mixed_precision: MixedPrecision | Conversion | None = None
-    exact: bool | Callable[[Any], bool] | None = None
+    arithmetic: Arithmetic | Callable[[Any], Arithmetic] | None = None
     branches: Branches | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
     doc: str = ""
@@ -127,12 +133,16 @@ class OpDef:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "python_name", self.python_name or self.name)
+        if self.branches is None and isinstance(self.arithmetic, Arithmetic):
+            object.__setattr__(self, "branches", self.arithmetic.branches)
 
-    def is_exact(self, attrs: Any) -> bool:
-        """Whether a call with these attributes rounds nothing."""
-        if callable(self.exact):
-            return self.exact(attrs)
-        return self.pattern is OpPattern.INJECTIVE if self.exact is None else self.exact
+    def arithmetic_of(self, attrs: Any) -> Arithmetic:
+        """How a call with these attributes computes its elements."""
+        if self.arithmetic is None:
+            return BY_PATTERN.get(self.pattern, Arithmetic.OTHER)
+        return (
+            self.arithmetic if isinstance(self.arithmetic, Arithmetic) else self.arithmetic(attrs)
+        )
 
     @property
     def free_attributes(self) -> dict[str, Attr]:

@@ -28,7 +28,7 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.precision import FOLLOW
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
     Types,
@@ -292,7 +292,7 @@ def _define(rank: int) -> None:
         relation,
         reference=reference,
         attrs=attrs_type,
-        exact=False,
+        arithmetic=resampling,
         flops=resize_flops,
         relax=relax,
         pattern=OpPattern.INJECTIVE,
@@ -302,6 +302,11 @@ def _define(rank: int) -> None:
         mixed_precision=FOLLOW if rank == 2 else None,  # as in TVM
         doc=f"Images with {rank} spatial {'axis' if rank == 1 else 'axes'} resized to ({axes}).",
     )
+
+
+def resampling(attrs: AnyValue) -> Arithmetic:
+    """The weights of cubic interpolation are not all positive, so it is no mean."""
+    return Arithmetic.OTHER if "cubic" in attrs.method else Arithmetic.RESAMPLED
 
 
 def _values(given: AnyValue) -> list[AnyValue]:

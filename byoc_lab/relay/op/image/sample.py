@@ -21,7 +21,7 @@ from byoc_lab.relay.ir.attrs import (
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.from_relax import same
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     differ,
@@ -118,7 +118,7 @@ define_op(
     "data grid",
     sample_relation,
     from_relax={SAMPLE: same},
-    exact=False,
+    arithmetic=Arithmetic.OTHER,
     reference=sample_reference,
     attrs=AttrsType(
         "relay.attrs.GridSampleAttrs",
@@ -173,7 +173,7 @@ define_op(
     GRID,
     "data",
     grid_relation,
-    exact=False,
+    arithmetic=Arithmetic.OTHER,
     reference=grid_reference,
     attrs=AttrsType(
         "relay.attrs.AffineGridAttrs",

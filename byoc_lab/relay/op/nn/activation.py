@@ -12,13 +12,13 @@ import numpy as np
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, integer, number
 from byoc_lab.relay.ir.expr import Expr, TupleGetItem
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.op.framework import branches, layout_rules
+from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.namespace import builds
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
-from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, builder, define_op
 from byoc_lab.relay.op.framework.relations import Types, axis_of, tensors
 
 SOFTMAX_ATTRS = AttrsType(
@@ -58,6 +58,7 @@ def define_softmax(op: str, note: str = "", **facts: AnyValue) -> None:
         attrs=SOFTMAX_ATTRS,
         flops=per_element(5),
         relax=lambda R, attrs, x: R.nn.softmax(x, axis=attrs.axis),
+        arithmetic=Arithmetic.SOFTMAX,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         doc=f"out = exp(data) / sum of exp(data) over one axis{note}.",
         **facts,
@@ -67,13 +68,13 @@ def define_softmax(op: str, note: str = "", **facts: AnyValue) -> None:
 define_softmax(
     "nn.softmax",
     mixed_precision=NEVER,
-    branches=branches.by_difference,
     from_relax={"nn.softmax": same},
 )
 define_op(
     "nn.log_softmax",
     "data",
     _softmax_relation("nn.log_softmax"),
+    arithmetic=Arithmetic.LOG_SOFTMAX,
     reference=log_softmax_reference,
     attrs=SOFTMAX_ATTRS,
     flops=per_element(5),
@@ -108,7 +109,7 @@ define_op(
     layout=layout_rules.fixed("? C", "?"),
     doc="out = data where data > 0, alpha * data elsewhere; one alpha per channel.",
     mixed_precision=FOLLOW,
-    branches=branches.by_sign,
+    arithmetic=Arithmetic.LEAKY_RELU,
     from_relax={"nn.prelu": same},
 )
 
@@ -148,7 +149,7 @@ DROPOUT = define_op(
     layout=layout_rules.elementwise_pair,
     doc="In inference (data, a mask of ones); the Python function returns field 0.",
     mixed_precision=FOLLOW,
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )
 
 

@@ -21,7 +21,7 @@ from byoc_lab.relay.op.framework.layout import inverse_permute, permute
 from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     need_length,
@@ -120,7 +120,7 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
         normalize=numbers_to_lists("output_size") if rank == 1 else None,
         defaults={"output_size": None},
         layout=layout_rules.pooling,
-        exact=kind == "max",
+        arithmetic=Arithmetic.EXTREME if kind == "max" else Arithmetic.MEAN,
         mixed_precision=FOLLOW if kind == "max" else NEVER,
         doc=doc,
     )

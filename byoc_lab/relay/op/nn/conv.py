@@ -21,7 +21,7 @@ from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions, with_layout
 from byoc_lab.relay.op.framework.precision import ALWAYS
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
     Types,
@@ -357,6 +357,7 @@ def _conv(rank: int, padding: int, doc: str) -> None:
         if rank == 1
         else {"padding": (0,) * rank},
         layout=layout_rules.convolution,
+        arithmetic=Arithmetic.CONVOLUTION,
         mixed_precision=ALWAYS,
         doc=doc,
     )

@@ -21,7 +21,7 @@ from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, with_layout
 from byoc_lab.relay.op.framework.precision import ALWAYS
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
     Types,
@@ -253,6 +253,7 @@ def _conv_transpose(rank: int, doc: str) -> None:
         "kernel_layout out_layout output_padding out_dtype",
         normalize=_normalize(rank),
         layout=layout_rules.convolution if rank > 1 else None,  # as in TVM
+        arithmetic=Arithmetic.CONVOLUTION,
         mixed_precision=ALWAYS,
         doc=doc,
     )

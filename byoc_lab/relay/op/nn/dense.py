@@ -19,7 +19,7 @@ from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.namespace import builds
 from byoc_lab.relay.op.framework.precision import ALWAYS, FOLLOW
-from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, builder, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
     Types,
@@ -70,6 +70,7 @@ define_op(
     "nn.dense",
     "data weight",
     dense_relation,
+    arithmetic=Arithmetic.MATRIX_PRODUCT,
     reference=dense_reference,
     attrs=AttrsType(
         "relay.attrs.DenseAttrs",
@@ -136,6 +137,7 @@ MATMUL = define_op(
     "nn.matmul",
     "tensor_a tensor_b",
     matmul_relation,
+    arithmetic=Arithmetic.MATRIX_PRODUCT,
     reference=_matmul_reference,
     attrs=AttrsType(
         "relay.attrs.MatmulAttrs",
@@ -208,6 +210,7 @@ define_op(
     "nn.batch_matmul",
     "tensor_a tensor_b",
     batch_matmul_relation,
+    arithmetic=Arithmetic.MATRIX_PRODUCT,
     reference=batch_matmul_reference,
     attrs=AttrsType(
         "relay.attrs.BatchMatmulAttrs",
@@ -242,6 +245,7 @@ define_op(
     "nn.bias_add",
     "data bias",
     bias_add_relation,
+    arithmetic=Arithmetic.ADDITION,
     reference=lambda attrs, x, b: x + broadcast_along(b, attrs.axis, x.ndim),
     attrs=AttrsType(
         "relay.attrs.BiasAddAttrs",

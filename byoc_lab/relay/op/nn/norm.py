@@ -5,6 +5,7 @@ Source: `BatchNormRel`, `LayerNormRel`, `GroupNormRel`, `InstanceNormRel` of TVM
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any as AnyValue
 
@@ -28,7 +29,7 @@ from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import per_element, per_input_element
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, same
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     axes_of,
@@ -114,6 +115,7 @@ define_op(
     "nn.batch_norm",
     "data gamma beta moving_mean moving_var",
     batch_norm_relation,
+    arithmetic=Arithmetic.BATCH_NORM,
     reference=batch_norm_reference,
     attrs=AttrsType("relay.attrs.BatchNormAttrs", (CHANNEL_AXIS, EPSILON, CENTER, SCALE)),
     flops=per_input_element(4),
@@ -163,18 +165,38 @@ def _norm_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
     return 8 * prod(result.concrete_shape)
 
 
-def layer_norm_reference(
-    attrs: AnyValue, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray
-) -> np.ndarray:
-    normal = _standardized(x, (attrs.axis % x.ndim,), attrs.epsilon)
-    return _scaled(attrs, normal, gamma, beta)
+def _instance_axes(rank: int, axis: int) -> tuple[int, ...]:
+    return tuple(n for n in range(1, rank) if n != axis % rank)
+
+
+def groups_of(op: str, attrs: AnyValue, x: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The data of a normalization, and the axes over which its elements are one group. Those of
+    nn.group_norm have the channel axis split in two."""
+    axis = attrs.axis % x.ndim
+    if op == "nn.layer_norm":
+        return x, (axis,)
+    if op == "nn.instance_norm":
+        return x, _instance_axes(x.ndim, axis)
+    split = (*x.shape[:axis], attrs.num_groups, x.shape[axis] // attrs.num_groups)
+    return x.reshape(*split, *x.shape[axis + 1 :]), tuple(range(axis + 1, x.ndim + 1))
+
+
+def _normalization_reference(op: str) -> Callable[..., np.ndarray]:
+    def reference(
+        attrs: AnyValue, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray
+    ) -> np.ndarray:
+        normal = _standardized(*groups_of(op, attrs, x), attrs.epsilon)
+        return _scaled(attrs, normal.reshape(x.shape), gamma, beta)
+
+    return reference
 
 
 define_op(
     "nn.layer_norm",
     "data gamma beta",
     _affine_relation("nn.layer_norm"),
-    reference=layer_norm_reference,
+    arithmetic=Arithmetic.NORMALIZATION,
+    reference=_normalization_reference("nn.layer_norm"),
     attrs=AttrsType(
         "relay.attrs.LayerNormAttrs",
         (Attr("axis", integer, -1, "axis that is normalized"), EPSILON, CENTER, SCALE),
@@ -192,27 +214,12 @@ define_op(
 )
 
 
-def _group_axes(rank: int, axis: int) -> tuple[int, ...]:
-    """The axes to normalize when the channel axis is split in two: its inner part and all after
-    it."""
-    return tuple(range(axis % rank + 1, rank + 1))
-
-
-def group_norm_reference(
-    attrs: AnyValue, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray
-) -> np.ndarray:
-    axis = attrs.axis % x.ndim
-    split = (*x.shape[:axis], attrs.num_groups, x.shape[axis] // attrs.num_groups)
-    grouped = x.reshape(*split, *x.shape[axis + 1 :])
-    normal = _standardized(grouped, _group_axes(x.ndim, axis), attrs.epsilon)
-    return _scaled(attrs, normal.reshape(x.shape), gamma, beta)
-
-
 define_op(
     "nn.group_norm",
     "data gamma beta",
     _affine_relation("nn.group_norm"),
-    reference=group_norm_reference,
+    arithmetic=Arithmetic.NORMALIZATION,
+    reference=_normalization_reference("nn.group_norm"),
     attrs=AttrsType(
         "relay.attrs.GroupNormAttrs",
         (
@@ -237,22 +244,12 @@ define_op(
 )
 
 
-def _instance_axes(rank: int, axis: int) -> tuple[int, ...]:
-    return tuple(n for n in range(1, rank) if n != axis % rank)
-
-
-def instance_norm_reference(
-    attrs: AnyValue, x: np.ndarray, gamma: np.ndarray, beta: np.ndarray
-) -> np.ndarray:
-    normal = _standardized(x, _instance_axes(x.ndim, attrs.axis), attrs.epsilon)
-    return _scaled(attrs, normal, gamma, beta)
-
-
 define_op(
     "nn.instance_norm",
     "data gamma beta",
     _affine_relation("nn.instance_norm"),
-    reference=instance_norm_reference,
+    arithmetic=Arithmetic.NORMALIZATION,
+    reference=_normalization_reference("nn.instance_norm"),
     attrs=AttrsType("relay.attrs.InstanceNormAttrs", (CHANNEL_AXIS, EPSILON, CENTER, SCALE)),
     flops=_norm_flops,
     relax=lambda R, attrs, x, gamma, beta: R.nn.instance_norm(
@@ -290,6 +287,7 @@ define_op(
     "nn.l2_normalize",
     "data",
     l2_normalize_relation,
+    arithmetic=Arithmetic.SQUARES,
     reference=l2_normalize_reference,
     attrs=AttrsType(
         "relay.attrs.L2NormalizeAttrs",
@@ -351,6 +349,7 @@ define_op(
     "nn.lrn",
     "data",
     lrn_relation,
+    arithmetic=Arithmetic.SQUARES,
     reference=lrn_reference,
     attrs=AttrsType(
         "relay.attrs.LRNAttrs",

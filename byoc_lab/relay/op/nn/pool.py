@@ -18,7 +18,7 @@ from byoc_lab.relay.op.framework.costs import per_input_element
 from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     need_length,
@@ -246,7 +246,7 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
         normalize=window_normalize(rank),
         defaults={"pool_size": (1,) * rank},
         layout=layout_rules.pooling,
-        exact=kind == "max",
+        arithmetic=Arithmetic.MAX_POOL if kind == "max" else Arithmetic.MEAN,
         mixed_precision=FOLLOW,
         doc=doc,
     )
@@ -300,7 +300,7 @@ def _global(kind: str, compute, doc: str) -> None:
         attrs=GLOBAL_ATTRS,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.pooling,
-        exact=kind == "max",
+        arithmetic=Arithmetic.MAX_POOL if kind == "max" else Arithmetic.MEAN,
         mixed_precision=FOLLOW if kind == "max" else NEVER,
         doc=doc,
     )

@@ -19,7 +19,7 @@ from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, dim, need_one_of, need_rank, tensors
 from byoc_lab.relay.op.framework.relax_types import shape_of
 from byoc_lab.relay.op.framework.windows import AXIS_NAMES, SPATIAL
-from byoc_lab.relay.op.image.resize import MODES
+from byoc_lab.relay.op.image.resize import MODES, resampling
 from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 METHODS = {
@@ -96,7 +96,7 @@ def _define(op: str, rank: int, more: Attr) -> None:
         defaults={f"scale_{axis.lower()}": 1 for axis in spatial},
         pattern=OpPattern.INJECTIVE,
         layout=layout_rules.upsampling,
-        exact=False,
+        arithmetic=resampling,
         doc="Images enlarged by a factor along each spatial axis.",
     )
 

@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.expr import TupleWrapper
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import broadcast_layouts, layout_rules
 from byoc_lab.relay.op.framework.costs import per_element
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, broadcast, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of
 from byoc_lab.relay.op.qnn.math import (
@@ -226,7 +226,7 @@ define_op(
     CONCATENATE,
     "data* input_scales* input_zero_points* output_scale output_zero_point",
     qnn_concatenate_relation,
-    exact=False,
+    arithmetic=Arithmetic.OTHER,
     reference=qnn_concatenate_reference,
     attrs=attrs_type("relay.attrs.ConcatenateAttrs"),
     flops=per_element(4),

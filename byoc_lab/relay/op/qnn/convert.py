@@ -11,10 +11,10 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, string
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework import branches, layout_rules, relax_types
+from byoc_lab.relay.op.framework import layout_rules, relax_types
 from byoc_lab.relay.op.framework.arrays import round_half_away
 from byoc_lab.relay.op.framework.costs import per_element
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, need_one_of, tensors
 from byoc_lab.relay.op.framework.relax_types import rank_of, typed
 from byoc_lab.relay.op.qnn.math import (
@@ -110,7 +110,7 @@ QUANTIZE = define_op(
     pattern=OpPattern.ELEMWISE,
     doc="out = round(data / scale) + zero point, saturated; halves are rounded away from zero, or "
     "to the even neighbour.",
-    branches=branches.by_saturation,
+    arithmetic=Arithmetic.QUANTIZED,
 )
 
 
@@ -155,6 +155,7 @@ DEQUANTIZE = define_op(
     "qnn.dequantize",
     "data input_scale input_zero_point",
     dequantize_relation,
+    arithmetic=Arithmetic.DEQUANTIZED,
     reference=dequantize_reference,
     attrs=AttrsType("relay.attrs.DequantizeAttrs", (OUT_DTYPE, AXIS)),
     parameters="data input_scale input_zero_point axis out_dtype",
@@ -226,5 +227,5 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.requantize,
     doc="The same real numbers in another scale and zero point, in integer arithmetic.",
-    branches=branches.by_saturation,
+    arithmetic=Arithmetic.REQUANTIZED,
 )

@@ -16,7 +16,7 @@ from byoc_lab.relay.ir.attrs import REQUIRED
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
-from byoc_lab.relay.op.framework.registry import OpDef, OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpDef, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, relation_of, tensors
 from byoc_lab.relay.op.framework.relax_types import rank_of
 from byoc_lab.relay.op.qnn.math import (
@@ -95,6 +95,7 @@ def define_linear(
         relation,
         reference=reference,
         attrs=plain.attrs,
+        arithmetic=Arithmetic.INTEGER_PRODUCT,
         flops=flops,
         relax=relax,
         # TVM gives the transposed convolution no pattern.

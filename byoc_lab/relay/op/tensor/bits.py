@@ -14,7 +14,7 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op, identity
 from byoc_lab.relay.op.framework.relations import Types, axis_of, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import by_topi, dtype_of, rank_of
 from byoc_lab.relay.op.tensor.elementwise import CAST_ATTRS
@@ -49,7 +49,7 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
     doc="The same bits read as another dtype.",
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )
 
 FRACTION_BITS = 31

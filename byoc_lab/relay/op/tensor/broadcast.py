@@ -14,12 +14,12 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import REQUIRED
 from byoc_lab.relay.ir.types import TensorType, Type
-from byoc_lab.relay.op.framework import branches, broadcast_layouts
+from byoc_lab.relay.op.framework import broadcast_layouts
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op, same_result
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op, same_result
 from byoc_lab.relay.op.framework.relations import (
     Types,
     broadcast,
@@ -56,13 +56,14 @@ def _relation(op: str, dtype: str | None) -> Callable[..., Types]:
 def _binary(
     name: str,
     function: Callable[..., Any],
-    relax: str,
+    arithmetic: Arithmetic,
     doc: str,
-    dtype: str | None = None,
+    relax: str = "",
     lower: Callable[..., Any] | None = None,
     **facts: Any,
 ) -> None:
-    """relax: the operator's name in Relax. lower: its Relax expression, if that is not one call."""
+    """relax: the Relax operator, if not `name`. lower: the Relax expression, if not one call."""
+    dtype = "bool" if arithmetic is Arithmetic.COMPARISON else None
 
     def reference(attrs: Any, lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
         return np.asarray(function(lhs, rhs), dtype)
@@ -73,11 +74,11 @@ def _binary(
         _relation(name, dtype),
         reference=reference if dtype else same_result(function),
         flops=per_element(1),
-        relax=lower or (lambda R, attrs, lhs, rhs: getattr(R, relax)(lhs, rhs)),
-        from_relax={relax: same} if relax == name else {},
+        relax=lower or (lambda R, attrs, lhs, rhs: getattr(R, relax or name)(lhs, rhs)),
+        from_relax={} if relax else {name: same},
         pattern=OpPattern.BROADCAST,
         layout=broadcast_layouts.broadcast,
-        branches=facts.pop("branches", branches.by_truth if dtype else None),
+        arithmetic=arithmetic,
         doc=doc,
         **facts,
     )
@@ -114,59 +115,54 @@ def _power(R: Any, attrs: Any, lhs: Any, rhs: Any) -> Any:
     return result
 
 
-_binary("add", np.add, "add", "out = lhs + rhs.", mixed_precision=FOLLOW)
-_binary("subtract", np.subtract, "subtract", "out = lhs - rhs.", mixed_precision=FOLLOW)
-_binary("multiply", np.multiply, "multiply", "out = lhs * rhs.", mixed_precision=FOLLOW)
+_binary("add", np.add, Arithmetic.ADDITION, "out = lhs + rhs.", mixed_precision=FOLLOW)
+_binary("subtract", np.subtract, Arithmetic.ADDITION, "out = lhs - rhs.", mixed_precision=FOLLOW)
+_binary("multiply", np.multiply, Arithmetic.PRODUCT, "out = lhs * rhs.", mixed_precision=FOLLOW)
 _binary(
     "divide",
     divide,
-    "divide",
+    Arithmetic.QUOTIENT,
     "out = lhs / rhs; for integers rounded towards zero.",
     mixed_precision=FOLLOW,
 )
 _binary(
     "maximum",
     np.maximum,
-    "maximum",
+    Arithmetic.LARGER,
     "out = maximum of lhs and rhs.",
     mixed_precision=FOLLOW,
-    branches=branches.by_operand,
-    exact=True,
 )
 _binary(
     "minimum",
     np.minimum,
-    "minimum",
+    Arithmetic.LARGER,
     "out = minimum of lhs and rhs.",
     mixed_precision=FOLLOW,
-    branches=branches.by_operand,
-    exact=True,
 )
 _binary(
     "power",
     np.power,
-    "power",
+    Arithmetic.FUNCTION,
     "out = lhs to the power of rhs.",
     mixed_precision=NEVER,
     lower=_power,
 )
-_binary("logical_and", np.logical_and, "logical_and", "out = lhs and rhs.")
-_binary("logical_or", np.logical_or, "logical_or", "out = lhs or rhs.")
-_binary("less", np.less, "less", "out = lhs < rhs.", "bool", mixed_precision=FOLLOW)
+_binary("logical_and", np.logical_and, Arithmetic.FUNCTION, "out = lhs and rhs.")
+_binary("logical_or", np.logical_or, Arithmetic.FUNCTION, "out = lhs or rhs.")
+_binary("less", np.less, Arithmetic.COMPARISON, "out = lhs < rhs.", mixed_precision=FOLLOW)
 _binary(
-    "less_equal", np.less_equal, "less_equal", "out = lhs <= rhs.", "bool", mixed_precision=FOLLOW
+    "less_equal", np.less_equal, Arithmetic.COMPARISON, "out = lhs <= rhs.", mixed_precision=FOLLOW
 )
-_binary("greater", np.greater, "greater", "out = lhs > rhs.", "bool", mixed_precision=FOLLOW)
+_binary("greater", np.greater, Arithmetic.COMPARISON, "out = lhs > rhs.", mixed_precision=FOLLOW)
 _binary(
     "greater_equal",
     np.greater_equal,
-    "greater_equal",
+    Arithmetic.COMPARISON,
     "out = lhs >= rhs.",
-    "bool",
     mixed_precision=FOLLOW,
 )
-_binary("equal", np.equal, "equal", "out = lhs == rhs.", "bool")
-_binary("not_equal", np.not_equal, "not_equal", "out = lhs != rhs.", "bool")
+_binary("equal", np.equal, Arithmetic.COMPARISON, "out = lhs == rhs.")
+_binary("not_equal", np.not_equal, Arithmetic.COMPARISON, "out = lhs != rhs.")
 
 
 def floor_mod(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -174,18 +170,27 @@ def floor_mod(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     return np.mod(lhs, rhs)
 
 
-_binary("floor_divide", np.floor_divide, "floor_divide", "out = lhs / rhs, rounded down.")
+_binary("floor_divide", np.floor_divide, Arithmetic.STEPS, "out = lhs / rhs, rounded down.")
 _binary(
-    "floor_mod", floor_mod, "floor_mod", "out = remainder of floor_divide; has the sign of rhs."
+    "floor_mod",
+    floor_mod,
+    Arithmetic.STEPS,
+    "out = remainder of floor_divide; has the sign of rhs.",
 )
 for _name in ("mod", "trunc_mod"):
-    _binary(_name, np.fmod, "mod", "out = remainder of trunc_divide; has the sign of lhs.")
-_binary("logical_xor", np.logical_xor, "logical_xor", "out = lhs xor rhs.")
-_binary("bitwise_and", np.bitwise_and, "bitwise_and", "out = lhs & rhs, bit by bit.")
-_binary("bitwise_or", np.bitwise_or, "bitwise_or", "out = lhs | rhs, bit by bit.")
-_binary("bitwise_xor", np.bitwise_xor, "bitwise_xor", "out = lhs ^ rhs, bit by bit.")
-_binary("left_shift", np.left_shift, "left_shift", "out = lhs << rhs.")
-_binary("right_shift", np.right_shift, "right_shift", "out = lhs >> rhs.")
+    _binary(
+        _name,
+        np.fmod,
+        Arithmetic.STEPS,
+        "out = remainder of trunc_divide; has the sign of lhs.",
+        relax="mod",
+    )
+_binary("logical_xor", np.logical_xor, Arithmetic.FUNCTION, "out = lhs xor rhs.")
+_binary("bitwise_and", np.bitwise_and, Arithmetic.FUNCTION, "out = lhs & rhs, bit by bit.")
+_binary("bitwise_or", np.bitwise_or, Arithmetic.FUNCTION, "out = lhs | rhs, bit by bit.")
+_binary("bitwise_xor", np.bitwise_xor, Arithmetic.FUNCTION, "out = lhs ^ rhs, bit by bit.")
+_binary("left_shift", np.left_shift, Arithmetic.FUNCTION, "out = lhs << rhs.")
+_binary("right_shift", np.right_shift, Arithmetic.FUNCTION, "out = lhs >> rhs.")
 
 
 def trunc_divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
@@ -205,7 +210,7 @@ define_op(
     pattern=OpPattern.BROADCAST,
     layout=broadcast_layouts.broadcast,
     doc="out = lhs / rhs, rounded towards zero.",
-    exact=False,
+    arithmetic=Arithmetic.STEPS,
 )
 
 
@@ -242,9 +247,8 @@ define_op(
     pattern=OpPattern.BROADCAST,
     doc="out = x where condition is not 0, y elsewhere; the three broadcast.",
     mixed_precision=FOLLOW,
-    branches=branches.by_condition,
+    arithmetic=Arithmetic.CHOICE,
     from_relax={"where": same},
-    exact=True,
 )
 
 
@@ -273,7 +277,7 @@ define_op(
     defaults={"shape": REQUIRED},
     normalize=numbers_to_lists("shape"),
     doc="data broadcast to a given shape.",
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )
 
 
@@ -296,5 +300,5 @@ define_op(
     pattern=OpPattern.BROADCAST,
     doc="data broadcast to the shape of another tensor.",
     mixed_precision=FOLLOW,
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )

@@ -20,7 +20,7 @@ from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op, identity
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op, identity
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, fail, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
 
@@ -52,7 +52,7 @@ def _constant_value(op: str, make, doc: str, **facts: AnyValue) -> None:
         defaults={"shape": REQUIRED, "dtype": REQUIRED},
         normalize=numbers_to_lists("shape"),
         **facts,
-        exact=True,
+        arithmetic=Arithmetic.EXACT,
         doc=doc,
     )
 
@@ -86,7 +86,7 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     doc="A tensor with all elements equal to fill_value.",
     mixed_precision=FOLLOW,
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )
 
 
@@ -101,7 +101,7 @@ def _like(op: str, make, doc: str) -> None:
         from_relax={op: same},
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
-        exact=True,
+        arithmetic=Arithmetic.EXACT,
         doc=doc,
     )
 
@@ -127,7 +127,7 @@ define_op(
     relax=lambda R, attrs, x, v: R.full_like(x, v, dtype_of(x)),
     pattern=OpPattern.ELEMWISE,
     doc="A tensor of the shape and dtype of data with all elements equal to fill_value.",
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )
 
 

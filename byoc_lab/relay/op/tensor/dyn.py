@@ -22,7 +22,7 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.layout import positions
 from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.precision import FOLLOW
-from byoc_lab.relay.op.framework.registry import OpPattern, builder, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, builder, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     axis_of,
@@ -116,6 +116,7 @@ def _dynamic(
 
     schema = attrs if attrs is not None else static.attrs if empty is not None else None
     DYNAMIC[op] = given
+    is_copy = not callable(static.arithmetic) and static.arithmetic_of(None) is Arithmetic.COPY
     return define_op(
         op,
         inputs,
@@ -127,7 +128,7 @@ def _dynamic(
         relax=relax,
         pattern=INJECTIVE_HERE.get(name, static.pattern),
         results=static.results,
-        exact=static.is_exact,
+        arithmetic=Arithmetic.INDEXED if is_copy else static.arithmetic,
         fixed=empty or {},
         constants={**static.constants, **{argument: KINDS.get(argument) for argument in given}},
         **facts,

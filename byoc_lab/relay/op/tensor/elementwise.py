@@ -20,6 +20,7 @@ from byoc_lab.relay.op.framework.from_relax import RelaxCall, relay_call, same
 from byoc_lab.relay.op.framework.from_relax import number as number_of
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import (
+    Arithmetic,
     OpPattern,
     define_op,
     identity,
@@ -32,14 +33,15 @@ from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
 def define_unary(
     name: str,
     function: Callable[..., Any],
-    relax: str | Callable[[Any, Any], Any],
     doc: str,
+    relax: str | Callable[[Any, Any], Any] = "",
     **facts: Any,
 ) -> None:
-    """relax: the name of the Relax operator, or a function of (R, data) that returns it applied."""
+    """relax: the name of the Relax operator, if not `name`, or a function of (R, data) that returns
+    it applied."""
 
     def translated(R: Any, attrs: Any, x: Any) -> Any:
-        return attrgetter(relax)(R)(x) if isinstance(relax, str) else relax(R, x)
+        return relax(R, x) if callable(relax) else attrgetter(relax or name)(R)(x)
 
     define_op(
         name,
@@ -48,7 +50,7 @@ def define_unary(
         reference=same_result(function),
         flops=per_element(1),
         relax=translated,
-        from_relax=facts.pop("from_relax", {name: same} if relax == name else {}),
+        from_relax=facts.pop("from_relax", {} if relax else {name: same}),
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
         doc=doc,
@@ -71,16 +73,21 @@ def error_function(x: np.ndarray) -> np.ndarray:
     return np.asarray(_erf(x), np.float64)
 
 
-define_unary("abs", np.abs, "abs", "out = |data|.", branches=branches.by_sign, exact=True)
-define_unary("exp", np.exp, "exp", "out = e to the power of data.", mixed_precision=NEVER)
-define_unary("log", np.log, "log", "out = natural logarithm of data.")
-define_unary("sqrt", np.sqrt, "sqrt", "out = square root of data.", mixed_precision=FOLLOW)
-define_unary("rsqrt", lambda x: 1 / np.sqrt(x), "rsqrt", "out = 1 / square root of data.")
-define_unary("negative", np.negative, "negative", "out = -data.", exact=True)
+define_unary("abs", np.abs, "out = |data|.", arithmetic=Arithmetic.ABS)
+define_unary("exp", np.exp, "out = e to the power of data.", mixed_precision=NEVER)
+define_unary("log", np.log, "out = natural logarithm of data.")
+define_unary(
+    "sqrt",
+    np.sqrt,
+    "out = square root of data.",
+    mixed_precision=FOLLOW,
+    arithmetic=Arithmetic.SQRT,
+)
+define_unary("rsqrt", lambda x: 1 / np.sqrt(x), "out = 1 / square root of data.")
+define_unary("negative", np.negative, "out = -data.", arithmetic=Arithmetic.EXACT)
 define_unary(
     "tanh",
     np.tanh,
-    "tanh",
     "out = hyperbolic tangent of data.",
     mixed_precision=FOLLOW,
     branches=branches.by_flatness,
@@ -88,52 +95,42 @@ define_unary(
 define_unary(
     "sigmoid",
     sigmoid,
-    "sigmoid",
     "out = 1 / (1 + exp(-data)).",
     mixed_precision=FOLLOW,
     branches=branches.by_flatness,
 )
-define_unary("erf", error_function, "erf", "out = error function of data.", mixed_precision=NEVER)
-define_unary("floor", np.floor, "floor", "out = data rounded down.", exact=True)
-define_unary("ceil", np.ceil, "ceil", "out = data rounded up.", exact=True)
+define_unary("erf", error_function, "out = error function of data.", mixed_precision=NEVER)
+define_unary("floor", np.floor, "out = data rounded down.", arithmetic=Arithmetic.FLOOR)
+define_unary("ceil", np.ceil, "out = data rounded up.", arithmetic=Arithmetic.FLOOR)
 define_unary(
     "round",
     round_half_away,
-    relax_types.round_half_away,
     "out = data rounded to the nearest integer, halves away from zero.",
+    relax=relax_types.round_half_away,
     from_relax={"round": same},
-    exact=True,
+    arithmetic=Arithmetic.ROUND,
 )
-define_unary("sin", np.sin, "sin", "out = sine of data, in radians.")
-define_unary("cos", np.cos, "cos", "out = cosine of data, in radians.")
-define_unary(
-    "sign",
-    np.sign,
-    "sign",
-    "out = -1, 0 or 1, the sign of data.",
-    branches=branches.by_sign,
-    exact=True,
-)
-define_unary("logical_not", np.logical_not, "logical_not", "out = not data.")
-define_unary("tan", np.tan, "tan", "out = tangent of data, in radians.")
-define_unary("asin", np.arcsin, "asin", "out = arc sine of data, in radians.")
-define_unary("acos", np.arccos, "acos", "out = arc cosine of data, in radians.")
-define_unary("atan", np.arctan, "atan", "out = arc tangent of data, in radians.")
-define_unary("sinh", np.sinh, "sinh", "out = hyperbolic sine of data.")
-define_unary("cosh", np.cosh, "cosh", "out = hyperbolic cosine of data.")
-define_unary("asinh", np.arcsinh, "asinh", "out = inverse hyperbolic sine of data.")
-define_unary("acosh", np.arccosh, "acosh", "out = inverse hyperbolic cosine of data.")
-define_unary("atanh", np.arctanh, "atanh", "out = inverse hyperbolic tangent of data.")
-define_unary("trunc", np.trunc, "trunc", "out = data rounded towards zero.", exact=True)
-define_unary("bitwise_not", np.invert, "bitwise_not", "out = data with every bit inverted.")
+define_unary("sin", np.sin, "out = sine of data, in radians.")
+define_unary("cos", np.cos, "out = cosine of data, in radians.")
+define_unary("sign", np.sign, "out = -1, 0 or 1, the sign of data.", arithmetic=Arithmetic.SIGN)
+define_unary("logical_not", np.logical_not, "out = not data.")
+define_unary("tan", np.tan, "out = tangent of data, in radians.")
+define_unary("asin", np.arcsin, "out = arc sine of data, in radians.")
+define_unary("acos", np.arccos, "out = arc cosine of data, in radians.")
+define_unary("atan", np.arctan, "out = arc tangent of data, in radians.")
+define_unary("sinh", np.sinh, "out = hyperbolic sine of data.")
+define_unary("cosh", np.cosh, "out = hyperbolic cosine of data.")
+define_unary("asinh", np.arcsinh, "out = inverse hyperbolic sine of data.")
+define_unary("acosh", np.arccosh, "out = inverse hyperbolic cosine of data.")
+define_unary("atanh", np.arctanh, "out = inverse hyperbolic tangent of data.")
+define_unary("trunc", np.trunc, "out = data rounded towards zero.", arithmetic=Arithmetic.FLOOR)
+define_unary("bitwise_not", np.invert, "out = data with every bit inverted.")
 define_unary(
     "nn.relu",
     lambda x: np.maximum(x, 0),
-    "nn.relu",
     "out = max(data, 0).",
     mixed_precision=FOLLOW,
-    branches=branches.by_sign,
-    exact=True,
+    arithmetic=Arithmetic.RELU,
 )
 
 
@@ -142,8 +139,8 @@ def _logarithm(base: float) -> Callable[[Any, Any], Any]:
     return lambda R, x: R.divide(R.log(x), scalar(log(base), dtype_of(x)))
 
 
-define_unary("log2", np.log2, _logarithm(2), "out = logarithm of data to base 2.")
-define_unary("log10", np.log10, _logarithm(10), "out = logarithm of data to base 10.")
+define_unary("log2", np.log2, "out = logarithm of data to base 2.", relax=_logarithm(2))
+define_unary("log10", np.log10, "out = logarithm of data to base 10.", relax=_logarithm(10))
 
 
 def _predicate(name: str, function: Callable[..., Any], doc: str) -> None:
@@ -162,7 +159,7 @@ def _predicate(name: str, function: Callable[..., Any], doc: str) -> None:
         from_relax={name: same},
         pattern=OpPattern.ELEMWISE,
         layout=layout_rules.elementwise,
-        branches=branches.by_truth,
+        arithmetic=Arithmetic.COMPARISON,
         doc=doc,
     )
 
@@ -184,6 +181,7 @@ define_op(
     "cast",
     "data",
     cast_relation,
+    arithmetic=Arithmetic.CAST,
     attrs=CAST_ATTRS,
     reference=lambda attrs, x: x.astype(numpy_dtype(attrs.dtype)),
     flops=per_element(1),
@@ -226,10 +224,9 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
     doc="out = min(max(a, a_min), a_max).",
-    branches=branches.by_limits,
+    arithmetic=Arithmetic.CLIP,
     mixed_precision=_clip_precision,
     from_relax={"clip": _clip_from_relax},
-    exact=False,
 )
 
 define_op(
@@ -248,7 +245,7 @@ define_op(
     layout=layout_rules.elementwise,
     doc="out = data where data > 0, alpha * data elsewhere.",
     mixed_precision=FOLLOW,
-    branches=branches.by_sign,
+    arithmetic=Arithmetic.LEAKY_RELU,
     from_relax={"nn.leakyrelu": same},
 )
 
@@ -263,7 +260,7 @@ define_op(
     layout=layout_rules.elementwise,
     doc="out = data.",
     mixed_precision=FOLLOW,
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )
 
 
@@ -277,6 +274,7 @@ define_op(
     "cast_like",
     "data dtype_like",
     cast_like_relation,
+    arithmetic=Arithmetic.CAST,
     reference=lambda attrs, x, like: x.astype(like.dtype),
     flops=per_element(1),
     relax=lambda R, attrs, x, like: R.astype(x, dtype_of(like)),

@@ -22,7 +22,7 @@ from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
 from byoc_lab.relay.op.framework.precision import FOLLOW
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     axis_of,
@@ -108,6 +108,7 @@ define_op(
     "take",
     "data indices",
     take_relation,
+    arithmetic=Arithmetic.INDEXED,
     reference=take_reference,
     attrs=AttrsType(
         "relay.attrs.TakeAttrs",
@@ -144,6 +145,7 @@ define_op(
     "gather",
     "data indices",
     gather_relation,
+    arithmetic=Arithmetic.INDEXED,
     reference=lambda attrs, x, i: np.take_along_axis(x, i.astype(np.int64), attrs.axis),
     attrs=AttrsType(
         "relay.attrs.GatherAttrs", (Attr("axis", integer, doc="axis to select along"),)
@@ -192,6 +194,7 @@ define_op(
     "gather_nd",
     "data indices",
     gather_nd_relation,
+    arithmetic=Arithmetic.INDEXED,
     reference=gather_nd_reference,
     attrs=AttrsType(
         "relay.attrs.GatherNDAttrs",
@@ -259,5 +262,5 @@ define_op(
     relax=_one_hot_relax,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     doc="on_value where the index on the new axis equals indices, off_value elsewhere.",
-    exact=True,
+    arithmetic=Arithmetic.EXACT,
 )

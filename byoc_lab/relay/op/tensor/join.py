@@ -23,7 +23,7 @@ from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.from_relax import renamed, same
 from byoc_lab.relay.op.framework.precision import FOLLOW
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     axis_of,
@@ -223,7 +223,7 @@ define_op(
     relax=lambda R, attrs, x: R.repeat(x, attrs.repeats, attrs.axis),
     pattern=OpPattern.BROADCAST,
     doc="data with each element repeated along one axis.",
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )
 
 
@@ -300,7 +300,7 @@ define_op(
     doc="data repeated as a whole along each axis.",
     mixed_precision=FOLLOW,
     from_relax={"tile": renamed(reps="repeats")},
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )
 
 

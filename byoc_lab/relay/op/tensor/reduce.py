@@ -16,7 +16,7 @@ from byoc_lab.relay.op.framework.from_relax import RelaxCall, relay_call
 from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import Types, axes_of, tensors
 from byoc_lab.relay.op.framework.relax_types import (
     dtype_of,
@@ -60,7 +60,7 @@ def _from_relax(op: Op, call: RelaxCall, x: Expr) -> Expr:
     return relay_call(op.name, x, axis=call.axes(call.attrs.axis), keepdims=keepdims)
 
 
-def _reduction(op: str, compute, doc: str, **facts: AnyValue) -> None:
+def _reduction(op: str, compute, arithmetic: Arithmetic, doc: str, **facts: AnyValue) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """data without the reduced axes."""
         (x,) = tensors(op, "data", data)
@@ -89,16 +89,19 @@ def _reduction(op: str, compute, doc: str, **facts: AnyValue) -> None:
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction,
         from_relax={op: _from_relax},
+        arithmetic=arithmetic,
         **facts,
         doc=doc,
     )
 
 
-_reduction("sum", np.sum, "The sum over some axes.", mixed_precision=NEVER)
-_reduction("mean", np.mean, "The arithmetic mean over some axes.", mixed_precision=NEVER)
-_reduction("max", np.max, "The maximum over some axes.", mixed_precision=FOLLOW, exact=True)
-_reduction("min", np.min, "The minimum over some axes.", mixed_precision=FOLLOW, exact=True)
-_reduction("prod", np.prod, "The product over some axes.")
+_reduction("sum", np.sum, Arithmetic.SUM, "The sum over some axes.", mixed_precision=NEVER)
+_reduction(
+    "mean", np.mean, Arithmetic.MEAN, "The arithmetic mean over some axes.", mixed_precision=NEVER
+)
+_reduction("max", np.max, Arithmetic.EXTREME, "The maximum over some axes.", mixed_precision=FOLLOW)
+_reduction("min", np.min, Arithmetic.EXTREME, "The minimum over some axes.", mixed_precision=FOLLOW)
+_reduction("prod", np.prod, Arithmetic.OTHER, "The product over some axes.")
 
 
 def variance_relation(attrs: AnyValue, data: Type | None, mean: Type | None) -> Types:
@@ -149,6 +152,7 @@ define_op(
     "variance",
     "data mean",
     variance_relation,
+    arithmetic=Arithmetic.VARIANCE,
     reference=variance_reference,
     attrs=VARIANCE_ATTRS,
     flops=per_input_element(3),
@@ -224,6 +228,7 @@ def _logical(op: str, compute, doc: str) -> None:
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction if op == "all" else None,  # as in TVM
+        arithmetic=Arithmetic.EXTREME,
         doc=doc,
     )
 
@@ -249,7 +254,7 @@ ARG_ATTRS = AttrsType(
 )
 
 
-def _arg_reduction(op: str, compute, doc: str, **facts: AnyValue) -> None:
+def _arg_reduction(op: str, compute, arithmetic: Arithmetic, doc: str) -> None:
     def relation(attrs: AnyValue, data: Type | None) -> Types:
         """int32, data without the reduced axes; over several axes the index is into them
         flattened."""
@@ -300,23 +305,14 @@ def _arg_reduction(op: str, compute, doc: str, **facts: AnyValue) -> None:
         relax=relax,
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction,
-        **facts,
+        arithmetic=arithmetic,
+        mixed_precision=FOLLOW,
         doc=doc,
     )
 
 
-_arg_reduction(
-    "argmax",
-    np.argmax,
-    "The index of the maximum over some axes.",
-    mixed_precision=FOLLOW,
-)
-_arg_reduction(
-    "argmin",
-    np.argmin,
-    "The index of the minimum over some axes.",
-    mixed_precision=FOLLOW,
-)
+_arg_reduction("argmax", np.argmax, Arithmetic.ARGMAX, "The index of the maximum over some axes.")
+_arg_reduction("argmin", np.argmin, Arithmetic.ARGMIN, "The index of the minimum over some axes.")
 
 
 @builds("logsumexp", defaults_of="sum")

@@ -16,7 +16,7 @@ from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.precision import FOLLOW
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     axis_of,
@@ -44,8 +44,10 @@ REDUCTIONS = {
     "max": np.maximum,
     "mean": np.add,
 }
-CHOOSING = ("update", "min", "max")
-"""The reductions whose result is one of the elements."""
+
+
+def _arithmetic(reduction: str) -> Arithmetic:
+    return Arithmetic.EXACT if reduction in ("update", "min", "max") else Arithmetic.OTHER
 
 
 def _written(out: np.ndarray, place: AnyValue, updates: np.ndarray, reduction: str) -> np.ndarray:
@@ -117,7 +119,7 @@ define_op(
     pattern=OpPattern.OPAQUE,
     doc="data with updates written at indices along one axis.",
     mixed_precision=FOLLOW,
-    exact=lambda attrs: attrs.reduction in CHOOSING,
+    arithmetic=lambda attrs: _arithmetic(attrs.reduction),
 )
 
 
@@ -178,7 +180,7 @@ define_op(
     pattern=OpPattern.OPAQUE,
     doc="data with updates written at the positions on the first axis of indices.",
     mixed_precision=FOLLOW,
-    exact=lambda attrs: attrs.mode in CHOOSING,
+    arithmetic=lambda attrs: _arithmetic(attrs.mode),
 )
 
 # strided_set -------------------------------------------------------------------------------------
@@ -252,6 +254,7 @@ define_op(
     "strided_set",
     "data v begin end strides",
     strided_set_relation,
+    arithmetic=Arithmetic.EXACT,
     reference=strided_set_reference,
     flops=no_flops,
     relax=_strided_set_relax,
@@ -299,5 +302,5 @@ define_op(
     pattern=OpPattern.ELEMWISE,
     constants={"k": "int32"},
     doc="The upper or lower triangle of matrices, starting at diagonal k; 0 elsewhere.",
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )

@@ -19,7 +19,7 @@ from byoc_lab.relay.ir.attrs import (
 from byoc_lab.relay.ir.expr import Call, Tuple
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     axis_of,
@@ -79,6 +79,7 @@ define_op(
     "reverse_sequence",
     "data seq_lengths",
     reverse_sequence_relation,
+    arithmetic=Arithmetic.INDEXED,
     reference=reverse_sequence_reference,
     attrs=AttrsType(
         "relay.attrs.ReverseSequenceAttrs",
@@ -178,6 +179,7 @@ define_op(
     "unravel_index",
     "indices shape",
     unravel_relation,
+    arithmetic=Arithmetic.EXACT,
     reference=lambda attrs, i, shape: np.stack(
         np.unravel_index(i.astype(np.int64), tuple(shape.astype(np.int64)))
     ).astype(i.dtype),
@@ -209,6 +211,7 @@ define_op(
     "adv_index",
     "inputs*",
     adv_index_relation,
+    arithmetic=Arithmetic.INDEXED,
     reference=lambda attrs, inputs: inputs[0][tuple(i.astype(np.int64) for i in inputs[1:])],
     flops=no_flops,
     relax=lambda R, attrs, inputs: by_topi("adv_index", inputs[0], list(inputs)[1:]),

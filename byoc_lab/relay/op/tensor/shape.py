@@ -28,7 +28,7 @@ from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     axes_of,
@@ -90,7 +90,7 @@ define_op(
     pattern=OpPattern.BROADCAST,
     doc="data with new axes of length 1.",
     mixed_precision=FOLLOW,
-    exact=True,
+    arithmetic=Arithmetic.COPY,
 )
 
 

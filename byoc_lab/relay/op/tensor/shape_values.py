@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.precision import FOLLOW
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, tensors
 from byoc_lab.relay.op.framework.relax_types import constant_of, shape_of
 
@@ -51,6 +51,7 @@ def _shape_value(
         flops=no_flops,
         relax=lambda R, attrs, x: constant_of(value(attrs, shape_of(x))),
         pattern=pattern,
+        arithmetic=Arithmetic.EXACT,
         doc=doc,
         **facts,
     )

@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.from_relax import renamed
 from byoc_lab.relay.op.framework.namespace import function
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     broadcast,
@@ -276,5 +276,5 @@ define_op(
     normalize=_checked_tensors,
     doc="Sums of products of tensors, in Einstein notation.",
     from_relax={"einsum": renamed(equation="subscripts")},
-    exact=False,
+    arithmetic=Arithmetic.OTHER,
 )

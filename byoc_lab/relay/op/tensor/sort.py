@@ -13,7 +13,7 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import comparisons, per_element
 from byoc_lab.relay.op.framework.from_relax import same
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
     Types,
@@ -94,7 +94,7 @@ define_op(
     parameters="data axis is_ascend",  # only argsort has a dtype
     defaults={"is_ascend": 1},
     doc="data sorted along one axis.",
-    exact=True,
+    arithmetic=Arithmetic.EXTREME,
 )
 
 
@@ -156,7 +156,7 @@ define_op(
     results=lambda call: 2 if call.attrs.ret_type == "both" else None,
     layout=layout_rules.along_axis(results=lambda attrs: 2 if attrs.ret_type == "both" else 1),
     doc="The k largest elements along one axis, in descending order.",
-    exact=True,
+    arithmetic=Arithmetic.ORDER,
 )
 
 

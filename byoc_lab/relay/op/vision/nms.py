@@ -14,7 +14,7 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     differ,
@@ -114,7 +114,7 @@ define_op(
     COUNTS,
     "data score_threshold",
     counts_relation,
-    exact=True,
+    arithmetic=Arithmetic.EXACT,
     reference=counts_reference,
     attrs=AttrsType(
         "relay.attrs.GetValidCountsAttrs",
@@ -230,7 +230,7 @@ define_op(
     NMS,
     "data valid_count indices max_output_size iou_threshold",
     nms_relation,
-    exact=False,
+    arithmetic=Arithmetic.OTHER,
     reference=nms_reference,
     attrs=AttrsType(
         "relay.attrs.NonMaximumSuppressionAttrs",
@@ -383,7 +383,7 @@ define_op(
     ALL_CLASS,
     "boxes scores max_output_boxes_per_class iou_threshold score_threshold",
     all_class_relation,
-    exact=False,
+    arithmetic=Arithmetic.OTHER,
     reference=all_class_reference,
     attrs=AttrsType(
         "relay.attrs.AllClassNonMaximumSuppressionAttrs",

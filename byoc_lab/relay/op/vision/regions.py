@@ -19,7 +19,7 @@ from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute
-from byoc_lab.relay.op.framework.registry import OpPattern, define_op
+from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
     fail,
@@ -172,7 +172,7 @@ define_op(
     POOL,
     "data rois",
     partial(regions_relation, POOL),
-    exact=False,
+    arithmetic=Arithmetic.OTHER,
     reference=lambda attrs, x, rois: _by_region(attrs, x, rois, _pooled),
     attrs=AttrsType("relay.attrs.ROIPoolAttrs", (POOLED_SIZE, SCALE, LAYOUT)),
     attrs_key="",

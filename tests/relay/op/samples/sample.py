@@ -14,6 +14,7 @@ import numpy as np
 import byoc_lab.compat  # noqa: F401 (defines operators)
 from byoc_lab import relay
 from byoc_lab.relay import Expr, Function
+from byoc_lab.relay.ir.expr import Call, Constant, Op, Tuple, TupleGetItem, Var
 
 Shape = tuple[int, ...]
 
@@ -91,3 +92,28 @@ def called_op(sample: Sample) -> Expr:
         if isinstance(node, relay.Call) and node.is_op(sample.op):
             return node
     raise AssertionError(f"{sample.label} calls no {sample.op}")
+
+
+def call_with_arguments(sample: Sample, dtype: str) -> tuple[Any, list[Any]] | None:
+    """The call of the sample's own operator and its arguments, their floats in `dtype`; None if
+    other calls compute them, or if the operator has no reference."""
+    function = sample.function()
+    call = function.body
+    while isinstance(call, TupleGetItem):
+        call = call.tuple_value
+    if not (isinstance(call, Call) and call.op is Op.get(sample.op)):
+        return None
+    given = dict(zip(function.params, sample.data(), strict=True))
+
+    def value(node: Expr) -> Any:
+        if isinstance(node, Tuple):
+            fields = [value(field) for field in node.fields]
+            return None if any(field is None for field in fields) else tuple(fields)
+        if not isinstance(node, Var | Constant):
+            return None
+        found = given[node] if isinstance(node, Var) else node.data.numpy()
+        return found.astype(dtype) if found.dtype.kind == "f" else found
+
+    found = [value(arg) for arg in call.args]
+    missing = call.op.definition.reference is None or any(arg is None for arg in found)
+    return None if missing else (call, found)
