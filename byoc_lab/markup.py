@@ -10,7 +10,6 @@ import html
 from collections.abc import Collection, Sequence
 from typing import Any
 
-
 PADDING = "padding:.2em .6em"
 
 
