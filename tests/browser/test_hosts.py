@@ -114,6 +114,29 @@ def test_a_widget_has_the_theme_of_the_page_around_it(
     assert root.is_visible()
 
 
+def test_a_widget_that_enters_its_page_later_has_its_theme(
+    new_page: NewPage, chain_state: dict[str, Any]
+) -> None:
+    page = new_page(color_scheme="light")
+    mount(page, chain_state)
+    page.evaluate("""() => {
+      window.cleanup();
+      document.body.style.backgroundColor = "#111";
+      const later = document.createElement("div");
+      window.show(later);
+      later.id = "later";
+      document.body.append(later);
+    }""")
+    page.locator('#later > .byl[data-theme="dark"]').wait_for()
+    page.evaluate("""() => {
+      document.body.style.backgroundColor = "#fff";
+      window.apart = document.createElement("div");
+      window.show(window.apart);
+    }""")
+    theme = page.evaluate("() => window.apart.querySelector('.byl').dataset.theme")
+    assert theme == "light", "outside the page it has the theme of the system"
+
+
 def test_what_a_sanitizer_leaves_has_picture_caption_and_findings(
     new_page: NewPage, copy: str
 ) -> None:

@@ -9,8 +9,10 @@ export function followTheme(root, signal) {
   };
   const watch = new MutationObserver(theme);
   watch.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class", "style"] });
+  const placed = new ResizeObserver(theme); // the classic notebook puts a widget in its page later
+  placed.observe(root);
   system.addEventListener("change", theme, { signal });
-  signal.addEventListener("abort", () => watch.disconnect());
+  signal.addEventListener("abort", () => [watch, placed].forEach((each) => each.disconnect()));
   theme();
 }
 
@@ -37,7 +39,7 @@ function pixel(colour) {
   canvas.width = canvas.height = 1;
   const context = canvas.getContext("2d");
   if (!context) return [0, 0, 0, 0];
-  context.fillStyle = colour;
+  context.fillStyle = colour || "transparent"; // an element outside the page has no colours
   context.fillRect(0, 0, 1, 1);
   return context.getImageData(0, 0, 1, 1).data;
 }
