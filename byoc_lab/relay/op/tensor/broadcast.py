@@ -75,7 +75,7 @@ def _binary(
         reference=reference if dtype else same_result(function),
         flops=per_element(1),
         relax=lower or (lambda R, attrs, lhs, rhs: getattr(R, relax or name)(lhs, rhs)),
-        from_relax={} if relax else {name: same},
+        from_relax={name: same} if relax in ("", name) else {},
         pattern=OpPattern.BROADCAST,
         layout=broadcast_layouts.broadcast,
         arithmetic=arithmetic,
