@@ -15,11 +15,11 @@ from byoc_lab.printing import printable
 from byoc_lab.relax.calls import OperatorCall, operator_calls
 from byoc_lab.relax.types import name_of, type_of
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CONSTANT = "constant"  # the kind of a miss where a constant is wanted
 OPERATOR = "operator"  # where the call of another operator is
-_COMMUTATIVE = ("relax.add", "relax.multiply", "relax.maximum", "relax.minimum")
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,11 @@ class _Matcher:
         )  # fmt: skip
         if len(pattern.args) > len(args):
             return count
-        orders = [args, args[::-1]] if name in _COMMUTATIVE and len(args) == 2 else [args]
+        orders = (
+            [args, args[::-1]]
+            if name.removeprefix("relax.") in COMMUTATIVE and len(args) == 2
+            else [args]
+        )
         missed = max(
             (m for m in (self._operands(pattern, order, path) for order in orders) if m),
             key=lambda m: m.fitting,

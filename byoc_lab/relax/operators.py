@@ -1,9 +1,9 @@
-"""How operators of Relax are written in Relay: one table, which says by itself what DNNL offers."""
+"""How operators of Relax are written in Relay: for any back end, and what DNNL offers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from inspect import Parameter, Signature, signature
+from functools import partial
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -11,22 +11,27 @@ from typing import Any
 import numpy as np
 
 from byoc_lab import relay
-from byoc_lab.errors import BuildError
+from byoc_lab.backends.dnnl.operators import OPERATORS as DNNL_OPERATORS
+from byoc_lab.errors import BuildError, ImporterError
+from byoc_lab.importers.relax.operators.networks import dense
+from byoc_lab.importers.relax.table import converter
 from byoc_lab.relax.types import is_tensor, type_of
 from byoc_lab.relay import nn
-from byoc_lab.relay.ir.expr import Expr, Tuple
+from byoc_lab.relay.ir.expr import Expr, Tuple, TupleGetItem
 from byoc_lab.relay.ir.types import TensorType
-from byoc_lab.relay.op.framework.from_relax import RelaxCall, counterpart, ints, number, relay_call
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, relay_call
+from byoc_lab.relay.op.framework.registry import RELAX_NAMES
 
 Translation = Callable[..., Expr]  # (Relax's call, its operands in Relay) -> Relay
 
 
 def translated(call: Any, operands: list[Any]) -> Expr:
-    """A call of a Relax operator in Relay. Raises BuildError for an operator that is not listed."""
+    """A call of a Relax operator in Relay. Raises BuildError for one that is not offered."""
     name = call.op.name.removeprefix("relax.")
     if name not in OPERATORS:
         raise BuildError(f"DNNL has no counterpart of relax.{name}")
-    return OPERATORS[name](call, *operands)
+    own = OWN_FORMS.get(name)
+    return own(call, *operands) if own is not None else any_counterpart(call, operands)
 
 
 def _adaptive_avg_pool2d(call: Any, data: Expr) -> Expr:
@@ -123,18 +128,6 @@ def _matmul(call: Any, a: Expr, b: Expr) -> Expr:
     return relay_call("reshape", product, (*left[:-1], right[-1]))
 
 
-def _layer_norm(call: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
-    axes, rank = ints(call.attrs.axes), len(type_of(call.args[0]).shape)
-    if [axis % rank for axis in axes] != [rank - 1] or not (call.attrs.center and call.attrs.scale):
-        raise BuildError(f"DNNL normalises along the last axis, found axes {axes}")
-    return nn.layer_norm(data, gamma, beta, epsilon=float(call.attrs.epsilon))
-
-
-def _concatenate(parts: Expr, axis: int) -> Expr:
-    assert isinstance(parts, Tuple)
-    return relay_call("concatenate", list(parts.fields), axis=axis)
-
-
 def _split(call: Any, data: Expr) -> Expr:
     """As a slice for each part."""
     shape = type_of(call.args[0]).concrete_shape
@@ -150,38 +143,12 @@ def _split(call: Any, data: Expr) -> Expr:
     return Tuple([_slice(data, [axis], [a], [b], [1]) for a, b in pairwise(edges)])
 
 
-def _strided_slice(call: Any, data: Expr, axes: Any, begin: Any, end: Any, *steps: Any) -> Expr:
-    lists = [axes, begin, end, *steps]
-    if not all(isinstance(each, list) for each in lists):
-        raise BuildError("DNNL slices between numbers that are known, found others")
-    (step,) = steps or ([1] * len(axes),)
-    # Relax's ends of a negative step are as NumPy's; the shape says what it made of them.
-    return _slice(data, axes, begin, end, step)
-
-
 def _slice(data: Expr, axes: list[int], begin: list[int], end: list[int], step: list[int]) -> Expr:
     return relay_call("strided_slice", data, begin=begin, end=end, strides=step, axes=axes)
 
 
 def axes_of(values: Any, rank: int) -> list[int]:
     return ints(values) if values is not None else list(range(rank))[::-1]
-
-
-def shared(name: str) -> Translation:
-    """The translation on the definition of the operator in Relay."""
-    read = counterpart(name)
-    assert read is not None, name
-
-    def translation(call: Any, *operands: Any) -> Expr:
-        made: Expr = read(relax_call(call), *operands)
-        return made
-
-    names = list(signature(read).parameters)
-    if names == ["call", "operands"]:  # of as many operands as the operator in Relay has
-        names = ["call", *read.args[0].definition.inputs]  # type: ignore[attr-defined]
-    parameters = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in names]
-    translation.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return translation
 
 
 def relax_call(call: Any) -> RelaxCall:
@@ -193,60 +160,64 @@ def relax_call(call: Any) -> RelaxCall:
     return RelaxCall(name, call.attrs, shapes, shape, dtype)
 
 
-OPERATORS: Mapping[str, Translation] = {
-    **{
-        name: shared(name)
-        for name in (
-            "nn.conv1d",
-            "nn.conv2d",
-            "nn.conv3d",
-            "nn.conv1d_transpose",
-            "nn.conv2d_transpose",
-            "nn.max_pool1d",
-            "nn.max_pool2d",
-            "nn.max_pool3d",
-            "nn.avg_pool1d",
-            "nn.avg_pool2d",
-            "nn.avg_pool3d",
-            "nn.relu",
-            "abs",
-            "exp",
-            "log",
-            "sqrt",
-            "tanh",
-            "sigmoid",
-            "add",
-            "subtract",
-            "multiply",
-            "divide",
-            "maximum",
-            "minimum",
-            "round",
-            "nn.gelu",
-            "nn.silu",
-            "nn.leakyrelu",
-            "nn.softmax",
-            "nn.log_softmax",
-            "clip",
-        )
-    },
+def any_counterpart(call: Any, operands: list[Any]) -> Expr:
+    """A call of an operator in Relay as `from_relax` reads it; a product with a matrix as nn.dense.
+
+    Raises BuildError, naming the operator that has no counterpart.
+    """
+    described = relax_call(call)
+    read = converter(described.name)
+    if read is None:
+        raise BuildError(f"byoc_lab has no counterpart of {call.op.name} in Relay")
+    if described.name == "matmul" and _is_dense(described):
+        return dense(described, *operands)
+    try:
+        made = read(described, *map(_for_converter, operands))
+    except ImporterError as error:
+        raise BuildError(str(error)) from None
+    return _whole(made) if isinstance(made, list) else made
+
+
+def _whole(fields: list[Expr]) -> Expr:
+    """A tuple of values; for all items of one call, that call."""
+    items = [field for field in fields if isinstance(field, TupleGetItem)]
+    calls = {item.tuple_value for item in items}
+    return calls.pop() if len(items) == len(fields) and len(calls) == 1 else Tuple(fields)
+
+
+def _for_converter(operand: Any) -> Any:
+    """An operand as converters get it: tuples and shapes as lists."""
+    fields = operand.fields if isinstance(operand, Tuple) else getattr(operand, "values", operand)
+    return fields if fields is operand else list(fields)
+
+
+def _is_dense(call: RelaxCall) -> bool:
+    left, right = call.shapes
+    return left is not None and right is not None and len(left) > 1 and len(right) == 2
+
+
+OWN_FORMS: Mapping[str, Translation] = {
     "nn.adaptive_avg_pool2d": _adaptive_avg_pool2d,
     "mean": _mean,
-    "nn.layer_norm": _layer_norm,
     "matmul": _matmul,
-    "concat": lambda call, parts: _concatenate(parts, int(call.attrs.axis)),
-    "reshape": lambda call, x, shape: _reshaped(x, type_of(call)),
-    **{
-        name: lambda call, x: _reshaped(x, type_of(call))
-        for name in ("flatten", "squeeze", "expand_dims")
-    },
     "broadcast_to": _broadcast_to,
     "split": _split,
-    "strided_slice": _strided_slice,
     "nn.prelu": _prelu,
     "nn.group_norm": _group_norm,
     "nn.instance_norm": _instance_norm,
-    "permute_dims": lambda call, x: relay_call(
-        "transpose", x, axes_of(call.attrs.axes, len(type_of(call).shape))
-    ),
 }
+"""Operators that DNNL computes in forms of its own."""
+OPERATORS = (
+    *OWN_FORMS,
+    *("concat", "expand_dims", "flatten", "nn.gelu", "nn.layer_norm", "nn.silu", "reshape"),
+    "strided_slice",
+    *(
+        name
+        for name, read in RELAX_NAMES.items()
+        if isinstance(read, partial)
+        and (definition := read.args[0].definition).name in DNNL_OPERATORS
+        and definition.results is None
+    ),
+)
+"""The operators that DNNL offers: its own forms, several operators in Relay that it has, and those
+that definitions of its operators in Relay name."""

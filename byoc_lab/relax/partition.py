@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from inspect import signature
 from typing import Any
 
 from byoc_lab.backends.dnnl.operators import why_not
@@ -29,14 +28,11 @@ def patterns() -> list[tuple[Any, ...]]:
     Operators that follow one another end in one function (MergeCompositeFunctions), and what is
     fused in there is for the code generator to decide; so no chain needs a pattern.
     """
-    dpl = import_tvm().relax.dpl
-    table: list[tuple[Any, ...]] = []
-    for name, translation in OPERATORS.items():
-        _, *operands = signature(translation).parameters.values()
-        listed = [dpl.wildcard() for p in operands if p.kind is not p.VAR_POSITIONAL]
-        pattern = dpl.is_op(f"relax.{name}")(
-            *listed, varg_default_wildcard=len(listed) < len(operands)
-        )
+    tvm = import_tvm()
+    dpl, table = tvm.relax.dpl, list[tuple[Any, ...]]()
+    for name in OPERATORS:
+        listed = [dpl.wildcard() for _ in range(tvm.ir.Op.get(f"relax.{name}").num_inputs)]
+        pattern = dpl.is_op(f"relax.{name}")(*listed, varg_default_wildcard=True)
         table.append((f"{TARGET}.{name.removeprefix('nn.')}", pattern, {}, takes))
     return table
 

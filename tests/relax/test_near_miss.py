@@ -8,10 +8,13 @@ import pytest
 
 pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
+from tvm import relax
 from tvm.relax.dpl import is_const, is_op, is_tuple, is_tuple_get_item, wildcard
 
-from byoc_lab.relax.near_miss import CONSTANT, nearest_miss, operators_of
+from byoc_lab.relax.near_miss import CONSTANT, matching_calls, nearest_miss, operators_of
+from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 
+from .test_partition import const, module, var
 from .tracing.networks import SMALL, chain
 
 MAIN = SMALL["main"]
@@ -86,6 +89,14 @@ def test_the_call_where_most_of_it_fits() -> None:
 def test_operands_of_a_commutative_operator_in_both_orders() -> None:
     got = miss(ADD(wildcard(), is_op("relax.nn.conv2d")(wildcard(), is_const())))
     assert got.kind == CONSTANT and got.variable == "c"
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "subtract", "equal"])
+def test_tvm_tries_both_orders_for_commutative_operators_alone(name: str) -> None:
+    operator = getattr(relax.op, name)
+    main = module([var("x", 2)], lambda emit, x: emit(operator(x, const(2))))["main"]
+    pattern = is_op(f"relax.{name}")(is_const(), wildcard())
+    assert any(matching_calls(pattern, main)) == (name in COMMUTATIVE)
 
 
 def test_an_operator_that_the_function_does_not_have() -> None:

@@ -27,6 +27,16 @@ def vector(size: int, seed: int = 0) -> Any:
 
 ONE: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
     "squeeze": ((2, 8, 1, 1), lambda x: op.squeeze(x, [2, 3])),
+    "layer_norm over two axes": (
+        (2, 4, 5, 3),
+        lambda x: op.nn.layer_norm(
+            x, relax.const(random(5, 3)), relax.const(random(5, 3, seed=1)), [2, 3]
+        ),
+    ),
+    "conv3d_transpose": (
+        (1, 4, 3, 4, 5),
+        lambda x: op.nn.conv3d_transpose(x, relax.const(random(4, 2, 2, 2, 2)), (2, 2, 2)),
+    ),
     "squeeze of all": ((2, 1, 8, 1), op.squeeze),
     "expand_dims": ((2, 8), lambda x: op.expand_dims(x, [2, 3])),
     "broadcast_to": ((2, 8, 1, 1), lambda x: op.broadcast_to(x, (2, 8, 3, 5))),

@@ -15,8 +15,8 @@ from typing import Any
 
 from byoc_lab.relay.ir.expr import Call, Constant, Expr
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
+from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 
-COMMUTATIVE = ("add", "multiply")
 X = "x"  # the operand
 Term = Any  # X, a number, or (operator, term, ...)
 

@@ -15,12 +15,9 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order, rebuild
+from byoc_lab.relay.op.framework.evaluate import evaluate_op
 
 Edited = tuple[IRModule, dict[Call, Call]]
-SYMMETRIC = frozenset(
-    {"add", "multiply", "maximum", "minimum", "equal", "not_equal", "logical_and", "logical_or"}
-)
-"""Operators whose operands can change places."""
 FLOAT = "float32"
 
 
@@ -37,9 +34,17 @@ def edit(mod: IRModule, rewrite: Callable[[Any, Any], Expr]) -> Edited:
     return out, calls
 
 
+def _is_symmetric(op: Op) -> bool:
+    """Whether the operands of a binary operator can change places: tried with integers."""
+    if op.definition.inputs != ("lhs", "rhs"):
+        return False
+    a, b = np.array([2, 3]), np.array([5, 1])
+    return np.array_equal(evaluate_op(op, None, (a, b)), evaluate_op(op, None, (b, a)))
+
+
 def swapped(mod: IRModule, call: Call) -> Edited | None:
     """With the operands of a symmetric operator in the other order; None for other operators."""
-    if call.op_name not in SYMMETRIC or len(call.args) != 2:
+    if not isinstance(call.op, Op) or not _is_symmetric(call.op):
         return None
 
     def swap(pre: Expr, post: Any) -> Any:

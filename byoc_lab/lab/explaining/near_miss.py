@@ -19,7 +19,7 @@ from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import called_operators, post_order_patterns, remembered
 from byoc_lab.relay.patterns.grouping import group_at
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
-from byoc_lab.relay.patterns.matcher import Matcher
+from byoc_lab.relay.patterns.matcher import COMMUTATIVE, Matcher
 from byoc_lab.relay.patterns.patterns import (
     AltPattern,
     AttrPattern,
@@ -37,8 +37,6 @@ from byoc_lab.relay.patterns.patterns import (
 )
 from byoc_lab.relay.patterns.text import short_text
 
-COMMUTATIVE = ("add", "multiply")
-"""The operators whose operands the matcher tries in both orders."""
 MAX_DEPTH = 60
 """Levels of a pattern that are walked; one that is redirected to itself has no end."""
 

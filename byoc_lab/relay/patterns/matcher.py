@@ -14,7 +14,8 @@ from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.patterns import CallPattern, DFPattern, DominatorPattern
 from byoc_lab.relay.typing.infer import infer_expr
 
-_COMMUTES = ("add", "multiply")
+COMMUTATIVE = ("add", "multiply")
+"""The operators whose operands TVM's matchers, of Relay and of Relax, try in both orders."""
 
 Taken = dict[DFPattern, list[Expr]]
 
@@ -78,7 +79,7 @@ class Matcher:
             return self._match_reassociated(pattern, call)
         if pattern.args is None or self.match_all(pattern.args, call.args):
             return True
-        return pattern.op_name() in _COMMUTES and self.match_all(pattern.args[::-1], call.args)
+        return pattern.op_name() in COMMUTATIVE and self.match_all(pattern.args[::-1], call.args)
 
     def match_dominated(self, pattern: DominatorPattern, expr: Expr) -> bool:
         """Whether all operands of `expr` come, over the path, from one node for the parent."""

@@ -109,8 +109,10 @@ def plain(value: Any) -> Any:
 
 
 def number(value: Any) -> float:
-    """A number that may be wrapped in an immediate of TVM."""
+    """A number that may be wrapped in an immediate of TVM. Raises ImporterError for others."""
     found = getattr(value, "value", value)
+    if not isinstance(found, int | float) and not hasattr(found, "numpy"):
+        raise ImporterError(f"expected a number that is known, found {found}")
     return found if isinstance(found, int | float) else found.numpy().item()
 
 
