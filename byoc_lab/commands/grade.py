@@ -29,7 +29,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust", action="store_true", help="grade also where notebooks cannot be contained"
     )
-    parser.add_argument("--again", action="store_true", help="grade what has been graded, too")
+    parser.add_argument(
+        "--again",
+        nargs="*",
+        metavar="NAME",
+        help="grade anew what these students handed in or these exercises (default: everything)",
+    )
     configure_format(parser)
 
 
@@ -39,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
     from byoc_lab.lessons.grading import submissions as grading
     from byoc_lab.lessons.grading.course import read_course
     from byoc_lab.lessons.grading.limits import Limits
+    from byoc_lab.lessons.grading.settings import read_settings
+    from byoc_lab.lessons.grading.tables import write_beside
 
     for name in ("workers", "seconds", "memory"):
         value = getattr(options, name)
@@ -46,15 +53,13 @@ def run(options: argparse.Namespace) -> int:
             raise ArgumentError(f"--{name} must be above 0, found {value}")
     found = grading.submissions_in(options.submissions)
     if options.course is None:
-        course = grading.course_of(options.submissions, found)
+        course, folder = grading.course_of(options.submissions, found)
     else:
-        course = read_course(options.course)
+        course, folder = read_course(options.course), options.course
+    settings = read_settings(folder, course.exercises)
     if options.trust and not containers.possible():
         print(f"warning: {grading.NOT_CONTAINED}", file=sys.stderr)
     keep = options.output.with_suffix(".graded")
-    if options.again:
-        for path in keep.glob("*.json"):
-            path.unlink()
     grades = grading.grade(
         found,
         course,
@@ -64,11 +69,15 @@ def run(options: argparse.Namespace) -> int:
         keep=keep,
         trust=options.trust,
         table=options.output,
+        settings=settings,
+        again=course.exercises if options.again == [] else options.again or (),
         progress=_progress,
     )
-    grading.write_grades(options.output, grades, course)
+    grading.write_grades(options.output, grades, course, settings)
+    for line in write_beside(options.output, grades, course, settings):
+        print(line, file=sys.stderr)
     if options.feedback is not None:
-        grading.write_feedback(options.feedback, grades, course)
+        grading.write_feedback(options.feedback, grades, course, settings)
     passed = sum(grade.status == "passed" for each in grades.values() for grade in each)
     if options.format == "json":
         told = {student: [g.as_dict() for g in each] for student, each in grades.items()}

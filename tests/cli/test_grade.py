@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import csv
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from byoc_lab.cli import main
+from byoc_lab.lessons.grading import submissions as grading
+from byoc_lab.lessons.grading.grades import Grade
+from byoc_lab.lessons.grading.handed_in import Submission
 from tests.lessons.grading.generated import right, write, wrong
 from tests.lessons.grading.ways import BEST
 
@@ -32,8 +37,51 @@ def test_submissions_of_a_course_are_graded(
     assert "2 submissions, 1 answers passed" in told.out and "2/2 " in told.err
     rows = list(csv.DictReader(table.open(encoding="utf-8")))
     assert [(row["student"], row["total"]) for row in rows] == [("'=1+1", "0"), ("ann", "10")]
-    assert "Annotate a diamond convexly" in (pages / "ann.html").read_text(encoding="utf-8")
+    page = (pages / "ann.html").read_text(encoding="utf-8")
+    assert "Annotate a diamond convexly" in page and "def answer(mod)" in page
     assert main(command) == 0  # without the course: the exercises that were handed in
+
+
+def test_settings_of_the_course_are_applied_without_grading_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course, folder = tmp_path / "course", tmp_path / "in"
+    assert main(["course", "new", str(course), "--exercises", NAME, "--seed", "1"]) == 0
+    for student in ("ann", "bob"):
+        write(folder / student, NAME, right(NAME))
+    graded = []
+
+    def grade_one(submission: Submission, exercises: list[str], *rest: Any) -> list[Grade]:
+        graded.append((submission.student, exercises))
+        return [Grade(NAME, 10, "passed", file=f"{NAME}.ipynb")]
+
+    monkeypatch.setattr(grading, "grade_one", grade_one)
+    monkeypatch.setattr(grading, "ProcessPoolExecutor", lambda *a, **k: ThreadPoolExecutor(1))
+    table = tmp_path / "grades.csv"
+
+    def totals(*options: str) -> list[str]:
+        assert (
+            main(["grade", str(folder), "--course", str(course), "-o", str(table), *options]) == 0
+        )
+        return [row["total"] for row in csv.DictReader(table.open(encoding="utf-8"))]
+
+    assert totals() == ["10", "10"] and graded == [("ann", [NAME]), ("bob", [NAME])]
+    (course / "course.toml").write_text(
+        'tables = ["moodle"]\nids = {ann = "1", bob = "2"}\n'
+        f'[[override]]\nstudent = "bob"\nexercise = "{NAME}"\npoints = 7\nwhy = "late"\n'
+    )
+    for _ in range(2):
+        assert totals() == ["10", "7"] and len(graded) == 2
+    assert (tmp_path / "grades.moodle.csv").is_file()
+    assert totals("--again", "bob") == ["10", "7"] and graded[2:] == [("bob", [NAME])]
+    assert totals("--again", NAME) == ["10", "7"] and len(graded) == 5
+    assert totals("--again") == ["10", "7"] and len(graded) == 7
+    capsys.readouterr()
+    assert main(["grade", str(folder), "--course", str(course), "--again", "zoe"]) == 2
+    assert "'zoe' is neither a student who handed in" in capsys.readouterr().err
+    (course / "course.toml").write_text("late = 1")
+    assert main(["grade", str(folder), "--course", str(course)]) == 2
+    assert "late must be a table, found 1" in capsys.readouterr().err
 
 
 def test_wrong_usage_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from byoc_lab.errors import ArgumentError, ByocLabError
 from byoc_lab.files import write_text
 from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.grading import notebooks
+from byoc_lab.lessons.grading.settings import SETTINGS, TEMPLATE
 
 MANIFEST = "course.json"
 STUDENTS, INSTRUCTOR, NBGRADER = "students", "instructor", "nbgrader"
@@ -78,8 +79,9 @@ def new_course(
     seed: int | None = None,
     name: str = "",
 ) -> Course:
-    """Write a course into a new folder: `course.json`, the notebooks of students (one folder each,
-    or `everybody`), instructor's copies with solutions, and a source folder for nbgrader.
+    """Write a course into a new folder: `course.json`, `course.toml` with settings to fill in, the
+    notebooks of students (one folder each, or `everybody`), instructor's copies with solutions, and
+    a source folder for nbgrader.
 
     seed: of the class; by default a random one, since a known seed gives away the hidden variants.
 
@@ -106,6 +108,8 @@ def new_course(
     for exercise in chosen:  # where solutions are missing, nothing is written
         notebooks.with_solution(exercise, course.seed_of("", exercise))
     _write(folder / MANIFEST, json.dumps(asdict(course), indent=1) + "\n")
+    if not (folder / SETTINGS).exists():
+        _write(folder / SETTINGS, TEMPLATE)
     source = folder / NBGRADER / "source" / course.name
     for exercise in chosen:
         file, seed_of_class = f"{exercise}.ipynb", course.seed_of("", exercise)

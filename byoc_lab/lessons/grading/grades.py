@@ -1,8 +1,7 @@
-"""Grades: of one exercise, kept between runs, and as a table and pages for a class."""
+"""Grades: of one exercise, kept between runs, and as a page for each student."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -10,14 +9,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.files import replacing, write_text
+from byoc_lab.files import write_text
 from byoc_lab.lessons.grading import feedback
 from byoc_lab.lessons.grading.course import MAX_NAME, Course
 from byoc_lab.lessons.grading.handed_in import Submission
 from byoc_lab.lessons.grading.limits import Limits
+from byoc_lab.lessons.grading.settings import DEFAULTS, Settings
 from byoc_lab.lessons.verdict import NOT_HERE
 
 NOT_GRADED, NOT_JUDGED, MISSING = "not graded", "not judged", "missing"
+BY_HAND = "by hand"
 UNGRADED = (NOT_HERE, NOT_GRADED, NOT_JUDGED)
 
 
@@ -25,20 +26,27 @@ UNGRADED = (NOT_HERE, NOT_GRADED, NOT_JUDGED)
 class Grade:
     """The grade of one exercise.
 
-    status: "passed", "not yet", "missing", what ended the run ("timed out", "crashed", ...), or one
-    of UNGRADED: then there are no points to speak of.
+    status: "passed", "not yet", "missing", what ended the run ("timed out", "crashed", ...),
+    BY_HAND for points that the teacher gave, or one of UNGRADED: then the points mean nothing.
     messages: for the student. notes: for the teacher, such as a changed check. file: the notebook
-    that was graded.
+    that was graded. share: of the variants, those for which the answer is right, from 0 to 1.
+    hints: the highest one that the notebook asks for. code: of the student, cut where it is long.
+    printed: the beginning of what it printed. reasons: why the points are not those of the status.
     """
 
     exercise: str
-    points: int = 0
+    points: float = 0
     status: str = MISSING
     mistake: str = ""
     messages: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     html: str = ""
     file: str = ""
+    share: float = 0.0
+    hints: int = 0
+    code: str = ""
+    printed: str = ""
+    reasons: tuple[str, ...] = ()
 
     @property
     def graded(self) -> bool:
@@ -52,27 +60,28 @@ class Grade:
         return {**data, "graded": self.graded}
 
 
-def not_graded(course: Course, note: str) -> list[Grade]:
-    """The grades of a submission that could not be graded."""
-    return [Grade(name, status=NOT_GRADED, notes=(note,)) for name in course.exercises]
+def not_graded(exercises: Sequence[str], note: str) -> list[Grade]:
+    """The grades of exercises that could not be graded."""
+    return [Grade(name, status=NOT_GRADED, notes=(note,)) for name in exercises]
 
 
 def kept(
     folder: Path | None, submission: Submission, course: Course, limits: Limits
-) -> list[Grade] | None:
-    """The grades that an earlier run has kept, if they are of the same notebooks."""
+) -> dict[str, Grade]:
+    """The grades that an earlier run has kept, by exercise, if they are of the same notebooks."""
     if folder is None:
-        return None
+        return {}
     try:
         data = json.loads(_kept_file(folder, submission).read_text(encoding="utf-8"))
         if data["digest"] != submission.digest(course, limits):
-            return None
-        return [
-            Grade(**{**g, "messages": tuple(g["messages"]), "notes": tuple(g["notes"])})
-            for g in data["grades"]
-        ]
+            return {}
+        return {each["exercise"]: _read_grade(each) for each in data["grades"]}
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # none is kept, or it was cut off: it is graded again
+        return {}  # none is kept, or the file was cut off: it is graded again
+
+
+def _read_grade(data: Mapping[str, Any]) -> Grade:
+    return Grade(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
 
 
 def keep(
@@ -82,15 +91,13 @@ def keep(
     limits: Limits,
     grades: Sequence[Grade],
 ) -> None:
-    """Keep the grades of a submission, if all its exercises were graded."""
-    if folder is None or not all(grade.graded for grade in grades):
+    """Keep the grades of the exercises of a submission that were graded."""
+    known = [asdict(each) for each in grades if each.graded]
+    if folder is None or not known:
         return
     folder.mkdir(parents=True, exist_ok=True)
-    data = {
-        "student": submission.student,
-        "digest": submission.digest(course, limits),
-        "grades": [asdict(each) for each in grades],
-    }
+    digest = submission.digest(course, limits)
+    data = {"student": submission.student, "digest": digest, "grades": known}
     write_text(_kept_file(folder, submission), json.dumps(data))
 
 
@@ -98,39 +105,18 @@ def _kept_file(folder: Path, submission: Submission) -> Path:
     return folder / f"{_file_name(submission.student)}.json"
 
 
-def write_grades(path: Path, grades: Mapping[str, Sequence[Grade]], course: Course) -> None:
-    """Write the table of points as CSV: a row for each student, a column for each exercise.
-
-    The cell of an exercise that was not graded is empty, and so is the total of its row.
-    """
-    with (
-        replacing(path) as new,
-        open(new, "w", newline="", encoding="utf-8", errors="backslashreplace") as file,
-    ):
-        table = csv.writer(file)
-        table.writerow(["student", *course.exercises, "total", "notes"])
-        for student, found in grades.items():
-            notes = "; ".join(
-                f"{g.exercise}: {', '.join((g.status, *g.notes))}"
-                for g in found
-                if g.notes or g.status not in ("passed", "not yet")
-            )
-            points = [g.points if g.graded else "" for g in found]
-            total = sum(g.points for g in found) if all(g.graded for g in found) else ""
-            table.writerow([_safe(student), *points, total, _safe(" ".join(notes.split()))])
-
-
-def _safe(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text
-
-
-def write_feedback(folder: Path, grades: Mapping[str, Sequence[Grade]], course: Course) -> None:
+def write_feedback(
+    folder: Path,
+    grades: Mapping[str, Sequence[Grade]],
+    course: Course,
+    settings: Settings = DEFAULTS,
+) -> None:
     """Write one HTML page for each student."""
     folder.mkdir(parents=True, exist_ok=True)
     for student, found in grades.items():
-        page = feedback.page(student, course, found)
-        write_text(folder / f"{_file_name(student)}.html", page)
+        name = settings.shown(student, course.seed)
+        page = feedback.page(name, course, found, settings)
+        write_text(folder / f"{_file_name(name)}.html", page)
 
 
 def _file_name(student: str) -> str:

@@ -10,7 +10,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 
@@ -18,8 +18,9 @@ from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading.course import MANIFEST, Course, read_course
 from byoc_lab.lessons.grading.limits import Limits
+from byoc_lab.lessons.grading.settings import SETTINGS
 
-VERSION = 2  # of kept results: those of another version are graded again
+VERSION = 3  # of kept results: those of another version are graded again
 MAX_FILE = 32 << 20
 MAX_NOTEBOOKS = 500  # of one student
 NOTEBOOK, ZIP = ".ipynb", ".zip"
@@ -34,12 +35,14 @@ class Submission:
     """The notebooks of one student.
 
     files: their texts by path below the student's folder, the oldest first. notes: for the teacher,
-    about files that could not be read.
+    about files that could not be read. times: when each file was last changed, in seconds since
+    1970: of a notebook in an archive, the archive, whose members can claim any time.
     """
 
     student: str
     files: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    times: Mapping[str, float] = field(default_factory=dict)
 
     def digest(self, course: Course, limits: Limits) -> str:
         """Changes with anything that the grades depend on."""
@@ -83,15 +86,17 @@ def submissions_in(folder: Path) -> list[Submission]:
     return sorted(found, key=lambda each: each.student)
 
 
-def course_of(folder: Path, submissions: Sequence[Submission]) -> Course:
-    """The course that submissions belong to: that of the folder or the one above it, or else the
-    exercises of which there are notebooks, with the seeds that are in these."""
-    for place in (folder, folder.resolve().parent):
+def course_of(folder: Path, submissions: Sequence[Submission]) -> tuple[Course, Path]:
+    """The course that submissions belong to, and its folder: that of the folder or the one above
+    it, or else the exercises of which there are notebooks, with the seeds that are in these."""
+    places = (folder, folder.resolve().parent)
+    for place in places:
         if (place / MANIFEST).is_file():
-            return read_course(place)
+            return read_course(place), place
     handed_in = {Path(path).stem for each in submissions for path in each.files}
     names = tuple(e.name for e in all_exercises() if e.name in handed_in)
-    return Course(folder.name, 1, names, from_notebooks=True)
+    place = next((each for each in places if (each / SETTINGS).is_file()), folder)
+    return Course(folder.name, 1, names, from_notebooks=True), place
 
 
 def whole_class(submissions: Sequence[Submission], course: Course) -> list[Submission]:
@@ -109,7 +114,7 @@ def whole_class(submissions: Sequence[Submission], course: Course) -> list[Submi
                 f"notebook NAME.ipynb are both of NAME, and so is name.zip: put all into one "
                 f"folder, or rename one"
             )
-        of[student] = Submission(student, each.files, each.notes)
+        of[student] = replace(each, student=student)
     absent = [Submission(student) for student in course.students if student not in of]
     return [*of.values(), *absent]
 
@@ -120,6 +125,7 @@ def _suffix(path: Path | PurePosixPath) -> str:
 
 def _submission(path: Path) -> Submission:
     aged: list[tuple[float, str, str]] = []  # by time; of one time the shortest name is the last
+    times: dict[str, float] = {}
     notes: list[str] = []
     student = displayed(path.name)
     if path.is_symlink():
@@ -127,21 +133,22 @@ def _submission(path: Path) -> Submission:
     if not path.is_dir():
         student = displayed(path.name[: -len(path.suffix)])
     try:
-        for name, changed, text in (
+        for name, changed, arrived, text in (
             _folder(path, notes) if path.is_dir() else _file(path, "", notes)
         ):
             if len(aged) == MAX_NOTEBOOKS:
                 notes.append(f"more than {MAX_NOTEBOOKS} notebooks; the rest was not read")
                 break
             aged.append((changed, name, text))
+            times[name] = arrived
     except OSError as error:
         notes.append(_unread(student, error))
     aged.sort(key=lambda each: (each[0], -len(each[1]), each[1]))
-    return Submission(student, {name: text for _, name, text in aged}, tuple(notes))
+    return Submission(student, {name: text for _, name, text in aged}, tuple(notes), times)
 
 
-Read = Iterator[tuple[str, float, str]]
-"""The name of each notebook, the time of its last change, and its text."""
+Read = Iterator[tuple[str, float, float, str]]
+"""The name of each notebook, the times of its last change and of its file's, and its text."""
 
 
 def _folder(folder: Path, notes: list[str]) -> Read:
@@ -170,13 +177,15 @@ def _file(path: Path, name: str, notes: list[str]) -> Read:
         elif path.stat().st_size > MAX_FILE:
             notes.append(f"{name} has more than {MAX_FILE >> 20} MiB")
         else:
-            yield name, path.stat().st_mtime, decoded(path.read_bytes())
+            changed = path.stat().st_mtime
+            yield name, changed, changed, decoded(path.read_bytes())
     except OSError as error:
         notes.append(_unread(name, error))
 
 
 def _archive(path: Path, name: str, notes: list[str]) -> Read:
     try:
+        arrived = path.stat().st_mtime
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
                 inside = PurePosixPath(member.filename)
@@ -188,7 +197,7 @@ def _archive(path: Path, name: str, notes: list[str]) -> Read:
                     notes.append(f"{name}/{displayed(member.filename)} has too many bytes")
                     continue
                 changed = _seconds(member.date_time)
-                yield f"{name}/{displayed(member.filename)}", changed, decoded(data)
+                yield f"{name}/{displayed(member.filename)}", changed, arrived, decoded(data)
     # zipfile raises these for archives that are damaged, encrypted, or packed in an unknown way.
     except (zipfile.BadZipFile, RuntimeError, ValueError, EOFError, zlib.error, LZMAError) as error:
         notes.append(_unread(name, error))

@@ -15,6 +15,8 @@ PARTS = ("statement", "task", "answer", "check")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 CHECK = "from byoc_lab.lessons import check"
 HIDDEN = "`check` also runs a function on variants of the task that you do not see."
+MAX_ANSWER = 20_000  # characters that are kept of an answer
+HINT = re.compile(r"\.hint\(\s*(?:step\s*=\s*)?([1-3]?)\s*\)")
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 
 
@@ -123,6 +125,23 @@ def read(text: str) -> Notebook:
 def code_of(data: Notebook) -> list[str]:
     """The texts of the code cells, but of those that only start the task and check the answer."""
     return ["".join(c["source"]) for c in data["cells"] if c["cell_type"] == "code"]
+
+
+def answer_of(data: Notebook) -> str:
+    """The text of the code cells that are the student's: all but those of the task and the check.
+
+    A long text is cut at MAX_ANSWER characters."""
+    cells = (c for c in data["cells"] if c["cell_type"] == "code")
+    texts = ["".join(c["source"]).strip() for c in cells if _part(c) not in ("task", "check")]
+    text = "\n\n".join(text for text in texts if text)
+    return text if len(text) <= MAX_ANSWER else f"{text[:MAX_ANSWER]}\n# ... cut off"
+
+
+def hints_of(data: Notebook) -> int:
+    """The highest hint that a notebook's code asks for, as `verdict.hint(2)` does; 0 for none."""
+    lines = (line for text in code_of(data) for line in text.splitlines())
+    found = (step for line in lines for step in HINT.findall(line.partition("#")[0]))
+    return max((int(step or 1) for step in found), default=0)
 
 
 def changed_cells(data: Notebook, name: str) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -19,30 +18,28 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.containment import containers
-from byoc_lab.containment.confinement import limit
 from byoc_lab.containment.containers import ContainmentError
 from byoc_lab.containment.family import die_with
-from byoc_lab.containment.guarded import START_LIMIT, GuardedError, guarded
+from byoc_lab.containment.guarded import START_LIMIT
 from byoc_lab.errors import ArgumentError
-from byoc_lab.lessons.exercises import get
 from byoc_lab.lessons.grading import grades as grades_of
 from byoc_lab.lessons.grading import notebooks
-from byoc_lab.lessons.grading.choice import choose
+from byoc_lab.lessons.grading.choice import Choice, Chosen, choose
 from byoc_lab.lessons.grading.course import Course
+from byoc_lab.lessons.grading.credit import with_credit
 from byoc_lab.lessons.grading.grades import (
     MISSING,
     NOT_GRADED,
-    NOT_JUDGED,
     Grade,
     not_graded,
     write_feedback,
-    write_grades,
 )
 from byoc_lab.lessons.grading.handed_in import Submission, course_of, submissions_in, whole_class
-from byoc_lab.lessons.grading.limits import ENDED, Limits
-from byoc_lab.lessons.grading.replies import decode
-from byoc_lab.lessons.grading.sandboxed import LOST, START_SECONDS, TRIES, run_sandboxed
-from byoc_lab.lessons.verdict import NOT_HERE, Mistake, Verdict
+from byoc_lab.lessons.grading.judging import JUDGE_SECONDS, graded
+from byoc_lab.lessons.grading.limits import Limits
+from byoc_lab.lessons.grading.sandboxed import START_SECONDS, TRIES, run_sandboxed
+from byoc_lab.lessons.grading.settings import DEFAULTS, Settings
+from byoc_lab.lessons.grading.tables import write_grades
 from byoc_lab.processor_time import asleep_limit
 
 NOT_CONTAINED = (
@@ -50,7 +47,6 @@ NOT_CONTAINED = (
     "account can, see and end its processes, and use shared memory, files and processes that no "
     "limit counts. They still cannot open sockets, and the limits of each process hold"
 )
-JUDGE_SECONDS, JUDGE_MEMORY = 30.0, 8 << 30
 TURNS = 3  # of a submission, should its worker die
 SOLUTIONS = Path(__file__).parents[1] / "solutions"
 _CLONE = Path(__file__).parents[3]
@@ -73,6 +69,8 @@ def grade(
     keep: Path | None = None,
     trust: bool = False,
     table: Path | None = None,
+    settings: Settings = DEFAULTS,
+    again: Collection[str] = (),
     progress: Callable[[int, int, str], object] = lambda done, of, student: None,
 ) -> dict[str, list[Grade]]:
     """The grades of each student of the course, and of all who handed in something.
@@ -81,13 +79,24 @@ def grade(
     `concurrent.futures`, such as a Dask client's; None for a pool of `workers` processes, in which
     a worker that dies is replaced. keep: a folder in which results are kept, so that an interrupted
     run resumes where it stopped. trust: grade also where no container can be made, with less
-    protection (`NOT_CONTAINED`). table: a CSV file, written anew after each submission.
+    protection (`NOT_CONTAINED`). table: a CSV file, written anew after each submission. settings:
+    what the points depend on beside the answers; kept results are without it. again: students and
+    exercises that are graded anew, though their results are kept.
 
     A submission that a worker lost is graded again; one that is lost `TURNS` times is "not graded".
-    Raises ArgumentError on an operating system that does not fork processes, and for several
-    submissions of one student; ContainmentError where no container can be made, without `trust`.
+    Raises ArgumentError on an operating system that does not fork processes, for several
+    submissions of one student, and for an unknown name in `again`; SettingsError for settings of
+    unknown students; ContainmentError where no container can be made, without `trust`.
     """
     everyone = whole_class(submissions, course)
+    students = [each.student for each in everyone]
+    settings.check_students(students)
+    for name in again:
+        if name not in (*students, *course.exercises):
+            raise ArgumentError(
+                f"{name!r:.80} is neither a student who handed in nor an exercise of the course "
+                f"({', '.join(course.exercises)}); name one of them, or none for all"
+            )
     if not hasattr(os, "fork"):
         raise ArgumentError(
             "grading runs each notebook in a forked process, which this operating system does not "
@@ -96,50 +105,57 @@ def grade(
     limits = limits or Limits()
     places = [str(path.resolve()) for path in (*secret(), *hidden, *([keep] if keep else []))]
     done: dict[str, list[Grade]] = {}
-    later = not_graded(course, "its turn has not come")
+    later = not_graded(course.exercises, "its turn has not come")
 
     def in_order() -> dict[str, list[Grade]]:
         return {each.student: done.get(each.student, later) for each in everyone}
 
     def finish(submission: Submission, grades: list[Grade]) -> None:
-        done[submission.student] = grades
+        known = kept[submission.student] | {each.exercise: each for each in grades}
+        grades = [known[name] for name in course.exercises]
+        grades_of.keep(keep, submission, course, limits, grades)
+        done[submission.student] = with_credit(grades, submission, settings)
         if table is not None:
-            write_grades(table, in_order(), course)
-        progress(len(done), len(everyone), submission.student)
+            write_grades(table, in_order(), course, settings)
+        progress(len(done), len(everyone), settings.shown(submission.student, course.seed))
 
-    waiting = []
+    waiting, kept, left = [], {}, {}
     for submission in everyone:
         found = grades_of.kept(keep, submission, course, limits)
-        if found is None and not submission.files:
-            found = grade_one(submission, course, limits, places, trust)
-        if found is None:
-            waiting.append(submission)
+        anew = course.exercises if submission.student in again else again
+        found = {name: each for name, each in found.items() if name not in anew}
+        kept[submission.student] = found
+        left[submission.student] = [name for name in course.exercises if name not in found]
+        if not left[submission.student]:
+            finish(submission, [])
+        elif not submission.files:
+            finish(submission, grade_one(submission, [*course.exercises], course, limits, places))
         else:
-            finish(submission, found)
+            waiting.append(submission)
     given, longest = (course, limits, places, trust), _longest(course, limits)
     lost: dict[str, Exception] = {}
     for turn in range(TURNS):
         # Whichever submission it was that a worker died of, in its last turn it is alone.
         batches = [waiting] if turn < TURNS - 1 else [[each] for each in waiting]
         for batch in batches:
-            for submission, result in _results(batch, given, executor, workers, longest):
+            for submission, result in _results(batch, left, given, executor, workers, longest):
                 if isinstance(result, ContainmentError):
                     raise result
                 if isinstance(result, Exception):
                     lost[submission.student] = result
                 else:
-                    grades_of.keep(keep, submission, course, limits, result)
                     finish(submission, result)
         waiting = [each for each in waiting if each.student not in done]
     for submission in waiting:
         error = lost[submission.student]
         note = f"its worker was lost {TURNS} times: {type(error).__name__}: {error}"
-        finish(submission, not_graded(course, note))
+        finish(submission, not_graded(left[submission.student], note))
     return in_order()
 
 
 def _results(
     batch: Sequence[Submission],
+    left: Mapping[str, Sequence[str]],
     given: tuple[Any, ...],
     executor: Executor | None,
     workers: int | None,
@@ -147,8 +163,8 @@ def _results(
 ) -> Iterator[tuple[Submission, list[Grade] | Exception]]:
     """The grades of each submission as they come, or what the executor raised.
 
-    given: the other arguments of `grade_one`. longest: seconds without any result, after which the
-    submissions that have none are lost.
+    left: the exercises to grade, by student. given: the other arguments of `grade_one`. longest:
+    seconds without any result, after which the submissions that have none are lost.
     """
     if not batch:
         return
@@ -163,7 +179,7 @@ def _results(
         running: dict[Future[list[Grade]], Submission] = {}
         for each in batch:
             try:
-                running[pool.submit(grade_one, each, *given)] = each
+                running[pool.submit(grade_one, each, left[each.student], *given)] = each
             except BrokenExecutor as error:  # a worker died of an earlier one
                 yield each, error
         while running:
@@ -190,32 +206,53 @@ def _longest(course: Course, limits: Limits) -> float:
 
 def grade_one(
     submission: Submission,
+    exercises: Sequence[str],
     course: Course,
     limits: Limits,
     hidden: Sequence[str],
     trust: bool = False,
 ) -> list[Grade]:
-    """The grades of one submission; called by a worker of an executor.
+    """The grades of some exercises of one submission; called by a worker of an executor.
 
     Raises ContainmentError where no container can be made, without `trust`.
     """
     found = choose(submission, course)
-    tasks = [each.task(name, course) for name, each in found.chosen.items()]
+    chosen = {name: found.chosen[name] for name in exercises if name in found.chosen}
+    tasks = [each.task(name, course) for name, each in chosen.items()]
     replies = run_sandboxed(tasks, limits, hidden, _way(trust)) if tasks else ()
-    results = dict(zip(found.chosen, replies, strict=True))
-    grades = []
-    for name in course.exercises:
-        if name in results:
-            chosen, result = found.chosen[name], results[name]
-            seeds = [chosen.seed, *course.hidden_seeds(name)]
-            grade = _grade(name, seeds, result, (*chosen.notes, *submission.notes), limits)
-            grades.append(replace(grade, file=chosen.path))
-        else:
-            reason = found.unread.get(name, "no notebook was handed in")
-            # A file that could not be read may have had the answer.
-            status = NOT_GRADED if submission.notes else MISSING
-            grades.append(Grade(name, 0, status, "", (reason,), submission.notes))
-    return grades
+    results = dict(zip(chosen, replies, strict=True))
+    return [
+        _of_chosen(name, chosen[name], results[name], submission, course, limits)
+        if name in chosen
+        else _of_none(name, found, submission)
+        for name in exercises
+    ]
+
+
+def _of_chosen(
+    name: str,
+    chosen: Chosen,
+    result: Mapping[str, Any],
+    submission: Submission,
+    course: Course,
+    limits: Limits,
+) -> Grade:
+    seeds = [chosen.seed, *course.hidden_seeds(name)]
+    return replace(
+        graded(name, seeds, result, (*chosen.notes, *submission.notes), limits),
+        file=chosen.path,
+        hints=notebooks.hints_of(chosen.data),
+        code=notebooks.answer_of(chosen.data),
+        printed=result["printed"],
+    )
+
+
+def _of_none(name: str, found: Choice, submission: Submission) -> Grade:
+    """The grade of an exercise for which there is no notebook."""
+    reason = found.unread.get(name, "no notebook was handed in")
+    # A file that could not be read may have had the answer.
+    status = NOT_GRADED if submission.notes else MISSING
+    return Grade(name, 0, status, "", (reason,), submission.notes)
 
 
 def _way(trust: bool) -> str | None:
@@ -228,94 +265,6 @@ def _way(trust: bool) -> str | None:
         raise ContainmentError(f"{error}; --trust grades all the same: {NOT_CONTAINED}") from error
 
 
-def _grade(
-    name: str,
-    seeds: Sequence[int],
-    result: Mapping[str, Any],
-    notes: Sequence[str],
-    limits: Limits,
-) -> Grade:
-    told = list(notes)
-    if result["status"] == LOST:
-        note = "its sandbox ended or did not answer, twice: memory or the disk may be full"
-        return Grade(name, 0, NOT_GRADED, "", (), (*told, note))
-    if result["status"] == NOT_HERE:
-        return Grade(name, 0, NOT_HERE, "", (result["reply"],), tuple(told))
-    if result["status"] != "ran":
-        message = f"your notebook was stopped: {result['status']}; it may use {limits}"
-        if result["status"] == ENDED:
-            message = "your notebook ended Python, as os._exit does; remove the call that does it"
-        return Grade(name, 0, result["status"], result["status"], (message,), tuple(told))
-    try:
-        data = json.loads(result["reply"])
-        told += [str(note) for note in data.get("noticed", [])][:5]
-        errors = [str(error) for error in data.get("errors", [])][:5]
-        if "error" in data:
-            errors.append(str(data["error"]))
-        if "replies" not in data:
-            message = "after your cells have run, there is no variable `answer`"
-            return Grade(name, 0, "no answer", "no-answer", (message, *errors), tuple(told))
-        verdict = _judged_apart(name, seeds, data["replies"])
-    except MemoryError as error:
-        message = f"your answer cannot be judged: {type(error).__name__}: {error}"
-        return Grade(name, 0, "too large", "too-large", (message,), tuple(told))
-    except GuardedError as error:
-        return Grade(name, 0, NOT_JUDGED, "", (), (*told, f"the judge {error.kind}: {error}"))
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-        message = f"what your notebook gave is no reply: {type(error).__name__}"
-        return Grade(name, 0, "crashed", "no-reply", (message,), (*told, str(error)[:200]))
-    points = notebooks.POINTS if verdict["passed"] else 0
-    status = "passed" if verdict["passed"] else "not yet"
-    messages = (*verdict["messages"], *errors)
-    return Grade(name, points, status, verdict["mistake"], messages, tuple(told), verdict["html"])
-
-
-def _judged_apart(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
-    """`judged` in a guarded process; in another one, should the first die. Raises GuardedError."""
-    try:
-        found: dict[str, Any] = guarded(_judge, name, seeds, replies, time_limit=JUDGE_SECONDS)
-    except GuardedError as error:
-        if error.kind == "timed out":
-            raise
-        found = guarded(_judge, name, seeds, replies, time_limit=JUDGE_SECONDS)
-    return found
-
-
-def _judge(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
-    """`judged` in the guarded process, whose memory is limited: a module may ask for terabytes."""
-    limit(as_=JUDGE_MEMORY)
-    return judged(name, seeds, replies)
-
-
-def judged(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
-    """The verdict on replies, as data; runs in a guarded process, since replies may be hostile."""
-    exercise = get(name)
-    found: Verdict = exercise.verdict(None, tried=len(replies))
-    if not replies or (len(replies) not in (1, len(seeds))):
-        found = exercise.verdict(Mistake("kind", "the answer gave no reply"))
-    if len(replies) == 1 and len(seeds) > 1 and exercise.only_functions:
-        found = exercise.verdict(Mistake("kind", "expected a function"))
-    for seed, reply in zip(seeds, replies, strict=False):
-        if "raised" in reply:
-            mistake: Mistake | None = exercise.raised(str(reply["raised"]))
-        elif "kind" in reply:
-            mistake = Mistake("kind", f"expected a function, found {reply['kind']}")
-        else:
-            try:
-                mistake = exercise.judge(seed, decode(reply["value"]))
-            except RecursionError:
-                mistake = Mistake("kind", "the answer is nested too deeply")
-        if mistake is not None:
-            found = exercise.verdict(mistake, seed != seeds[0])
-            break
-    return {
-        "passed": found.passed,
-        "mistake": found.mistake,
-        "messages": list(found.messages),
-        "html": found.to_html(),
-    }
-
-
 __all__ = [
     "SOLUTIONS",
     "Grade",
@@ -323,7 +272,6 @@ __all__ = [
     "course_of",
     "grade",
     "grade_one",
-    "judged",
     "secret",
     "submissions_in",
     "write_feedback",

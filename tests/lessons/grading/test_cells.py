@@ -15,9 +15,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from byoc_lab.lessons.exercises import all_exercises
+from byoc_lab.lessons.grading.judging import judged
 from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.grading.notebooks import code_of, dumps, notebook, with_solution
-from byoc_lab.lessons.grading.submissions import judged, run_sandboxed
+from byoc_lab.lessons.grading.sandboxed import run_sandboxed
 from tests.lessons.grading.ways import BEST
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the grader needs Linux")

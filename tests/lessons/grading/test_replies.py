@@ -14,8 +14,8 @@ from byoc_lab import structural_equal
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lessons import exercise
 from byoc_lab.lessons.exercises import all_exercises, get
+from byoc_lab.lessons.grading.judging import judged
 from byoc_lab.lessons.grading.replies import decode, encode
-from byoc_lab.lessons.grading.submissions import judged
 from byoc_lab.lessons.solutions import solution
 from tests.lessons.exercises.test_exercises import SLOW
 

@@ -16,6 +16,7 @@ from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course
+from byoc_lab.lessons.grading.judging import graded
 from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.grading.replies import encode
 from byoc_lab.lessons.solutions import solution
@@ -150,7 +151,7 @@ def test_a_reply_that_asks_for_gigabytes_gets_no_points() -> None:
 
     found = exercise.respond(solution(NAMES[2]).answer, exercise.question(0))
     reply = json.dumps({"replies": [{"value": encode([forged(mod) for mod in found])}]})
-    grade = grading._grade(NAMES[2], [0], {"status": "ran", "reply": reply}, (), LIMITS)
+    grade = graded(NAMES[2], [0], {"status": "ran", "reply": reply}, (), LIMITS)
     assert grade.points == 0 and "Unable to allocate" in str(grade.messages), grade
 
 

@@ -1,0 +1,115 @@
+"""Grades of what sandboxes gave: judged in guarded processes, since it may be hostile."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from byoc_lab.containment.confinement import limit
+from byoc_lab.containment.guarded import GuardedError, guarded
+from byoc_lab.lessons.exercises import get
+from byoc_lab.lessons.grading import notebooks
+from byoc_lab.lessons.grading.grades import NOT_GRADED, NOT_JUDGED, Grade
+from byoc_lab.lessons.grading.limits import ENDED, Limits
+from byoc_lab.lessons.grading.replies import decode
+from byoc_lab.lessons.grading.sandboxed import LOST
+from byoc_lab.lessons.verdict import NOT_HERE, Mistake, Verdict
+
+JUDGE_SECONDS, JUDGE_MEMORY = 30.0, 8 << 30
+
+
+def graded(
+    name: str,
+    seeds: Sequence[int],
+    result: Mapping[str, Any],
+    notes: Sequence[str],
+    limits: Limits,
+) -> Grade:
+    """The grade for what a sandbox gave for one notebook. seeds: of the variants it was tried on.
+    notes: for the teacher."""
+    told = list(notes)
+    if result["status"] == LOST:
+        note = "its sandbox ended or did not answer, twice: memory or the disk may be full"
+        return Grade(name, 0, NOT_GRADED, "", (), (*told, note))
+    if result["status"] == NOT_HERE:
+        return Grade(name, 0, NOT_HERE, "", (result["reply"],), tuple(told))
+    if result["status"] != "ran":
+        message = f"your notebook was stopped: {result['status']}; it may use {limits}"
+        if result["status"] == ENDED:
+            message = "your notebook ended Python, as os._exit does; remove the call that does it"
+        return Grade(name, 0, result["status"], result["status"], (message,), tuple(told))
+    try:
+        data = json.loads(result["reply"])
+        told += [str(note) for note in data.get("noticed", [])][:5]
+        errors = [str(error) for error in data.get("errors", [])][:5]
+        if "error" in data:
+            errors.append(str(data["error"]))
+        if "replies" not in data:
+            message = "after your cells have run, there is no variable `answer`"
+            return Grade(name, 0, "no answer", "no-answer", (message, *errors), tuple(told))
+        verdict = _judged_apart(name, seeds, data["replies"])
+    except MemoryError as error:
+        message = f"your answer cannot be judged: {type(error).__name__}: {error}"
+        return Grade(name, 0, "too large", "too-large", (message,), tuple(told))
+    except GuardedError as error:
+        return Grade(name, 0, NOT_JUDGED, "", (), (*told, f"the judge {error.kind}: {error}"))
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        message = f"what your notebook gave is no reply: {type(error).__name__}"
+        return Grade(name, 0, "crashed", "no-reply", (message,), (*told, str(error)[:200]))
+    points = notebooks.POINTS if verdict["passed"] else 0
+    status = "passed" if verdict["passed"] else "not yet"
+    messages = (*verdict["messages"], *errors)
+    return Grade(
+        name, points, status, verdict["mistake"], messages, tuple(told), verdict["html"],
+        share=verdict["share"],
+    )  # fmt: skip
+
+
+def _judged_apart(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
+    """`judged` in a guarded process; in another one, should the first die. Raises GuardedError."""
+    try:
+        found: dict[str, Any] = guarded(_judge, name, seeds, replies, time_limit=JUDGE_SECONDS)
+    except GuardedError as error:
+        if error.kind == "timed out":
+            raise
+        found = guarded(_judge, name, seeds, replies, time_limit=JUDGE_SECONDS)
+    return found
+
+
+def _judge(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
+    """`judged` in the guarded process, whose memory is limited: a module may ask for terabytes."""
+    limit(as_=JUDGE_MEMORY)
+    return judged(name, seeds, replies)
+
+
+def judged(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
+    """The verdict on replies, as data; runs in a guarded process, since replies may be hostile."""
+    exercise = get(name)
+    wrong: Mistake | None = None
+    if not replies or (len(replies) not in (1, len(seeds))):
+        wrong = Mistake("kind", "the answer gave no reply")
+    if len(replies) == 1 and len(seeds) > 1 and exercise.only_functions:
+        wrong = Mistake("kind", "expected a function")
+    found: Verdict = exercise.verdict(wrong, tried=len(replies))
+    right, told = 0, False
+    for seed, reply in zip(seeds, replies, strict=False):
+        if "raised" in reply:
+            mistake: Mistake | None = exercise.raised(str(reply["raised"]))
+        elif "kind" in reply:
+            mistake = Mistake("kind", f"expected a function, found {reply['kind']}")
+        else:
+            try:
+                mistake = exercise.judge(seed, decode(reply["value"]))
+            except RecursionError:
+                mistake = Mistake("kind", "the answer is nested too deeply")
+        right += mistake is None
+        if mistake is not None and not told:
+            found, told = exercise.verdict(mistake, seed != seeds[0]), True
+    return {
+        "passed": found.passed,
+        "mistake": found.mistake,
+        "messages": list(found.messages),
+        "html": found.to_html(),
+        "share": right / len(replies) if wrong is None else 0.0,
+    }

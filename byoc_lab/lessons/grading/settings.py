@@ -1,0 +1,291 @@
+"""The settings of a course, `course.toml`: what the teacher decides about points and tables."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from byoc_lab.errors import ByocLabError
+from byoc_lab.lessons.grading.notebooks import POINTS
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SETTINGS = "course.toml"
+TABLES = ("moodle", "canvas")
+EVERY = "every"
+
+
+class SettingsError(ByocLabError, ValueError):
+    """A course's settings cannot be read, or have a key or a value that means nothing."""
+
+
+@dataclass(frozen=True)
+class Late:
+    """What a late answer loses. grace_hours: after the deadline, in which nothing is lost. lost:
+    pairs of hours after the grace and the percentage that is lost from then on, ascending."""
+
+    grace_hours: float = 0.0
+    lost: tuple[tuple[float, float], ...] = ((0.0, 100.0),)
+
+    def percent(self, hours: float) -> float:
+        """The percentage that an answer loses which is some hours late."""
+        over = hours - self.grace_hours
+        return max((percent for start, percent in self.lost if over > start), default=0.0)
+
+
+@dataclass(frozen=True)
+class Partial:
+    """Credit between none and all. variants: whether an answer that is wrong gets the share of the
+    variants for which it is right. hint_percent: what each hint costs."""
+
+    variants: bool = False
+    hint_percent: float = 0.0
+
+
+@dataclass(frozen=True)
+class Override:
+    """Points that the teacher gives, whatever the grader found."""
+
+    student: str
+    exercise: str
+    points: float
+    why: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `course.toml` says; without the file, the defaults.
+
+    anonymous: codes in place of names. tables: those of TABLES that are written beside the table of
+    points. link: the address of a notebook, with `{exercise}`. deadlines: by exercise; EVERY for
+    the others. handed_in: when a student handed in, in place of the time of the file. ids: of
+    students in the learning platform.
+    """
+
+    anonymous: bool = False
+    tables: tuple[str, ...] = ()
+    link: str = ""
+    deadlines: Mapping[str, datetime] = field(default_factory=dict)
+    late: Late = Late()
+    handed_in: Mapping[str, datetime] = field(default_factory=dict)
+    partial: Partial = Partial()
+    ids: Mapping[str, str] = field(default_factory=dict)
+    override: tuple[Override, ...] = ()
+
+    def deadline(self, exercise: str) -> datetime | None:
+        """When an exercise is due; None for none."""
+        return self.deadlines.get(exercise, self.deadlines.get(EVERY))
+
+    def shown(self, student: str, seed: int) -> str:
+        """The name of a student in tables and on pages: a code in an anonymous course.
+
+        seed: of the class, without which nobody finds the code of a name."""
+        if not self.anonymous:
+            return student
+        digest = hashlib.sha256("\n".join((str(seed), student)).encode()).hexdigest()
+        return f"student-{digest[:10]}"
+
+    def check_students(self, students: Iterable[str]) -> None:
+        """Raises SettingsError for a student who is named here and is not one of the class."""
+        known = set(students)
+        named = {
+            "override": [each.student for each in self.override],
+            "handed_in": self.handed_in, "ids": self.ids,
+        }  # fmt: skip
+        for key, names in named.items():
+            if unknown := [name for name in names if name not in known]:
+                raise SettingsError(
+                    f"{SETTINGS}: {key} names {unknown[0]!r}, who is no student of the course and "
+                    f"handed in nothing; write the name as it is in the table of points"
+                )
+
+
+DEFAULTS = Settings()
+
+
+def read_settings(folder: Path, exercises: Sequence[str]) -> Settings:
+    """The settings in a folder; the defaults if it has no `course.toml`. exercises: of the course.
+
+    Raises SettingsError for a file that is no TOML, and for keys and values that mean nothing.
+    """
+    path = folder / SETTINGS
+    if not path.is_file():
+        return Settings()
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} cannot be read as TOML: {error}") from error
+    return _Reader(str(path), exercises).settings(data)
+
+
+class _Reader:
+    """Reads values, and names the file, the key and what was expected where one means nothing."""
+
+    def __init__(self, path: str, exercises: Sequence[str]):
+        self.path, self.exercises = path, exercises
+
+    def settings(self, data: Mapping[str, Any]) -> Settings:
+        return self.fields(
+            Settings, "", data,
+            anonymous=self.flag, tables=self.tables, link=self.link,
+            deadlines=self.by(self.exercise_or_every, self.moment),
+            late=lambda key, value: self.fields(
+                Late, key, value, grace_hours=self.number(0), lost=self.steps
+            ),
+            handed_in=self.by(self.text, self.moment),
+            partial=lambda key, value: self.fields(
+                Partial, key, value, variants=self.flag, hint_percent=self.number(0, 100)
+            ),
+            ids=self.by(self.text, self.text),
+            override=self.overrides,
+        )  # fmt: skip
+
+    def wrong(self, key: str, expected: str, found: object) -> SettingsError:
+        return SettingsError(f"{self.path}: {key} must be {expected}, found {found!r:.100}")
+
+    def fields(
+        self, kind: type[Any], key: str, value: Any, /, **readers: Callable[[str, Any], Any]
+    ) -> Any:
+        """A dataclass of a table whose keys are its fields."""
+        if not isinstance(value, dict):
+            raise self.wrong(key, "a table", value)
+        start = f"{key}." if key else ""
+        for name in value:
+            if name not in readers:
+                known = ", ".join(f"{start}{each.name}" for each in fields(kind))
+                raise SettingsError(f"{self.path}: there is no key {start}{name}; known: {known}")
+        return kind(**{name: readers[name](f"{start}{name}", value[name]) for name in value})
+
+    def by(
+        self, name: Callable[[str, Any], str], read: Callable[[str, Any], Any]
+    ) -> Callable[[str, Any], dict[str, Any]]:
+        """A reader of tables with any keys."""
+
+        def table(key: str, value: Any) -> dict[str, Any]:
+            if not isinstance(value, dict):
+                raise self.wrong(key, "a table", value)
+            return {name(key, k): read(f"{key}.{k}", v) for k, v in value.items()}
+
+        return table
+
+    def flag(self, key: str, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self.wrong(key, "true or false", value)
+        return value
+
+    def text(self, key: str, value: Any) -> str:
+        if not isinstance(value, str) or not value.strip():
+            raise self.wrong(key, 'a text in quotes, such as "0042"', value)
+        return value
+
+    def number(self, least: float, most: float = float("inf")) -> Callable[[str, Any], float]:
+        def read(key: str, value: Any) -> float:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise self.wrong(key, "a number", value)
+            if not least <= value <= most:
+                to = f" to {most:g}" if most != float("inf") else ""
+                raise self.wrong(key, f"a number from {least:g}{to}", value)
+            return float(value)
+
+        return read
+
+    def moment(self, key: str, value: Any) -> datetime:
+        if not isinstance(value, datetime) or value.tzinfo is None:
+            raise self.wrong(
+                key, "a time with its offset from UTC, as 2026-11-30T23:59:00+01:00", str(value)
+            )
+        return value
+
+    def link(self, key: str, value: Any) -> str:
+        address = self.text(key, value)
+        if not address.startswith(("https://", "http://")):
+            raise self.wrong(key, "an address that begins with https:// or http://", value)
+        return address
+
+    def tables(self, key: str, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list) or any(each not in TABLES for each in value):
+            raise self.wrong(key, f"a list of names among {', '.join(TABLES)}", value)
+        return tuple(value)
+
+    def steps(self, key: str, value: Any) -> tuple[tuple[float, float], ...]:
+        expected = "a list of pairs [hours, percent] in ascending order, as [[0, 10], [24, 50]]"
+        if not isinstance(value, list) or any(
+            not isinstance(pair, list) or len(pair) != 2 for pair in value
+        ):
+            raise self.wrong(key, expected, value)
+        hours, percent = self.number(0), self.number(0, 100)
+        found = [(hours(key, pair[0]), percent(key, pair[1])) for pair in value]
+        if found != sorted(found) or sorted(p for _, p in found) != [p for _, p in found]:
+            raise self.wrong(key, expected, value)
+        return tuple(found)
+
+    def exercise(self, key: str, value: Any) -> str:
+        if value not in self.exercises:
+            known = ", ".join(self.exercises)
+            raise self.wrong(key, f"an exercise of the course ({known})", value)
+        return str(value)
+
+    def exercise_or_every(self, key: str, value: Any) -> str:
+        return EVERY if value == EVERY else self.exercise(f"a name in {key}", value)
+
+    def overrides(self, key: str, value: Any) -> tuple[Override, ...]:
+        if not isinstance(value, list):
+            raise self.wrong(key, "tables that begin with [[override]]", value)
+        found = []
+        for number, each in enumerate(value, 1):
+            name = f"{key} {number}"
+            if isinstance(each, dict) and (missing := {f.name for f in fields(Override)} - {*each}):
+                raise SettingsError(f"{self.path}: {name} lacks {', '.join(sorted(missing))}")
+            found.append(
+                self.fields(
+                    Override, name, each, student=self.text, exercise=self.exercise,
+                    points=self.number(0, POINTS), why=self.text,
+                )
+            )  # fmt: skip
+        seen: set[tuple[str, str]] = set()
+        for each in found:
+            if (of := (each.student, each.exercise)) in seen:
+                raise SettingsError(f"{self.path}: {key} has {' and '.join(of)} twice; keep one")
+            seen.add(of)
+        return tuple(found)
+
+
+TEMPLATE = """\
+# What you decide about points and tables; docs/teaching.md describes each key. Every key may be
+# left out. Remove the "# " of those that you want. A change needs no notebook to run again.
+
+# anonymous = true                 # codes in place of names, in tables and on pages
+# tables = ["moodle", "canvas"]     # written beside the table of points
+# link = "https://hub.example.org/lab/tree/{exercise}.ipynb"
+
+# [deadlines]
+# every = 2026-11-30T23:59:00+01:00
+
+# [late]
+# grace_hours = 0.5
+# lost = [[0, 10], [24, 50], [72, 100]]  # hours after the grace, and percent lost from then on
+
+# [handed_in]                      # in place of the time of the file
+# "ann" = 2026-11-30T20:15:00+01:00
+
+# [partial]
+# variants = true                  # the share of the variants for which an answer is right
+# hint_percent = 10                # for each hint
+
+# [ids]                            # of students in Moodle or Canvas
+# "ann" = "0042"
+
+# [[override]]                     # points that you give
+# student = "ann"
+# exercise = "annotate-diamond"
+# points = 8
+# why = "right idea, explained in the lab"
+"""

@@ -1,0 +1,121 @@
+"""The tables of a class: points, the forms of learning platforms, and the names of codes."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from byoc_lab.files import replacing
+from byoc_lab.lessons.exercises import get
+from byoc_lab.lessons.grading.course import Course
+from byoc_lab.lessons.grading.grades import MISSING, Grade
+from byoc_lab.lessons.grading.notebooks import POINTS
+from byoc_lab.lessons.grading.settings import DEFAULTS, SETTINGS, Settings
+
+Grades = Mapping[str, Sequence[Grade]]
+
+
+def write_grades(path: Path, grades: Grades, course: Course, settings: Settings = DEFAULTS) -> None:
+    """Write the table of points as CSV: a row for each student, a column for each exercise.
+
+    The cell of an exercise that was not graded is empty, and so is the total of its row.
+    """
+    ids = ["id"] if settings.ids else []
+    rows: list[list[object]] = [["student", *ids, *course.exercises, "total", "notes"]]
+    for name, student in shown_names(grades, course, settings):
+        number = [settings.ids.get(student, "")] if ids else []
+        found = grades[student]
+        rows.append([name, *number, *map(points, found), total(found), notes(found)])
+    write_rows(path, rows)
+
+
+def shown_names(grades: Grades, course: Course, settings: Settings) -> list[tuple[str, str]]:
+    """What each student is called in tables, and the student; codes are in their own order."""
+    names = [(settings.shown(student, course.seed), student) for student in grades]
+    return sorted(names) if settings.anonymous else names
+
+
+def notes(found: Sequence[Grade]) -> str:
+    """What a teacher must know about the grades of a student, in a line."""
+    missing = sum(g.status == MISSING and not g.notes for g in found)
+    told = [
+        f"{g.exercise}: {', '.join((g.status, *g.reasons, *g.notes))}"
+        for g in found
+        if g.notes or g.reasons or g.status not in ("passed", "not yet", MISSING)
+    ]
+    if missing:
+        told.append("nothing handed in" if missing == len(found) else f"{missing} not handed in")
+    return " ".join("; ".join(told).split())
+
+
+def points(grade: Grade) -> str:
+    """The points as text; empty if the answer was not graded."""
+    return f"{grade.points:g}" if grade.graded else ""
+
+
+def total(found: Sequence[Grade]) -> str:
+    """The points of all exercises; empty if one was not graded."""
+    return f"{sum(g.points for g in found):g}" if all(g.graded for g in found) else ""
+
+
+def write_beside(path: Path, grades: Grades, course: Course, settings: Settings) -> list[str]:
+    """Write the other tables that the settings ask for beside the table of points: of
+    `grades.csv`, `grades.moodle.csv`. Returns lines about what they lack."""
+    told = []
+    for kind in settings.tables:
+        beside = path.with_suffix(f".{kind}{path.suffix}")
+        without = write_platform(kind, beside, grades, course, settings)
+        if without:
+            names = ", ".join(without)
+            told.append(f"{beside} has no row for {names}: {SETTINGS} has no id of theirs")
+    if settings.anonymous:
+        write_names(path.with_suffix(f".names{path.suffix}"), grades, course, settings)
+    return told
+
+
+def write_platform(
+    kind: str, path: Path, grades: Grades, course: Course, settings: Settings
+) -> list[str]:
+    """Write the points as Moodle or Canvas (`kind`) imports them; returns the students who have no
+    id in the settings and therefore no row.
+
+    Moodle maps the column "ID number" to users and any others to grades. Canvas finds users by
+    "SIS User ID", makes an assignment of each new column, and reads the most points from the second
+    row. Cells of what was not graded are empty, which changes no grade there.
+    """
+    titles = [get(name).title for name in course.exercises]
+    if kind == "moodle":
+        rows: list[list[object]] = [["ID number", "Full name", *titles, "Total"]]
+    else:
+        rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *titles]]
+        rows.append(["    Points Possible", "", "", "", "", *[POINTS] * len(titles)])
+    without = []
+    for student, found in grades.items():
+        number = settings.ids.get(student)
+        if number is None:
+            without.append(student)
+        elif kind == "moodle":
+            rows.append([number, student, *map(points, found), total(found)])
+        else:
+            rows.append([student, "", number, "", "", *map(points, found)])
+    write_rows(path, rows)
+    return without
+
+
+def write_names(path: Path, grades: Grades, course: Course, settings: Settings) -> None:
+    """Write who is behind each code of an anonymous course."""
+    write_rows(path, [("code", "student"), *shown_names(grades, course, settings)])
+
+
+def write_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:
+    """Write a CSV file of which no spreadsheet takes a cell for a formula. Raises OSError."""
+    with (
+        replacing(path) as new,
+        open(new, "w", newline="", encoding="utf-8", errors="backslashreplace") as file,
+    ):
+        csv.writer(file).writerows([_safe(str(cell)) for cell in row] for row in rows)
+
+
+def _safe(text: str) -> str:
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t") else text
