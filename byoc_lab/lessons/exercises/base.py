@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from string import Template
 from types import MappingProxyType
@@ -72,6 +72,8 @@ class Exercise(ABC):
     """The second and the third hint of any mistake; the third is no solution."""
     only_functions: ClassVar[bool] = False
     """Whether an answer must be a function."""
+    replaces: ClassVar[tuple[Callable[..., Any], ...]] = ()
+    """Functions of byoc_lab whose work an answer is to do itself; the grader notes a copy."""
     needs: ClassVar[str] = ""
     """What it needs beyond the package, one of `needs.NEEDS`."""
 

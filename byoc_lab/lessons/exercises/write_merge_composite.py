@@ -86,6 +86,7 @@ rewrites with patterns.
         "attributes of these and a check. Its result is a function; what holds functions?",
     )
     only_functions = True
+    replaces = (MergeComposite.run_function,)
 
     def graphs(self, seed: int) -> list[IRModule]:
         """Random graphs of a seed, with shared values."""

@@ -32,6 +32,7 @@ class Grade:
     that was graded. share: of the variants, those for which the answer is right, from 0 to 1.
     hints: the highest one that the notebook asks for. code: of the student, cut where it is long.
     printed: the beginning of what it printed. reasons: why the points are not those of the status.
+    shapes: of the code and of the modules that it gave, which `alike` compares.
     """
 
     exercise: str
@@ -47,6 +48,7 @@ class Grade:
     code: str = ""
     printed: str = ""
     reasons: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
 
     @property
     def graded(self) -> bool:
@@ -81,7 +83,8 @@ def kept(
 
 
 def _read_grade(data: Mapping[str, Any]) -> Grade:
-    return Grade(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
+    fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+    return Grade(**fields)
 
 
 def keep(

@@ -9,7 +9,8 @@ from typing import Any
 from byoc_lab.containment.confinement import limit
 from byoc_lab.containment.guarded import GuardedError, guarded
 from byoc_lab.lessons.exercises import get
-from byoc_lab.lessons.grading import notebooks
+from byoc_lab.lessons.grading import alike, notebooks
+from byoc_lab.lessons.grading.copied import copied
 from byoc_lab.lessons.grading.grades import NOT_GRADED, NOT_JUDGED, Grade
 from byoc_lab.lessons.grading.limits import ENDED, Limits
 from byoc_lab.lessons.grading.replies import decode
@@ -25,9 +26,10 @@ def graded(
     result: Mapping[str, Any],
     notes: Sequence[str],
     limits: Limits,
+    cells: Sequence[str] = (),
 ) -> Grade:
     """The grade for what a sandbox gave for one notebook. seeds: of the variants it was tried on.
-    notes: for the teacher."""
+    notes: for the teacher. cells: the student's code."""
     told = list(notes)
     if result["status"] == LOST:
         note = "its sandbox ended or did not answer, twice: memory or the disk may be full"
@@ -48,7 +50,7 @@ def graded(
         if "replies" not in data:
             message = "after your cells have run, there is no variable `answer`"
             return Grade(name, 0, "no answer", "no-answer", (message, *errors), tuple(told))
-        verdict = _judged_apart(name, seeds, data["replies"])
+        verdict = _judged_apart(name, seeds, data["replies"], cells)
     except MemoryError as error:
         message = f"your answer cannot be judged: {type(error).__name__}: {error}"
         return Grade(name, 0, "too large", "too-large", (message,), tuple(told))
@@ -60,27 +62,38 @@ def graded(
     points = notebooks.POINTS if verdict["passed"] else 0
     status = "passed" if verdict["passed"] else "not yet"
     messages = (*verdict["messages"], *errors)
+    told += verdict["noticed"]
     return Grade(
         name, points, status, verdict["mistake"], messages, tuple(told), verdict["html"],
-        share=verdict["share"],
+        share=verdict["share"], shapes=tuple(verdict["shapes"]),
     )  # fmt: skip
 
 
-def _judged_apart(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
-    """`judged` in a guarded process; in another one, should the first die. Raises GuardedError."""
+def _judged_apart(name: str, *given: Sequence[Any]) -> dict[str, Any]:
+    """`_judge` in a guarded process; in another one, should the first die. Raises GuardedError."""
     try:
-        found: dict[str, Any] = guarded(_judge, name, seeds, replies, time_limit=JUDGE_SECONDS)
+        found: dict[str, Any] = guarded(_judge, name, *given, time_limit=JUDGE_SECONDS)
     except GuardedError as error:
         if error.kind == "timed out":
             raise
-        found = guarded(_judge, name, seeds, replies, time_limit=JUDGE_SECONDS)
+        found = guarded(_judge, name, *given, time_limit=JUDGE_SECONDS)
     return found
 
 
-def _judge(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:
-    """`judged` in the guarded process, whose memory is limited: a module may ask for terabytes."""
+def _judge(
+    name: str, seeds: Sequence[int], replies: Sequence[Any], cells: Sequence[str]
+) -> dict[str, Any]:
+    """The verdict and the shapes of an answer, in the guarded process, whose memory is limited: a
+    module may ask for terabytes."""
     limit(as_=JUDGE_MEMORY)
-    return judged(name, seeds, replies)
+    found = judged(name, seeds, replies)
+    code = alike.code_shapes(cells)
+    modules: set[str] = set()
+    for reply in replies[1:] or replies:  # hidden variants are the same for the class
+        if "value" in reply:
+            modules |= alike.module_shapes(decode(reply["value"]))
+    shapes = (*alike.kept(alike.CODE, code), *alike.kept(alike.MODULE, modules))
+    return {**found, "shapes": shapes, "noticed": copied(get(name).replaces, cells)}
 
 
 def judged(name: str, seeds: Sequence[int], replies: Sequence[Any]) -> dict[str, Any]:

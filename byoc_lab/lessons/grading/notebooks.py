@@ -127,13 +127,16 @@ def code_of(data: Notebook) -> list[str]:
     return ["".join(c["source"]) for c in data["cells"] if c["cell_type"] == "code"]
 
 
-def answer_of(data: Notebook) -> str:
-    """The text of the code cells that are the student's: all but those of the task and the check.
-
-    A long text is cut at MAX_ANSWER characters."""
+def answer_cells(data: Notebook) -> list[str]:
+    """The texts of the code cells that are the student's: all but the task and the check."""
     cells = (c for c in data["cells"] if c["cell_type"] == "code")
-    texts = ["".join(c["source"]).strip() for c in cells if _part(c) not in ("task", "check")]
-    text = "\n\n".join(text for text in texts if text)
+    texts = ("".join(c["source"]).strip() for c in cells if _part(c) not in ("task", "check"))
+    return [text for text in texts if text]
+
+
+def answer_of(data: Notebook) -> str:
+    """The student's code as one text, cut at MAX_ANSWER characters."""
+    text = "\n\n".join(answer_cells(data))
     return text if len(text) <= MAX_ANSWER else f"{text[:MAX_ANSWER]}\n# ... cut off"
 
 

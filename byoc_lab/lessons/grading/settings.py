@@ -19,7 +19,7 @@ else:
     import tomli as tomllib
 
 SETTINGS = "course.toml"
-TABLES = ("moodle", "canvas")
+TABLES = ("moodle", "canvas", "mistakes", "similar")
 EVERY = "every"
 
 
@@ -263,7 +263,7 @@ TEMPLATE = """\
 # left out. Remove the "# " of those that you want. A change needs no notebook to run again.
 
 # anonymous = true                 # codes in place of names, in tables and on pages
-# tables = ["moodle", "canvas"]     # written beside the table of points
+# tables = ["moodle", "canvas", "mistakes", "similar"]  # beside the table of points
 # link = "https://hub.example.org/lab/tree/{exercise}.ipynb"
 
 # [deadlines]

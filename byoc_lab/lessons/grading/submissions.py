@@ -238,8 +238,9 @@ def _of_chosen(
     limits: Limits,
 ) -> Grade:
     seeds = [chosen.seed, *course.hidden_seeds(name)]
+    notes, cells = (*chosen.notes, *submission.notes), notebooks.answer_cells(chosen.data)
     return replace(
-        graded(name, seeds, result, (*chosen.notes, *submission.notes), limits),
+        graded(name, seeds, result, notes, limits, cells),
         file=chosen.path,
         hints=notebooks.hints_of(chosen.data),
         code=notebooks.answer_of(chosen.data),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from byoc_lab.files import replacing
 from byoc_lab.lessons.exercises import get
+from byoc_lab.lessons.grading import alike, mistakes
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.grades import MISSING, Grade
 from byoc_lab.lessons.grading.notebooks import POINTS
@@ -65,8 +66,11 @@ def write_beside(path: Path, grades: Grades, course: Course, settings: Settings)
     told = []
     for kind in settings.tables:
         beside = path.with_suffix(f".{kind}{path.suffix}")
-        without = write_platform(kind, beside, grades, course, settings)
-        if without:
+        if kind == "mistakes":
+            write_mistakes(beside, grades, course, settings)
+        elif kind == "similar":
+            write_similar(beside, grades, course, settings)
+        elif without := write_platform(kind, beside, grades, course, settings):
             names = ", ".join(without)
             told.append(f"{beside} has no row for {names}: {SETTINGS} has no id of theirs")
     if settings.anonymous:
@@ -101,6 +105,32 @@ def write_platform(
             rows.append([student, "", number, "", "", *map(points, found)])
     write_rows(path, rows)
     return without
+
+
+def write_mistakes(path: Path, grades: Grades, course: Course, settings: Settings) -> None:
+    """Write which results each exercise had, how often and who had them, and the same as a figure
+    (`.svg`) beside it."""
+    found = mistakes.results(grades)
+    rows: list[Sequence[object]] = [("exercise", "result", "answers", "students")]
+    for each in found:
+        names = sorted(settings.shown(student, course.seed) for student in each.students)
+        rows.append((each.exercise, each.result, len(names), ", ".join(names)))
+    write_rows(path, rows)
+    with replacing(path.with_suffix(".svg")) as new:
+        mistakes.figure(found).savefig(new, format="svg")
+
+
+def write_similar(path: Path, grades: Grades, course: Course, settings: Settings) -> None:
+    """Write the pairs of answers that have much in common that few others have."""
+    shapes: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in course.exercises}
+    for student, found in grades.items():
+        for grade in found:
+            shapes[grade.exercise][settings.shown(student, course.seed)] = grade.shapes
+    rows: list[Sequence[object]] = [("exercise", "alike in", "student", "other", "share", "common")]
+    for pair in alike.pairs(shapes):
+        names = sorted((pair.student, pair.other))
+        rows.append((pair.exercise, pair.kind, *names, f"{pair.share:.2f}", pair.common))
+    write_rows(path, rows)
 
 
 def write_names(path: Path, grades: Grades, course: Course, settings: Settings) -> None:

@@ -60,7 +60,7 @@ def test_the_loss_grows_in_steps_after_the_grace() -> None:
         ("anonymus = true", "there is no key anonymus; known: anonymous, tables, link"),
         ("late = {grace = 1}", "there is no key late.grace; known: late.grace_hours, late.lost"),
         ("anonymous = 1", "anonymous must be true or false, found 1"),
-        ('tables = ["blackboard"]', "a list of names among moodle, canvas"),
+        ('tables = ["blackboard"]', "a list of names among moodle, canvas, mistakes, similar"),
         ('link = "hub"', "begins with https://"),
         ("late = 3", "late must be a table, found 3"),
         ("late = {grace_hours = -1}", "late.grace_hours must be a number from 0, found -1"),

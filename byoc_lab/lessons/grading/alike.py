@@ -1,0 +1,187 @@
+"""Structure that answers have in common: of their code, as a syntax tree, and of their modules."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, TypeVar
+
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, TupleGetItem
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+
+CODE, MODULE = "code", "module"
+DEPTH = 3  # levels below a node that are a part of its shape
+MOST = 400  # shapes that are kept of an answer, the same ones of every answer
+LEAST_ANSWERS = 6  # among fewer, nothing is rare
+RARE = 0.1  # of the answers: what more have in common says nothing
+LEAST_COMMON, LEAST_SHARE = 5, 0.5  # rare shapes of a pair that is told
+
+Node = TypeVar("Node", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two answers to an exercise that have much in common that few others have.
+
+    kind: CODE or MODULE. share: of the rare shapes of either, those of both, from 0 to 1. common:
+    how many these are.
+    """
+
+    exercise: str
+    kind: str
+    student: str
+    other: str
+    share: float
+    common: int
+
+
+def code_shapes(cells: Iterable[str]) -> set[str]:
+    """The shapes of code: without names that it defines itself, comments, annotations and
+    docstrings. A cell that is no Python has none."""
+    found: set[str] = set()
+    for tree in trees(cells):
+        nodes: list[ast.AST] = [tree]
+        for node in nodes:  # grows: those above come before those below
+            nodes += _parts(node)
+        own = _own_names(nodes)
+        found |= _shapes(nodes[::-1], lambda node: _syntax(node, own), _parts)  # noqa: B023
+    return found
+
+
+def trees(cells: Iterable[str]) -> Iterator[ast.Module]:
+    """The syntax trees of the cells that are Python."""
+    for cell in cells:
+        try:
+            yield ast.parse(cell)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+
+
+def module_shapes(value: Any) -> set[str]:
+    """The shapes of a module, or of all modules in a list; none of other values."""
+    if isinstance(value, (list, tuple)):
+        return set().union(*map(module_shapes, value))
+    functions = value.functions.values() if isinstance(value, IRModule) else [value]
+    found: set[str] = set()
+    for function in functions:
+        if isinstance(function, Expr):
+            found |= _shapes(post_order(function), _operation, lambda node: node.parts())
+    return found
+
+
+def kept(kind: str, shapes: Iterable[str]) -> tuple[str, ...]:
+    """Shapes as they are kept with a grade."""
+    return tuple(f"{kind} {each}" for each in sorted(shapes)[:MOST])
+
+
+def pairs(shapes: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Pair]:
+    """The pairs of answers that are alike, the most alike first. shapes: `kept`, by exercise and
+    student."""
+    found = []
+    for exercise, of in shapes.items():
+        for kind in (CODE, MODULE):
+            sets = {s: {each for each in all_ if each.startswith(f"{kind} ")}
+                    for s, all_ in of.items()}  # fmt: skip
+            found += _pairs(exercise, kind, {s: each for s, each in sets.items() if each})
+    return sorted(found, key=lambda pair: (-pair.share, -pair.common, pair.exercise, pair.student))
+
+
+def _pairs(exercise: str, kind: str, of: Mapping[str, set[str]]) -> list[Pair]:
+    if len(of) < LEAST_ANSWERS:
+        return []
+    count = Counter(shape for shapes in of.values() for shape in shapes)
+    most = max(2, int(RARE * len(of)))
+    rare = {s: {each for each in shapes if count[each] <= most} for s, shapes in of.items()}
+    holders: dict[str, list[str]] = defaultdict(list)
+    for student, shapes in rare.items():
+        for shape in shapes:
+            holders[shape].append(student)
+    common = Counter(pair for students in holders.values() for pair in combinations(students, 2))
+    found = []
+    for (a, b), n in common.items():
+        share = n / len(rare[a] | rare[b])
+        if n >= LEAST_COMMON and share >= LEAST_SHARE:
+            found.append(Pair(exercise, kind, a, b, share, n))
+    return found
+
+
+def _shapes(
+    nodes: Iterable[Node], own: Callable[[Node], str], parts: Callable[[Node], Iterable[Node]]
+) -> set[str]:
+    """A digest of each node that has parts, with DEPTH levels below it. nodes: parts come first."""
+    ordered = list(nodes)
+    texts = {node: own(node) for node in ordered}
+    digests = {node: _digest(text) for node, text in texts.items()}
+    inner: set[Node] = set()
+    for _ in range(DEPTH):
+        above = {}
+        for node in ordered:
+            below = [digests[part] for part in parts(node) if part in digests]
+            if below:
+                inner.add(node)
+            above[node] = _digest(texts[node], *below)
+        digests = above
+    return {digests[node] for node in inner}
+
+
+def _digest(*texts: str) -> str:
+    data = "\0".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=6).hexdigest()
+
+
+def _own_names(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names that code defines: those of variables, parameters, functions and classes."""
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.arg):
+            found.add(node.arg)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+    return found
+
+
+def _parts(node: ast.AST) -> list[ast.AST]:
+    left_out = {id(getattr(node, name, None)) for name in ("annotation", "returns")}
+    return [
+        part
+        for part in ast.iter_child_nodes(node)
+        if id(part) not in left_out
+        and not _is_text(part)
+        and not isinstance(part, ast.expr_context)
+    ]
+
+
+def _is_text(node: ast.AST) -> bool:
+    """Whether a statement is a docstring, or a text that does nothing."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _syntax(node: ast.AST, own: set[str]) -> str:
+    kind = type(node).__name__
+    if isinstance(node, ast.Name):
+        return kind if node.id in own else f"{kind} {node.id}"
+    if isinstance(node, ast.Attribute):
+        return f"{kind} {node.attr}"
+    if isinstance(node, ast.Constant):
+        return f"{kind} {node.value!r:.200}"
+    if isinstance(node, (ast.alias, ast.keyword)):
+        return f"{kind} {node.name if isinstance(node, ast.alias) else node.arg}"
+    return kind
+
+
+def _operation(node: Expr) -> str:
+    kind = type(node).__name__
+    if isinstance(node, Op):
+        return f"{kind} {node.name}"
+    if isinstance(node, (Call, Function)):
+        return f"{kind} {node.attrs}"
+    if isinstance(node, TupleGetItem):
+        return f"{kind} {node.index}"
+    return kind
