@@ -148,14 +148,9 @@ def _own_names(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _parts(node: ast.AST) -> list[ast.AST]:
-    left_out = {id(getattr(node, name, None)) for name in ("annotation", "returns")}
-    return [
-        part
-        for part in ast.iter_child_nodes(node)
-        if id(part) not in left_out
-        and not _is_text(part)
-        and not isinstance(part, ast.expr_context)
-    ]
+    types = {id(getattr(node, name, None)) for name in ("annotation", "returns")}
+    parts = (part for part in ast.iter_child_nodes(node) if id(part) not in types)
+    return [p for p in parts if not isinstance(p, ast.expr_context) and not _is_text(p)]
 
 
 def _is_text(node: ast.AST) -> bool:
