@@ -80,7 +80,8 @@ def run(options: argparse.Namespace) -> int:
         grading.write_feedback(options.feedback, grades, course, settings)
     passed = sum(grade.status == "passed" for each in grades.values() for grade in each)
     if options.format == "json":
-        told = {student: [g.as_dict() for g in each] for student, each in grades.items()}
+        shown = {settings.shown(student, course.seed): each for student, each in grades.items()}
+        told = {name: [g.as_dict() for g in each] for name, each in shown.items()}
         print(to_json("grades", {"table": str(options.output), "students": told}))
     else:
         print(f"{len(grades)} submissions, {passed} answers passed; {options.output}")

@@ -56,9 +56,10 @@ class Grade:
         return self.status not in UNGRADED
 
     def as_dict(self) -> dict[str, Any]:
-        """The grade as plain data, for JSON; without the page of the verdict."""
+        """The grade as plain data, for JSON; without what only the page and `alike` need."""
         data = asdict(self)
-        del data["html"]
+        for name in ("html", "code", "printed", "shapes"):
+            del data[name]
         return {**data, "graded": self.graded}
 
 
