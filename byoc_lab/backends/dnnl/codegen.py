@@ -132,10 +132,13 @@ class _Builder:
                 self._activation(node, self.spelled[node])
             elif node not in self.inside:
                 self._visit(node)
+        return self.out.graph(self._outputs(self._results()))
+
+    def _results(self) -> list[Expr]:
         body = self.function.body
-        return self.out.graph(
-            self._outputs(list(body.fields) if isinstance(body, Tuple) else [body])
-        )
+        if isinstance(body, Call) and body.is_op("nn.batch_norm"):
+            return list(_batch_norm_results(body))
+        return list(body.fields) if isinstance(body, Tuple) else [body]
 
     def refuse(self, node: Expr, reason: str, advice: str = "") -> BuildError:
         place = f"{node.span}: " if node.span else ""
@@ -222,8 +225,7 @@ class _Builder:
         call = node.tuple_value
         if not (isinstance(call, Call) and call.is_op("nn.batch_norm")):
             raise self.refuse(node, "DNNL has no tuples but the results of nn.batch_norm")
-        # For inference, the new moving mean and variance are the old ones.
-        return self.value_of[(call, call.args[3], call.args[4])[node.index]]
+        return self.value_of[_batch_norm_results(call)[node.index]]
 
     def _call(self, call: Call, op: Op) -> None:
         if quantized_codegen.visit(self, call):
@@ -429,6 +431,11 @@ class _Builder:
         if isinstance(node, TupleGetItem) and self.uses[node.tuple_value] != 1:
             return False
         return self.uses[node] == 1
+
+
+def _batch_norm_results(call: Call) -> tuple[Expr, Expr, Expr]:
+    """For inference, the new moving mean and variance are the old ones."""
+    return call, call.args[3], call.args[4]
 
 
 def _operands(call: Call) -> list[Expr]:

@@ -104,9 +104,10 @@ def _window(attrs: Attrs, axes: int) -> dict[str, Any]:
 
 
 def _layouts(attrs: Attrs, axes: int) -> Layouts:
-    data = attrs.data_layout if "data_layout" in attrs else attrs.layout
-    result = attrs.out_layout if "out_layout" in attrs else ""
-    return Layouts(data, result or data, checks.DATA[axes])
+    """The result of a pooling lies as its data do, whatever its out_layout says."""
+    if "layout" in attrs:
+        return Layouts(attrs.layout, attrs.layout, checks.DATA[axes])
+    return Layouts(attrs.data_layout, attrs.out_layout or attrs.data_layout, checks.DATA[axes])
 
 
 def _conv_weight(out: DnnlGraphWriter, weight: int, attrs: Attrs, axes: int) -> int:

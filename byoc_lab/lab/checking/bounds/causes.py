@@ -1,13 +1,15 @@
 """Why two correct machines may compute an element differently, in words for a report.
 
-The rules in `undecided.py` say for which elements. The faults of oneDNN 3.2 with nan, infinities
-and denormal numbers were measured at SSE41, AVX and AVX2, in the kernels that `functions.py` names;
-its other functions treat these numbers as IEEE 754 says.
+FACTS has what machines make of special values, by operator; the rules in `undecided.py` have the
+rest. The faults of oneDNN 3.2 with nan, infinities and denormal numbers were measured at SSE41,
+AVX, AVX2 and AVX512_CORE, in the kernels that `functions.py` names; its other functions treat
+these numbers as IEEE 754 says. `tests/lab/checking/bounds/test_causes.py` tries every operator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,25 +24,67 @@ NONE: Causes = frozenset()
 
 OVERFLOW = "overflow of a value or of a partial sum"
 UNDEFINED = "an integer made of nan, or of a number beyond its range"
-DROPPED = "relu, clip and maxima may drop nan (DNNL's relu(nan) is 0)"
 FAULT = "a fault of oneDNN"
-OF_NAN = {
-    "exp": f"exp(nan) is inf on DNNL, {FAULT}",
-    "sigmoid": f"sigmoid(nan) is 0 in scalar code of DNNL, {FAULT}",
-    "nn.softmax": f"nn.softmax of a row with nan or inf has numbers on DNNL, {FAULT}",
-    "nn.log_softmax": f"nn.log_softmax of a row with nan or inf has numbers on DNNL, {FAULT}",
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A special value of which a machine computes something else than IEEE 754 says.
+
+    words: {op} stands for the operator. elements(step, value): those of the result that it changes.
+    """
+
+    words: str
+    elements: Callable[[Step, Array], Array]
+
+    def cause(self, op: str) -> str:
+        return self.words.format(op=op)
+
+
+def _is_nan(step: Step, value: Array) -> Array:
+    return np.asarray(np.isnan(value))
+
+
+def _is_infinite(step: Step, value: Array) -> Array:
+    return np.asarray(np.isinf(value))
+
+
+def _is_least(step: Step, value: Array) -> Array:
+    return np.asarray(np.isnan(value) | np.isneginf(value))
+
+
+def _of_infinite(step: Step, value: Array) -> Array:
+    return np.asarray(np.isinf(step.args[0]))
+
+
+_ROW = Fact(f"{{op}} of a row with nan or inf has numbers on DNNL, {FAULT}", _is_nan)
+_SELECTED = Fact("{op} of nan and numbers may be one of the numbers", _is_nan)
+FACTS: dict[Arithmetic | str, tuple[Fact, ...]] = {
+    Arithmetic.RELU: (Fact("{op}(nan) is 0 on DNNL and in code of LLVM", _is_nan),),
+    Arithmetic.CLIP: (
+        Fact("{op}(nan) is the lower bound on DNNL, the upper one in code of LLVM", _is_nan),
+        Fact("{op} to an infinite bound gives 3.4e38 on DNNL in the place of inf", _is_infinite),
+    ),
+    Arithmetic.SIGN: (Fact("{op}(nan) is 0 in code of LLVM", _is_nan),),
+    Arithmetic.SOFTMAX: (_ROW,),
+    Arithmetic.LOG_SOFTMAX: (_ROW,),
+    Arithmetic.LARGER: (_SELECTED,),
+    Arithmetic.EXTREME: (_SELECTED,),
+    Arithmetic.ORDER: (Fact("{op} has no order for nan", _is_nan),),
+    # oneDNN begins a maximum with the least finite number, and compares nan as if it were less.
+    Arithmetic.MAX_POOL: (
+        Fact(
+            f"{{op}} passes over nan on DNNL, and of nan or -inf alone is -3.4e38, {FAULT}",
+            _is_least,
+        ),
+    ),
+    # Functions by their names.
+    "exp": (Fact(f"{{op}}(nan) is inf on DNNL, {FAULT}", _is_nan),),
+    "sigmoid": (Fact(f"{{op}}(nan) is 0 in scalar code of DNNL, {FAULT}", _is_nan),),
+    "erf": (
+        Fact(f"gelu(inf), which has {{op}}, is nan on DNNL with AVX-512, {FAULT}", _of_infinite),
+    ),
 }
-
-
-def of_nan(step: Step) -> str:
-    """The cause why the result of an operator on nan may be a number."""
-    is_pool = step.arithmetic is Arithmetic.MAX_POOL
-    return of_least(step.op.name) if is_pool else OF_NAN.get(step.op.name, DROPPED)
-
-
-def of_least(op: str) -> str:
-    """oneDNN begins a maximum with the least finite number, and compares nan as if it were less."""
-    return f"{op} of nan or -inf alone is -3.4e38 on DNNL, {FAULT}"
 
 
 def of_denormals(op: str) -> str:

@@ -35,14 +35,12 @@ class Measured:
 
     relative, absolute: their sum is the largest error. relative_rms, absolute_rms: their sum is the
     root mean square of the errors, of that part of the range in which it is largest.
-    clamps: whether kernels limit the argument by a minimum or a maximum, which may drop nan.
     """
 
     relative: float
     relative_rms: float
     absolute: float = 0.0
     absolute_rms: float = 0.0
-    clamps: bool = False
 
     def largest(self, value: Any) -> Any:
         return self.relative * np.abs(value) + self.absolute
@@ -59,9 +57,9 @@ class Measured:
 
 MARGIN = 1.5  # for mantissas that were not tried, and other compilers' code
 MEASURED = {
-    "exp": Measured(3.0, 1.27, clamps=True),  # SSE41, AVX; AVX2 2.84; without `exponent_error`
-    "sigmoid": Measured(4.7, 1.37, clamps=True),  # AVX2; SSE41 4.45; without `exponent_error`
-    "erf": Measured(0, 0, 12.2, 2.44, clamps=True),  # in gelu: AVX512_CORE; SSE41 9.1, AVX2 8.6
+    "exp": Measured(3.0, 1.27),  # SSE41, AVX; AVX2 2.84; without `exponent_error`
+    "sigmoid": Measured(4.7, 1.37),  # AVX2; SSE41 4.45; without `exponent_error`
+    "erf": Measured(0, 0, 12.2, 2.44),  # in gelu: AVX512_CORE; SSE41 9.1, AVX2 8.6
     "tanh": Measured(2.25, 0.7, 0.5, 0.2),  # the host, where two terms cancel near 0; oneDNN 1.2
     "rsqrt": Measured(1.5, 0.6),  # the host
     "sqrt": Measured(1.0, 0.43),  # one rounding, on all
@@ -176,7 +174,6 @@ def _log_softmax(step: Step) -> Array:
     return log_error(total)
 
 
-CLAMPED = {name for name, measured in MEASURED.items() if measured.clamps}
 ROUNDING: dict[str, Callable[[Step], Any]] = {
     **dict.fromkeys(MEASURED, function_rounding),
     "log": log_rounding,

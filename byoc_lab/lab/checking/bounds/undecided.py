@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.bounds.causes import NONE, OVERFLOW, Causes, of_least, of_nan
+from byoc_lab.lab.checking.bounds.causes import FACTS, NONE, OVERFLOW, Causes
 from byoc_lab.lab.checking.bounds.error import Error
-from byoc_lab.lab.checking.bounds.functions import CLAMPED
 from byoc_lab.lab.checking.bounds.intervals import changes
 from byoc_lab.lab.checking.bounds.products import PRODUCTS, added_to
 from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
@@ -37,9 +36,8 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
     """Where two correct machines may differ by more than roundings of a float result, and why.
 
     A machine may flush to zero what is below its normal numbers, and what is above the largest one
-    is infinite in `dtype`, so that anything may come of it. The order of nan is nowhere defined:
-    relu, clip, maxima and minima of nan are nan or another operand, and so are functions whose
-    kernels clamp their argument by them.
+    is infinite in `dtype`, so that anything may come of it. FACTS has what is known of special
+    values.
     """
     if dtype not in UNIT_ROUNDOFF or not value.size:
         return 0.0, NONE
@@ -68,13 +66,11 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
             free |= ~(step.again(np.abs(x)) * k <= largest) & ~np.isnan(value)
     free |= _partial_sums_overflow(step, largest)
     causes = {OVERFLOW} if np.any(free) else set()
-    orders = step.arithmetic in ORDERING or step.op.name in CLAMPED
-    if orders and np.any(np.isnan(value)):
-        free |= np.isnan(value)
-        causes.add(of_nan(step))
-    if step.arithmetic is Arithmetic.MAX_POOL and np.any(np.isneginf(value)):
-        free |= np.isneginf(value)
-        causes.add(of_least(step.op.name))
+    for fact in (*FACTS.get(step.arithmetic, ()), *FACTS.get(step.op.name, ())):
+        changed = fact.elements(step, value)
+        if np.any(changed):
+            free |= changed
+            causes.add(fact.cause(step.op.name))
     jump = np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
     if (
         step.arithmetic is Arithmetic.ROUND
@@ -101,7 +97,7 @@ def _partial_sums_overflow(step: Step, largest: float) -> Any:
         if step.arithmetic in PRODUCTS:
             x, w = (np.abs(a.astype(np.float64)) for a in step.args[:2])
             k = x.size * w.size / max(1, step.value.size)
-            if not np.max(x, initial=0) * np.max(w, initial=0) * k > largest:
+            if not np.nanmax(x, initial=0) * np.nanmax(w, initial=0) * k > largest:
                 return False
             return np.asarray(step.again(x, w, *step.args[2:])) > largest
         found: Any = False
@@ -171,9 +167,4 @@ def _shifts(step: Step) -> bool:
     return bool(small and np.all(exact & (ratio > 2.0**-20) & (ratio < 2.0**8)))
 
 
-ORDERING = (
-    Arithmetic.RELU, Arithmetic.LEAKY_RELU, Arithmetic.CLIP, Arithmetic.LARGER, Arithmetic.EXTREME,
-    Arithmetic.MAX_POOL, Arithmetic.ORDER, Arithmetic.SIGN, Arithmetic.SOFTMAX,
-    Arithmetic.LOG_SOFTMAX,
-)  # fmt: skip
 SQUARING = (Arithmetic.NORMALIZATION, Arithmetic.SQUARES, Arithmetic.VARIANCE)

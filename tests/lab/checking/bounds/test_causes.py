@@ -1,0 +1,110 @@
+"""Special values on DNNL: every operator computes what the reference does, or is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.backends.dnnl import native
+from byoc_lab.backends.dnnl.operators import OPERATORS, why_not
+from byoc_lab.lab.checking.bounds.causes import FACTS, OVERFLOW, UNDEFINED
+from byoc_lab.relay import Call, Expr, Function, GlobalVar, IRModule, nn
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.typing.infer import infer_expr, infer_module
+from tests.relay.op.samples import SAMPLES
+from tests.relay.op.samples.sample import Sample
+
+pytestmark = [
+    pytest.mark.native,
+    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
+]
+SPECIAL = np.float32(
+    [np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-40, -1e-40, 0.5, 3e38, -3e38, 88.8, -104]
+)
+
+
+def const(value: float) -> Expr:
+    return relay.const(np.float32(value))
+
+
+def spelled(name: str, build: object) -> Sample:
+    return Sample(name, build, (SPECIAL.shape,))  # type: ignore[arg-type]
+
+
+UNNAMED = (OVERFLOW, UNDEFINED)  # no fault of an operator
+
+
+# What DNNL runs as one function.
+GELU = spelled("gelu", lambda x: x * (relay.erf(x / const(2**0.5)) + const(1)) * const(0.5))
+SWISH = spelled("swish", lambda x: x * relay.sigmoid(x))
+MISH = spelled("mish", lambda x: x * relay.tanh(relay.log(relay.exp(x) + const(1))))
+CLIPS = [
+    Sample("clip", lambda x: relay.clip(x, -np.inf, 1.0), note="-inf"),
+    Sample("clip", lambda x: relay.clip(x, 0.0, np.inf), note="0 to inf"),
+]
+WIDE = Sample("nn.relu", nn.relu, ((3, 71),), note="vectors and a tail")
+
+
+def computed_by_dnnl(sample: Sample) -> bool:
+    """Whether all operators of a sample are DNNL's, and the data are numbers of float32."""
+    function = infer_expr(sample.function())
+    calls = [node for node in post_order(function) if isinstance(node, Call)]
+    data = function.params[0].checked_type  # type: ignore[attr-defined]
+    return getattr(data, "dtype", None) == "float32" and not any(map(why_not, calls))
+
+
+FORMS = [
+    *(s for s in SAMPLES if s.op in OPERATORS and computed_by_dnnl(s)),
+    GELU, SWISH, MISH, *CLIPS, WIDE,
+]  # fmt: skip
+
+
+def offloaded(sample: Sample) -> tuple[IRModule, IRModule]:
+    """A sample as a module, and as one that calls it as a region of DNNL."""
+    function = sample.function()
+    region = function.with_attr("Compiler", "dnnl").with_attr("global_symbol", "dnnl_0")
+    region = region.with_attr("Primitive", 1)
+    symbol = GlobalVar("dnnl_0")
+    params = [relay.var(p.name_hint, p.type_annotation) for p in function.params]
+    main = Function(params, Call(symbol, params))
+    return (
+        infer_module(IRModule.from_expr(function)),
+        infer_module(IRModule({GlobalVar("main"): main, symbol: region})),
+    )
+
+
+def fed(sample: Sample) -> Iterator[list[np.ndarray]]:
+    """Inputs: special values everywhere, then each alone among ordinary numbers."""
+    ordinary = sample.data()
+    yield [np.resize(SPECIAL, ordinary[0].shape), *ordinary[1:]]
+    for number in SPECIAL:
+        one = ordinary[0].copy()
+        one.flat[one.size // 2] = number
+        yield [one, *ordinary[1:]]
+        yield [np.full_like(one, number), *ordinary[1:]]
+
+
+@pytest.mark.parametrize("sample", FORMS, ids=lambda s: s.label)
+def test_special_values_agree_or_the_operator_is_named(sample: Sample) -> None:
+    mod, part = offloaded(sample)
+    exe = byoc_lab.build(part)
+    assert exe.linked
+    names = {n.op.name for n in post_order(mod["main"]) if isinstance(n, Call)}
+    for inputs in fed(sample):
+        report = byoc_lab.validate(mod, exe, inputs)
+        assert report.ok, f"{inputs[0].ravel()}: {report}"
+        for cause in (c for found in report.regions for c in found.causes):
+            assert cause in UNNAMED or any(name in cause for name in names), cause
+
+
+def test_every_operator_on_numbers_is_tried() -> None:
+    integers = {name for name, operator in OPERATORS.items() if operator.integers}
+    assert {s.op for s in FORMS} >= set(OPERATORS) - integers
+
+
+def test_a_fact_names_its_operator() -> None:
+    assert all("{op}" in fact.words for facts in FACTS.values() for fact in facts)
