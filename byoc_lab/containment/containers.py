@@ -13,11 +13,11 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
+from byoc_lab.containment.scratch import scratch_folder
 from byoc_lab.errors import ByocLabError
 
 FOLDER = "/tmp"
@@ -69,8 +69,8 @@ def failure(name: str) -> str:
         return f"needs Linux, found {sys.platform}"
     if name == "bubblewrap" and shutil.which("bwrap") is None:
         return "bwrap is not installed"
-    with tempfile.TemporaryDirectory(prefix="byoc-lab-probe-") as folder:
-        command = contained([sys.executable, "-c", PROBE, folder], name, Path(folder))
+    with scratch_folder("byoc-lab-probing-") as folder:
+        command = contained([sys.executable, "-c", PROBE, str(folder)], name, folder)
         try:
             done = subprocess.run(
                 command, capture_output=True, text=True, timeout=PROBE_SECONDS, env=environment()

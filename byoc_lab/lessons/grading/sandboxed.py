@@ -17,6 +17,7 @@ from typing import Any
 
 from byoc_lab.containment import containers
 from byoc_lab.containment.family import end_with_all_below
+from byoc_lab.containment.scratch import scratch_folder
 from byoc_lab.lessons.grading.limits import READY, Limits
 from byoc_lab.processor_time import asleep_limit
 from byoc_lab.run.threads import OF_LIBRARIES
@@ -24,6 +25,7 @@ from byoc_lab.run.threads import OF_LIBRARIES
 LOST = "sandbox lost"
 """The status of a notebook whose sandbox ended, or did not answer, twice."""
 
+SCRATCH = "byoc-lab-grading-"
 TRIES = 2
 START_SECONDS = 120.0  # until a sandbox has imported what notebooks need
 
@@ -43,7 +45,8 @@ def run_sandboxed(
     left, tries = list(tasks), 0
     while left:
         answered = 0
-        with tempfile.TemporaryDirectory(prefix="byoc-lab-grade-") as folder:
+        with scratch_folder(SCRATCH) as place:
+            folder = str(place)
             request = {
                 "notebooks": left, "limits": asdict(limits), "hidden": list(hidden),
                 "folder": containers.FOLDER if way else folder,

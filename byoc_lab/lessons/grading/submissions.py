@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -21,6 +22,7 @@ from byoc_lab.containment import containers
 from byoc_lab.containment.containers import ContainmentError
 from byoc_lab.containment.family import die_with
 from byoc_lab.containment.guarded import START_LIMIT
+from byoc_lab.containment.scratch import remove_abandoned
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.grading import grades as grades_of
 from byoc_lab.lessons.grading import notebooks
@@ -37,7 +39,7 @@ from byoc_lab.lessons.grading.grades import (
 from byoc_lab.lessons.grading.handed_in import Submission, course_of, submissions_in, whole_class
 from byoc_lab.lessons.grading.judging import JUDGE_SECONDS, graded
 from byoc_lab.lessons.grading.limits import Limits
-from byoc_lab.lessons.grading.sandboxed import START_SECONDS, TRIES, run_sandboxed
+from byoc_lab.lessons.grading.sandboxed import SCRATCH, START_SECONDS, TRIES, run_sandboxed
 from byoc_lab.lessons.grading.settings import DEFAULTS, Settings
 from byoc_lab.lessons.grading.tables import write_grades
 from byoc_lab.processor_time import asleep_limit
@@ -172,7 +174,7 @@ def _results(
     pool = executor or ProcessPoolExecutor(
         workers or os.cpu_count() or 1,
         mp_context=get_context("spawn"),
-        initializer=die_with,
+        initializer=_worker,
         initargs=(os.getpid(),),
     )
     try:
@@ -195,6 +197,14 @@ def _results(
             pool.shutdown(wait=False, cancel_futures=True)
             for worker in set(active_children()) - others:
                 worker.kill()  # it may be stopped, and Python would wait for it at its end
+                worker.join()
+            remove_abandoned(SCRATCH)
+
+
+def _worker(parent: int) -> None:
+    """Start a worker. An interrupt is the grader's, which ends its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with(parent)
 
 
 def _longest(course: Course, limits: Limits) -> float:

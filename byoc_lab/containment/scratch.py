@@ -1,0 +1,52 @@
+"""Folders that are gone when their process is: locked while it lives, removed by the next one if it
+was killed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def scratch_folder(prefix: str) -> Iterator[Path]:
+    """A new folder among the temporary files, removed at the end. Folders with the same prefix that
+    killed processes of this user have left are removed before. Raises OSError."""
+    remove_abandoned(prefix)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix))
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _is_there(folder, lock):  # another process may have removed it before it was locked
+            break
+        os.close(lock)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # what a notebook made unreadable stays
+        os.close(lock)
+
+
+def remove_abandoned(prefix: str) -> None:
+    """Remove the folders of `scratch_folder` whose processes have ended."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        with suppress(OSError):  # it is of another user, a link, or just removed
+            if folder.lstat().st_uid != os.geteuid():
+                continue
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+def _is_there(folder: Path, lock: int) -> bool:
+    try:
+        return os.path.samestat(folder.stat(), os.fstat(lock))
+    except FileNotFoundError:
+        return False
