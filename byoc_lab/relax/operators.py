@@ -13,14 +13,13 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.backends.dnnl.operators import OPERATORS as DNNL_OPERATORS
 from byoc_lab.errors import BuildError, ImporterError
-from byoc_lab.importers.relax.operators.networks import dense
-from byoc_lab.importers.relax.table import converter
 from byoc_lab.relax.types import is_tensor, type_of
 from byoc_lab.relay import nn
 from byoc_lab.relay.ir.expr import Expr, Tuple, TupleGetItem
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, relay_call
 from byoc_lab.relay.op.framework.registry import RELAX_NAMES
+from byoc_lab.relay.op.nn.dense import linear
 
 Translation = Callable[..., Expr]  # (Relax's call, its operands in Relay) -> Relay
 
@@ -166,11 +165,11 @@ def any_counterpart(call: Any, operands: list[Any]) -> Expr:
     Raises BuildError, naming the operator that has no counterpart.
     """
     described = relax_call(call)
-    read = converter(described.name)
+    read = RELAX_NAMES.get(described.name)
     if read is None:
         raise BuildError(f"byoc_lab has no counterpart of {call.op.name} in Relay")
     if described.name == "matmul" and _is_dense(described):
-        return dense(described, *operands)
+        return linear(described, *operands)
     try:
         made = read(described, *map(_for_converter, operands))
     except ImporterError as error:
@@ -209,15 +208,16 @@ OWN_FORMS: Mapping[str, Translation] = {
 """Operators that DNNL computes in forms of its own."""
 OPERATORS = (
     *OWN_FORMS,
-    *("concat", "expand_dims", "flatten", "nn.gelu", "nn.layer_norm", "nn.silu", "reshape"),
-    "strided_slice",
+    "nn.gelu",
+    "nn.silu",
     *(
         name
         for name, read in RELAX_NAMES.items()
         if isinstance(read, partial)
         and (definition := read.args[0].definition).name in DNNL_OPERATORS
         and definition.results is None
+        and name not in OWN_FORMS
     ),
 )
-"""The operators that DNNL offers: its own forms, several operators in Relay that it has, and those
-that definitions of its operators in Relay name."""
+"""The operators that DNNL offers: its own forms, activations that it has whole, and those that
+definitions of its operators in Relay name."""

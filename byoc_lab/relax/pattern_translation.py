@@ -14,7 +14,6 @@ from operator import or_
 from typing import Any
 
 from byoc_lab.errors import PatternTranslationError
-from byoc_lab.importers.relax.table import supported
 from byoc_lab.relax.checks import RelayCheck
 from byoc_lab.relay.ir.attrs import dtype
 from byoc_lab.relay.ir.expr import Constant, Op
@@ -39,13 +38,6 @@ from byoc_lab.relay.patterns import (
 from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
 from byoc_lab.run.tvm_runtime import import_tvm
 
-RENAMED = {"concatenate": "concat", "gather": "gather_elements", "nn.dense": "matmul"}
-"""Operators with another name in Relax that a function reads from there (`any_counterpart`)."""
-OTHERWISE = {
-    "arange", "argmax", "argmin", "full", "full_like", "nn.dropout", "one_hot", "ones", "variance",
-    "zeros",
-}  # fmt: skip
-"""Operators with the same name in Relax, and other operands or results there."""
 BIAS_ADD = "nn.bias_add"
 INSTEAD = {
     BIAS_ADD: (
@@ -61,12 +53,11 @@ INSTEAD = {
 
 def relax_name(operator: str) -> str | None:
     """The Relax operator, without "relax.", that a Relay operator is in Relax; None without one."""
-    if operator in RENAMED:
-        return RENAMED[operator]
-    for name, read in RELAX_NAMES.items():
-        if isinstance(read, partial) and read.args[0].name == operator:
-            return name
-    return operator if operator in supported() and operator not in OTHERWISE else None
+    reads = RELAX_NAMES.items()
+    return next(
+        (n for n, read in reads if isinstance(read, partial) and read.args[0].name == operator),
+        None,
+    )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Reading a Relax module: functions, bindings, types; calls of operators go to their converters."""
+"""Reading a Relax module: functions, bindings, types; definitions read calls of operators."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.errors import ArgumentError, ByocLabError, ImporterError, nearest
 from byoc_lab.importers.registry import Params
-from byoc_lab.importers.relax import operators as _operators  # noqa: F401 (defines converters)
-from byoc_lab.importers.relax.table import converter, supported
 from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, If, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.from_relax import RelaxCall
+from byoc_lab.relay.op.framework.registry import RELAX_NAMES
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -238,7 +237,7 @@ class _ModuleReader:
         if not isinstance(call.op, self.tvm.ir.Op):
             return relay.Call(values[call.op], [_as_expr(a) for a in arguments])
         name = str(call.op.name).removeprefix("relax.")
-        convert = converter(name)
+        convert = RELAX_NAMES.get(name)
         if convert is None:
             raise ImporterError(_no_counterpart(name, call))
         return convert(
@@ -262,8 +261,8 @@ def _no_counterpart(name: str, call: Any) -> str:
             f"Relay; import the module as it was before LegalizeOps and RunCodegen"
         )
     return (
-        f"Relay has no counterpart of relax.{name}; {len(supported())} operators have one, which "
-        f"byoc_lab.importers.relax.table.supported() lists"
+        f"Relay has no counterpart of relax.{name}; {len(RELAX_NAMES)} operators have one, which "
+        f"sorted(byoc_lab.relay.op.framework.registry.RELAX_NAMES) lists"
     )
 
 

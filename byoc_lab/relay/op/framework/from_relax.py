@@ -49,17 +49,12 @@ class RelaxCall:
         return sorted(found)
 
 
-def counterpart(name: str) -> Callable[..., Any] | None:
-    """The function of (RelaxCall, its operands in Relay) that gives the call in Relay, if the
-    definition of an operator has one for the Relax operator `name`."""
-    return RELAX_NAMES.get(name)
+def reads(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register how Relax operators are written that none in Relay is like: in several, or with
+    other operands or results."""
 
-
-def reads(name: str) -> Callable[[Callable[..., Expr]], Callable[..., Expr]]:
-    """Register how a Relax operator is written in several of Relay."""
-
-    def register(function: Callable[..., Expr]) -> Callable[..., Expr]:
-        RELAX_NAMES[name] = function
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        RELAX_NAMES.update(dict.fromkeys(names, function))
         return function
 
     return register
@@ -70,15 +65,16 @@ def same(op: Op, call: RelaxCall, *operands: Any) -> Any:
     return _with_attributes(op, call, operands, {})
 
 
-def renamed(**names: str) -> Callable[..., Any]:
-    """As `same`; names: Relax's names of attributes, by Relay's."""
+def renamed(**names: Any) -> Callable[..., Any]:
+    """As `same`; names: Relax's names of attributes by Relay's, or functions of its attributes."""
     return lambda op, call, *operands: _with_attributes(op, call, operands, names)
 
 
-def _with_attributes(op: Op, call: RelaxCall, operands: Any, names: dict[str, str]) -> Any:
+def _with_attributes(op: Op, call: RelaxCall, operands: Any, names: dict[str, Any]) -> Any:
     attrs = {}
     for name in op.definition.free_attributes:
-        value = plain(getattr(call.attrs, names.get(name, name), None))
+        known = names.get(name, name)
+        value = plain(known(call.attrs) if callable(known) else getattr(call.attrs, known, None))
         if value not in (None, ""):
             attrs[name] = value
     if attrs.get("out_layout") == attrs.get("data_layout", attrs.get("layout")):

@@ -23,9 +23,11 @@ from byoc_lab.relay.ir.attrs import (
     number,
     string,
 )
-from byoc_lab.relay.ir.expr import Constant
+from byoc_lab.relay.ir.expr import Constant, Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, relay_call
+from byoc_lab.relay.op.framework.from_relax import number as number_of
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
@@ -293,6 +295,7 @@ def _define(rank: int) -> None:
         reference=reference,
         attrs=attrs_type,
         arithmetic=resampling,
+        from_relax={op: _from_relax} if rank > 1 else {},  # Relax has no other
         flops=resize_flops,
         relax=relax,
         pattern=OpPattern.INJECTIVE,
@@ -307,6 +310,25 @@ def _define(rank: int) -> None:
 def resampling(attrs: AnyValue) -> Arithmetic:
     """The weights of cubic interpolation are not all positive, so it is no mean."""
     return Arithmetic.OTHER if "cubic" in attrs.method else Arithmetic.RESAMPLED
+
+
+def _from_relax(op: Op, call: RelaxCall, x: Expr, size: AnyValue) -> Expr:
+    attrs = call.attrs
+    roi = [float(number_of(value)) for value in attrs.roi or ()]
+    return relay_call(
+        call.name,
+        x,
+        size=ints(size),
+        roi=roi if any(roi) else None,
+        layout=str(attrs.layout),
+        method=str(attrs.method),
+        coordinate_transformation_mode=str(attrs.coordinate_transformation_mode),
+        rounding_method=str(attrs.rounding_method),
+        cubic_alpha=float(attrs.cubic_alpha),
+        cubic_exclude=int(attrs.cubic_exclude),
+        extrapolation_value=float(attrs.extrapolation_value),
+        out_dtype=str(attrs.out_dtype) if attrs.out_dtype else None,
+    )
 
 
 def _values(given: AnyValue) -> list[AnyValue]:

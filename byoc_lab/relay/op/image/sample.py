@@ -18,9 +18,10 @@ from byoc_lab.relay.ir.attrs import (
     integers,
     string,
 )
+from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import per_element
-from byoc_lab.relay.op.framework.from_relax import same
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, relay_call, same
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     Types,
@@ -169,10 +170,17 @@ def grid_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
     return (parts[0] * across + parts[1] * down + parts[2]).astype(x.dtype, copy=False)
 
 
+def _grid_from_relax(op: Op, call: RelaxCall, theta: Expr, size: AnyValue) -> Expr:
+    if not getattr(call.attrs, "align_corners", True):
+        raise call.error("Relay's grid has align_corners=True, found False")
+    return relay_call("image.affine_grid", theta, target_shape=ints(size))
+
+
 define_op(
     GRID,
     "data",
     grid_relation,
+    from_relax={GRID: _grid_from_relax},
     arithmetic=Arithmetic.OTHER,
     reference=grid_reference,
     attrs=AttrsType(

@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
-from byoc_lab.relay.op.framework.from_relax import same
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, reads, relay_call, same
 from byoc_lab.relay.op.framework.namespace import builds
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, builder, define_op
@@ -163,3 +163,9 @@ def dropout(data: Expr, rate: float) -> TupleGetItem:
 def dropout_raw(data: Expr, rate: float) -> Expr:
     """`nn.dropout(data)` itself: the tuple of data and mask."""
     return builder(DROPOUT)(data, rate).tuple_value
+
+
+@reads("nn.dropout")
+def _read_dropout(call: RelaxCall, x: Expr) -> list[Expr]:
+    made = relay_call("nn.dropout", x, rate=float(call.attrs.rate))
+    return [made, relay_call("ones_like", x)]

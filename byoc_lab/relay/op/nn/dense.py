@@ -12,11 +12,12 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integer
 from byoc_lab.relay.ir.dims import longest
-from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import per_element
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, plain, relay_call
 from byoc_lab.relay.op.framework.namespace import builds
 from byoc_lab.relay.op.framework.precision import ALWAYS, FOLLOW
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, builder, define_op
@@ -66,10 +67,55 @@ def dense_reference(attrs: AnyValue, data: np.ndarray, weight: np.ndarray) -> np
     return _product(attrs, data, weight.T)
 
 
+def _dense_from_relax(op: Op, call: RelaxCall, a: Expr, b: Expr) -> Expr:
+    """As NumPy multiplies: vectors get an axis, stacks broadcast."""
+    left, right = call.shapes
+    assert left is not None and right is not None and call.result is not None
+    dtype = str(call.dtype)
+    if len(left) > 1 and len(right) == 2:
+        if isinstance(b, Call) and b.is_op("transpose"):  # a linear layer
+            return linear(call, a, b)
+        rows = relay_call("reshape", a, (-1, left[-1])) if len(left) > 2 else a
+        product = relay_call("nn.matmul", rows, b, units=right[1], out_dtype=dtype)
+        return relay_call("reshape", product, call.result) if len(left) > 2 else product
+    if len(left) == 1:
+        a, left = relay_call("expand_dims", a, axis=0), (1, *left)
+    if len(right) == 1:
+        b, right = relay_call("expand_dims", b, axis=1), (*right, 1)
+    stack = np.broadcast_shapes(left[:-2], right[:-2])
+    flat = []
+    for x, shape in ((a, left), (b, right)):
+        if shape[:-2] != stack:
+            x = relay_call("broadcast_to", x, shape=(*stack, *shape[-2:]))
+        flat.append(relay_call("reshape", x, (prod(stack), *shape[-2:])))
+    product = relay_call(
+        "nn.batch_matmul", *flat, transpose_a=False, transpose_b=False, out_dtype=dtype
+    )
+    return relay_call("reshape", product, call.result)
+
+
+def linear(call: RelaxCall, data: Expr, matrix: Expr) -> Expr:
+    """A product with a matrix as nn.dense. Its weight is the transpose of the matrix: the operand
+    of a transpose, and of a constant another constant."""
+    if isinstance(matrix, Constant):
+        weight: Expr = const(np.ascontiguousarray(matrix.numpy().T), matrix.data.dtype)
+    elif isinstance(matrix, Call) and matrix.is_op("transpose") and _exchanges(matrix):
+        weight = matrix.args[0]
+    else:
+        weight = relay_call("transpose", matrix, (1, 0))
+    return relay_call("nn.dense", data, weight, out_dtype=plain(call.attrs.out_dtype) or "")
+
+
+def _exchanges(transpose: Call) -> bool:
+    axes = transpose.attrs.axes
+    return axes is None or [axis % 2 for axis in axes] == [1, 0]
+
+
 define_op(
     "nn.dense",
     "data weight",
     dense_relation,
+    from_relax={"matmul": _dense_from_relax},
     arithmetic=Arithmetic.MATRIX_PRODUCT,
     reference=dense_reference,
     attrs=AttrsType(

@@ -39,6 +39,7 @@ from byoc_lab.relay.op.framework.relations import (
     tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of, scalar, shape_of
+from byoc_lab.relay.op.nn import relax_norms
 
 CENTER = Attr("center", boolean, True, "whether to add beta")
 SCALE = Attr("scale", boolean, True, "whether to multiply by gamma")
@@ -195,6 +196,7 @@ define_op(
     "nn.layer_norm",
     "data gamma beta",
     _affine_relation("nn.layer_norm"),
+    from_relax={"nn.layer_norm": relax_norms.layer_norm},
     arithmetic=Arithmetic.NORMALIZATION,
     reference=_normalization_reference("nn.layer_norm"),
     attrs=AttrsType(
@@ -218,6 +220,7 @@ define_op(
     "nn.group_norm",
     "data gamma beta",
     _affine_relation("nn.group_norm"),
+    from_relax={"nn.group_norm": relax_norms.grouped_norm},
     arithmetic=Arithmetic.NORMALIZATION,
     reference=_normalization_reference("nn.group_norm"),
     attrs=AttrsType(
@@ -248,6 +251,7 @@ define_op(
     "nn.instance_norm",
     "data gamma beta",
     _affine_relation("nn.instance_norm"),
+    from_relax={"nn.instance_norm": relax_norms.grouped_norm},
     arithmetic=Arithmetic.NORMALIZATION,
     reference=_normalization_reference("nn.instance_norm"),
     attrs=AttrsType("relay.attrs.InstanceNormAttrs", (CHANNEL_AXIS, EPSILON, CENTER, SCALE)),

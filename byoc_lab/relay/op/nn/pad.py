@@ -16,9 +16,11 @@ from byoc_lab.relay.ir.attrs import (
     string,
 )
 from byoc_lab.relay.ir.dims import Dim, Unknown
+from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, relay_call
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -75,10 +77,22 @@ def _pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, value: AnyValue) -> An
     return R.nn.pad(x, flat, pad_mode=attrs.pad_mode, pad_value=filler)
 
 
+def _pad_from_relax(op: Op, call: RelaxCall, x: Expr) -> Expr:
+    attrs = call.attrs
+    flat = ints(attrs.pad_width)
+    widths = list(zip(flat[::2], flat[1::2], strict=True))
+    mode = {"replicate": "edge"}.get(str(attrs.pad_mode), str(attrs.pad_mode))
+    if mode not in ("constant", "edge", "reflect"):
+        raise call.error(f"Relay pads by constant, edge or reflect, found pad_mode={mode!r}")
+    value = float(number(attrs.pad_value))
+    return relay_call("nn.pad", x, pad_width=widths, pad_value=value, pad_mode=mode)
+
+
 define_op(
     "nn.pad",
     "data pad_value",
     pad_relation,
+    from_relax={"nn.pad": _pad_from_relax},
     reference=pad_reference,
     attrs=AttrsType(
         "relay.attrs.PadAttrs",

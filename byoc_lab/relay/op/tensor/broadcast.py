@@ -16,7 +16,7 @@ from byoc_lab.relay.ir.attrs import REQUIRED
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import broadcast_layouts
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
-from byoc_lab.relay.op.framework.from_relax import same
+from byoc_lab.relay.op.framework.from_relax import relay_call, same
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op, same_result
@@ -268,6 +268,9 @@ define_op(
     "broadcast_to",
     "data",
     broadcast_to_relation,
+    from_relax={
+        "broadcast_to": lambda op, call, x, shape: relay_call(op.name, x, shape=call.result)
+    },
     reference=lambda attrs, x: np.broadcast_to(x, attrs.shape).copy(),
     attrs=INIT_ATTRS,
     flops=no_flops,

@@ -17,7 +17,7 @@ from byoc_lab.relay.ir.expr import Constant, Expr, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
-from byoc_lab.relay.op.framework.from_relax import same
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, number, reads, relay_call, same
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op, identity
@@ -211,3 +211,24 @@ define_op(
     doc="start, start + step, ... before stop; arange(n) is 0, 1, ... before n.",
     mixed_precision=NEVER,
 )
+
+
+@reads("full")
+def _full(call: RelaxCall, shape: AnyValue, value: Expr) -> Expr:
+    return relay_call("full", value, shape=call.result, dtype=str(call.dtype))
+
+
+@reads("full_like")
+def _full_like(call: RelaxCall, x: Expr, value: Expr) -> Expr:
+    return relay_call("full", value, shape=call.result, dtype=str(call.dtype))
+
+
+@reads("ones", "zeros")
+def _filled(call: RelaxCall, shape: AnyValue) -> Expr:
+    return relay_call(call.name, shape=call.result, dtype=str(call.dtype))
+
+
+@reads("arange")
+def _read_arange(call: RelaxCall, start: AnyValue, stop: AnyValue, step: AnyValue) -> Expr:
+    values = [const(number(value), str(call.dtype)) for value in (start, stop, step)]
+    return relay_call("arange", *values, dtype=str(call.dtype))

@@ -19,8 +19,10 @@ from byoc_lab.relay.ir.attrs import (
     string,
 )
 from byoc_lab.relay.ir.dims import Unknown
+from byoc_lab.relay.ir.expr import Expr, Op, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, number, reads, relay_call
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -104,10 +106,22 @@ def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) ->
     return R.reshape(R.permute_dims(typed(taken), [0, 2, 1, 3]), shape)
 
 
+def _take_from_relax(op: Op, call: RelaxCall, x: Expr, indices: Expr) -> Expr:
+    axis = call.attrs.axis
+    return relay_call(
+        "take",
+        x,
+        indices,
+        axis=None if axis is None else int(number(axis)),
+        mode=str(getattr(call.attrs, "mode", "fast")),
+    )
+
+
 define_op(
     "take",
     "data indices",
     take_relation,
+    from_relax={"take": _take_from_relax},
     arithmetic=Arithmetic.INDEXED,
     reference=take_reference,
     attrs=AttrsType(
@@ -141,10 +155,15 @@ def gather_relation(attrs: AnyValue, data: Type | None, indices: Type | None) ->
     return x, i, TensorType(i.shape, x.dtype)
 
 
+def _gather_from_relax(op: Op, call: RelaxCall, x: Expr, indices: Expr) -> Expr:
+    return relay_call("gather", x, int(call.attrs.axis), indices)
+
+
 define_op(
     "gather",
     "data indices",
     gather_relation,
+    from_relax={"gather_elements": _gather_from_relax},
     arithmetic=Arithmetic.INDEXED,
     reference=lambda attrs, x, i: np.take_along_axis(x, i.astype(np.int64), attrs.axis),
     attrs=AttrsType(
@@ -190,10 +209,20 @@ def _gather_nd_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValu
     return R.gather_nd(x, positions, attrs.batch_dims)
 
 
+def _gather_nd_from_relax(op: Op, call: RelaxCall, x: Expr, indices: Expr) -> Expr:
+    """A position is along the last axis of Relax's indices, and along the first of Relay's."""
+    ranks = call.shapes[1]
+    assert ranks is not None
+    last = len(ranks) - 1
+    turned = relay_call("transpose", indices, axes=(last, *range(last)))
+    return relay_call("gather_nd", x, turned, batch_dims=int(call.attrs.batch_dims or 0))
+
+
 define_op(
     "gather_nd",
     "data indices",
     gather_nd_relation,
+    from_relax={"gather_nd": _gather_nd_from_relax},
     arithmetic=Arithmetic.INDEXED,
     reference=gather_nd_reference,
     attrs=AttrsType(
@@ -264,3 +293,12 @@ define_op(
     doc="on_value where the index on the new axis equals indices, off_value elsewhere.",
     arithmetic=Arithmetic.EXACT,
 )
+
+
+@reads("one_hot")
+def _read_one_hot(call: RelaxCall, indices: Expr, on: AnyValue, off: AnyValue) -> Expr:
+    attrs, dtype = call.attrs, str(call.dtype)
+    values = [const(number(value), dtype) for value in (on, off)]
+    return relay_call(
+        "one_hot", indices, *values, depth=int(attrs.depth), axis=int(attrs.axis), dtype=dtype
+    )

@@ -18,10 +18,18 @@ from byoc_lab.relay.ir.attrs import (
     integers,
 )
 from byoc_lab.relay.ir.dims import Any, Dim, Unknown
+from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem
 from byoc_lab.relay.ir.types import MAX_PARTS, TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
-from byoc_lab.relay.op.framework.from_relax import renamed, same
+from byoc_lab.relay.op.framework.from_relax import (
+    RelaxCall,
+    ints,
+    number,
+    relay_call,
+    renamed,
+    same,
+)
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -94,10 +102,18 @@ def _groups(parts: list[AnyValue]) -> list[list[AnyValue]]:
     return [parts[n : n + MAX_JOINED] for n in range(0, len(parts), MAX_JOINED)]
 
 
+def _concatenate_from_relax(op: Op, call: RelaxCall, parts: list[Expr]) -> Expr:
+    axis = call.attrs.axis
+    if axis is None:
+        parts = [relay_call("reshape", part, (-1,)) for part in parts]
+    return relay_call("concatenate", parts, axis=0 if axis is None else int(number(axis)))
+
+
 define_op(
     "concatenate",
     "data*",
     concatenate_relation,
+    from_relax={"concat": _concatenate_from_relax},
     reference=lambda attrs, tensors: np.concatenate(tensors, attrs.axis),
     attrs=AttrsType(
         "relay.attrs.ConcatenateAttrs", (Attr("axis", integer, 0, "axis to join along"),)
@@ -166,10 +182,26 @@ def _split_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     return relax.Tuple(parts)
 
 
+def _split_from_relax(op: Op, call: RelaxCall, x: Expr) -> list[Expr]:
+    attrs, where = call.attrs, call.attrs.indices_or_sections
+    cuts = ints(where)
+    axis = int(attrs.axis) % call.rank
+    sections = None
+    if not hasattr(where, "__iter__"):  # a number of parts, the last of which may be smaller
+        sections = cuts[0] if call.shape[axis] % cuts[0] == 0 else None
+        size = -(-call.shape[axis] // cuts[0])
+        cuts = list(range(size, call.shape[axis], size))
+    if not cuts:
+        return [x]
+    made = relay_call("split", x, indices_or_sections=sections or cuts, axis=axis)
+    return [TupleGetItem(made, n) for n in range(len(cuts) + 1)]
+
+
 define_op(
     "split",
     "data",
     split_relation,
+    from_relax={"split": _split_from_relax},
     reference=lambda attrs, x: tuple(np.split(x, attrs.indices_or_sections, attrs.axis)),
     attrs=AttrsType(
         "relay.attrs.SplitAttrs",
@@ -206,10 +238,19 @@ def repeat_relation(attrs: AnyValue, data: Type | None) -> Types:
     return x, TensorType((*x.shape[:axis], longer, *x.shape[axis + 1 :]), x.dtype)
 
 
+def _repeat_from_relax(op: Op, call: RelaxCall, x: Expr) -> Expr:
+    attrs = call.attrs
+    if attrs.axis is None:
+        x = relay_call("reshape", x, (-1,))
+    axis = 0 if attrs.axis is None else int(number(attrs.axis))
+    return relay_call("repeat", x, repeats=int(attrs.repeats), axis=axis)
+
+
 define_op(
     "repeat",
     "data",
     repeat_relation,
+    from_relax={"repeat": _repeat_from_relax},
     reference=lambda attrs, x: np.repeat(x, attrs.repeats, attrs.axis),
     attrs=AttrsType(
         "relay.attrs.RepeatAttrs",
@@ -247,10 +288,16 @@ def _stack_relax(R: AnyValue, attrs: AnyValue, tensors: AnyValue) -> AnyValue:
     return _joined(R, [R.stack(group, axis=attrs.axis) for group in groups], attrs.axis)
 
 
+def _stack_from_relax(op: Op, call: RelaxCall, parts: list[Expr]) -> Expr:
+    axis = call.attrs.axis
+    return relay_call("stack", parts, axis=0 if axis is None else int(number(axis)))
+
+
 define_op(
     "stack",
     "data*",
     stack_relation,
+    from_relax={"stack": _stack_from_relax},
     reference=lambda attrs, tensors: np.stack(tensors, attrs.axis),
     attrs=AttrsType(
         "relay.attrs.StackAttrs", (Attr("axis", integer, 0, "position of the new axis"),)

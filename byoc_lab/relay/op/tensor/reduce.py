@@ -12,7 +12,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleWrapper
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import per_input_element
-from byoc_lab.relay.op.framework.from_relax import RelaxCall, relay_call
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, number, reads, relay_call
 from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
@@ -323,3 +323,18 @@ def logsumexp(data: Expr, axis: AnyValue, keepdims: bool) -> Call:
     total = function("sum")(exponentials, axis, True)
     result = function("add")(function("log")(total), greatest)
     return result if keepdims else function("squeeze")(result, axis)
+
+
+@reads("variance")
+def _read_variance(call: RelaxCall, x: Expr) -> Expr:
+    axes = call.axes(call.attrs.axis)
+    mean = relay_call("mean", x, axis=axes, keepdims=True)
+    return relay_call("variance", x, mean, axis=axes, keepdims=bool(call.attrs.keepdims))
+
+
+@reads("argmax", "argmin")
+def _position(call: RelaxCall, x: Expr) -> Expr:
+    """Relax's positions are int64, Relay's int32."""
+    axis = None if call.attrs.axis is None else int(number(call.attrs.axis))
+    found = relay_call(call.name, x, axis=axis, keepdims=bool(call.attrs.keepdims))
+    return relay_call("cast", found, dtype=str(call.dtype))

@@ -13,8 +13,10 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.ir.dims import Unknown
+from byoc_lab.relay.ir.expr import Expr, const
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, number, reads, relay_call
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -304,3 +306,9 @@ define_op(
     doc="The upper or lower triangle of matrices, starting at diagonal k; 0 elsewhere.",
     arithmetic=Arithmetic.COPY,
 )
+
+
+@reads("tril", "triu")
+def _triangle(call: RelaxCall, x: Expr, k: AnyValue = 0) -> Expr:
+    offset = const(np.int32(number(k)))
+    return relay_call("trilu", x, offset, upper=call.name == "triu")

@@ -20,11 +20,11 @@ from byoc_lab.relay.ir.attrs import (
     integers,
 )
 from byoc_lab.relay.ir.dims import Dim, Unknown
-from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
-from byoc_lab.relay.op.framework.from_relax import same
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, relay_call, same
 from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW
@@ -73,10 +73,18 @@ def _expand_dims_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     return R.expand_dims(x, list(range(at, at + attrs.num_newaxis)))
 
 
+def _expand_dims_from_relax(op: Op, call: RelaxCall, x: Expr) -> Expr:
+    assert call.result is not None
+    for axis in sorted(axis % len(call.result) for axis in ints(call.attrs.axis)):
+        x = relay_call("expand_dims", x, axis=axis)
+    return x
+
+
 define_op(
     "expand_dims",
     "data",
     expand_dims_relation,
+    from_relax={"expand_dims": _expand_dims_from_relax},
     reference=expand_dims_reference,
     attrs=AttrsType(
         "relay.attrs.ExpandDimsAttrs",
@@ -220,10 +228,15 @@ def reshape_relation(attrs: AnyValue, data: Type | None) -> Types:
     return x, TensorType(reshaped(x.shape, attrs.newshape, attrs.allowzero), x.dtype)
 
 
+def _reshape_from_relax(op: Op, call: RelaxCall, x: Expr, shape: AnyValue = None) -> Expr:
+    return relay_call("reshape", x, call.result)
+
+
 define_op(
     "reshape",
     "data",
     reshape_relation,
+    from_relax={"reshape": _reshape_from_relax, "flatten": _reshape_from_relax},
     reference=lambda attrs, x: x.reshape(reshaped(x.shape, attrs.newshape, attrs.allowzero)),
     attrs=AttrsType(
         "relay.attrs.ReshapeAttrs",

@@ -17,9 +17,11 @@ from byoc_lab.relay.ir.attrs import (
     string,
 )
 from byoc_lab.relay.ir.dims import Any, Dim, Unknown
+from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, relay_call
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -109,10 +111,41 @@ def _slice_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     )
 
 
+def _strided_slice_from_relax(
+    op: Op,
+    call: RelaxCall,
+    x: Expr,
+    axes: AnyValue,
+    begin: AnyValue,
+    end: AnyValue,
+    strides: AnyValue = None,
+) -> Expr:
+    return relay_call(
+        "strided_slice",
+        x,
+        begin=ints(begin),
+        end=_ends(call, ints(axes), ints(begin), ints(end), strides),
+        strides=[1] * len(ints(axes)) if strides is None else ints(strides),
+        axes=ints(axes),
+    )
+
+
+def _ends(
+    call: RelaxCall, axes: list[int], begin: list[int], end: list[int], strides: AnyValue
+) -> list[int]:
+    """Going back to the first element ends in front of it: beyond the axis in both languages."""
+    steps = [1] * len(axes) if strides is None else ints(strides)
+    return [
+        -call.shape[axis] - 1 if step < 0 and last < -call.shape[axis] else last
+        for axis, last, step in zip(axes, end, steps, strict=True)
+    ]
+
+
 define_op(
     "strided_slice",
     "data",
     slice_relation,
+    from_relax={"strided_slice": _strided_slice_from_relax},
     reference=slice_reference,
     attrs=AttrsType(
         "relay.attrs.StridedSliceAttrs",
