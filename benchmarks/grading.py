@@ -2,12 +2,15 @@
 
 `python benchmarks/grading.py [--students 60] [--workers 2]` prepares a course, writes submissions
 (of five students three right, one wrong in a typical way, one hostile in two exercises), and grades
-them as `byoc-lab grade` does.
+them as `byoc-lab grade` does. The processor time of all processes, divided by the workers, counts.
+Then it interrupts a grader whose notebook sleeps for ever, and measures how long it takes to end.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 import tempfile
 import time
@@ -19,9 +22,11 @@ from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.grading.submissions import grade, submissions_in, write_feedback
-from tests.lessons.grading.generated import write_class
+from tests.lessons.grading.generated import with_code, write, write_class
+from tests.lessons.grading.running import FOR_EVER, Grader
 
 LIMIT = 300.0  # seconds, for 60 submissions of ten exercises on two cores
+LIMIT_OF_INTERRUPT = 2.0  # seconds
 
 
 def main() -> int:
@@ -36,13 +41,14 @@ def main() -> int:
         submissions, pages = Path(folder, "in"), Path(folder, "out")
         expected = write_class(submissions, names, options.students)
         course = Course("class", 1, names)
-        start = time.perf_counter()
+        start, before = time.perf_counter(), processor_seconds()
         grades = grade(
             submissions_in(submissions), course, hidden=[submissions],
             limits=Limits(seconds=options.seconds), workers=options.workers,
         )  # fmt: skip
         write_feedback(pages, grades, course)
         seconds = time.perf_counter() - start
+        each = (processor_seconds() - before) / options.workers
     other = [
         f"{student}, {g.exercise}: {g.mistake or 'passed'}, expected {told or 'passed'}"
         for student, found in grades.items()
@@ -51,10 +57,32 @@ def main() -> int:
     ]
     print(
         f"{len(grades)} submissions of {len(names)} exercises on {options.workers} workers: "
-        f"{seconds:.0f} s; {len(other)} grades other than expected"
+        f"{seconds:.0f} s, {each:.0f} s of processor time each; {len(other)} grades other than "
+        f"expected"
     )
     print("\n".join(other))
-    return 1 if other or seconds >= LIMIT else 0
+    with tempfile.TemporaryDirectory() as folder:
+        interrupt = seconds_of_interrupt(Path(folder))
+    print(f"interrupted: ended after {interrupt:.1f} s")
+    return 1 if other or each >= LIMIT or interrupt >= LIMIT_OF_INTERRUPT else 0
+
+
+def processor_seconds() -> float:
+    """Of this process and of all its processes that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def seconds_of_interrupt(folder: Path) -> float:
+    """From Ctrl-C to the end of a grader that waits for a notebook."""
+    name = "annotate-diamond"
+    write(folder / "in" / "ann", name, with_code(name, FOR_EVER))
+    grader = Grader(folder)
+    grader.sandbox(set())
+    start = time.perf_counter()
+    os.killpg(grader.process.pid, signal.SIGINT)
+    grader.process.communicate()
+    return time.perf_counter() - start
 
 
 if __name__ == "__main__":

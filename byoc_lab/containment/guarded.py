@@ -18,8 +18,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 from byoc_lab import processor_time
@@ -49,6 +49,7 @@ class Guard:
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
         self._written: BinaryIO | None = None
+        self._answered = False
 
     def call(self, function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
         """The result of `function(*args)`, computed in the child.
@@ -59,12 +60,9 @@ class Guard:
         """
         request = pickle.dumps((function, args))
         child = self._ready()
-        try:
+        with self._closing():
             self._send(child, request, time_limit)
             ok, value = self._receive(child, time_limit)
-        except GuardedError:
-            self.close()
-            raise
         if ok:
             return value
         raise value
@@ -84,8 +82,11 @@ class Guard:
     def __del__(self) -> None:
         self.close()
 
-    def _ready(self) -> subprocess.Popen[bytes]:
+    def start(self) -> None:
+        """Start the child, unless there is one; what it imports, it imports while this process goes
+        on."""
         if self._child is None:
+            self._answered = False
             self._written = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as the child does)
             self._child = subprocess.Popen(
                 [sys.executable, "-c", CHILD, str(os.getpid())],
@@ -95,13 +96,26 @@ class Guard:
                 start_new_session=True,
                 bufsize=0,
             )
-            try:
+            with self._closing():
                 self._send(self._child, pickle.dumps(sys.path), START_LIMIT)
+
+    def _ready(self) -> subprocess.Popen[bytes]:
+        self.start()
+        assert self._child is not None
+        if not self._answered:
+            with self._closing():
                 self._receive(self._child, START_LIMIT)
-            except GuardedError:
-                self.close()
-                raise
+            self._answered = True
         return self._child
+
+    @contextmanager
+    def _closing(self) -> Iterator[None]:
+        """End the child after an error."""
+        try:
+            yield
+        except GuardedError:
+            self.close()
+            raise
 
     def _send(self, child: subprocess.Popen[bytes], request: bytes, time_limit: float) -> None:
         assert child.stdin is not None
@@ -165,9 +179,19 @@ _guards = threading.local()
 
 def guarded(function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
     """`Guard.call` with the child of this thread, which serves later calls too."""
+    return _guard().call(function, *args, time_limit=time_limit)
+
+
+def warm() -> None:
+    """Start the child of this thread, so that the first guarded call need not wait for it."""
+    _guard().start()
+
+
+def _guard() -> Guard:
     if not hasattr(_guards, "guard"):
         _guards.guard = Guard()
-    return _guards.guard.call(function, *args, time_limit=time_limit)
+    guard: Guard = _guards.guard
+    return guard
 
 
 # The child takes the path of its parent before it imports anything that is not Python's own.
@@ -210,4 +234,4 @@ def _answer(answers: BinaryIO, ok: bool, value: Any) -> None:
     answers.flush()
 
 
-__all__ = ["Guard", "GuardedError", "guarded", "serve"]
+__all__ = ["Guard", "GuardedError", "guarded", "serve", "warm"]

@@ -41,3 +41,14 @@ def test_a_stopped_child_that_reads_no_request_is_ended(monkeypatch: pytest.Monk
     monkeypatch.undo()
     assert guard.call(len, b"x" * (8 << 20), time_limit=9) == 8 << 20
     guard.close()
+
+
+def test_a_child_that_was_started_before_serves_the_first_call() -> None:
+    guard = Guard()
+    guard.start()
+    child = guard._child
+    guard.start()
+    assert child is not None and guard.call(os.getpid, time_limit=9) == child.pid
+    guard.close()
+    assert guard.call(os.getpid, time_limit=9) != child.pid
+    guard.close()

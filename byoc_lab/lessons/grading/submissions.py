@@ -21,7 +21,7 @@ from typing import Any
 from byoc_lab.containment import containers
 from byoc_lab.containment.containers import ContainmentError
 from byoc_lab.containment.family import die_with
-from byoc_lab.containment.guarded import START_LIMIT
+from byoc_lab.containment.guarded import START_LIMIT, warm
 from byoc_lab.containment.scratch import remove_abandoned
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.grading import grades as grades_of
@@ -202,9 +202,11 @@ def _results(
 
 
 def _worker(parent: int) -> None:
-    """Start a worker. An interrupt is the grader's, which ends its workers."""
+    """Start a worker, and its judge beside the first sandbox. An interrupt is the grader's, which
+    ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with(parent)
+    warm()
 
 
 def _longest(course: Course, limits: Limits) -> float:

@@ -3,12 +3,9 @@ graded again, and nothing is left behind."""
 
 from __future__ import annotations
 
-import csv
 import os
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,51 +14,10 @@ from byoc_lab.cli import INCONCLUSIVE, INTERRUPTED
 from byoc_lab.containment.family import below
 from tests.containment.test_family import wait_for_end
 from tests.lessons.grading.generated import right, with_code, write
-from tests.lessons.grading.ways import BEST
+from tests.lessons.grading.running import FOR_EVER, WAIT, Grader
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="grading needs Linux")
 NAME = "annotate-diamond"
-FOR_EVER = "import time\nwhile True:\n    time.sleep(0.1)"
-WAIT = 240.0  # seconds until something has happened, however busy the machine is
-
-
-class Grader:
-    """`byoc-lab grade` with one worker and temporary files of its own."""
-
-    def __init__(self, folder: Path):
-        self.table, self.scratch = folder / "grades.csv", folder / "scratch"
-        self.scratch.mkdir()
-        command = [sys.executable, "-m", "byoc_lab.cli", "grade", str(folder / "in")]
-        command += ["-o", str(self.table), "--workers", "1"]
-        command += ["--trust"] if BEST is None else []
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            start_new_session=True, env={**os.environ, "TMPDIR": str(self.scratch)},
-        )  # fmt: skip
-
-    def sandbox(self, known: set[int]) -> int:
-        """The id of the worker that runs a notebook, other than those known."""
-        for _ in range(int(WAIT / 0.05)):
-            for worker in below(self.process.pid) - known:
-                if _runs(worker, "spawn_main") and any(
-                    _runs(each, "grading.sandbox") for each in below(worker)
-                ):
-                    return worker
-            time.sleep(0.05)
-        raise AssertionError("no sandbox was started")
-
-    def rows(self) -> list[list[str]]:
-        return list(csv.reader(self.table.open(encoding="utf-8")))[1:]
-
-    def left(self) -> list[str]:
-        return sorted(path.name for path in self.scratch.iterdir())
-
-
-def _runs(process: int, name: str) -> bool:
-    try:
-        return name.encode() in Path(f"/proc/{process}/cmdline").read_bytes()
-    except OSError:
-        return False
 
 
 def test_an_interrupted_grader_leaves_its_table_and_nothing_else(tmp_path: Path) -> None:
