@@ -54,10 +54,7 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
             if np.any(beyond):  # nan goes to what depends on it
                 args = (np.where(beyond, np.nan, x), *step.args[1:])
                 free |= np.isnan(flat(step.again(*args))[0])
-    if step.arithmetic in (
-        Arithmetic.SUM,
-        Arithmetic.MEAN,
-    ):  # the sum may be beyond the range that its mean is in
+    if step.arithmetic in AVERAGING:  # the sum may be beyond the range that its mean is in
         with np.errstate(all="ignore"):
             x = step.args[0]
             window = step.attrs.get("pool_size")
@@ -72,9 +69,7 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
             free |= changed
             causes.add(fact.cause(step.op.name))
     jump = np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
-    if (
-        step.arithmetic is Arithmetic.ROUND
-    ):  # of ties LLVM's goes away from zero, oneDNN's to the even number
+    if step.arithmetic is Arithmetic.ROUND:  # ties: LLVM's away from zero, oneDNN's to even
         with np.errstate(invalid="ignore"):
             tie = np.abs(step.args[0] - np.trunc(step.args[0])) == 0.5
         jump = jump + tie
@@ -167,4 +162,5 @@ def _shifts(step: Step) -> bool:
     return bool(small and np.all(exact & (ratio > 2.0**-20) & (ratio < 2.0**8)))
 
 
+AVERAGING = (Arithmetic.SUM, Arithmetic.MEAN)
 SQUARING = (Arithmetic.NORMALIZATION, Arithmetic.SQUARES, Arithmetic.VARIANCE)
