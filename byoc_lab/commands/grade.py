@@ -29,11 +29,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust", action="store_true", help="grade also where notebooks cannot be contained"
     )
+    parser.add_argument("--again", action="store_true", help="grade what has been graded, too")
     parser.add_argument(
-        "--again",
-        nargs="*",
+        "--regrade",
+        action="append",
+        default=[],
         metavar="NAME",
-        help="grade anew what these students handed in or these exercises (default: everything)",
+        help="grade anew what a student handed in, or an exercise of all; repeatable",
     )
     configure_format(parser)
 
@@ -70,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         trust=options.trust,
         table=options.output,
         settings=settings,
-        again=course.exercises if options.again == [] else options.again or (),
+        again=course.exercises if options.again else options.regrade,
         progress=_progress,
     )
     grading.write_grades(options.output, grades, course, settings)

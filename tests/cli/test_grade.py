@@ -73,12 +73,12 @@ def test_settings_of_the_course_are_applied_without_grading_again(
     for _ in range(2):
         assert totals() == ["10", "7"] and len(graded) == 2
     assert (tmp_path / "grades.moodle.csv").is_file()
-    assert totals("--again", "bob") == ["10", "7"] and graded[2:] == [("bob", [NAME])]
-    assert totals("--again", NAME) == ["10", "7"] and len(graded) == 5
+    assert totals("--regrade", "bob") == ["10", "7"] and graded[2:] == [("bob", [NAME])]
+    assert totals("--regrade", NAME) == ["10", "7"] and len(graded) == 5
     assert totals("--again") == ["10", "7"] and len(graded) == 7
     capsys.readouterr()
-    assert main(["grade", str(folder), "--course", str(course), "--again", "zoe"]) == 2
-    assert "'zoe' is neither a student who handed in" in capsys.readouterr().err
+    assert main(["grade", str(folder), "--course", str(course), "--regrade", "zoe"]) == 2
+    assert "'zoe' is neither a student of the class" in capsys.readouterr().err
     (course / "course.toml").write_text("late = 1")
     assert main(["grade", str(folder), "--course", str(course)]) == 2
     assert "late must be a table, found 1" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import os
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
@@ -99,8 +99,11 @@ def course_of(folder: Path, submissions: Sequence[Submission]) -> tuple[Course, 
     return Course(folder.name, 1, names, from_notebooks=True), place
 
 
-def whole_class(submissions: Sequence[Submission], course: Course) -> list[Submission]:
-    """One submission for each student, also for those of the course who handed in nothing.
+def whole_class(
+    submissions: Sequence[Submission], course: Course, others: Iterable[str] = ()
+) -> list[Submission]:
+    """One submission for each student, also for those of the course, and `others`, who handed in
+    nothing.
 
     A student is called as the course has it, whatever the case of the letters of a file's name.
     Raises ArgumentError for several submissions of one student.
@@ -115,7 +118,8 @@ def whole_class(submissions: Sequence[Submission], course: Course) -> list[Submi
                 f"folder, or rename one"
             )
         of[student] = replace(each, student=student)
-    absent = [Submission(student) for student in course.students if student not in of]
+    known = dict.fromkeys((*course.students, *others))
+    absent = [Submission(student) for student in known if student not in of]
     return [*of.values(), *absent]
 
 

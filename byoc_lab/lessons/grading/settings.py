@@ -96,15 +96,12 @@ class Settings:
     def check_students(self, students: Iterable[str]) -> None:
         """Raises SettingsError for a student who is named here and is not one of the class."""
         known = set(students)
-        named = {
-            "override": [each.student for each in self.override],
-            "handed_in": self.handed_in, "ids": self.ids,
-        }  # fmt: skip
+        named = {"override": [o.student for o in self.override], "handed_in": self.handed_in}
         for key, names in named.items():
             if unknown := [name for name in names if name not in known]:
                 raise SettingsError(
-                    f"{SETTINGS}: {key} names {unknown[0]!r}, who is no student of the course and "
-                    f"handed in nothing; write the name as it is in the table of points"
+                    f"{SETTINGS}: {key} names {unknown[0]!r}, who is not a student of the class; "
+                    f"write the name as it is in the table of points"
                 )
 
 

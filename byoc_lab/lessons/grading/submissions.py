@@ -90,14 +90,14 @@ def grade(
     submissions of one student, and for an unknown name in `again`; SettingsError for settings of
     unknown students; ContainmentError where no container can be made, without `trust`.
     """
-    everyone = whole_class(submissions, course)
+    everyone = whole_class(submissions, course, settings.ids)
     students = [each.student for each in everyone]
     settings.check_students(students)
     for name in again:
         if name not in (*students, *course.exercises):
             raise ArgumentError(
-                f"{name!r:.80} is neither a student who handed in nor an exercise of the course "
-                f"({', '.join(course.exercises)}); name one of them, or none for all"
+                f"{name!r:.80} is neither a student of the class nor an exercise of the course "
+                f"({', '.join(course.exercises)}); name one of them"
             )
     if not hasattr(os, "fork"):
         raise ArgumentError(

@@ -95,6 +95,18 @@ def test_archives_are_opened(tmp_path: Path) -> None:
     assert list(bob.files) == [f"all.zip/{A}.ipynb"] and bob.files[f"all.zip/{A}.ipynb"] == TEXT
 
 
+def test_the_time_of_a_file_is_that_of_the_notebook_or_of_its_archive(tmp_path: Path) -> None:
+    (tmp_path / "ann").mkdir()
+    notebook, archive = tmp_path / "ann" / f"{A}.ipynb", tmp_path / "ann" / "all.zip"
+    notebook.write_text(TEXT, encoding="utf-8")
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr(zipfile.ZipInfo(f"{B}.ipynb", (1990, 1, 1, 0, 0, 0)), TEXT)
+    os.utime(notebook, (1000, 1000))
+    os.utime(archive, (2000, 2000))
+    (found,) = submissions_in(tmp_path)
+    assert found.times == {f"{A}.ipynb": 1000, f"all.zip/{B}.ipynb": 2000}
+
+
 def _damaged(data: bytes) -> list[bytes]:
     """The archive cut off, with other bytes in the middle, and encrypted as its header says."""
     encrypted = bytearray(data)
@@ -132,6 +144,8 @@ def test_links_and_other_archives_are_notes(tmp_path: Path) -> None:
 def test_everyone_of_the_course_has_a_submission_whatever_the_case() -> None:
     found = whole_class([Submission("ANN"), Submission("guest")], COURSE)
     assert [each.student for each in found] == ["ann", "guest", "José"]
+    more = whole_class([Submission("guest")], COURSE, ["zoe", "guest", "ann"])
+    assert [each.student for each in more] == ["guest", "ann", "José", "zoe"]
     with pytest.raises(ArgumentError, match="several submissions are of one student: ann"):
         whole_class([Submission("ANN"), Submission("ann")], COURSE)
 

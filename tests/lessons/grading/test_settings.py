@@ -101,7 +101,6 @@ def test_what_means_nothing_is_refused_with_the_key(tmp_path: Path, text: str, t
 @pytest.mark.parametrize(
     "text",
     [
-        'ids = {bob = "1"}',
         "handed_in = {bob = 2026-11-30T10:00:00Z}",
         'override = [{student = "bob", exercise = "fix-the-name", points = 1, why = "x"}]',
     ],
@@ -109,7 +108,7 @@ def test_what_means_nothing_is_refused_with_the_key(tmp_path: Path, text: str, t
 def test_settings_of_a_student_who_is_not_there_are_refused(tmp_path: Path, text: str) -> None:
     found = read(tmp_path, text)
     found.check_students(["ann", "bob"])
-    with pytest.raises(SettingsError, match="names 'bob', who is no student of the course"):
+    with pytest.raises(SettingsError, match="names 'bob', who is not a student of the class"):
         found.check_students(["ann"])
 
 
