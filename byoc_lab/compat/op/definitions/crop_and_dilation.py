@@ -46,7 +46,7 @@ from byoc_lab.relay.op.framework.windows import (
 )
 from byoc_lab.relay.op.image.resize import (
     RESIZE_ATTRS,
-    resize_matrix,
+    resampled,
     sample_positions,
 )
 
@@ -91,11 +91,7 @@ def crop_reference(
         image = images[int(indices[n])]
         rows = sample_positions(image.shape[1], height, mode, (top, bottom))
         columns = sample_positions(image.shape[2], width, mode, (left, right))
-        weights = [
-            resize_matrix(size, at, options).astype(images.dtype)
-            for size, at in zip(image.shape[1:], (rows, columns), strict=True)
-        ]
-        out[n] = weights[0] @ image @ weights[1].T
+        out[n] = resampled(resampled(image, 1, rows, options), 2, columns, options)
         out[n][:, (rows < 0) | (rows > image.shape[1] - 1)] = attrs.extrapolation_value
         out[n][:, :, (columns < 0) | (columns > image.shape[2] - 1)] = attrs.extrapolation_value
     kind = np.dtype(attrs.out_dtype or data.dtype)

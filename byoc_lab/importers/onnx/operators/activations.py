@@ -109,11 +109,10 @@ def softsign(node: Node) -> Expr:
 
 @converts("Shrink")
 def shrink(node: Node) -> Expr:
-    x, dtype = node[0], node.dtype(node[0])
+    x = node[0]
     lambd, bias = scalar(node, node.attr("lambd", 0.5)), scalar(node, node.attr("bias", 0.0))
-    above = relay.cast(relay.greater(x, lambd), dtype) * (x - bias)
-    below = relay.cast(relay.less(x, -lambd), dtype) * (x + bias)
-    return above + below
+    above = relay.where(relay.greater(x, lambd), x - bias, scalar(node, 0.0))
+    return relay.where(relay.less(x, -lambd), x + bias, above)
 
 
 def _flattened(node: Node, axis: int) -> tuple[Expr, int]:

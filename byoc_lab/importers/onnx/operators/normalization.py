@@ -81,7 +81,9 @@ def lp_normalization(node: Node) -> Expr:
         node.fail(f"p must be 1 or 2, found {p}")
     powers = relay.abs(x) if p == 1 else x * x
     norm = relay.sum(powers, axis=[axis], keepdims=True)
-    return x / (norm if p == 1 else relay.sqrt(norm))
+    norm = norm if p == 1 else relay.sqrt(norm)
+    zero, one = (relay.const(number, node.dtype(x)) for number in (0.0, 1.0))
+    return x / relay.where(relay.equal(norm, zero), one, norm)  # zeros stay zeros
 
 
 @converts("LRN")

@@ -114,27 +114,37 @@ def cubic_weights(t: np.ndarray, alpha: float) -> np.ndarray:
     )
 
 
-def resize_matrix(length: int, at: np.ndarray, attrs: AnyValue) -> np.ndarray:
-    """The matrix (result, data) of the weight of each data pixel for each position in `at`."""
-    target = len(at)
+def resize_taps(
+    length: int, at: np.ndarray, attrs: AnyValue
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The data pixels that are summed for each position in `at`: pairs of indices and weights."""
     mode = attrs.coordinate_transformation_mode
-    first = np.floor(at).astype(np.int64)
     if attrs.method == "nearest_neighbor":
-        offsets, weights = [0], np.ones((1, target))
-        first = nearest_index(at, attrs.rounding_method, mode)
-    elif attrs.method == "linear":
-        offsets, weights = [0, 1], np.stack([1 - (at - first), at - first])
+        nearest = nearest_index(at, attrs.rounding_method, mode)
+        return [(nearest.clip(0, length - 1), np.ones(len(at)))]
+    first = np.floor(at).astype(np.int64)
+    if attrs.method == "linear":
+        columns = np.stack([first, first + 1])
+        weights = np.stack([1 - (at - first), at - first])
     else:
-        offsets, weights = [-1, 0, 1, 2], cubic_weights(at - first, attrs.cubic_alpha)
-    matrix = np.zeros((target, length))
-    for offset, weight in zip(offsets, weights, strict=True):
-        column = first + offset
-        if attrs.method == "cubic" and attrs.cubic_exclude:
-            weight = np.where((column >= 0) & (column < length), weight, 0)
-        np.add.at(matrix, (np.arange(target), column.clip(0, length - 1)), weight)
-    if attrs.method == "cubic" and attrs.cubic_exclude:
-        matrix /= matrix.sum(axis=1, keepdims=True)
-    return matrix
+        columns = first + np.arange(-1, 3)[:, None]
+        weights = cubic_weights(at - first, attrs.cubic_alpha)
+        if attrs.cubic_exclude:
+            weights = np.where((columns >= 0) & (columns < length), weights, 0)
+            weights = weights / weights.sum(axis=0)
+    return list(zip(columns.clip(0, length - 1), weights, strict=True))
+
+
+def resampled(x: np.ndarray, axis: int, at: np.ndarray, attrs: AnyValue) -> np.ndarray:
+    """`x` at the positions `at` of one axis; nan and infinite pixels change near ones alone."""
+    rows = np.moveaxis(x, axis, -1)
+    taps = resize_taps(rows.shape[-1], at, attrs)
+    if attrs.method == "nearest_neighbor":
+        ((index, _),) = taps
+        found = rows[..., index]
+    else:
+        found = np.sum([rows[..., i] * w.astype(x.dtype) for i, w in taps], 0, x.dtype)
+    return np.moveaxis(found, -1, axis)
 
 
 def roi_range(attrs: AnyValue, axis: int, rank: int) -> AxisRange:
@@ -171,8 +181,7 @@ def resized(attrs: AnyValue, x: np.ndarray, regions: Sequence[AxisRange]) -> np.
     for n, (target, region) in enumerate(zip(attrs.size, regions, strict=True)):
         length = x.shape[n + 2]
         at = resize_positions(attrs, length, target, region, len(regions))
-        matrix = resize_matrix(length, at, attrs).astype(x.dtype)
-        x = np.moveaxis(x, n + 2, -1) @ matrix.T
+        x = np.moveaxis(resampled(x, n + 2, at, attrs), n + 2, -1)
         if mode == "tf_crop_and_resize" and (n or len(regions) < 3):
             x[..., (at < 0) | (at > length - 1)] = attrs.extrapolation_value
         x = np.moveaxis(x, -1, n + 2)
