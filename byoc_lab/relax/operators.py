@@ -19,7 +19,6 @@ from byoc_lab.relay.ir.expr import Expr, Tuple, TupleGetItem
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, relay_call
 from byoc_lab.relay.op.framework.registry import RELAX_NAMES
-from byoc_lab.relay.op.nn.dense import linear
 
 Translation = Callable[..., Expr]  # (Relax's call, its operands in Relay) -> Relay
 
@@ -160,18 +159,15 @@ def relax_call(call: Any) -> RelaxCall:
 
 
 def any_counterpart(call: Any, operands: list[Any]) -> Expr:
-    """A call of an operator in Relay as `from_relax` reads it; a product with a matrix as nn.dense.
+    """A call of an operator in Relay as `from_relax` reads it.
 
     Raises BuildError, naming the operator that has no counterpart.
     """
-    described = relax_call(call)
-    read = RELAX_NAMES.get(described.name)
+    read = RELAX_NAMES.get(str(call.op.name).removeprefix("relax."))
     if read is None:
         raise BuildError(f"byoc_lab has no counterpart of {call.op.name} in Relay")
-    if described.name == "matmul" and _is_dense(described):
-        return linear(described, *operands)
     try:
-        made = read(described, *map(_for_converter, operands))
+        made = read(relax_call(call), *map(_for_converter, operands))
     except ImporterError as error:
         raise BuildError(str(error)) from None
     return _whole(made) if isinstance(made, list) else made
@@ -188,11 +184,6 @@ def _for_converter(operand: Any) -> Any:
     """An operand as converters get it: tuples and shapes as lists."""
     fields = operand.fields if isinstance(operand, Tuple) else getattr(operand, "values", operand)
     return fields if fields is operand else list(fields)
-
-
-def _is_dense(call: RelaxCall) -> bool:
-    left, right = call.shapes
-    return left is not None and right is not None and len(left) > 1 and len(right) == 2
 
 
 OWN_FORMS: Mapping[str, Translation] = {

@@ -38,17 +38,27 @@ from byoc_lab.relay.patterns import (
 from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
 from byoc_lab.run.tvm_runtime import import_tvm
 
-BIAS_ADD = "nn.bias_add"
+PRODUCTS = dict.fromkeys(("nn.batch_matmul", "nn.dense", "nn.matmul"), "matmul")
+"""Operators that are one operator of Relax."""
 INSTEAD = {
-    BIAS_ADD: (
-        'Relax adds a bias with the operator add: write is_op("nn.bias_add")(x, bias) | '
-        'is_op("add")(x, bias), whose second alternative is used for Relax'
-    ),
-    "nn.batch_flatten": 'in Relax it is a reshape: write is_op("reshape")(x)',
-    "nn.batch_matmul": "in Relax it is a matmul of stacks: write that pattern with tvm.relax.dpl",
-    "nn.matmul": 'in Relax it is a matmul: write is_op("nn.dense")(x, weight)',
+    "broadcast_to_like": ("broadcast_to",),
+    "cast_like": ("cast",),
+    "fast_erf": ("erf",),
+    "fast_exp": ("exp",),
+    "fast_tanh": ("tanh",),
+    "nn.batch_flatten": ("reshape",),
+    "nn.bias_add": ("add",),
+    "nn.fast_softmax": ("nn.softmax",),
+    "nn.global_avg_pool2d": ("nn.adaptive_avg_pool2d", "mean"),
+    "nn.global_max_pool2d": ("max",),
+    "reshape_like": ("reshape",),
 }
-"""What to write in place of an operator that Relax does not have."""
+"""Operators that compute in Relax what one does that it does not have. Of a pattern with both as
+alternatives, Relax uses the other one."""
+EXCHANGE = {"axes": [0, 2, 1]}
+"""The attributes of a permute_dims that transposes each matrix of a stack."""
+READ = dict.fromkeys(("nn.batch_matmul", "nn.matmul"), ("transpose_a", "transpose_b"))
+"""Attributes of Relay that a match gets when it is read, from operators around the call."""
 
 
 def relax_name(operator: str) -> str | None:
@@ -56,7 +66,7 @@ def relax_name(operator: str) -> str | None:
     reads = RELAX_NAMES.items()
     return next(
         (n for n, read in reads if isinstance(read, partial) and read.args[0].name == operator),
-        None,
+        PRODUCTS.get(operator),
     )
 
 
@@ -130,11 +140,10 @@ class _Translator:
         if not isinstance(callee, _Operators):
             raise self.error(pattern, "its callee must be an operator or alternatives of operators")
         args = None if pattern.args is None else [self.value(arg) for arg in pattern.args]
-        names = callee.names
-        if BIAS_ADD in names:
-            if "add" not in names:
-                return self.without_counterpart(pattern, BIAS_ADD)  # an alternative may be an add
-            names = tuple(name for name in names if name != BIAS_ADD)
+        names = tuple(n for n in callee.names if not {*INSTEAD.get(n, ())} & {*callee.names})
+        lone = next((name for name in names if name in INSTEAD), None)
+        if lone is not None:
+            return self.without_counterpart(pattern, lone)  # an alternative may be in its place
         return reduce(or_, (self.operator_call(name, pattern, args) for name in names))
 
     def operator_call(self, name: str, pattern: CallPattern, args: list[Any] | None) -> Any:
@@ -146,13 +155,21 @@ class _Translator:
             if _may_be_constant(pattern.args[1]):  # FoldConstant has computed its transpose
                 weight = weight | self.dpl.is_const()
             args = [args[0], weight]
+        if name == "nn.batch_matmul" and args is not None:
+            args = [self.is_op("permute_dims", [x]).has_attr(EXCHANGE) | x for x in args]
         if name == "nn.pad" and args is not None:
             args = args[:1]  # the value is an attribute in Relax
         return self.is_op(relax, args or [])
 
     def without_counterpart(self, pattern: CallPattern, name: str) -> PatternTranslationError:
-        instead = INSTEAD.get(name, "")
-        reason = f"Relax has no counterpart of {name}" + (instead and f"; {instead}")
+        reason = f"Relax has no counterpart of {name}"
+        if name in INSTEAD:
+            given = f"({', '.join(Op.get(name).definition.inputs)})"
+            either = (f'is_op("{n}"){given}' for n in (name, INSTEAD[name][0]))
+            reason += (
+                f". It computes the same with the operator {' or '.join(INSTEAD[name])}: write "
+                f"{' | '.join(either)}, whose second alternative is used for Relax"
+            )
         return self.error(pattern, reason)
 
     def is_op(self, relax: str, args: list[Any]) -> Any:
@@ -172,7 +189,8 @@ class _Translator:
             (pattern.left, pattern.right),
             (pattern.right, pattern.left),
         ):
-            if root_operators(side) == {BIAS_ADD} and root_operators(other) == {"add"}:
+            names, others = root_operators(side), root_operators(other)
+            if names and others and all(others <= {*INSTEAD.get(name, ())} for name in names):
                 return self.part(other)
         left, right = self.part(pattern.left), self.part(pattern.right)
         if isinstance(left, _Operators) and isinstance(right, _Operators):
@@ -187,7 +205,7 @@ class _Translator:
         wanted: dict[str, Any] = {}
         for key, value in pattern.attrs.items():
             for name in names:
-                if not _has_attribute(name, key):
+                if key not in READ.get(name, ()) and not _has_attribute(name, key):
                     raise self.error(
                         pattern,
                         f"relax.{relax_name(name)} has no attribute {key}; ask for it in the check "

@@ -272,6 +272,79 @@ def test_an_entry_matches_in_relax_what_it_matches_in_relay(
     assert matched(network, pattern) == (matches, matches)
 
 
+STACK = relay.var("x", shape=(4, 2, 8))
+PRODUCT = is_op("nn.batch_matmul")(wildcard(), wildcard())
+
+
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize("batch", [4, 1])
+def test_a_product_of_stacks_has_its_transposes_in_both_languages(
+    transpose_a: bool, transpose_b: bool, batch: int
+) -> None:
+    a = relay.var("a", shape=(4, 8, 2) if transpose_a else (4, 2, 8))
+    b = relay.var("b", shape=(batch, 3, 8) if transpose_b else (batch, 8, 3))
+    given = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+    network = nn.batch_matmul(a, b, **given)
+    assert matched(network, PRODUCT) == (True, True)
+    for more in (False, True):
+        wanted = {**given, "transpose_b": more}
+        assert matched(network, PRODUCT.has_attr(wanted)) == (more == transpose_b,) * 2
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (X, relay.var("w", shape=(8, 4))),
+        (STACK, relay.var("w", shape=(8, 4))),
+        (X, nn.relu(relay.var("w", shape=(8, 4)))),
+    ],
+)
+def test_a_product_with_a_matrix_that_is_not_transposed_is_a_matmul(a: Any, b: Any) -> None:
+    network = nn.matmul(a, b)
+    assert matched(network, is_op("nn.matmul")(wildcard(), wildcard())) == (True, True)
+    plain = is_op("nn.matmul")(wildcard(), wildcard()).has_attr({"transpose_b": False})
+    assert matched(network, plain) == (True, True)
+    assert matched(network, is_op("nn.dense")(wildcard(), wildcard())) == (False, False)
+
+
+def test_a_product_with_constants_is_a_dense_in_relax() -> None:
+    network = nn.matmul(X, relay.const(np.ones((8, 4), "float32")))
+    product = is_op("nn.matmul")(wildcard(), wildcard())
+    assert matched(network, product) == (True, False)
+    assert matched(network, product | is_op("nn.dense")(wildcard(), wildcard())) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("network", "operator", "others"),
+    [
+        (nn.global_avg_pool2d(IMAGE), "nn.global_avg_pool2d", ["nn.adaptive_avg_pool2d", "mean"]),
+        (nn.global_max_pool2d(IMAGE), "nn.global_max_pool2d", ["max"]),
+        (nn.batch_flatten(IMAGE), "nn.batch_flatten", ["reshape"]),
+        (nn.fast_softmax(X), "nn.fast_softmax", ["nn.softmax"]),
+    ],
+)
+def test_the_operator_that_relax_has_instead_is_an_alternative(
+    network: Any, operator: str, others: list[str]
+) -> None:
+    def either(names: list[str]) -> Any:
+        pattern = is_op(names[0])(wildcard())
+        return pattern if len(names) == 1 else pattern | either(names[1:])
+
+    assert matched(network, either([operator, *others])) == (True, True)
+    callee = is_op(operator)
+    for name in others:
+        callee = callee | is_op(name)
+    assert matched(network, callee(wildcard())) == (True, True)
+
+
+def test_a_global_pool_is_also_an_adaptive_one_of_size_1() -> None:
+    pool = relax.op.nn.adaptive_avg_pool2d
+    mod = module([var("x", 1, 4, 8, 8)], lambda emit, x: emit(pool(x, 1)))
+    either = is_op("nn.global_avg_pool2d")(wildcard()) | is_op("nn.adaptive_avg_pool2d")(wildcard())
+    assert "npu.x" in composite_names(partitioned(mod, "test", [relax_entry("npu.x", either)]))
+
+
 def test_a_wildcard_may_be_redirected() -> None:
     pattern = wildcard()
     pattern.redirect_to(RELU)
@@ -312,10 +385,14 @@ _RECURSIVE.redirect_to(is_op("exp")(_RECURSIVE))
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        (is_op("nn.bias_add")(CONV, BIAS), r'is_op\("nn.bias_add"\)\(x, bias\) \| is_op\("add"\)'),
+        (is_op("nn.bias_add")(CONV, BIAS), r'\("nn.bias_add"\)\(data, bias\) \| is_op\("add"\)\('),
         (CONV.optional(lambda p: is_op("nn.bias_add")(p, BIAS)), "operator add"),
-        (is_op("nn.batch_flatten")(wildcard()), "no counterpart of nn.batch_flatten; .* reshape"),
-        (is_op("nn.matmul")(wildcard(), wildcard()), "no counterpart of nn.matmul; .*nn.dense"),
+        (is_op("nn.batch_flatten")(wildcard()), "no counterpart of nn.batch_flatten. .* reshape"),
+        (
+            is_op("nn.global_avg_pool2d")(CONV),
+            r"the operator nn.adaptive_avg_pool2d or mean: write",
+        ),
+        (is_op("nn.fast_softmax")(RELU), r'is_op\("nn.fast_softmax"\)\(data\) \| is_op\("nn.softm'),
         (is_op("argmax")(wildcard()), "no counterpart of argmax"),
         (is_op("nn.relu"), "call it with patterns"),
         (is_op("exp")(is_op("nn.relu")), "call it with patterns"),

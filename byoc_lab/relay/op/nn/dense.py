@@ -67,17 +67,27 @@ def dense_reference(attrs: AnyValue, data: np.ndarray, weight: np.ndarray) -> np
     return _product(attrs, data, weight.T)
 
 
-def _dense_from_relax(op: Op, call: RelaxCall, a: Expr, b: Expr) -> Expr:
-    """As NumPy multiplies: vectors get an axis, stacks broadcast."""
+def _product_from_relax(op: Op, call: RelaxCall, a: Expr, b: Expr) -> Expr:
+    """As NumPy multiplies: vectors get an axis, stacks broadcast. A transpose that exchanges rows
+    and columns, and a matrix of constants, become an nn.dense, as linear layers are in Relay."""
     left, right = call.shapes
     assert left is not None and right is not None and call.result is not None
-    dtype = str(call.dtype)
+    dtype = plain(call.attrs.out_dtype) or ""
     if len(left) > 1 and len(right) == 2:
-        if isinstance(b, Call) and b.is_op("transpose"):  # a linear layer
-            return linear(call, a, b)
-        rows = relay_call("reshape", a, (-1, left[-1])) if len(left) > 2 else a
-        product = relay_call("nn.matmul", rows, b, units=right[1], out_dtype=dtype)
-        return relay_call("reshape", product, call.result) if len(left) > 2 else product
+        weight = _transposed(b)
+        if weight is None:
+            return relay_call("nn.matmul", a, b, units=right[1], out_dtype=dtype)
+        return relay_call("nn.dense", a, weight, out_dtype=dtype)
+    if len(left) == len(right) == 3:
+        x, y = _exchanged(a, 3), _exchanged(b, 3)
+        return relay_call(
+            "nn.batch_matmul",
+            a if x is None else x,
+            b if y is None else y,
+            transpose_a=x is not None,
+            transpose_b=y is not None,
+            out_dtype=dtype,
+        )
     if len(left) == 1:
         a, left = relay_call("expand_dims", a, axis=0), (1, *left)
     if len(right) == 1:
@@ -94,28 +104,30 @@ def _dense_from_relax(op: Op, call: RelaxCall, a: Expr, b: Expr) -> Expr:
     return relay_call("reshape", product, call.result)
 
 
-def linear(call: RelaxCall, data: Expr, matrix: Expr) -> Expr:
-    """A product with a matrix as nn.dense. Its weight is the transpose of the matrix: the operand
-    of a transpose, and of a constant another constant."""
+def _transposed(matrix: Expr) -> Expr | None:
+    """The transpose of a matrix of constants, or of one that a transpose makes."""
     if isinstance(matrix, Constant):
-        weight: Expr = const(np.ascontiguousarray(matrix.numpy().T), matrix.data.dtype)
-    elif isinstance(matrix, Call) and matrix.is_op("transpose") and _exchanges(matrix):
-        weight = matrix.args[0]
-    else:
-        weight = relay_call("transpose", matrix, (1, 0))
-    return relay_call("nn.dense", data, weight, out_dtype=plain(call.attrs.out_dtype) or "")
+        return const(np.ascontiguousarray(matrix.numpy().T), matrix.data.dtype)
+    if not (isinstance(matrix, Call) and matrix.is_op("transpose")):
+        return None
+    exchanged = _exchanged(matrix, 2)
+    return relay_call("transpose", matrix, (1, 0)) if exchanged is None else exchanged
 
 
-def _exchanges(transpose: Call) -> bool:
-    axes = transpose.attrs.axes
-    return axes is None or [axis % 2 for axis in axes] == [1, 0]
+def _exchanged(value: Expr, rank: int) -> Expr | None:
+    """The operand of a transpose that exchanges the last two axes."""
+    if not (isinstance(value, Call) and value.is_op("transpose")):
+        return None
+    axes = [*range(rank)][::-1] if value.attrs.axes is None else value.attrs.axes
+    exchange = [*range(rank - 2), rank - 1, rank - 2]
+    return value.args[0] if [axis % rank for axis in axes] == exchange else None
 
 
 define_op(
     "nn.dense",
     "data weight",
     dense_relation,
-    from_relax={"matmul": _dense_from_relax},
+    from_relax={"matmul": _product_from_relax},
     arithmetic=Arithmetic.MATRIX_PRODUCT,
     reference=dense_reference,
     attrs=AttrsType(
