@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from byoc_lab.commands.shared import (
+    INCONCLUSIVE,
     INPUT,
     INPUTS,
     NO,
@@ -42,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if the numbers are right, else 1."""
+    """0 if the numbers are right, 1 if some are wrong, 3 if nothing could be compared."""
     from byoc_lab import trace, validate
 
     with ProgressLine() as progress:
@@ -56,4 +57,6 @@ def run(options: argparse.Namespace) -> int:
     print(report.to_json() if options.format == "json" else report)
     if options.figure:
         report.plot().savefig(options.figure)
+    if not report.comparisons:
+        return INCONCLUSIVE
     return OK if report.ok else NO

@@ -28,6 +28,7 @@ from byoc_lab.errors import (
 )
 from byoc_lab.passes.framework.predicates import checked_entry
 from byoc_lab.relax import partition
+from byoc_lab.relax.calls import host_functions
 from byoc_lab.relax.checks import CallCheck, CompilableCheck, EntryCheck, Predicate
 from byoc_lab.relax.pattern_translation import relax_entry, relax_name
 from byoc_lab.relax.reference import region_in_relay
@@ -80,8 +81,8 @@ class RelaxBackend:
         """The passes of TVM that `partition` runs on a module, for a trace."""
         if self.passes is not None:
             return self._own_passes()
-        cutting = partition.partitioning_passes(self.table())
-        if partition.unreached(mod):
+        cutting = partition.partitioning_passes(self.table(), mod)
+        if len(host_functions(mod)) > 1:
             cutting = list(map(partition.on_reached, cutting))
         return [*partition.preparing_passes(mod), *cutting]
 

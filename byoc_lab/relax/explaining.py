@@ -231,6 +231,14 @@ class _Function:
         reason; None if it does not."""
         return self._refused(entry).get(call)
 
+    def refusal_around(self, entry: Entry, call: Any) -> str | None:
+        """As `refusal`, of a match of the entry that has the call below its root."""
+        for root, reason in self._refused(entry).items():
+            parts = (entry.pattern.extract_matched_expr(root, self.values) or {}).values()
+            if any(self.values.get(part, part).same_as(call) for part in parts):
+                return reason
+        return None
+
     def _said_no_to(self, entry: Entry) -> dict[Any, str]:
         if entry.check is None:
             return {}
@@ -280,6 +288,11 @@ class _Asked:
                     why = f"the pattern matches, and the check of {e.name} refuses"
                     return "check", f"{why}: {refusal}" if refusal else why
             return self._left_over(call)
+        for e in with_it:
+            refusal = asked.refusal_around(e, call.call)
+            if refusal is not None:
+                why = f"it is part of a match of {e.name}, whose check refuses"
+                return "check", f"{why}: {refusal}" if refusal else why
         entry = with_it[0]
         miss = asked.miss(entry)
         near = f"; nearest: {miss}" if miss is not None else ""

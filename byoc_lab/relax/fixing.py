@@ -8,8 +8,9 @@ from byoc_lab.errors import ByocLabError, counted
 from byoc_lab.lab.linting import Finding, Severity
 from byoc_lab.lab.linting.fixing import Fix, same
 from byoc_lab.relax.bisecting import in_relay
-from byoc_lab.relax.passes import applied
-from byoc_lab.relax.tracing.findings import MERGES
+from byoc_lab.relax.calls import region_functions
+from byoc_lab.relax.partition import on_reached
+from byoc_lab.relax.passes import MERGES, applied
 from byoc_lab.relax.variables import variable_faults
 from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -31,15 +32,20 @@ def fixed(mod: Any) -> Fix:
     if "BYR001" in codes and "BYR007" not in codes:  # where MergeCompositeFunctions fails
         merge = import_tvm().relax.transform.MergeCompositeFunctions()
         try:
-            merged = applied([merge], now, "fix")
+            merged = applied([on_reached(merge)], now, "fix")
             proof = same(in_relay(now), in_relay(merged))
         except ByocLabError as error:
             proof, why = None, str(error)
         if proof is not None:
-            count = sum(f.code == "BYR001" for f in _faults(now))
-            steps.append(f"run {MERGES}, which gives {counted(count, 'composite')} a back end")
-            proofs.append(proof)
-            now = merged
+            before, still = (sum(f.code == "BYR001" for f in _faults(m)) for m in (now, merged))
+            given = counted(before - still, "composite")
+            if still:
+                given = "what main calls"
+                why = f"{MERGES} looks at what main calls, and other functions call composites too"
+            if len(region_functions(merged)) > len(region_functions(now)):
+                steps.append(f"run {MERGES}, which gives {given} a back end")
+                proofs.append(proof)
+                now = merged
     left = tuple(_faults(now))
     if not steps:
         return Fix((), mod, mod, f"no repair could be proved: {why}", left)

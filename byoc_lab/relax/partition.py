@@ -10,7 +10,7 @@ from byoc_lab.errors import ByocLabError
 from byoc_lab.relax import batch
 from byoc_lab.relax.calls import checked_relax, composite_names
 from byoc_lab.relax.operators import OPERATORS
-from byoc_lab.relax.passes import applied
+from byoc_lab.relax.passes import MERGES, applied
 from byoc_lab.relax.registration import TARGET, register_codegen
 from byoc_lab.relax.to_relay import BATCHED, call_to_relay
 from byoc_lab.relax.types import is_tensor
@@ -91,14 +91,26 @@ def _has_unknown_shapes(mod: Any) -> bool:
     return found
 
 
-def partitioning_passes(table: Sequence[Any] | None = None) -> list[Any]:
-    """The passes that make functions for DNNL. table: the patterns, `patterns()` if None."""
+def partitioning_passes(table: Sequence[Any] | None = None, mod: Any = None) -> list[Any]:
+    """The passes that make functions for DNNL. table: the patterns, `patterns()` if None. mod: the
+    module; if it has branches, at which MergeCompositeFunctions stops, each match is a function."""
     transform = import_tvm().relax.transform
     table = patterns() if table is None else list(table)
-    return [
-        transform.FuseOpsByPattern(table, bind_constants=True, annotate_codegen=False),
-        transform.MergeCompositeFunctions(),
-    ]
+    alone = mod is not None and _has_branches(mod)
+    fuse = transform.FuseOpsByPattern(table, bind_constants=True, annotate_codegen=alone)
+    return [fuse] if alone else [fuse, transform.MergeCompositeFunctions()]
+
+
+def _has_branches(mod: Any) -> bool:
+    """Whether a function that "main" reaches has an If."""
+    relax = import_tvm().relax
+    found: list[Any] = []
+    for function in _apart(mod)[0].functions.values():
+        if isinstance(function, relax.Function):
+            relax.analysis.post_order_visit(
+                function, lambda node: found.append(node) if isinstance(node, relax.If) else None
+            )
+    return bool(found)
 
 
 def partition_for_dnnl(mod: Any) -> Any:
@@ -133,51 +145,54 @@ def partitioned(
 
 
 def merged(mod: Any, who: str, table: Sequence[Any] | None = None) -> Any:
-    """A module with what the table matches in functions for back ends (`partitioning_passes`).
-
-    MergeCompositeFunctions stops at variables of other functions than "main", so what "main" does
-    not call is left out of the module meanwhile, and what nobody can call for good. It is run where
-    there is something to merge: it stops at branches, too.
-    """
-    tvm = import_tvm()
-    fuse, merge = partitioning_passes(table)
-    kept, rest = _apart(mod)
-    made = applied([fuse], kept, who)
-    if composite_names(made):
-        made = applied([merge], made, who)
-    return tvm.IRModule({**made.functions, **rest}, made.attrs, made.global_infos)
+    """A module with what the table matches in functions for back ends (`partitioning_passes`)."""
+    return applied(map(on_reached, partitioning_passes(table, mod)), mod, who)
 
 
 def on_reached(each: Any) -> Any:
-    """A pass of the same name that runs another one without what "main" does not call, as `merged`
-    does."""
+    """A pass of the same name that runs another one without what "main" does not call.
+
+    MergeCompositeFunctions stops at variables of other functions than "main", so what "main" does
+    not call is left out of the module meanwhile, and what nobody can call for good. Where
+    "main" calls no composites it is not run at all.
+    """
     tvm = import_tvm()
 
     def run(mod: Any, context: Any) -> Any:
         kept, rest = _apart(mod)
+        if each.info.name == MERGES and not composite_names(kept):
+            return mod
         made = each(kept)
-        return tvm.IRModule({**made.functions, **rest}, made.attrs, made.global_infos)
+        return tvm.IRModule({**rest, **made.functions}, made.attrs, made.global_infos)
 
     return tvm.transform.module_pass(run, opt_level=0, name=str(each.info.name))
 
 
 def _apart(mod: Any) -> tuple[Any, dict[Any, Any]]:
-    """A module without what "main" does not call, and the functions of that with global_symbol."""
+    """A module without what "main" does not call; and the other functions with global_symbol and
+    all that they call, some of which "main" may call, too."""
     apart = unreached(mod)
     kept = {gv: f for gv, f in mod.functions.items() if gv not in apart}
-    rest = {gv: mod[gv] for gv in apart if mod[gv].attrs and "global_symbol" in mod[gv].attrs}
+    exported = [gv for gv in apart if mod[gv].attrs and "global_symbol" in mod[gv].attrs]
+    rest = {gv: mod[gv] for gv in _reached(mod, exported)}
     return import_tvm().IRModule(kept, mod.attrs, mod.global_infos), rest
 
 
 def unreached(mod: Any) -> set[Any]:
     """The functions of Relax that "main" does not call, directly or through others; none of a
     module without "main"."""
-    tvm = import_tvm()
-    relax = tvm.relax
+    relax = import_tvm().relax
     if "main" not in [gv.name_hint for gv in mod.functions]:
         return set()
+    functions = (gv for gv, f in mod.functions.items() if isinstance(f, relax.Function))
+    return set(functions) - _reached(mod, [mod.get_global_var("main")])
+
+
+def _reached(mod: Any, roots: Sequence[Any]) -> set[Any]:
+    """The functions that some functions call, directly or through others, and these."""
+    tvm = import_tvm()
     reached: set[Any] = set()
-    todo = [mod.get_global_var("main")]
+    todo = list(roots)
 
     def visit(value: Any) -> None:
         if isinstance(value, tvm.ir.GlobalVar):
@@ -188,7 +203,6 @@ def unreached(mod: Any) -> set[Any]:
         if gv in reached:
             continue
         reached.add(gv)
-        if isinstance(mod[gv], relax.Function):
-            relax.analysis.post_order_visit(mod[gv], visit)
-    functions = (gv for gv, f in mod.functions.items() if isinstance(f, relax.Function))
-    return set(functions) - reached
+        if isinstance(mod[gv], tvm.relax.Function):
+            tvm.relax.analysis.post_order_visit(mod[gv], visit)
+    return reached

@@ -8,6 +8,8 @@ from typing import Any
 from byoc_lab.errors import ByocLabError, PassError
 from byoc_lab.relax.variables import check_variables
 
+MERGES = "MergeCompositeFunctions"
+
 
 def applied(passes: Iterable[Any], mod: Any, who: str) -> Any:
     """A module of Relax after passes of TVM, one after the other.
@@ -22,8 +24,13 @@ def applied(passes: Iterable[Any], mod: Any, who: str) -> Any:
         except ByocLabError:
             raise
         except Exception as error:
-            raise PassError(f"{who}: {each.info.name} of TVM failed: {_said(error)}") from error
+            raise pass_error(who, str(each.info.name), error) from error
     return mod
+
+
+def pass_error(who: str, name: str, error: Exception) -> PassError:
+    """The error of a pass of TVM that failed with another one."""
+    return PassError(f"{who}: {name} of TVM failed: {_said(error)}")
 
 
 def _said(error: Exception) -> str:

@@ -23,7 +23,7 @@ from byoc_lab.relax.types import (
     tensor_of,
     type_of,
 )
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from byoc_lab.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -177,6 +177,9 @@ class _RelaxReader:
             if isinstance(fields, Tuple):
                 return fields.fields[expr.index]
             return TupleGetItem(fields, expr.index)
+        if isinstance(expr, self.relax.If):
+            branches = map(self.body, (expr.true_branch, expr.false_branch))
+            return If(self.value(expr.cond), *branches)
         constant = tensor_of(expr)
         if constant is not None:
             array = constant.numpy()

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ArgumentError, EvaluationError, InputError
+from byoc_lab.errors import ArgumentError, EvaluationError, InputError, kind_of
 from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.attrs import dtype as dtype_kind
@@ -103,8 +103,7 @@ def evaluate(
         raise InputError(f"dtype must be None or 'float64', found {dtype!r:.80}")
     if not isinstance(program, (IRModule, Expr, TupleWrapper)):
         raise ArgumentError(
-            f"evaluate takes a module, a function or an expression, found "
-            f"{type(program).__name__} {program!r:.80}"
+            f"evaluate takes a module, a function or an expression, found {kind_of(program)}"
         )
     mod = program if isinstance(program, IRModule) else IRModule()
     main = _main(program)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from byoc_lab.backends import Refused
 from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import ArgumentError
-from byoc_lab.relax import explain, partition_for_dnnl
+from byoc_lab.relax import backends, explain, partition_for_dnnl
 from tests.plain_cells import plain
 
 from .test_executable import two_regions
@@ -76,3 +77,31 @@ def test_alike_calls_are_one_group() -> None:
 def test_wrong_arguments() -> None:
     with pytest.raises(ArgumentError, match=r"relax\.explain takes a module of TVM's Relax, found"):
         explain([])
+
+
+def test_an_operand_of_a_refused_match_has_the_reason_of_the_check() -> None:
+    dpl = relax.dpl
+    product = dpl.is_op("relax.matmul")(dpl.wildcard(), dpl.wildcard())
+    chain = dpl.is_op("relax.nn.relu")(product)
+    refuse = lambda context: Refused("too small")  # noqa: E731
+    backends.register("npu", patterns=[("npu.chain", chain, {}, refuse)])
+    try:
+        mod = module(
+            [var("x", 4, 8), var("w", 8, 3)],
+            lambda emit, x, w: emit(
+                op.add(emit(op.nn.relu(emit(op.matmul(x, w)))), emit(op.matmul(x, w)))
+            ),
+        )
+        found = explain(mod, "npu")
+    finally:
+        backends.unregister("npu")
+    reasons = [(e.name, e.cause, e.reason) for e in found]
+    assert reasons[0] == (
+        "matmul", "check",
+        "it is part of a match of npu.chain, whose check refuses: too small",
+    )  # fmt: skip
+    assert reasons[1][1:] == (
+        "check",
+        "the pattern matches, and the check of npu.chain refuses: too small",
+    )
+    assert reasons[2][:2] == ("matmul", "no-match")

@@ -11,6 +11,7 @@ pytest.importorskip("tvm", reason="apache-tvm is not installed")
 import byoc_lab
 from byoc_lab import relax as lab
 from byoc_lab.errors import ArgumentError, ForeignModuleError
+from byoc_lab.relax.calls import region_functions
 
 from .test_executable import two_regions
 from .test_partition import const, module, var
@@ -70,15 +71,30 @@ def test_functions_get_variables_of_their_own() -> None:
     assert lab.partition_for_dnnl(repair.after) is not None
 
 
-def test_what_tvm_refuses_is_left_and_told() -> None:
-    """MergeCompositeFunctions takes one function that calls composites."""
+def test_composites_of_a_second_function_are_left_and_told() -> None:
+    """MergeCompositeFunctions looks at what main calls."""
     mod = composed()
     mod["decode"] = mod["main"].with_attr("global_symbol", "decode")
     assert codes(mod) == {"BYR001", "BYR006"}
     repair = byoc_lab.fix(mod)
-    assert repair.steps == ("give @main variables of their own",)
+    assert repair.steps == (
+        "give @main variables of their own",
+        "run MergeCompositeFunctions, which gives what main calls a back end",
+    )
     assert {f.code for f in repair.left} == codes(repair.after) == {"BYR001"}
-    assert "no more could be proved: fix: MergeCompositeFunctions of TVM failed" in repair.proof
+    relax.analysis.well_formed(repair.after)
+    assert len(region_functions(repair.after)) == 1
+    assert "looks at what main calls, and other functions call composites too" in repair.proof
+    assert not byoc_lab.fix(repair.after).steps
+
+
+def test_a_function_that_main_does_not_call_keeps_what_it_calls() -> None:
+    mod = composed()
+    composite = next(gv for gv in mod.functions if gv.name_hint.startswith("fused"))
+    mod["decode"] = relax.utils.copy_with_new_vars(mod["main"]).with_attr("global_symbol", "decode")
+    repaired = byoc_lab.fix(mod).after
+    assert composite.name_hint in [gv.name_hint for gv in repaired.functions]
+    tvm.ir.assert_structural_equal(repaired["decode"], mod["decode"])
 
 
 def test_what_is_right_stays_and_what_cannot_be_repaired_is_named() -> None:

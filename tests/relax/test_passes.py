@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
+import numpy as np
 from tvm.script import ir as I
 from tvm.script import relax as R
 
@@ -36,18 +37,41 @@ class Branches:
         return y
 
 
-def test_operators_of_branches_stay_on_the_host() -> None:
+def test_operators_of_branches_stay_on_the_host_without_dataflow_blocks() -> None:
+    change = "run relax.transform.ConvertToDataflow(min_size=1) before"
     assert [(e.name, e.cause, e.change) for e in explain(Branches)] == [
-        ("nn.relu", "needs-pass", ""),
-        ("sigmoid", "needs-pass", ""),
+        ("nn.relu", "needs-pass", change),
+        ("sigmoid", "needs-pass", change),
     ]
     assert coverage(Branches).totals.offloaded == 0
+    traced = byoc_lab.trace(Branches, "dnnl")
+    assert traced.error is None and not any(stage.changed for stage in traced)
 
 
-@pytest.mark.parametrize("ask", [explain, coverage, partition_for_dnnl])
-def test_a_branch_beside_what_is_offloaded_is_refused_with_the_way_out(ask: Any) -> None:
+def test_operators_of_branches_are_offloaded_each_by_itself() -> None:
+    mod = relax.transform.ConvertToDataflow(1)(Branches)
+    assert len(explain(mod).offloaded) == coverage(mod).totals.offloaded == 2
+    traced = byoc_lab.trace(mod, "dnnl")
+    cut = partition_for_dnnl(mod)
+    assert traced.error is None and same_structure(traced.result, cut)
+    assert not byoc_lab.lint(cut)
+    report = byoc_lab.validate(mod, cut).check()
+    assert len(report.outputs) == 1
+    assert byoc_lab.bisect(mod, "dnnl").stage is None
+    exe = byoc_lab.relax.build(cut)
+    x = np.array([[-2, -1, 0, 1], [2, 3, 4, 5]], "float32")
+    for chosen, wanted in ((True, np.maximum(x, 0)), (False, 1 / (1 + np.exp(-x)))):
+        np.testing.assert_allclose(exe(np.array(chosen), x)[0], wanted, rtol=1e-5)
+
+
+def test_a_pass_of_tvm_that_stops_at_a_branch_is_a_typed_error_of_the_trace() -> None:
+    mod = relax.transform.ConvertToDataflow(1)(Branches)
+    table = [("dnnl.relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]
+    merge = relax.transform.MergeCompositeFunctions()
+    traced = byoc_lab.trace(mod, [relax.transform.FuseOpsByPattern(table), merge])
     with pytest.raises(PassError, match=r"MergeCompositeFunctions of TVM failed.*from_relax"):
-        ask(relax.transform.ConvertToDataflow(1)(Branches))
+        _ = traced.result
+    assert traced[-1].error is traced.error and byoc_lab.decode(traced.error).known
 
 
 def test_the_way_out_of_a_branch_is_one() -> None:

@@ -58,14 +58,16 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        return all(c.ok for c in self.comparisons)
+        """Whether something was compared, and all of that is right."""
+        return bool(self.comparisons) and not self.wrong
 
     @property
     def wrong(self) -> tuple[Comparison, ...]:
         return tuple(c for c in self.comparisons if not c.ok)
 
     def check(self) -> Report:
-        """Returns this report; raises ValidationError if a comparison failed."""
+        """Returns this report; raises ValidationError if a comparison failed, or nothing was
+        compared."""
         if not self.ok:
             raise ValidationError(str(self))
         return self
@@ -73,7 +75,7 @@ class Report:
     def notes(self) -> Iterator[str]:
         """What the verdict does not say: where to look next, inputs, fallbacks, what was not
         exercised."""
-        if not self.ok and all(c.ok for c in (*self.regions, *self.operators)):
+        if self.wrong and all(c.ok for c in (*self.regions, *self.operators)):
             each = "each region computes what its function says, and " * bool(self.regions)
             if self.host_is_wrong:
                 yield (
@@ -97,7 +99,12 @@ class Report:
 
     @printable
     def __str__(self) -> str:
-        head = "valid" if self.ok else "NOT VALID"
+        if not self.comparisons:
+            head = "nothing was compared"
+        elif self.wrong:
+            head = "NOT VALID"
+        else:
+            head = "valid" if self.outputs else "valid regions; the outputs were not compared"
         lines = [*map(str, self.comparisons), *self.notes()]
         return with_short_names("\n".join([head, *(f"  {line}" for line in lines)]))
 

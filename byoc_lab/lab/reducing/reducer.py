@@ -14,7 +14,7 @@ from byoc_lab.lab.reducing.reduction import Reduction
 from byoc_lab.lab.reducing.search import Search
 from byoc_lab.lab.reducing.tables import Entry, Table, checked_table
 from byoc_lab.relay.ir.expr import Function
-from byoc_lab.relay.ir.foreign import refuse_foreign
+from byoc_lab.relay.ir.foreign import adopted, refuse_foreign
 from byoc_lab.relay.ir.module import IRModule, module_expected
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -66,9 +66,9 @@ def reduce(
     """
     if isinstance(mod, Function):
         mod = IRModule.from_expr(mod)
+    refuse_foreign(adopted(mod), "reduce")
     if not isinstance(mod, IRModule):
         raise ArgumentError(module_expected("reduce", mod))
-    refuse_foreign(mod, "reduce")
     if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
         raise ArgumentError(f"reduce: budget must be a positive integer, found {budget!r:.80}")
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float))):

@@ -16,6 +16,7 @@ from byoc_lab.lab.linting.foreign import RULES
 from byoc_lab.relax.calls import operator_calls
 from byoc_lab.relax.explaining import LOWERED
 from byoc_lab.relax.partition import TARGET
+from byoc_lab.relax.passes import MERGES
 from byoc_lab.relax.pattern_report import (
     Entry,
     RelaxEntryReport,
@@ -31,8 +32,6 @@ from byoc_lab.relay.ir.visit import post_order
 
 if TYPE_CHECKING:
     from byoc_lab.relax.tracing.module import RelaxModule
-
-MERGES = "MergeCompositeFunctions"
 
 
 def findings_of(mod: RelaxModule) -> list[Finding]:

@@ -11,6 +11,7 @@ from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.relax import backends
 from byoc_lab.relax.calls import composite_names
+from byoc_lab.relax.passes import pass_error
 from byoc_lab.relax.tracing.findings import pattern_findings
 from byoc_lab.relax.tracing.mirror import Mirror
 from byoc_lab.relax.tracing.script import Script
@@ -80,7 +81,7 @@ def trace(
         with context:
             whole(mod)
     except Exception as raised:  # kept in the trace, which shows it at its stage
-        error = raised
+        error = recorder.error(raised)
     if patterns:
         recorder.look_for(patterns)
     stages = recorder.finish(error)
@@ -205,6 +206,14 @@ class _Recorder:
         if last is None or not _same_functions(last, mod):
             self._states.append(self._read(mod.clone(), self._script))
         return len(self._states) - 1
+
+    def error(self, raised: Exception) -> Exception:
+        """What a pass raised; an error of TVM as a PassError that says what it means."""
+        if not type(raised).__module__.startswith("tvm") or not self._open:
+            return raised
+        made = pass_error("trace", self._open[-1].name, raised)
+        made.__cause__ = raised
+        return made
 
     def look_for(self, table: Sequence[Any]) -> None:
         """Find what never matched of a pattern table: in what the last FuseOpsByPattern left."""

@@ -34,7 +34,8 @@ class Map(dict[Key, Value]):
 
 def module_expected(taker: str, value: Any) -> str:
     """The message of a function that was given another value in place of a module."""
-    found = f"{kind_of(value)} {value!r:.80}"
+    shown = repr(value)
+    found = kind_of(value) if "\n" in shown else f"{kind_of(value)} {shown:.80}"
     return f"{taker} expects an IRModule, found {found}; {module_hint(value)}"
 
 
@@ -44,6 +45,8 @@ def module_hint(value: Any) -> str:
         return "an importer returns (mod, params): mod, params = ..."
     if isinstance(getattr(type(value), "result", None), property):
         return "a trace has its module as .result"
+    if type(value).__module__.partition(".")[0] == "tvm":
+        return "byoc_lab.importers.relax.from_relax(mod) returns (mod, params) of a Relax module"
     if isinstance(value, str):
         return "the module comes first; relay.parse(text) makes one of text"
     if isinstance(value, list):

@@ -11,7 +11,7 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
-from byoc_lab.errors import BuildError
+from byoc_lab.errors import BuildError, ValidationError
 from byoc_lab.lab.checking.comparison import compare
 from byoc_lab.lab.checking.report import Report, worst_of
 from byoc_lab.relay import Function, IRModule, nn
@@ -39,6 +39,21 @@ def test_a_fallback_is_labelled() -> None:
     assert "fell back: @tvmgen_default_dnnl_main_0 of dnnl ran on llvm: " in str(report)
     assert "no kernel today" in report._repr_html_()
     assert "no kernel today" in json.loads(report.to_json())["fallbacks"][0]
+
+
+def test_a_report_without_comparisons_is_not_valid() -> None:
+    report = Report((), (), inputs=("given",), missed=("outputs were not compared: R.print",))
+    assert not report.ok and not report.wrong
+    assert str(report).startswith("nothing was compared\n")
+    with pytest.raises(ValidationError, match="outputs were not compared: "):
+        report.check()
+
+
+def test_regions_without_outputs_are_not_the_whole_verdict() -> None:
+    right = compare("@r", np.zeros(2), np.zeros(2), np.ones(2))
+    report = Report((right,), ())
+    assert report.ok
+    assert str(report).startswith("valid regions; the outputs were not compared\n")
 
 
 def test_what_was_not_exercised_is_said() -> None:

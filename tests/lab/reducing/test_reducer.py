@@ -13,7 +13,13 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
-from byoc_lab.errors import ArgumentError, InputError, PassError, ReductionError
+from byoc_lab.errors import (
+    ArgumentError,
+    ForeignModuleError,
+    InputError,
+    PassError,
+    ReductionError,
+)
 from byoc_lab.lab.checking.progress import Moment
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.expr import Call, Constant, Function, If, Let, Tuple, Var
@@ -413,3 +419,17 @@ def test_a_crash_of_the_process_does_not_end_the_search(
 def test_a_predicate_that_another_process_cannot_import_is_refused() -> None:
     with pytest.raises(ArgumentError, match="leave out guarded=True"):
         byoc_lab.reduce(chain(3, {0: "tanh"}), has("tanh"), guarded=True)
+
+
+def test_a_module_of_relax_is_refused_with_the_way_to_relay() -> None:
+    pytest.importorskip("tvm", reason="apache-tvm is not installed")
+    from tests.relax.tracing.networks import relu_module
+
+    with pytest.raises(ForeignModuleError, match="from_relax") as caught:
+        byoc_lab.reduce(relu_module(), lambda mod: True)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(
+        ArgumentError, match=r"build expects an IRModule, found .*from_relax"
+    ) as raised:
+        byoc_lab.build(relu_module())
+    assert "\n" not in str(raised.value)
