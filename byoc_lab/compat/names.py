@@ -204,7 +204,7 @@ _NO_KERNELS = (
 _NO_DEVICES = (
     "everything but regions runs on the CPU; AnnotateTarget says which compiler takes what"
 )
-_NO_GRADIENTS = "byoc_lab compiles networks for inference; train in the framework they come from"
+NO_GRADIENTS = "byoc_lab compiles networks for inference; train in the framework they come from"
 _NO_MEMORY = "memory is no part of Relay here; relay.build plans it for the module as a whole"
 
 INSTEAD: dict[str, str] = {
@@ -236,10 +236,10 @@ INSTEAD: dict[str, str] = {
     "they need",
     "tvm.relay.op.random": "draw random numbers with NumPy, and pass them as inputs or constants",
     "tvm.relay.random": "draw random numbers with NumPy, and pass them as inputs or constants",
-    "tvm.relay.testing.check_grad": _NO_GRADIENTS,
-    "tvm.relay.transform.FirstOrderGradient": _NO_GRADIENTS,
-    "tvm.relay.transform.LazyGradientInit": _NO_GRADIENTS,
-    "tvm.relay.transform.gradient": _NO_GRADIENTS,
+    "tvm.relay.testing.check_grad": NO_GRADIENTS,
+    "tvm.relay.transform.FirstOrderGradient": NO_GRADIENTS,
+    "tvm.relay.transform.LazyGradientInit": NO_GRADIENTS,
+    "tvm.relay.transform.gradient": NO_GRADIENTS,
     "tvm.relay.transform.PartialEvaluate": "FoldConstant computes what depends on constants alone",
     "tvm.relay.transform.CollagePartition": "take a pattern table and MergeComposite, "
     "AnnotateTarget, PartitionGraph",

@@ -178,8 +178,8 @@ class _RelaxReader:
                 return fields.fields[expr.index]
             return TupleGetItem(fields, expr.index)
         if isinstance(expr, self.relax.If):
-            branches = map(self.body, (expr.true_branch, expr.false_branch))
-            return If(self.value(expr.cond), *branches)
+            cond = self.value(expr.cond)
+            return If(cond, self.body(expr.true_branch), self.body(expr.false_branch))
         constant = tensor_of(expr)
         if constant is not None:
             array = constant.numpy()

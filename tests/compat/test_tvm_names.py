@@ -241,6 +241,15 @@ def test_scripts_say_where_variables_are() -> None:
         y.vid = x.vid
 
 
+def test_scripts_say_where_functions_are() -> None:
+    function = relay.Function([x], relay.nn.relu(x))
+    function.virtual_device_ = device(1)
+    assert function.virtual_device_.virtual_device_id == 1
+    assert function.with_attr("a", 1).virtual_device_ == function.virtual_device_
+    with pytest.raises(AttributeError, match="Function is immutable: cannot set 'body'"):
+        function.body = x
+
+
 def normal(body: Any, *params: Any) -> str:
     return str(
         transform.ToANormalForm()(tvm.IRModule.from_expr(relay.Function([x, *params], body)))

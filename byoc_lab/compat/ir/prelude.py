@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from byoc_lab.compat.names import NO_GRADIENTS
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.ir.expr import GlobalVar
 from byoc_lab.relay.ir.module import IRModule
@@ -25,7 +26,8 @@ def _definitions(file: str) -> IRModule:
     path = _STD / file
     if path.parent != _STD or not path.is_file():
         have = ", ".join(sorted(p.name for p in _STD.glob("*.rly")))
-        raise UnknownNameError(f"no file {file!r} comes with Relay; there are {have}")
+        why = f"; {NO_GRADIENTS}" if file == "gradient.rly" else ""
+        raise UnknownNameError(f"there is no file {file!r:.80}, only {have}{why}")
     return parse_file(path)
 
 

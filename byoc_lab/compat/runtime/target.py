@@ -11,7 +11,7 @@ from byoc_lab.compat.runtime.nd import kind_name
 from byoc_lab.compat.runtime.region_target import OPTIONS, region_target
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import Attrs
-from byoc_lab.relay.ir.expr import Expr, Var
+from byoc_lab.relay.ir.expr import Expr, Function, Var
 from byoc_lab.relay.ir.node import set_field
 from byoc_lab.relay.op.annotation.device import VIRTUAL_DEVICE, virtual_device
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -95,14 +95,16 @@ def VirtualDevice(device: Any = None, target: Any = None, memory_scope: str = ""
     return made.replace(memory_scope=memory_scope, target=target)
 
 
-def _set(var: Var, name: str, value: Any) -> None:
-    """`var.virtual_device_ = VirtualDevice(...)`, which scripts of TVM may say of a variable."""
+def _set(node: Var | Function, name: str, value: Any) -> None:
+    """`node.virtual_device_ = VirtualDevice(...)`, which scripts of TVM may say of nodes that keep
+    a device: variables and functions."""
     if name != "virtual_device_":
-        Expr.__setattr__(var, name, value)
-    set_field(var, "device", virtual_device(value))
+        Expr.__setattr__(node, name, value)
+    set_field(node, "device", virtual_device(value))
 
 
-Var.__setattr__ = _set  # type: ignore[assignment, method-assign]
+for _kind in (Var, Function):
+    _kind.__setattr__ = _set  # type: ignore[assignment, method-assign]
 
 
 def create(target: Any) -> Any:

@@ -125,3 +125,8 @@ def test_an_unknown_file_is_named_with_those_there_are() -> None:
         relay.IRModule().import_from_std("arrays.rly")
     with pytest.raises(UnknownNameError, match=r"'\.\./module.py'"):
         relay.IRModule().import_from_std("../module.py")
+
+
+def test_gradients_are_refused_where_they_are_used() -> None:
+    with pytest.raises(UnknownNameError, match=r"no file 'gradient\.rly'.*train in the framework"):
+        relay.IRModule().import_from_std("gradient.rly")
