@@ -27,7 +27,7 @@ def _definitions(file: str) -> IRModule:
     if path.parent != _STD or not path.is_file():
         have = ", ".join(sorted(p.name for p in _STD.glob("*.rly")))
         why = f"; {NO_GRADIENTS}" if file == "gradient.rly" else ""
-        raise UnknownNameError(f"there is no file {file!r:.80}, only {have}{why}")
+        raise UnknownNameError(f"no file {file!r:.80} is in byoc_lab, only {have}{why}")
     return parse_file(path)
 
 
