@@ -213,13 +213,8 @@ define_op(
 )
 
 
-@reads("full")
+@reads("full", "full_like")
 def _full(call: RelaxCall, shape: AnyValue, value: Expr) -> Expr:
-    return relay_call("full", value, shape=call.result, dtype=str(call.dtype))
-
-
-@reads("full_like")
-def _full_like(call: RelaxCall, x: Expr, value: Expr) -> Expr:
     return relay_call("full", value, shape=call.result, dtype=str(call.dtype))
 
 

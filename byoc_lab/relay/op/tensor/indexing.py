@@ -22,7 +22,7 @@ from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.expr import Expr, Op, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
-from byoc_lab.relay.op.framework.from_relax import RelaxCall, number, reads, relay_call
+from byoc_lab.relay.op.framework.from_relax import RelaxCall, number, reads, relay_call, renamed
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -106,22 +106,11 @@ def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) ->
     return R.reshape(R.permute_dims(typed(taken), [0, 2, 1, 3]), shape)
 
 
-def _take_from_relax(op: Op, call: RelaxCall, x: Expr, indices: Expr) -> Expr:
-    axis = call.attrs.axis
-    return relay_call(
-        "take",
-        x,
-        indices,
-        axis=None if axis is None else int(number(axis)),
-        mode=str(getattr(call.attrs, "mode", "fast")),
-    )
-
-
 define_op(
     "take",
     "data indices",
     take_relation,
-    from_relax={"take": _take_from_relax},
+    from_relax={"take": renamed(mode=lambda attrs: getattr(attrs, "mode", "fast"))},
     arithmetic=Arithmetic.INDEXED,
     reference=take_reference,
     attrs=AttrsType(
@@ -155,15 +144,13 @@ def gather_relation(attrs: AnyValue, data: Type | None, indices: Type | None) ->
     return x, i, TensorType(i.shape, x.dtype)
 
 
-def _gather_from_relax(op: Op, call: RelaxCall, x: Expr, indices: Expr) -> Expr:
-    return relay_call("gather", x, int(call.attrs.axis), indices)
-
-
 define_op(
     "gather",
     "data indices",
     gather_relation,
-    from_relax={"gather_elements": _gather_from_relax},
+    from_relax={
+        "gather_elements": lambda op, call, x, i: relay_call(op.name, x, int(call.attrs.axis), i)
+    },
     arithmetic=Arithmetic.INDEXED,
     reference=lambda attrs, x, i: np.take_along_axis(x, i.astype(np.int64), attrs.axis),
     attrs=AttrsType(

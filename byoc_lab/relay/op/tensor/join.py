@@ -288,16 +288,11 @@ def _stack_relax(R: AnyValue, attrs: AnyValue, tensors: AnyValue) -> AnyValue:
     return _joined(R, [R.stack(group, axis=attrs.axis) for group in groups], attrs.axis)
 
 
-def _stack_from_relax(op: Op, call: RelaxCall, parts: list[Expr]) -> Expr:
-    axis = call.attrs.axis
-    return relay_call("stack", parts, axis=0 if axis is None else int(number(axis)))
-
-
 define_op(
     "stack",
     "data*",
     stack_relation,
-    from_relax={"stack": _stack_from_relax},
+    from_relax={"stack": renamed(axis=lambda attrs: attrs.axis or 0)},
     reference=lambda attrs, tensors: np.stack(tensors, attrs.axis),
     attrs=AttrsType(
         "relay.attrs.StackAttrs", (Attr("axis", integer, 0, "position of the new axis"),)

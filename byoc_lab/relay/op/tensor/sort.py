@@ -9,11 +9,10 @@ import numpy as np
 
 from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, boolean, dtype, integer, string
 from byoc_lab.relay.ir.dims import Unknown
-from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import comparisons, per_element
-from byoc_lab.relay.op.framework.from_relax import RelaxCall, relay_call, renamed, same
+from byoc_lab.relay.op.framework.from_relax import renamed, same
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
@@ -137,26 +136,11 @@ def _topk_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     return R.topk(x, k, attrs.axis, attrs.ret_type, not attrs.is_ascend, attrs.dtype)
 
 
-def _topk_from_relax(op: Op, call: RelaxCall, x: Expr) -> AnyValue:
-    attrs = call.attrs
-    kind = str(attrs.ret_type)
-    found = relay_call(
-        "topk",
-        x,
-        k=int(attrs.k),
-        axis=int(attrs.axis),
-        ret_type=kind,
-        is_ascend=not attrs.largest,
-        dtype=str(attrs.dtype),
-    )
-    return [TupleGetItem(found, 0), TupleGetItem(found, 1)] if kind == "both" else found
-
-
 define_op(
     "topk",
     "data",
     topk_relation,
-    from_relax={"topk": _topk_from_relax},
+    from_relax={"topk": renamed(is_ascend=lambda attrs: not attrs.largest)},
     reference=topk_reference,
     attrs=AttrsType(
         "relay.attrs.TopkAttrs",
