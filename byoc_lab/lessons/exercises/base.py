@@ -143,8 +143,8 @@ class Exercise(ABC):
         if mistake is None:
             more = f", and for {tried - 1} variants that you have not seen" if tried > 1 else ""
             return Verdict(True, (f"your answer is right for what the task gives{more}",))
-        hint = self.mistakes.get(mistake.key) or GENERAL.get(
-            mistake.key, "The linter's message names the place and the cause; start there."
+        hint = self.hint_of(mistake.key) or (
+            "The linter's message names the place and the cause; start there."
         )
         note = ("your function is right for the module you see, but not for another one",)
         return Verdict(
@@ -154,6 +154,10 @@ class Exercise(ABC):
             (hint, *self.hints),
             mistake.picture,
         )
+
+    def hint_of(self, key: str) -> str:
+        """The first hint for a kind of mistake; empty if it has none of its own."""
+        return self.mistakes.get(key) or GENERAL.get(key, "")
 
     def with_seed(self, seed: int) -> Variant:
         """The exercise as one student gets it."""

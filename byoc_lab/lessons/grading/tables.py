@@ -108,13 +108,14 @@ def write_platform(
 
 
 def write_mistakes(path: Path, grades: Grades, course: Course, settings: Settings) -> None:
-    """Write which results each exercise had, how often and who had them, and the same as a figure
-    (`.svg`) beside it."""
+    """Write which results each exercise had, how often, the hint that their students got, and who
+    they are; and the same as a figure (`.svg`) beside it."""
     found = mistakes.results(grades)
-    rows: list[Sequence[object]] = [("exercise", "result", "answers", "students")]
+    rows: list[Sequence[object]] = [("exercise", "result", "answers", "hint", "students")]
     for each in found:
         names = sorted(settings.shown(student, course.seed) for student in each.students)
-        rows.append((each.exercise, each.result, len(names), ", ".join(names)))
+        hint = get(each.exercise).hint_of(each.result)
+        rows.append((each.exercise, each.result, len(names), hint, ", ".join(names)))
     write_rows(path, rows)
     with replacing(path.with_suffix(".svg")) as new:
         mistakes.figure(found).savefig(new, format="svg")

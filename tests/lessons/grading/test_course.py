@@ -11,6 +11,7 @@ from byoc_lab import cli
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course, new_course, read_course
+from byoc_lab.lessons.grading.settings import DEFAULTS, SETTINGS, read_settings
 
 NAME = "annotate-diamond"
 
@@ -22,8 +23,12 @@ def test_a_course_that_is_half_written_is_completed(tmp_path: Path) -> None:
     kept = folder / "students" / "ann" / f"{NAME}.ipynb"
     missing.unlink()
     kept.write_text("begun")
+    settings = folder / SETTINGS
+    assert read_settings(folder, made.exercises) == DEFAULTS and settings.is_file()
+    settings.write_text("anonymous = true")
     assert new_course(folder, [NAME], ["ann", "bob"], 7) == made == read_course(folder)
     assert missing.is_file() and kept.read_text() == "begun"
+    assert read_settings(folder, made.exercises).anonymous
 
 
 def test_the_seed_of_a_class_is_random_and_stays(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from byoc_lab.lessons.exercises import get
 from byoc_lab.lessons.grading.alike import CODE, code_shapes, kept
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.grades import Grade
@@ -53,6 +54,10 @@ def test_the_tables_of_mistakes_and_of_similar_answers_are_written(tmp_path: Pat
     def rows(kind: str) -> list[list[str]]:
         return list(csv.reader((tmp_path / f"grades.{kind}.csv").open(encoding="utf-8")))
 
-    assert rows("mistakes")[1][:3] == [B, "passed", "22"]
+    grades["zoe"] = [WRONG]
+    assert write_beside(tmp_path / "grades.csv", grades, Course("c", 1, (B,)), settings) == []
+    _, passed, wrong = rows("mistakes")
+    assert passed[:4] == [B, "passed", "22", ""]
+    assert wrong == [B, "no-region", "1", get(B).hint_of("no-region"), "zoe"] and wrong[3]
     assert rows("similar")[1:] == [[B, CODE, "ann", "bob", "1.00", rows("similar")[1][-1]]]
     assert (tmp_path / "grades.mistakes.svg").read_text(encoding="utf-8").count(B)
