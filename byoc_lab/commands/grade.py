@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     from byoc_lab.containment import containers
     from byoc_lab.errors import ArgumentError
     from byoc_lab.lessons.grading import submissions as grading
-    from byoc_lab.lessons.grading.course import read_course
+    from byoc_lab.lessons.grading.course import OF_TEACHER, read_course
     from byoc_lab.lessons.grading.limits import Limits
     from byoc_lab.lessons.grading.settings import read_settings
     from byoc_lab.lessons.grading.tables import write_beside
@@ -62,10 +62,11 @@ def run(options: argparse.Namespace) -> int:
     if options.trust and not containers.possible():
         print(f"warning: {grading.NOT_CONTAINED}", file=sys.stderr)
     keep = options.output.with_suffix(".graded")
+    secret = [options.course] if options.course else [folder / name for name in OF_TEACHER]
     grades = grading.grade(
         found,
         course,
-        hidden=[options.submissions, *([options.course] if options.course else [])],
+        hidden=[options.submissions, *secret],
         limits=Limits(seconds=options.seconds, memory=options.memory << 20),
         workers=options.workers,
         keep=keep,

@@ -84,6 +84,21 @@ def test_settings_of_the_course_are_applied_without_grading_again(
     assert "late must be a table, found 1" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_what_is_the_teachers_is_hidden_also_in_a_course_that_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
+) -> None:
+    course = tmp_path / "course"
+    assert main(["course", "new", str(course), "--exercises", NAME]) == 0
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(grading, "grade", lambda *args, **options: asked.update(options) or {})
+    command = ["grade", str(course / "students"), "-o", str(tmp_path / "grades.csv")]
+    assert main([*command, *(["--course", str(course)] if named else [])]) == 0
+    hidden = {str(path.resolve().relative_to(course)) for path in asked["hidden"]}
+    parts = {"course.json", "course.toml", "instructor", "nbgrader"}
+    assert hidden == {"students", *(["."] if named else parts)}
+
+
 def test_wrong_usage_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["grade", str(tmp_path / "none")]) == 2
     assert "is no folder" in capsys.readouterr().err

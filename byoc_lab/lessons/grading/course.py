@@ -19,6 +19,8 @@ from byoc_lab.lessons.grading.settings import SETTINGS, TEMPLATE
 MANIFEST = "course.json"
 STUDENTS, INSTRUCTOR, NBGRADER = "students", "instructor", "nbgrader"
 EVERYBODY = "everybody"
+OF_TEACHER = (MANIFEST, SETTINGS, INSTRUCTOR, NBGRADER)
+"""What a graded notebook must not read in the folder of a course."""
 SEEDS = 1000  # of students; those of hidden variants are above
 SEED_BITS = 64  # of a random seed of a class, which nobody finds by trying
 MAX_NAME = 200  # bytes of a student's name
