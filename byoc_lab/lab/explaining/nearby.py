@@ -49,14 +49,17 @@ class Surroundings:
                 constant.add(node)
         return cls(main, users(main), frozenset(constant))
 
-    def part(self, call: Call) -> tuple[IRModule, Call]:
-        """The part around a call, typed, and the call in it."""
+    def part(self, call: Call) -> tuple[IRModule, Call] | None:
+        """The part around a call, typed, and the call in it; None if a value from outside has no
+        type yet, as behind an edited call."""
         near = self._near(call)
         memo: dict[Expr, Expr] = {}
         parts = (part for node in near for part in node.parts())
         for part in parts:
             inside = part in near or part in self.constant or isinstance(part, _LEAVES)
             if not inside and part not in memo:
+                if not part.is_typed:
+                    return None
                 memo[part] = Var(f"outside{len(memo)}", part.checked_type)
         roots = [
             n for n in near if not near.issuperset(self.users.get(n, ())) or n is self.main.body

@@ -53,9 +53,10 @@ class Workbench:
         if mod not in self._surroundings:
             self._surroundings[mod] = Surroundings.of(mod)
         around = self._surroundings[mod]
-        if around is None:
+        near = around.part(trial.calls.get(call, call)) if around is not None else None
+        if near is None:
             return True
-        part, there = around.part(trial.calls.get(call, call))
+        part, there = near
         outcome = self._outcome(replace(trial.setup, mod=part))
         if outcome is None:
             return True

@@ -11,6 +11,7 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.errors import PassError
 from byoc_lab.lab.explaining import workbench
+from byoc_lab.lab.explaining.module_changes import other_attributes
 from byoc_lab.lab.explaining.nearby import NEAR, Surroundings
 from byoc_lab.lab.explaining.outcome import Setup
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -147,3 +148,20 @@ def test_a_shared_run_repeats_the_odd_answers_and_errors() -> None:
     for _ in range(2):
         with pytest.raises(PassError, match="always fails"):
             Setup.of(mod, [odd, fails]).run("npu", run.known)
+
+
+MATMUL = "nn.batch_matmul"
+
+
+def test_values_behind_an_edited_call_that_have_no_type_are_no_parameters() -> None:
+    """Their type may be another one: such a change is tried on the whole module."""
+    x = relay.var("x", shape=(3, 4, 4))
+    call = total = nn.batch_matmul(x, relay.exp(x), transpose_b=True)
+    for _ in range(NEAR):
+        total = (total + relay.tanh(relay.exp(call))) * call
+    mod = infer_module(IRModule.from_expr(relay.erf(total)))
+    (typed,) = (n for n in post_order(mod["main"]) if isinstance(n, Call) and n.is_op(MATMUL))
+    ((what, (edited, calls), _),) = other_attributes(mod, typed)
+    around = Surroundings.of(edited)
+    assert what == "transpose_b=False" and around is not None
+    assert around.part(calls[typed]) is None
