@@ -31,7 +31,7 @@ def _with_credit(grade: Grade, submission: Submission, settings: Settings) -> Gr
     if points and grade.hints and settings.partial.hint_percent:
         lost = min(100.0, settings.partial.hint_percent * grade.hints)
         points *= 1 - lost / 100
-        reasons.append(f"{grade.hints} hints: {lost:g}% lost")
+        reasons.append(f"hint {grade.hints} was asked for: {lost:g}% lost")
     hours = _hours_late(grade, submission, settings)
     if points and hours > settings.late.grace_hours:
         lost = settings.late.percent(hours)

@@ -17,6 +17,20 @@ def test_the_code_of_a_student_is_without_task_and_check() -> None:
     assert notebooks.answer_of(data) == "answer = 1\n\nprint(2)"
 
 
+@pytest.mark.parametrize(
+    ("line", "notes"),
+    [
+        ("verdict.hint(2)", []),
+        ("print(verdict.hint())\nverdict.hint(step=3)", []),
+        ("verdict = True", ["the cell 'check' was changed"]),
+    ],
+)
+def test_a_check_that_asks_for_hints_is_not_a_changed_one(line: str, notes: list[str]) -> None:
+    data = with_code(NAME, "answer = 1")
+    data["cells"][3]["source"].append(f"\n{line}")
+    assert notebooks.changed_cells(data, NAME) == notes
+
+
 def test_long_code_is_cut() -> None:
     text = notebooks.answer_of(with_code(NAME, "x = 1\n" * 100_000))
     assert len(text) < notebooks.MAX_ANSWER + 20 and text.endswith("# ... cut off")
