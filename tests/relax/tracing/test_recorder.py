@@ -9,8 +9,9 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.errors import PassError, UnknownNameError
+from byoc_lab.lab.view.drawing.picture import picture_of
 
-from .networks import SMALL, dnnl_passes, resnet, transform, tvm
+from .networks import SMALL, dnnl_passes, resnet, transform, transposed_matmul, tvm
 
 
 def test_each_pass_is_a_stage_and_the_result_is_that_of_the_pipeline() -> None:
@@ -117,3 +118,18 @@ def test_what_is_no_pipeline_is_refused() -> None:
     of_relay = relay.IRModule.from_expr(relay.nn.relu(relay.var("x", shape=(1, 3))))
     with pytest.raises(PassError, match="patterns are for a module of Relax"):
         byoc_lab.trace(of_relay, patterns=[("a.b", None)])
+
+
+def test_operators_of_a_function_that_nobody_can_call_are_not_counted() -> None:
+    """FuseTransposeMatmul leaves the private function whose code it replaced."""
+    recorded = byoc_lab.trace(transposed_matmul(), ["FuseTransposeMatmul"])
+    assert len(recorded.result.functions) == 3
+    assert picture_of(recorded[0].before).stats()["host"] == 2
+    assert picture_of(recorded[0].after).stats()["host"] == 1
+
+
+def test_operators_of_a_second_exported_function_are_counted() -> None:
+    mod = transposed_matmul()
+    copied = tvm.relax.utils.copy_with_new_vars(mod["main"])
+    mod["decode"] = copied.with_attr("global_symbol", "decode")
+    assert picture_of(byoc_lab.trace(mod, ["FoldConstant"])[0].before).stats()["host"] == 4

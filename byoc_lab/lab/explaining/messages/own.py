@@ -22,10 +22,11 @@ MESSAGES = (
         r"(?P<name>[^\n;]{1,200}?)(?:\(\.\.\.\))?(?:;[^\n]*|$|(?=\n))",
         HERE,
         "A region has {name}, and its back end does not compile it",
-        "Leave {name} to the host: the predicate or the pattern's check must refuse it; or use "
-        "byoc_lab.build(fallback=True). byoc_lab.lint(mod, backend=...) reports it earlier",
+        "Leave {name} to the host: the predicate or the pattern's check must refuse it; or, for "
+        "Relay, use byoc_lab.build(fallback=True). byoc_lab.lint reports it earlier, of Relay with "
+        "backend=...",
         ("region @r: ccompiler has no C for nn.conv2d(...); it has it for abs, add",),
-        ("BYL026",),
+        ("BYL026", "BYR009"),
     ),
     Message(
         "own-in-compat",

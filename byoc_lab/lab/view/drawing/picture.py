@@ -61,12 +61,22 @@ def picture_of(
             drawn, key=lambda gv: (gv.name_hint != "main", "Compiler" in obj[gv].attrs)
         ):
             if obj[gv] not in artist.drawn:
+                first = len(artist.boxes)
                 artist.draw_function(obj[gv], "" if gv.name_hint == "main" else gv.name_hint)
+                if _unused(obj, gv):
+                    for box in artist.boxes[first:]:
+                        box.operators = 0
     elif isinstance(obj, Function):
         artist.draw_function(obj, "")
     else:
         artist.draw_body(_Scope(obj))
     return artist.finish()
+
+
+def _unused(mod: IRModule, gv: GlobalVar) -> bool:
+    """Whether a function that no function calls cannot be called from elsewhere either: one of
+    another language that is not exported."""
+    return isinstance(mod, ForeignModule) and "global_symbol" not in mod[gv].attrs
 
 
 @dataclass(eq=False)
