@@ -29,7 +29,7 @@ from byoc_lab.errors import (
 from byoc_lab.passes.framework.predicates import checked_entry
 from byoc_lab.relax import partition
 from byoc_lab.relax.calls import host_functions
-from byoc_lab.relax.checks import CallCheck, CompilableCheck, EntryCheck, Predicate
+from byoc_lab.relax.checks import CallCheck, CompilableCheck, Compiles, EntryCheck, Predicate
 from byoc_lab.relax.pattern_translation import relax_entry, relax_name
 from byoc_lab.relax.reference import region_in_relay
 from byoc_lab.relax.registration import PREFIX, keep_errors
@@ -109,6 +109,7 @@ def register(
     patterns: Sequence[Any] | Table = (),
     supports: Collection[str] | Mapping[str, Predicate] = (),
     codegen: Codegen | None = None,
+    compiles: Compiles | None = None,
     pipeline: Callable[[], Sequence[Any]] | None = None,
 ) -> RelaxBackend:
     """Register a back end of Relax; registering a name again replaces the earlier one.
@@ -131,6 +132,7 @@ def register(
         region. It becomes `relax.ext.<name>`, which RunCodegen calls. Matches with an operator
         that has no counterpart in Relay, or with a size that is not known, stay on the host.
         Without a code generator modules can be partitioned and explained.
+    compiles: compiles(typed call of Relay) says why `codegen` refuses a call, in words, or None.
     pipeline: makes the passes of TVM from a plain module to a partitioned one; by default batch
         norms are folded, constants computed, and FuseOpsByPattern and MergeCompositeFunctions run.
 
@@ -143,7 +145,8 @@ def register(
         raise PassError(f"a back end's name must be a str without dots, found {name!r:.80}")
     if name == partition.TARGET:
         raise PassError(f"{name!r} is byoc_lab's own back end of Relax; choose another name")
-    for what, value in (("codegen", codegen), ("pipeline", pipeline)):
+    functions = {"codegen": codegen, "compiles": compiles, "pipeline": pipeline}
+    for what, value in functions.items():
         if value is not None and not callable(value):
             raise PassError(f"{what} of {name!r} must be a function, found {value!r:.80}")
     if isinstance(patterns, str) or not (callable(patterns) or isinstance(patterns, Iterable)):
@@ -161,7 +164,7 @@ def register(
         )
     if nothing and codegen is None:
         of_relay = backends_of_relay.get(name)
-        patterns, codegen = of_relay.patterns, of_relay.codegen
+        patterns, codegen, compiles = of_relay.patterns, of_relay.codegen, of_relay.compiles
         single, left_out = _single_of_relay(name, of_relay.supports)
     else:
         single = _single(name, supports)
@@ -174,7 +177,7 @@ def register(
                 f"the function of the patterns of {name!r} must return a list of entries, found "
                 f"{type(made).__name__}"
             )
-        kind = EntryCheck if codegen is None else CompilableCheck
+        kind = EntryCheck if codegen is None else partial(CompilableCheck, compiles=compiles)
         return [_asked(name, kind, entry) for entry in (*map(_translated, made), *single)]
 
     table()  # raises for entries that cannot be
@@ -289,7 +292,7 @@ def _translated(entry: Any) -> Any:
     return entry
 
 
-def _asked(owner: str, kind: type[EntryCheck], entry: Any) -> tuple[Any, ...]:
+def _asked(owner: str, kind: Callable[..., EntryCheck], entry: Any) -> tuple[Any, ...]:
     """An entry of the back end `owner` with a check of `kind`. Raises PassError for a name of
     another back end, and for other parts than TVM takes."""
     whole = isinstance(entry, tuple) and len(entry) > 1

@@ -7,15 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from byoc_lab.errors import ByocLabError, PredicateError
+from byoc_lab.errors import BuildError, ByocLabError, PredicateError
 from byoc_lab.passes.framework.predicates import Refused, ask_check, refusal
 from byoc_lab.relax.reference import any_counterpart
 from byoc_lab.relax.to_relay import call_to_relay, match_to_relay
 from byoc_lab.relax.types import is_tensor, is_tuple, unknown_sizes_of
+from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.run.tvm_runtime import import_tvm
 
 Predicate = Callable[[Any], "bool | Refused"]
+Compiles = Callable[[Call], "str | None"]
 
 
 class ReasonedCheck(ABC):
@@ -75,14 +78,27 @@ class EntryCheck(ReasonedCheck):
         return None if self.check is None else why_refused(self.check, context, self.entry)
 
 
+@dataclass(frozen=True)
 class CompilableCheck(EntryCheck):
-    """A check that also refuses calls that a code generator of `register` cannot be given."""
+    """A check that also refuses calls that a code generator of `register` cannot be given, or does
+    not compile. compiles: as for `register`."""
+
+    compiles: Compiles | None = None
 
     def why_not(self, context: Any) -> str | None:
         refused = super().why_not(context)
         if refused is not None:
             return refused
-        return next(filter(None, map(why_not_compiled, _calls(context))), None)
+        refused = next(filter(None, map(why_not_compiled, _calls(context))), None)
+        if refused is not None or self.compiles is None:
+            return refused
+        # The operators of a match together, as they are in the region: nn.dense has two in Relax.
+        try:
+            made = match_to_relay(context, any_counterpart)
+        except BuildError:  # an operand is a tuple, which the region may make itself
+            return None
+        calls = (n for n in post_order(made) if isinstance(n, Call) and isinstance(n.op, Op))
+        return next(filter(None, map(self.compiles, calls)), None)
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,25 @@ def test_checks() -> None:
     assert dense.is_op("nn.dense") and isinstance(dense.args[0], relay.Var)
 
 
+def test_what_the_codegen_does_not_compile_stays_on_the_host() -> None:
+    """`compiles` is asked about the operators of a match as they are in the region."""
+    asked = []
+
+    def compiles(call: Any) -> str | None:
+        asked.append(call.op_name)
+        return "npu has no kernel for exp" if call.is_op("exp") else None
+
+    table = [("npu.dense", is_op("nn.dense")(wildcard(), wildcard()))]
+    register(patterns=table, supports=["exp"], compiles=compiles)
+    network = nn.dense(relay.exp(relay.var("x", shape=(2, 8))), relay.var("w", shape=(4, 8)))
+    _, mod = in_both_languages(network)
+    found = byoc_lab.explain(mod, "npu")
+    assert [(e.name, e.cause) for e in found.host] == [("exp", "check")]
+    assert "npu has no kernel for exp" in found.host[0].reason
+    assert set(asked) == {"nn.dense", "exp"}
+    assert relax_regions(lab.backends.get("npu").partition(mod)) == {("nn.dense",): 1}
+
+
 @pytest.mark.parametrize("constant", [True, False])
 def test_dense(constant: bool) -> None:
     weight = Network().const(4, 8) if constant else relay.var("w", shape=(4, 8))
