@@ -2,8 +2,8 @@
 
     mod, params = byoc_lab.importers.relax.from_relax(relax_module)
 
-So whatever apache-tvm imports is a way in, too. TVM is imported on first use. Each module of
-`operators/` defines converters of related Relax operators and is imported by discovery.
+So whatever apache-tvm imports is a way in, too. TVM is imported on first use. Calls of operators
+are read by the definitions of operators in Relay (`from_relax` of `define_op`).
 """
 
 from __future__ import annotations
