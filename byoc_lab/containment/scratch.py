@@ -3,7 +3,6 @@ was killed."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
@@ -16,6 +15,8 @@ from pathlib import Path
 def scratch_folder(prefix: str) -> Iterator[Path]:
     """A new folder among the temporary files, removed at the end. Folders with the same prefix that
     killed processes of this user have left are removed before. Raises OSError."""
+    import fcntl  # it does not exist on Windows
+
     remove_abandoned(prefix)
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix))
@@ -33,6 +34,8 @@ def scratch_folder(prefix: str) -> Iterator[Path]:
 
 def remove_abandoned(prefix: str) -> None:
     """Remove the folders of `scratch_folder` whose processes have ended."""
+    import fcntl
+
     for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with suppress(OSError):  # it is of another user, a link, or just removed
             if folder.lstat().st_uid != os.geteuid():
