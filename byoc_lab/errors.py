@@ -290,6 +290,19 @@ class InputError(ByocLabError, ValueError):
     advice = "Pass the values by name: the parameters of @main have the names, shapes and dtypes"
 
 
+class UnknownLengthsError(InputError):
+    """Inputs cannot be made, because some of their lengths are not known.
+
+    shape: for each such input a guess of its shape.
+    """
+
+    advice = "Give the inputs, or their shapes: the importer's shape=, --shape on the command line"
+
+    def __init__(self, message: str, shape: dict[str, tuple[int, ...]] | None = None):
+        super().__init__(message)
+        self.shape = dict(shape or {})
+
+
 class BuildError(ByocLabError, RuntimeError):
     """A module cannot be built or run: no translation, no code generator, a missing tool."""
 

@@ -55,6 +55,12 @@ def test_malformed_options_are_wrong_usage(text, options, words, capsys):
     assert words in capsys.readouterr().err
 
 
+def printed_line(capsys):
+    line = re.search(r"^For example: byoc-lab (.*)$", capsys.readouterr().err, re.MULTILINE)
+    assert line is not None
+    return shlex.split(line[1])
+
+
 def test_the_command_line_that_a_refusal_prints_works(tmp_path, capsys):
     onnx = pytest.importorskip("onnx")
     from onnx import TensorProto as T
@@ -71,6 +77,13 @@ def test_the_command_line_that_a_refusal_prints_works(tmp_path, capsys):
     path = tmp_path / "a net.onnx"
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=9), path)
     assert main(["coverage", str(path)]) == 2
-    line = re.search(r"^For example: byoc-lab (.*)$", capsys.readouterr().err, re.MULTILINE)
-    assert line is not None
-    assert main(shlex.split(line[1])) == 0
+    assert main(printed_line(capsys)) == 0
+
+
+def test_the_command_line_that_validate_prints_works(tmp_path, capsys):
+    path = tmp_path / "unknown.relay"
+    path.write_text("def @main(%x: Tensor[(?, 3), float32]) { nn.relu(%x) }")
+    assert main(["validate", str(path)]) == 2
+    line = printed_line(capsys)
+    assert line[-2:] == ["--shape", "x=1,3"]
+    assert main(line) == 0

@@ -7,8 +7,7 @@ from typing import Any
 
 from byoc_lab.errors import ArgumentError, UnknownShapeError, UnsupportedOperatorError, nearest
 from byoc_lab.importers.given import Input
-
-IMAGE, SEQUENCE = 224, 16  # guesses of the height and width of an image, and of other lengths
+from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
 
 
 def inputs_of_graph(graph: Any) -> list[Input]:
@@ -52,7 +51,7 @@ def guessed_shapes(
         lengths = given.get(one.name, one.lengths)
         if lengths is None or one.name in known or all(isinstance(n, int) for n in lengths):
             continue
-        guess = [_guess(n, axis, lengths) for axis, n in enumerate(lengths)]
+        guess = guessed_lengths(lengths)
         names = one.lengths or ()
         stated = names if len(names) == len(lengths) else lengths
         found[one.name] = tuple(
@@ -60,19 +59,6 @@ def guessed_shapes(
             for name, n in zip(stated, guess, strict=True)
         )
     return found
-
-
-def _guess(length: Any, axis: int, lengths: Sequence[Any]) -> int:
-    if isinstance(length, int):
-        return length
-    if axis == 0:
-        return 1  # a batch
-    if len(lengths) != 4:
-        return SEQUENCE
-    last = isinstance(lengths[3], int) and lengths[3] <= 4  # NHWC
-    if axis == (3 if last else 1):
-        return 3
-    return IMAGE
 
 
 def unknown_shape(

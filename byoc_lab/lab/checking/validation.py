@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, InputError, ValidationError
+from byoc_lab.errors import ArgumentError, InputError, UnknownLengthsError, ValidationError
 from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
 from byoc_lab.lab.checking.comparison import Comparison, compare
@@ -15,9 +15,11 @@ from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import Report, errors_of, worst_of
 from byoc_lab.lab.checking.tolerances import Bounded, bounded
-from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
+from byoc_lab.relay.ir.expr import Call, Function, Op
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.build import build
@@ -89,10 +91,7 @@ def validate(
     if inputs is not None:
         exe = exe.for_inputs(inputs)
     elif isinstance(exe, DynamicExecutable):
-        raise InputError(
-            "inputs have unknown lengths, so that none can be made: give them, or the lengths by "
-            "the types of @main's parameters (--shape on the command line)"
-        )
+        raise _unknown_lengths(before["main"])
     sets = {} if inputs is not None else SETS
     calls = sum(isinstance(node, Call) for node in post_order(before["main"])) + len(exe.linked) + 1
     with Progress("validate", calls * (len(sets) or 1), progress) as steps:
@@ -183,6 +182,20 @@ def _outputs(wanted: Bounded, got: Sequence[Array]) -> list[Comparison]:
 
 
 __all__ = ["Report", "compare", "validate"]
+
+
+def _unknown_lengths(main: Function) -> UnknownLengthsError:
+    guess = {
+        p.name_hint: guessed_lengths(p.checked_type.shape)
+        for p in main.params
+        if isinstance(p.checked_type, TensorType) and not p.checked_type.is_static
+    }
+    return UnknownLengthsError(
+        f"the inputs {', '.join(guess)} have unknown lengths, so that none can be made: give "
+        f"inputs, or their shapes, such as {guess} (a guess), by shape= of the importer or by "
+        f"--shape on the command line",
+        guess,
+    )
 
 
 def _partitioned(mod: IRModule) -> bool:

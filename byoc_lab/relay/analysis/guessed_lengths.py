@@ -1,0 +1,23 @@
+"""Guesses for the unknown lengths of an input, which errors offer for a start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+BATCH, CHANNELS, IMAGE, SEQUENCE = 1, 3, 224, 16
+
+
+def guessed_lengths(lengths: Sequence[Any]) -> tuple[int, ...]:
+    """`lengths`, with a guess for each that is no int: 1 for a batch, 3 channels and 224 pixels
+    where there are four, else 16."""
+    last = len(lengths) == 4 and isinstance(lengths[3], int) and lengths[3] <= 4  # NHWC
+
+    def guess(axis: int) -> int:
+        if axis == 0:
+            return BATCH
+        if len(lengths) != 4:
+            return SEQUENCE
+        return CHANNELS if axis == (3 if last else 1) else IMAGE
+
+    return tuple(n if isinstance(n, int) else guess(axis) for axis, n in enumerate(lengths))

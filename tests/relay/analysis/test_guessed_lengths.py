@@ -1,0 +1,24 @@
+"""Guesses for the unknown lengths of an input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from byoc_lab.relay import Any as Unknown
+from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
+
+
+@pytest.mark.parametrize(
+    ("lengths", "guess"),
+    [
+        ((2, 3), (2, 3)),
+        ((None, "sequence", 32), (1, 16, 32)),
+        ((Unknown(), Unknown(), Unknown(), Unknown()), (1, 3, 224, 224)),
+        (("batch", None, None, 3), (1, 224, 224, 3)),
+        ((), ()),
+    ],
+)
+def test_a_length_that_is_known_stays(lengths: tuple[Any, ...], guess: tuple[int, ...]) -> None:
+    assert guessed_lengths(lengths) == guess
