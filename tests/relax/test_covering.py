@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import byoc_lab
 from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import ArgumentError
 from byoc_lab.relax import build, coverage, explain, partition_for_dnnl
@@ -116,3 +117,12 @@ def test_wrong_arguments() -> None:
         coverage(partition_for_dnnl(two_regions()))
     with pytest.raises(ArgumentError, match=r"relax\.coverage takes a module of TVM's Relax"):
         coverage("net")
+
+
+def test_several_back_ends_stand_side_by_side() -> None:
+    mod = two_regions()
+    both = byoc_lab.coverage(mod, ["dnnl", "example_npu"])
+    assert [each.backend for each in both] == ["dnnl", "example_npu"]
+    assert [each.totals for each in both] == [
+        byoc_lab.coverage(mod, name).totals for name in ("dnnl", "example_npu")
+    ]

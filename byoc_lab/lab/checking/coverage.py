@@ -255,7 +255,7 @@ def coverage(
         `trace`; by default those of the back end. They run at the level at which they run by
         themselves, as for `explain`.
 
-    A module of TVM's Relax is passed on to `byoc_lab.relax.coverage`; backend is "dnnl".
+    A module of TVM's Relax is passed on to `byoc_lab.relax.coverage`, for each back end.
 
     Operators and floating-point operations (by the operators' own formulas) are those of the
     partitioned module; causes are those of the calls of `mod` (`explain`). Causes and changes are
@@ -266,9 +266,6 @@ def coverage(
     and what a pass of the pipeline raises.
     """
     mod = adopted(mod)
-    if isinstance(mod, ForeignModule):
-        found: Coverage = mod.coverage(backend, pipeline)
-        return found
     if not isinstance(backend, str):
         names = list(backend) if isinstance(backend, Sequence) else []
         if not names or not all(isinstance(name, str) for name in names):
@@ -281,6 +278,9 @@ def coverage(
 
 
 def _one(mod: IRModule | Function, backend: str, pipeline: Any) -> Coverage:
+    if isinstance(mod, ForeignModule):
+        found: Coverage = mod.coverage(backend, pipeline)
+        return found
     setup = setup_of(mod, backend, pipeline)
     outcome = setup.run(backend)
     if outcome.trace.error is not None:
