@@ -64,8 +64,10 @@ MESSAGES = (
         RELAX,
         "A pass of TVM met {kind}, for which it has no rule. MergeCompositeFunctions has none for "
         "branches (If) and for what RunCodegen leaves (ExternFunc)",
-        "Partition before RunCodegen and only once. For a function with branches, read the module "
-        "with byoc_lab.importers.relax.from_relax: the passes of Relay partition branches",
+        "Partition before RunCodegen and only once. For a function with branches, leave the pass "
+        "out and give FuseOpsByPattern annotate_codegen=True, as "
+        "byoc_lab.relax.partition_for_dnnl does; or read the module with "
+        "byoc_lab.importers.relax.from_relax",
         ("InternalError: Do not have a default for relax.expr.If",),
     ),
     Message(
