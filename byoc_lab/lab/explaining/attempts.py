@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from heapq import heappop, heappush
 from typing import Any
 
 from byoc_lab.lab.explaining.inquiry import Inquiry
@@ -18,7 +19,7 @@ from byoc_lab.lab.explaining.near_miss import (
 )
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op
 from byoc_lab.relay.patterns import DFPattern
-from byoc_lab.relay.patterns.below import called_operators, post_order_patterns, root_operators
+from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.patterns import (
     CallPattern,
@@ -60,14 +61,14 @@ def attempts_with(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
     graph = inquiry.graph_of(subject)
     if graph is None or not isinstance(subject.op, Op):
         return
-    above: dict[int, list[Expr]] = {}
+    above: dict[int, list[tuple[Expr, str | None]]] = {}
     for position in inquiry.entries_with(subject.op.name):
         name, pattern, check = inquiry.table[position]
         near = inquiry.matcher(position, graph)
         if near.depth not in above:
-            above[near.depth] = _above(subject, graph, near.depth)
+            above[near.depth] = [(e, _callee(e)) for e in _above(subject, graph, near.depth)]
         roots = root_operators(pattern)
-        ends = [e for e in above[near.depth] if roots is None or _callee(e) in roots]
+        ends = [e for e, callee in above[near.depth] if roots is None or callee in roots]
         fits = [(e, f) for e in ends if _concerns(f := near.fit(e), subject, graph)]
         if not any(subject in f.covered for _, f in fits):
             inner = _inner_fit(near, subject, graph)
@@ -99,22 +100,15 @@ def _concerns(fit: Fit, subject: Call, graph: IndexedGraph) -> bool:
 
 def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> Fit | None:
     """The call fits inside a pattern, and what is around it does not."""
-    parts = post_order_patterns(near.pattern)
-    fits = [
-        _climb(near, parts, part, subject, graph)
-        for part in parts
-        if isinstance(part, CallPattern) and _may_call(part, subject)
-    ]
+    fits = [_climb(near, part, subject, graph) for part in near.calling(subject.op_name)]
     return max(fits, key=lambda f: f.rank, default=None)
 
 
-def _climb(
-    near: NearMatcher, parts: Sequence[DFPattern], part: DFPattern, node: Expr, graph: IndexedGraph
-) -> Fit:
+def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) -> Fit:
     """How far a part of a pattern fits a node, and then what uses it, up to where it stops."""
     fit = near.part(part, node)
     for _ in range(MAX_DEPTH):
-        using, unmet = _patterns_using(near, part, node, parts)
+        using, unmet = _patterns_using(near, part, node)
         if fit.stops or not using:
             fit = fit if fit.stops or unmet is None else near.part(unmet, node)
             break
@@ -170,7 +164,7 @@ def _over_path(
 
 
 def _patterns_using(
-    near: NearMatcher, part: DFPattern, node: Expr, parts: Sequence[DFPattern]
+    near: NearMatcher, part: DFPattern, node: Expr
 ) -> tuple[list[DFPattern], DFPattern | None]:
     """The patterns of calls, tuples and fields that have a part as an operand; or the dominator
     that has it as its parent or path, alone. And a condition around the part that does not hold for
@@ -178,19 +172,23 @@ def _patterns_using(
     same = {part}
     unmet = None
     found: list[DFPattern] = []
-    for p in parts:  # operands come first
-        if isinstance(p, DominatorPattern):
-            if p.child in same:
-                same.add(p)
-            elif not same.isdisjoint((p.parent, p.path)):
-                return [p], unmet
-        elif not same.isdisjoint(p.children()):
-            if isinstance(p, Users):
-                found.append(p)
-            elif isinstance(p, Conditions) and near.part(p, node).stops:
-                unmet = p
-            else:  # a condition that holds, or an alternative
-                same.add(p)
+    todo = list(near.parents.get(part, ()))
+    while todo:
+        position = heappop(todo)  # operands come first
+        if todo and todo[0] == position:
+            continue
+        p = near.parts[position]
+        if isinstance(p, DominatorPattern) and p.child not in same:
+            return [p], unmet
+        if isinstance(p, Users):
+            found.append(p)
+        elif isinstance(p, Conditions) and near.part(p, node).stops:
+            unmet = p
+        else:  # a condition that holds, an alternative, or the dominator of its child
+            same.add(p)
+            for above in near.parents.get(p, ()):
+                if above > position:  # else a pattern in itself
+                    heappush(todo, above)
     return found, unmet
 
 
@@ -230,11 +228,6 @@ def _above(node: Expr, graph: IndexedGraph, levels: int) -> list[Expr]:
         if not level or len(found) > MAX_ROOTS:
             break
     return list(found)
-
-
-def _may_call(part: CallPattern, subject: Call) -> bool:
-    names = called_operators(part)
-    return names is None or subject.op_name in names
 
 
 def _callee(node: Expr) -> str | None:

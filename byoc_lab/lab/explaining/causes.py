@@ -33,7 +33,7 @@ def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
     lacking = (s for s in subjects if s.op_name and not inquiry.may_take(s))
     subject = next(lacking, subjects[0])
     found = _found(inquiry, call, subject)
-    if not is_computed_constant(subject):
+    if not inquiry.is_computed_constant(subject):
         return found
     reason = f"{inquiry.called(subject)} computes with constants alone, and no pass computed it"
     return replace(found, reason=_decomposed(inquiry, call, subject) + reason)
@@ -238,22 +238,15 @@ def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt
     return Diagnosis(cause, reason, subject, attempt, expected, found, unbound=unbound)
 
 
-def is_computed_constant(node: Expr) -> bool:
-    """Whether a call computes with constants alone."""
-    if not isinstance(node, Call) or not node.args:
-        return False
-    return _leaves(node, constants_alone=True) is not None
-
-
-def _leaves(node: Expr, constants_alone: bool = False) -> set[Expr] | None:
+def _leaves(node: Expr) -> set[Expr] | None:
     """The variables and constants that a call computes with; None for a large graph, or one with
-    other nodes than calls of operators. constants_alone: None also where there is a variable."""
+    other nodes than calls of operators."""
     leaves: set[Expr] = set()
     seen: set[Expr] = {node}
     todo = [node]
     while todo:
         at = todo.pop()
-        if isinstance(at, Constant) or (isinstance(at, Var) and not constants_alone):
+        if isinstance(at, (Constant, Var)):
             leaves.add(at)
         elif not isinstance(at, Call) or not at.op_name or len(seen) > MAX_NODES:
             return None

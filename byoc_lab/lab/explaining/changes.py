@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property
 
 from byoc_lab.errors import ByocLabError, counted
-from byoc_lab.lab.explaining.causes import is_computed_constant
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.module_changes import (
@@ -107,7 +106,7 @@ class Changes:
         if self._preparing:
             yield self._with_passes(*self._preparing)
         suspects = [found.subject, *([found.stop.found] if found.stop else [])]
-        if any(map(is_computed_constant, suspects)):
+        if any(map(self.inquiry.is_computed_constant, suspects)):
             yield self._with_passes("FoldConstant")
             yield self._with_passes(*FOLDING)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from byoc_lab.lab.explaining.module_changes import weights
 from byoc_lab.lab.explaining.naming import NodeNames, named
+from byoc_lab.lab.explaining.nearby import computed_from_constants
 from byoc_lab.lab.explaining.near_miss import NearMatcher, operators_of
 from byoc_lab.lab.explaining.outcome import Home, PipelineRun, Setup, homes_of
 from byoc_lab.lab.explaining.region_paths import RegionPaths
@@ -17,6 +18,7 @@ from byoc_lab.passes.framework.passes import is_optimizable
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op
+from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns.grouping import Group, find_groups
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
@@ -248,12 +250,24 @@ class Inquiry:
         return self._graphs.get(node)
 
     @cached_property
-    def _graphs(self) -> dict[Expr, IndexedGraph]:
+    def matched(self) -> IRModule:
+        """The module as patterns see it."""
         stages = self.outcome.trace.stages
         last = self.matching == len(stages)
-        mod = self.outcome.trace.final if last else stages[self.matching].before
+        return self.outcome.trace.final if last else stages[self.matching].before
+
+    def is_computed_constant(self, node: Expr) -> bool:
+        """Whether a node, as patterns see it, is a call that computes with constants alone."""
+        return isinstance(node, Call) and bool(node.args) and node in self._constants
+
+    @cached_property
+    def _constants(self) -> frozenset[Expr]:
+        return computed_from_constants(post_order(*self.matched.functions.values()))
+
+    @cached_property
+    def _graphs(self) -> dict[Expr, IndexedGraph]:
         found: dict[Expr, IndexedGraph] = {}
-        for func in mod.functions.values():
+        for func in self.matched.functions.values():
             if is_optimizable(func):
                 graph = IndexedGraph(func)
                 found.update(dict.fromkeys(graph.nodes, graph))

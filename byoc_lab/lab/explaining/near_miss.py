@@ -186,6 +186,7 @@ class NearMatcher:
         self.pattern = pattern
         self.graph = graph
         self._known: dict[tuple[DFPattern, Expr], Fit] = {}
+        self._calling: dict[str, list[CallPattern]] = {}
 
     @cached_property
     def depth(self) -> int:
@@ -194,6 +195,28 @@ class NearMatcher:
     @cached_property
     def size(self) -> int:
         return size_of(self.pattern)
+
+    @cached_property
+    def parts(self) -> list[DFPattern]:
+        """The parts of the pattern, children first."""
+        return post_order_patterns(self.pattern)
+
+    @cached_property
+    def parents(self) -> dict[DFPattern, list[int]]:
+        """For each part, the positions in `parts` of the parts that it is a child of."""
+        found: dict[DFPattern, list[int]] = {}
+        for position, part in enumerate(self.parts):
+            for child in dict.fromkeys(part.children()):
+                found.setdefault(child, []).append(position)
+        return found
+
+    def calling(self, operator: str) -> Sequence[CallPattern]:
+        """The parts that accept a call of an operator."""
+        if operator not in self._calling:
+            calls = (p for p in self.parts if isinstance(p, CallPattern))
+            names = ((p, called_operators(p)) for p in calls)
+            self._calling[operator] = [p for p, of in names if of is None or operator in of]
+        return self._calling[operator]
 
     def part(self, part: DFPattern, expr: Expr) -> Fit:
         """How far a part of the pattern matches an expression."""
@@ -214,7 +237,7 @@ class NearMatcher:
 
     def _shared(self, root: Expr) -> Stop:
         """Each part fits, and the whole does not: one pattern stands for two values."""
-        places = Counter(c for p in post_order_patterns(self.pattern) for c in p.children())
+        places = Counter(c for p in self.parts for c in p.children())
         reused = next((p for p, count in places.items() if count > 1), self.pattern)
         return Stop(reused, root, reused=True)
 

@@ -12,7 +12,7 @@ Cost: linear in the module once (users and constants), then in the part.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from byoc_lab.lab.explaining.outcome import typed_calls
@@ -41,13 +41,7 @@ class Surroundings:
         nodes = list(post_order(main.body)) if main is not None else []
         if main is None or len(nodes) < 2 * NEAR or not all(map(_is_simple, nodes)):
             return None
-        constant: set[Expr] = set()
-        for node in nodes:
-            if isinstance(node, (Constant, Op)) or (
-                node.parts() and constant.issuperset(node.parts())
-            ):
-                constant.add(node)
-        return cls(main, users(main), frozenset(constant))
+        return cls(main, users(main), computed_from_constants(nodes))
 
     def part(self, call: Call) -> tuple[IRModule, Call] | None:
         """The part around a call, typed, and the call in it; None if a value from outside has no
@@ -84,6 +78,16 @@ class Surroundings:
                     near[other] = None
                     queue.append(other)
         return set(near)
+
+
+def computed_from_constants(nodes: Iterable[Expr]) -> frozenset[Expr]:
+    """Those of some nodes, operands first, that compute with constants alone."""
+    found: set[Expr] = set()
+    for node in nodes:
+        parts = node.parts()
+        if isinstance(node, (Constant, Op)) or (parts and found.issuperset(parts)):
+            found.add(node)
+    return frozenset(found)
 
 
 def _is_simple(node: Expr) -> bool:

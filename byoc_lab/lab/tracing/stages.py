@@ -77,9 +77,10 @@ class Stage:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def at(self, index: int) -> Stage:
-        """The same stage as another one of a trace, with what has been computed of it."""
+        """The same stage as another one of a trace: the two share their provenance, and what has
+        been computed of this one."""
         other = Stage.__new__(Stage)
-        other.__dict__.update(self.__dict__, index=index)
+        other.__dict__.update({"_same": self, **self.__dict__, "index": index})
         return other
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
@@ -151,6 +152,9 @@ class Stage:
     def provenance(self) -> Provenance:
         """Which nodes of the result come from which of the input. If there is no result, the input
         counts as the result."""
+        same: Stage | None = self.__dict__.get("_same")
+        if same is not None:
+            return same.provenance
         after = self.after if self.after is not None else self.before
         return Provenance(self.before, after, self.events)
 
