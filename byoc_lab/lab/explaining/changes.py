@@ -20,7 +20,7 @@ from byoc_lab.lab.explaining.module_changes import (
 )
 from byoc_lab.lab.explaining.outcome import typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
-from byoc_lab.lab.explaining.recipes import FOLDING, other_forms, simplifiers
+from byoc_lab.lab.explaining.recipes import FOLDED, FOLDING, other_forms, simplifiers
 from byoc_lab.lab.explaining.trials import Trial
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -103,7 +103,8 @@ class Changes:
                 yield self._with_passes(name)
                 yield self._with_passes(name, "FoldConstant")
                 yield self._with_passes(name, *FOLDING)
-        if self._preparing:
+        supported = found.cause != "no-pattern"
+        if self._preparing and (supported or found.subject.op_name == FOLDED):
             yield self._with_passes(*self._preparing)
         suspects = [found.subject, *([found.stop.found] if found.stop else [])]
         if any(map(self.inquiry.is_computed_constant, suspects)):

@@ -105,7 +105,8 @@ class Explanation:
             return "skipped-pass", change
         change = work.first(work.changes.partitioning(), self.typed)
         if change is None and self._diagnosis.cause not in OWN_CAUSES:
-            change = work.first(work.changes.passes(self._diagnosis), self.typed)
+            trials = work.likely(work.changes.passes(self._diagnosis), self.typed)
+            change = work.first(trials, self.typed)
         return None if change is None else ("needs-pass", change)
 
     @property

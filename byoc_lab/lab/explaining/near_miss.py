@@ -357,8 +357,9 @@ def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
 
 def _used(stop: Stop, operand: Expr, user: Expr) -> Stop:
     """A stop at an operand itself, with its user."""
-    at_operand = stop.found is operand and stop.user is None
-    return replace(stop, user=user) if at_operand else stop
+    if stop.found is not operand or stop.user is not None:
+        return stop
+    return Stop(stop.pattern, operand, user, stop.below, stop.reused, stop.others)
 
 
 def _stopped(pattern: DFPattern, expr: Expr) -> Fit:

@@ -12,11 +12,21 @@ Cost: linear in the module once (users and constants), then in the part.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from byoc_lab.lab.explaining.outcome import typed_calls
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple, Var
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Op,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import is_dataflow, post_order, rebuild, users
 
@@ -33,6 +43,8 @@ class Surroundings:
     main: Function
     users: Mapping[Expr, list[Expr]]
     constant: frozenset[Expr]
+    _labels: dict[Expr, int] = field(default_factory=dict)
+    _numbers: dict[Hashable, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, mod: IRModule) -> Surroundings | None:
@@ -56,7 +68,9 @@ class Surroundings:
                     return None
                 memo[part] = Var(f"outside{len(memo)}", part.checked_type)
         roots = [
-            n for n in near if not near.issuperset(self.users.get(n, ())) or n is self.main.body
+            n
+            for n in near
+            if n is self.main.body or any(u not in near for u in self.users.get(n, ()))
         ]
         made = [rebuild(root, lambda pre, post: post, memo=memo) for root in roots or [call]]
         body = made[0] if len(made) == 1 else Tuple(made)
@@ -66,7 +80,39 @@ class Surroundings:
         assert isinstance(copy, Call)
         return typed, calls[copy]
 
-    def _near(self, call: Call) -> set[Expr]:
+    def likeness(self, call: Call) -> Hashable:
+        """Equal for two calls whose parts are alike: their operators, attributes, types, scalar
+        constants and edges are the same. Values of other constants may differ."""
+        near = self._near(call)  # the call first, then by distance
+        number = {node: n for n, node in enumerate(near)}
+        return tuple(
+            (
+                self._label(node),
+                tuple(number[p] if p in number else -1 - self._label(p) for p in node.parts()),
+                node is self.main.body,
+                sum(user not in number for user in self.users.get(node, ())),
+            )
+            for node in near
+        )
+
+    def _label(self, node: Expr) -> int:
+        """A number for what a node is by itself."""
+        if node not in self._labels:
+            found: tuple[Hashable, ...] = (type(node),)
+            if isinstance(node, Op):
+                found += (node.name,)
+            elif node.is_typed:
+                found += (node.checked_type,)
+            if isinstance(node, Call):
+                found += (node.attrs,)
+            elif isinstance(node, TupleGetItem):
+                found += (node.index,)
+            elif isinstance(node, Constant) and node.data.view().ndim == 0:
+                found += (repr(node.data.view().item()),)
+            self._labels[node] = self._numbers.setdefault(found, len(self._numbers))
+        return self._labels[node]
+
+    def _near(self, call: Call) -> dict[Expr, None]:
         near: dict[Expr, None] = {call: None}
         queue: deque[Expr] = deque([call])
         while queue and len(near) < NEAR:
@@ -77,7 +123,7 @@ class Surroundings:
                 if other is not self.main:
                     near[other] = None
                     queue.append(other)
-        return set(near)
+        return near
 
 
 def computed_from_constants(nodes: Iterable[Expr]) -> frozenset[Expr]:

@@ -12,6 +12,8 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem
 
 FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
 """The passes that move what a norm becomes into the weights before it."""
+FOLDED = "multiply"
+"""The operator that FoldScaleAxis moves into weights."""
 
 OTHER_LAYOUT = {
     "NCW": "NWC", "NWC": "NCW", "NCHW": "NHWC", "NHWC": "NCHW", "NCDHW": "NDHWC", "NDHWC": "NCDHW",
@@ -20,8 +22,10 @@ OTHER_LAYOUT = {
 
 
 def simplifiers(found: Diagnosis) -> list[str]:
-    """The passes that replace the call, or what a pattern found in its place."""
+    """The passes that replace the call, or what a pattern found in its place or beside it."""
     nodes: list[Expr] = [found.subject]
+    if found.cause == "no-pattern":  # it is not offloaded as long as it is there
+        return passes_replacing({found.subject.op_name})
     nodes += [s.found for s in (found.attempt.fit.stops if found.attempt else ())]
     nodes += [n.tuple_value for n in nodes if isinstance(n, TupleGetItem)]
     nodes += [a for n in nodes if isinstance(n, Call) for a in n.args if isinstance(a, Call)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from byoc_lab.errors import counted
-from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
+from byoc_lab.lab.explaining.outcome import PipelineRun, Place, Setup
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.module import IRModule
@@ -24,6 +24,11 @@ class Trial:
     keeps_numbers: bool = True
     missing: str = ""
     decides: bool = False
+
+    def succeeds(self, place: Place) -> bool:
+        """Whether a call that ends at `place` is offloaded, or nothing of it is left to compute
+        with a further pass."""
+        return place.offloaded or (place.removed and bool(self.missing))
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,12 +26,15 @@ class Workbench:
         self.changes = Changes(inquiry)
         self._runs: dict[object, tuple[Trial, PipelineRun] | None] = {}
         self._surroundings: dict[IRModule, Surroundings | None] = {}
+        self._helps: dict[object, bool] = {}  # in parts, by what they are like
+        self._parts: dict[object, tuple[IRModule, Call] | None] = {}
+        self._known: Known = {}  # of runs on parts
 
     def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
         """The first change with which `call` is offloaded; None if none of those tried does it."""
         trials = self.changes.of(found, call)
         if found.cause not in OWN_CAUSES:  # those depend on more than what stands around the call
-            trials = (trial for trial in trials if self._may_help(trial, call))
+            trials = self.likely(trials, call)
         return self.first(trials, call)
 
     def shared(self, group: Sequence[Diagnosis], calls: Sequence[Call]) -> VerifiedChange | None:
@@ -44,24 +47,34 @@ class Workbench:
                 return change
         return self.smallest(group[0], calls[0])
 
+    def likely(self, trials: Iterator[Trial], call: Call) -> Iterator[Trial]:
+        """Those changes that are worth a run on the whole module: in a large one, those that
+        offload the call in the part around it."""
+        return (trial for trial in trials if self._may_help(trial, call))
+
     def _may_help(self, trial: Trial, call: Call) -> bool:
-        """Whether a change is worth a run on the whole module: in a large one, whether it offloads
-        the call in the part around it."""
         mod = trial.setup.mod
         if trial.key in self._runs:
             return True
         if mod not in self._surroundings:
             self._surroundings[mod] = Surroundings.of(mod)
         around = self._surroundings[mod]
-        near = around.part(trial.calls.get(call, call)) if around is not None else None
-        if near is None:
+        if around is None:
             return True
-        part, there = near
-        outcome = self._outcome(replace(trial.setup, mod=part))
-        if outcome is None:
+        near = trial.calls.get(call, call)
+        like = mod, around.likeness(near)
+        key = like, trial.setup.passes, trial.setup.context
+        if key not in self._helps:
+            if like not in self._parts:
+                self._parts[like] = around.part(near)
+            self._helps[key] = self._helps_in(trial, self._parts[like])
+        return self._helps[key]
+
+    def _helps_in(self, trial: Trial, part: tuple[IRModule, Call] | None) -> bool:
+        if part is None:
             return True
-        place = outcome.place(there)
-        return place.offloaded or (place.removed and bool(trial.missing))
+        outcome = self._outcome(replace(trial.setup, mod=part[0]), self._known)
+        return outcome is None or trial.succeeds(outcome.place(part[1]))
 
     def first(self, trials: Iterator[Trial], call: Call) -> VerifiedChange | None:
         """The first of some changes with which `call` is offloaded."""
@@ -72,8 +85,8 @@ class Workbench:
             trial, outcome = ran
             there = trial.calls.get(call, call)
             place = outcome.place(there)
-            gone = place.removed and bool(trial.missing)
-            if place.offloaded or gone:
+            if trial.succeeds(place):
+                gone = place.removed
                 region = "" if gone else outcome.homes[place.inside[0]].region
                 what = (
                     f"{trial.what}, which leaves nothing of it to compute" if gone else trial.what

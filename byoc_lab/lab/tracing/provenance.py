@@ -63,12 +63,13 @@ class Provenance:
             self._images, self._rules = self._origins, dict[Expr, str]()
             self._entered = {n: n for n in self._origins}
             return
-        tracker = _Tracker(before, whole)
+        inputs = list(nodes_of(before))
+        tracker = _Tracker(before, inputs, whole)
         tracker.follow(events)
         tracker.finish(after)
         self._origins = {n: tracker.origins.get(n, ()) for n in nodes_of(after)}
         self._rules = {n: r for n, r in tracker.rules.items() if n in self._origins}
-        self._images = _inverse(self._origins, nodes_of(before), tracker.inner)
+        self._images = _inverse(self._origins, inputs, tracker.inner)
         self._entered = {n: tracker.entered.get(n, n) for n in self._origins}
 
     @property
@@ -146,10 +147,11 @@ class _Rewrites:
 class _Tracker:
     """Follows the nodes of a module through the rounds of a pass."""
 
-    def __init__(self, before: IRModule, whole: bool):
+    def __init__(self, before: IRModule, inputs: Sequence[Expr], whole: bool):
+        """inputs: the nodes of `before`."""
         self._whole = whole
         self.roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
-        self.origins: dict[Expr, Nodes] = {n: (n,) for n in nodes_of(before)}
+        self.origins: dict[Expr, Nodes] = {n: (n,) for n in inputs}
         self.rules: dict[Expr, str] = {}
         self.inner: set[Expr] = set()  # created nodes that have the place of no other
         self.entered: dict[Expr, Expr] = {n: n for n in self.origins}  # see `identity`

@@ -24,9 +24,10 @@ def remembered(function: Callable[[DFPattern], T]) -> Callable[[DFPattern], T]:
 
     @wraps(function)
     def remembering(pattern: DFPattern) -> T:
-        if pattern not in results:
-            results[pattern] = function(pattern)
-        return results[pattern]
+        try:
+            return results[pattern]
+        except KeyError:
+            return results.setdefault(pattern, function(pattern))
 
     return remembering
 
