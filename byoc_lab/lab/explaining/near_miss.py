@@ -16,7 +16,12 @@ from byoc_lab.errors import PassError, counted
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleGetItem, Var, describe
 from byoc_lab.relay.patterns import DFPattern
-from byoc_lab.relay.patterns.below import called_operators, post_order_patterns, remembered
+from byoc_lab.relay.patterns.below import (
+    called_operators,
+    post_order_patterns,
+    remembered,
+    root_operators,
+)
 from byoc_lab.relay.patterns.grouping import group_at
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE, Matcher
@@ -106,6 +111,7 @@ class Fit:
         return f"{self.matched} of {self.total}"
 
 
+@remembered
 def expectation(pattern: DFPattern) -> str:
     """What a pattern wants at its root, in words."""
     if isinstance(pattern, AttrPattern):
@@ -296,7 +302,8 @@ class NearMatcher:
         return Fit(child.matched, total, (Stop(pattern, expr),), child.covered)
 
     def _call(self, pattern: CallPattern, expr: Expr, depth: int) -> Fit:
-        if not isinstance(expr, Call):
+        roots = root_operators(pattern)
+        if not isinstance(expr, Call) or (roots is not None and expr.op_name not in roots):
             return _stopped(pattern, expr)
         callee = self._fit(pattern.op, expr.op, depth)
         if callee.stops:
