@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
+from byoc_lab.errors import counted
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -20,6 +22,7 @@ from byoc_lab.passes.framework.passes import Pass, Sequential, is_optimizable
 from byoc_lab.passes.framework.predicates import ask_operator
 from byoc_lab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var, bind
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import array
@@ -41,6 +44,27 @@ class Escape:
     entry: str
     value: Expr
     user: Expr
+
+
+@dataclass(frozen=True, order=True)
+class Merged:
+    """What a pattern table makes of a module, the less the better: the operators outside of
+    composites, then the number of composites."""
+
+    outside: int
+    composites: int
+
+    @classmethod
+    def of(cls, mod: IRModule) -> Merged:
+        """mod: after MergeComposite."""
+        nodes = set(post_order(*mod.functions.values(), enter=lambda n: not _is_composite(n)))
+        outside = sum(isinstance(n, Call) and isinstance(n.op, Op) for n in nodes)
+        return cls(outside, len(list(_composites_in(mod))))
+
+    @printable
+    def __str__(self) -> str:
+        made = counted(self.composites, "composite")
+        return f"{made} and {counted(self.outside, 'operator')} outside"
 
 
 class Experiment:
@@ -132,18 +156,18 @@ class Experiment:
     def _plain(self) -> Counter[str]:
         return self._composites(self.mod)
 
+    def merged(self, table: Sequence[Any]) -> Merged:
+        """What another pattern table makes of the module. Raises what the passes raise."""
+        return Merged.of(self._merged(self.mod, table))
+
     def _composites(self, mod: IRModule) -> Counter[str]:
-        merge = MergeComposite([tuple(entry) for entry in self.context.table])
+        return Counter(_composites_in(self._merged(mod, self.context.table)))
+
+    def _merged(self, mod: IRModule, table: Sequence[Any]) -> IRModule:
+        merge = MergeComposite([tuple(entry) for entry in table])
         with PassContext(opt_level=3):
-            merged = Sequential([*self.passes, merge])(infer_module(mod))
-        return Counter(
-            str(node.op.attrs["Composite"])
-            for func in merged.functions.values()
-            for node in post_order(func)
-            if isinstance(node, Call)
-            and isinstance(node.op, Function)
-            and "Composite" in node.op.attrs
-        )
+            merged: IRModule = Sequential([*self.passes, merge])(infer_module(mod))
+        return merged
 
     def _is_supported(self, node: Expr) -> bool:
         """Whether a target supports the operator alone, so that the match is not needed."""
@@ -157,6 +181,17 @@ class Experiment:
                 if predicate is not None and ask_operator(predicate, node, target):
                     return True
         return False
+
+
+def _is_composite(node: Expr) -> bool:
+    return isinstance(node, Function) and "Composite" in node.attrs
+
+
+def _composites_in(mod: IRModule) -> Iterator[str]:
+    """The name of the composite of each call of one."""
+    for node in post_order(*mod.functions.values()):
+        if isinstance(node, Call) and isinstance(node.op, Function) and _is_composite(node.op):
+            yield str(node.op.attrs["Composite"])
 
 
 def _ends(pattern: DFPattern, graph: IndexedGraph) -> list[Expr]:

@@ -45,6 +45,10 @@ class Drawn:
             AnnotateTarget(TARGET), MergeCompilerRegions(), PartitionGraph(),
         ]  # fmt: skip
 
+    def said(self, sentence: object) -> str:
+        """A sentence with what it is about, for a test that fails."""
+        return f"{self.mod}\n{self.table}\n{sentence}"
+
 
 def drawn(seed: int) -> Drawn:
     random = Random(seed)

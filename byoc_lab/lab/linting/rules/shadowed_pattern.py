@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.covering import always_takes_part
+from byoc_lab.lab.linting.matching import Experiment
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.ir.module import IRModule
@@ -30,7 +32,8 @@ class ShadowedPattern(LintRule):
     operator hides the longer one, without a message.
 
     ## What to do instead
-    Put the longer, more particular patterns first.
+    Put the longer, more particular patterns first. The finding says what that changes in this
+    module, where it was tried.
 
     ## References
     TVM 0.16, src/relay/transforms/merge_composite.cc.
@@ -49,8 +52,26 @@ class ShadowedPattern(LintRule):
                 yield self.finding(
                     f"the pattern {name!r} never matches: the earlier {by!r} takes part of every "
                     f"match",
-                    f"put {name!r} before {by!r}",
+                    _moved(mod, context, name, by),
                     None,
                 )
             if not check or check[0] is None:  # one with a check may leave it to the next
                 earlier.append((name, pattern))
+
+
+def _moved(mod: IRModule, context: Context, name: str, before: str) -> str:
+    """What the other order of two entries is good for, which is tried."""
+    names = [entry[0] for entry in context.table]
+    table = list(context.table)
+    table.insert(names.index(before), table.pop(names.index(name)))
+    move = f"put {name!r} before {before!r}"
+    try:
+        experiment = Experiment(mod, context)
+        now, then = experiment.merged(context.table), experiment.merged(table)
+    except ByocLabError as error:
+        return f"perhaps {move}; that could not be tried: {str(error).partition(chr(10))[0]}"
+    if then < now:
+        return f"{move}: {then}, not {now}"
+    if then == now:
+        return f"perhaps {move}: in this module it makes no difference"
+    return f"keep the order, or remove {name!r}: before {before!r} it makes {then}, not {now}"

@@ -20,6 +20,32 @@ class TestShadowedPattern(RuleChecks):
         assert not lint(mod, [MergeComposite([("dnnl.tanh", tanh, lambda _: False), longer])])
         assert lint(mod, [MergeComposite([("dnnl.tanh", tanh), longer])])
 
+    def test_the_other_order_is_tried(self) -> None:
+        """Where it is better, where it makes no difference, and where it is worse."""
+        short = ("dnnl.tanh", is_op("tanh")(wildcard()))
+        long = ("dnnl.tanh_relu", is_op("nn.relu")(is_op("tanh")(wildcard())))
+        ends = ("dnnl.relu_exp", is_op("exp")(is_op("nn.relu")(wildcard())))
+        advice = {
+            "better": (read(self.rule.VALID[0].text), [short, long]),
+            "no difference": (read("def @main(%x: Tensor[(2), float32]) {\n  exp(%x)\n}"),
+                              [short, long]),
+            "worse": (read("def @main(%x: Tensor[(2), float32]) {\n  exp(nn.relu(tanh(%x)))\n}"),
+                      [short, long, ends]),
+        }  # fmt: skip
+        found = {}
+        for name, (mod, table) in advice.items():
+            (finding,) = lint(mod, [MergeComposite(table)], rules=["BYL030"])
+            found[name] = finding.what_to_do
+        assert found["better"] == (
+            "put 'dnnl.tanh_relu' before 'dnnl.tanh': 1 composite and 0 operators outside, not "
+            "1 composite and 1 operator outside"
+        )
+        assert found["no difference"].startswith("perhaps put 'dnnl.tanh_relu'")
+        assert found["worse"] == (
+            "keep the order, or remove 'dnnl.tanh_relu': before 'dnnl.tanh' it makes 1 composite "
+            "and 1 operator outside, not 2 composites and 0 operators outside"
+        )
+
     def test_the_tables_of_the_package_have_no_shadowed_pattern(self) -> None:
         mod = read(self.rule.VALID[0].text)
         for name in names():
