@@ -75,25 +75,22 @@ def _computed_from_parameters(inquiry: Inquiry, call: Call, subject: Call) -> Di
 
 
 def _given_back(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
-    """It was in a region of the target, which a later pass removed."""
+    """It was in a region of the target, and a later pass took it out."""
     home = inquiry.partitioned_home(subject)
     if home is None or home.compiler != inquiry.target:
         return None
-    later = inquiry.pass_that_removed(home.region)
+    later, is_gone = inquiry.taken_out(subject, home.region)
+    reason = f"it was in region @{home.region}, which {later} gave back to the host"
+    if not is_gone:
+        reason = f"it was in region @{home.region}, and {later} took it out of regions"
     path = inquiry.path_apart(subject)
     if path:
-        return Diagnosis(
-            "merge",
-            f"its region @{home.region} stays alone, because merging it with the region of "
-            f"{inquiry.called(path[0])} would make a cycle, and {later} gives small regions back",
-            subject, path=path, other=later,
-        )  # fmt: skip
-    return Diagnosis(
-        "pruned",
-        f"it was in region @{home.region}, which {later} gave back to the host",
-        subject,
-        other=later,
-    )
+        reason += (
+            f"; that region was not merged with the one of {inquiry.called(path[0])}, because "
+            f"together they would make a cycle"
+        )
+    cause = "merge" if path else "pruned"
+    return Diagnosis(cause, reason, subject, path=path, other=later)
 
 
 def _taken_by_another_target(inquiry: Inquiry, subject: Call) -> Diagnosis | None:

@@ -86,13 +86,13 @@ class Changes:
             )  # fmt: skip
         needed = {s.name: s.needs_level for s in skipped if s.needs_level is not None}
         for level in sorted(set(needed.values())):
-            names = [name for name, its in needed.items() if its <= level]
-            listed = " and ".join(names)
+            listed = " and ".join(
+                f"{name}, which needs {its}" for name, its in needed.items() if its <= level
+            )
             yield Trial(
                 f"run under PassContext(opt_level={level})",
                 setup.at_level(level), ("level", level),
-                missing=f"the PassContext has opt_level {setup.opt_level} and skips {listed}, "
-                f"which {'need' if len(names) > 1 else 'needs'} {level}",
+                missing=f"the PassContext has opt_level {setup.opt_level} and skips {listed}",
             )  # fmt: skip
 
     def passes(self, found: Diagnosis) -> Iterator[Trial]:
@@ -158,10 +158,14 @@ class Changes:
         setup = self.inquiry.setup
         position = self._position()
         listed = " and ".join(dict.fromkeys(names))
+        earlier = {getattr(p, "name", "") for p in setup.passes[:position]}
+        lacking = " and ".join(n for n in dict.fromkeys(names) if n not in earlier)
+        again = "" if lacking else "again, right "
         return Trial(
-            f"run {listed} before {self._before()}",
+            f"run {listed} {again}before {self._before()}",
             setup.with_pass(position, *(self._pass(n) for n in names)), ("passes", names),
-            missing=f"the pipeline does not run {listed} before {self._before()}",
+            missing=f"the pipeline does not run {lacking or listed} {again}before "
+            f"{self._before()}",
         )  # fmt: skip
 
     def _other_form(self) -> Iterator[Trial]:

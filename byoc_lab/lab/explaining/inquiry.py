@@ -8,10 +8,11 @@ from typing import Any
 
 from byoc_lab.lab.explaining.module_changes import weights
 from byoc_lab.lab.explaining.naming import NodeNames, named
-from byoc_lab.lab.explaining.nearby import computed_from_constants
 from byoc_lab.lab.explaining.near_miss import NearMatcher, operators_of
+from byoc_lab.lab.explaining.nearby import computed_from_constants
 from byoc_lab.lab.explaining.outcome import Home, PipelineRun, Setup, homes_of
 from byoc_lab.lab.explaining.region_paths import RegionPaths
+from byoc_lab.lab.tracing import Stage
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import is_optimizable
@@ -39,6 +40,7 @@ class Inquiry:
         self._groups: dict[tuple[int, IndexedGraph], list[Group]] = {}
         self._entries: dict[str, list[int]] = {}
         self._matchers: dict[tuple[int, IndexedGraph], NearMatcher] = {}
+        self._homes: dict[IRModule, dict[Expr, Home]] = {}
 
     # The pipeline --------------------------------------------------------------------------------
 
@@ -201,16 +203,22 @@ class Inquiry:
         after = self.outcome.trace.stages[stage].after if stage is not None else None
         return RegionPaths(after) if after is not None else None
 
-    def pass_that_removed(self, region: str) -> str:
-        """The name of the pass after which a region is gone."""
-        for stage in self.outcome.trace.stages:
-            names = [
-                {gv.name_hint for gv in mod.functions} if mod is not None else {region}
-                for mod in (stage.before, stage.after)
-            ]
-            if region in names[0] and region not in names[1]:
-                return stage.name
-        return "a later pass"
+    def taken_out(self, subject: Call, region: str) -> tuple[str, bool]:
+        """The name of the pass after which no region of the target has a call, as patterns see it;
+        and whether `region` is gone then."""
+        first = self.outcome.stage("PartitionGraph")
+        for stage in self.outcome.trace.stages[(first or 0) + 1 :]:
+            images = self.outcome.follow(subject, self.matching, stage.index + 1)
+            homes = self._homes_after(stage)
+            if not any(i in homes and homes[i].compiler == self.target for i in images):
+                return stage.name, not any(h.region == region for h in homes.values())
+        return "a later pass", False
+
+    def _homes_after(self, stage: Stage) -> dict[Expr, Home]:
+        mod = stage.before if stage.after is None else stage.after
+        if mod not in self._homes:
+            self._homes[mod] = homes_of(mod)
+        return self._homes[mod]
 
     def composite(self, node: Call) -> str | None:
         """The name of the composite function that a call, as patterns see it, was moved into: of
