@@ -20,6 +20,8 @@ from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Var
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.patterns import ConstantPattern, ExprPattern
 
+OF_PATTERNS = ("no-pattern", "sub-pattern", "unbound-constant")
+"""Causes of a call that patterns and predicates have no place for."""
 MAX_NODES = 100
 """Nodes of what a call was decomposed into that are looked at."""
 
@@ -33,7 +35,7 @@ def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
     lacking = (s for s in subjects if s.op_name and not inquiry.may_take(s))
     subject = next(lacking, subjects[0])
     found = _found(inquiry, call, subject)
-    if not inquiry.is_computed_constant(subject):
+    if found.cause not in OF_PATTERNS or not inquiry.is_computed_constant(subject):
         return found
     reason = f"{inquiry.called(subject)} computes with constants alone, and no pass computed it"
     return replace(found, reason=_decomposed(inquiry, call, subject) + reason)

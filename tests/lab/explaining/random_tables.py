@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -13,18 +14,24 @@ from byoc_lab import relay
 from byoc_lab.backends import Refused
 from byoc_lab.passes import (
     AnnotateTarget,
+    CanonicalizeOps,
+    FoldConstant,
     InferType,
     MergeCompilerRegions,
     MergeComposite,
     PartitionGraph,
+    SimplifyInference,
 )
+from byoc_lab.passes.byoc.inline_regions import InlineRegions
+from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay import IRModule, nn
-from byoc_lab.relay.ir.expr import Call, Expr
-from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function
+from byoc_lab.relay.ir.visit import post_order, rebuild
 from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, is_var, wildcard
 
 TARGET = "random_of_tests"
+OTHER = "other_of_tests"
 SHAPE = (2, 3)
 UNARY = ("tanh", "exp", "nn.relu", "sigmoid", "nn.softmax")
 BINARY = ("add", "multiply", "subtract", "nn.bias_add")
@@ -33,21 +40,36 @@ OPERATORS = UNARY + BINARY
 
 @dataclass
 class Drawn:
-    """A module, and a back end: its pattern table and the operators that it supports alone."""
+    """A module, a back end (its pattern table and the operators that it supports alone), and how it
+    is partitioned: the targets that are asked, passes before and after, passes that are left out.
+    """
 
     mod: IRModule
     table: list[tuple[Any, ...]]
     supports: dict[str, Any]
+    targets: list[str] = field(default_factory=lambda: [TARGET])
+    first: list[Pass] = field(default_factory=list)
+    last: list[Pass] = field(default_factory=list)
+    left_out: str = ""
+    opt_level: int = 2
+    disabled: list[str] = field(default_factory=list)
 
     def passes(self, table: Sequence[tuple[Any, ...]] | None = None) -> list[Pass]:
-        return [
-            InferType(), MergeComposite(self.table if table is None else list(table)),
-            AnnotateTarget(TARGET), MergeCompilerRegions(), PartitionGraph(),
+        every = [
+            InferType(), *self.first, MergeComposite(self.table if table is None else list(table)),
+            AnnotateTarget(self.targets), MergeCompilerRegions(), PartitionGraph(), *self.last,
         ]  # fmt: skip
+        return [p for p in every if p.name != self.left_out]
+
+    @property
+    def context(self) -> PassContext:
+        return PassContext(opt_level=self.opt_level, disabled_pass=self.disabled)
 
     def said(self, sentence: object) -> str:
         """A sentence with what it is about, for a test that fails."""
-        return f"{self.mod}\n{self.table}\n{sentence}"
+        names = [p.name for p in self.passes()]
+        level = f"opt_level={self.opt_level}, disabled_pass={self.disabled}"
+        return f"{self.mod}\n{self.table}\n{names} on {self.targets}, {level}\n{sentence}"
 
 
 def drawn(seed: int) -> Drawn:
@@ -64,6 +86,52 @@ def drawn(seed: int) -> Drawn:
     ]
     supports = {name: _predicate(random) for name in OPERATORS if random.random() < 0.1}
     return Drawn(mod, table, supports)
+
+
+def otherwise_partitioned(seed: int) -> Drawn:
+    """The case of a seed, in a pipeline with something odd, on a module that passes can simplify:
+    for the causes that lie in the pipeline."""
+    random = Random(f"{seed} otherwise")
+    case = drawn(seed)
+    if random.random() < 0.5:
+        case.mod = InferType()(_with_dead_weight(case.mod, random))
+    kind = random.randrange(6)
+    if kind == 0:
+        least = random.randint(2, 4)
+        case.last = [InlineRegions(TARGET, partial(_why_small, least=least))]
+    elif kind == 1:
+        names = random.choice(([OTHER], [OTHER, TARGET], [TARGET, OTHER]))
+        case.targets = names
+    elif kind == 2:
+        prefix = random.choice(("", "odd.", f"{OTHER}."))
+        case.table = [(f"{prefix}{n.rpartition('.')[2]}", p, c) for n, p, c in case.table]
+    elif kind == 3:
+        case.left_out = random.choice(("AnnotateTarget", "PartitionGraph", "MergeCompilerRegions"))
+    elif kind == 4:
+        case.first = [CanonicalizeOps(), SimplifyInference(), FoldConstant()]
+        case.opt_level = random.choice((0, 1, 2, 3))
+    else:
+        case.first = random.choice(([FoldConstant()], [SimplifyInference(), FoldConstant()]))
+        case.disabled = random.choice(([], ["FoldConstant"], ["SimplifyInference"]))
+    return case
+
+
+def _with_dead_weight(mod: IRModule, random: Random) -> IRModule:
+    """With a dropout, or an addition of constants alone, in the place of some operand."""
+    calls = [n for n in post_order(mod["main"].body) if isinstance(n, Call)]
+    chosen = random.choice(calls)
+
+    def simplifiable(pre: Expr, post: Expr) -> Expr:
+        if isinstance(pre, Constant):
+            return relay.add(post, relay.const(np.float32(1)))
+        return nn.dropout(post) if pre is chosen else post
+
+    return IRModule.from_expr(rebuild(mod["main"], simplifiable).body)
+
+
+def _why_small(function: Function, least: int) -> str | None:
+    calls = sum(isinstance(n, Call) and bool(n.op_name) for n in post_order(function.body))
+    return f"has {calls} operators" if calls < least else None
 
 
 # Modules ------------------------------------------------------------------------------------------
