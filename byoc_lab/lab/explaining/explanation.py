@@ -26,7 +26,7 @@ CAUSES = {
     "let": "a let stands inside the match, and no match crosses a let",
     "unbound-constant": "a pattern wants a constant where the module has a parameter",
     "needs-pass": "it is offloaded after a pass that the pipeline does not run",
-    "merge": "its region was not merged with its neighbour, and a later pass gave it back to the host",
+    "merge": "its region was not merged with a neighbour; a later pass gave it back to the host",
     "computed-twice": "a region computes it, and the host computes it again for another user",
     "pruned": "it was in a region that a later pass gave back to the host",
     "name": "the name of its composite, or of the target, is not the one that was asked for",

@@ -1,0 +1,227 @@
+"""Trials of the causes that explain tells, on random cases."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from byoc_lab import trace
+from byoc_lab.lab.explaining import Explanation, explain
+from byoc_lab.passes import MergeComposite
+from byoc_lab.relay import IRModule
+from byoc_lab.relay.ir.expr import Call, Function, Op
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.below import post_order_patterns
+from byoc_lab.relay.patterns.grouping import find_groups, group_at
+from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.matcher import Matcher
+from byoc_lab.relay.patterns.patterns import CallPattern
+from tests.lab.explaining.random_tables import TARGET, Drawn
+
+OF_PIPELINE = ("needs-pass", "skipped-pass", "pruned", "merge", "name")
+"""The causes that lie in the pipeline, not in the module or the back end."""
+Table = Sequence[tuple[Any, ...]]
+
+
+def check_raises(case: Drawn, check: Any) -> bool:
+    """A check that reads op.name raises for a composite operand."""
+    return check is not None and "name" in check.__code__.co_names
+
+
+# Causes -------------------------------------------------------------------------------------------
+
+
+def tried(case: Drawn, one: Explanation, result: IRModule) -> None:
+    if one.offloaded:
+        regions = {g.name_hint: f for g, f in result.functions.items() if "Compiler" in f.attrs}
+        became = re.match(r"became ([\w.]+)", one.reason)
+        name = became[1] if became else one.name
+        assert names_in([regions[str(one.region)]])[name], case.said(one)
+        return
+    entry = next((e for e in case.table if one.nearest and e[0] == one.nearest.name), None)
+    attempts = {
+        "no-pattern": no_pattern, "check": check, "predicate": predicate, "order": order,
+        "outside-user": outside_user, "sub-pattern": no_match, "let": no_match,
+        "unbound-constant": no_match, "computed-twice": computed_twice,
+        "needs-pass": needs_pass, "skipped-pass": skipped_pass, "pruned": given_back,
+        "merge": given_back, "name": misnamed,
+    }  # fmt: skip
+    if one.cause is not None:
+        assert attempts[one.cause](case, one, entry), case.said(one)
+    if one.change is not None:
+        tried_change(case, one)
+    if one.cause == "sub-pattern" and "no user: it is the result" in one.reason:
+        assert completes(case, one), case.said(one)
+
+
+def tried_change(case: Drawn, one: Explanation) -> None:
+    assert one.change is not None
+    setup = one.change.setup
+    with setup.context:
+        (again,) = explain(setup.mod, TARGET, one.change.call, list(setup.passes))
+    assert again.status == ("offloaded" if one.change.region else "removed"), case.said(one)
+
+
+def no_pattern(case: Drawn, one: Explanation, entry: Any) -> bool:
+    op = Op.get(one.name)
+    calls = (
+        p for _, pattern, _ in case.table for p in post_order_patterns(pattern)
+        if isinstance(p, CallPattern)
+    )  # fmt: skip
+    graph = IndexedGraph(op)
+    return one.name not in case.supports and not any(Matcher(graph).match(c.op, op) for c in calls)
+
+
+def check(case: Drawn, one: Explanation, entry: Any) -> bool:
+    _, pattern, asked = entry
+    return any(not asked(root) for root in matches_with(case, pattern, one.typed))
+
+
+def predicate(case: Drawn, one: Explanation, entry: Any) -> bool:
+    return not case.supports[one.name](one.typed)
+
+
+def order(case: Drawn, one: Explanation, entry: Any) -> bool:
+    if entry is None:  # another target is asked before
+        asked_first = replace(case, targets=[TARGET])
+        return explain(case.mod, TARGET, one.call, asked_first.passes())[0].cause != "order"
+    _, pattern, asked = entry
+    accepted = [r for r in matches_with(case, pattern, one.typed) if asked is None or asked(r)]
+    if "overlap" in one.reason:
+        return bool(accepted)
+    alone = explain(case.mod, TARGET, one.call, case.passes([entry]))
+    causes = ("order", "computed-twice")
+    return bool(accepted) and (alone[0].offloaded or alone[0].cause in causes)
+
+
+def outside_user(case: Drawn, one: Explanation, entry: Any) -> bool:
+    _, pattern, asked = entry
+    roots = [r for r in matches_with(case, pattern, one.typed) if asked is None or asked(r)]
+    moved = {g.root for graph in graphs(case) for g in find_groups(pattern, graph)}
+    return any(r not in moved for r in roots)
+
+
+def no_match(case: Drawn, one: Explanation, entry: Any) -> bool:
+    """Nothing that has the call matches, of no entry that has its operator."""
+    return not any(matches_with(case, pattern, one.typed) for _, pattern, _ in case.table)
+
+
+def computed_twice(case: Drawn, one: Explanation, entry: Any) -> bool:
+    before = names_in(case.mod.functions.values())
+    after = trace(case.mod, case.passes()).result.functions.values()
+    host = names_in(f for f in after if "Compiler" not in f.attrs)
+    region = names_in(f for f in after if "Compiler" in f.attrs)
+    return host[one.name] + region[one.name] > before[one.name] and bool(region[one.name])
+
+
+def needs_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
+    """The passes that are named do not run before the one that is named; with them (the change) the
+    call is offloaded, which `tried` runs."""
+    missing = one.reason.partition(";")[0]
+    found = re.fullmatch(
+        r"the pipeline does not run (.+?)( again, right)?( before (\w+))?", missing
+    )
+    assert found is not None and one.change is not None, case.said(one)
+    names = [p.name for p in case.passes()]
+    earlier = names[: names.index(found[4])] if found[4] else names
+    return all((name in earlier) == bool(found[2]) for name in found[1].split(" and "))
+
+
+def skipped_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
+    """The context skips the passes that are named, for the reason that is named."""
+    skipped = {s.name: s for s in trace(case.mod, case.passes()).stages if s.skipped}
+    missing = one.reason.partition(";")[0]
+    if missing.startswith("the PassContext disables "):
+        return missing.rpartition(" ")[2] in case.disabled and one.change is not None
+    needed = re.findall(r"(\w+), which needs (\d)", missing)
+    levels = {name: int(level) for name, level in needed}
+    return (
+        bool(levels)
+        and f"has opt_level {case.opt_level} and" in missing
+        and all(skipped[name].needs_level == level for name, level in levels.items())
+        and one.change is not None
+    )
+
+
+def given_back(case: Drawn, one: Explanation, entry: Any) -> bool:
+    """Without the pass that gave it back it is offloaded; regions that were not merged are joined
+    by a path of calls through one that is in neither."""
+    again = [p for p in case.passes() if p.name not in {q.name for q in case.last}]
+    (without,) = explain(case.mod, TARGET, one.call, again)
+    regions = {g.name_hint for g, f in trace(case.mod, again).result.functions.items()}
+    named = re.match(r"it was in region @(\w+), which InlineRegions gave back", one.reason)
+    if not without.offloaded or named is None or named[1] not in regions:
+        return False
+    if one.cause == "pruned":
+        return not one.path
+    ends = explain(case.mod, TARGET, pipeline=again)
+    homes = [ends[n].region for n in one.path]  # type: ignore[call-overload]
+    joined = all(a in set(post_order(b)) for a, b in pairwise(one.path))
+    return joined and homes[0] != homes[-1] and any(h not in (homes[0], homes[-1]) for h in homes)
+
+
+def misnamed(case: Drawn, one: Explanation, entry: Any) -> bool:
+    """The target is not asked, or the composite has a name that no target is asked for; with right
+    names the cause is another one."""
+    if "AnnotateTarget asks" in one.reason and TARGET in case.targets:
+        return False
+    composite = re.match("it matches '([^']+)'", one.reason)
+    if composite is not None:
+        prefix, dot, _ = composite[1].partition(".")
+        if not composites(case, case.table)[composite[1]] or (dot and prefix in case.targets):
+            return False
+    table = [(f"{TARGET}.{n.rpartition('.')[2]}", p, c) for n, p, c in case.table]
+    renamed = replace(case, table=table, targets=[TARGET])
+    (again,) = explain(case.mod, TARGET, one.call, renamed.passes())
+    return again.offloaded if composite is not None else again.cause != "name"
+
+
+def completes(case: Drawn, one: Explanation) -> bool:
+    """With the user that is missing, the pattern fits more: the parts that match are more."""
+    entry = next((n, p) for n, p, _ in case.table if n == one.nearest.name)
+    body = case.mod["main"].body
+    if not isinstance(body, Call):
+        return True
+    for operator in re.split(", | or ", one.expected):
+        op = Op.get(operator) if operator in ("tanh", "exp", "nn.relu", "sigmoid") else None
+        if op is None:
+            return True
+        new = IRModule.from_expr(Function(case.mod["main"].params, Call(op, [body])))
+        told = explain(new, TARGET, body, case.passes([(*entry, None)]))[0]
+        if told.offloaded or told.reason != one.reason:
+            return True
+    return False
+
+
+# Helpers ------------------------------------------------------------------------------------------
+
+
+def composites(case: Drawn, table: Table) -> Counter[str]:
+    after = MergeComposite(list(table))(case.mod)
+    return Counter(str(f.attrs["Composite"]) for f in made_in(after))
+
+
+def made_in(mod: IRModule) -> Iterator[Function]:
+    for node in post_order(*mod.functions.values()):
+        if isinstance(node, Function) and "Composite" in node.attrs:
+            yield node
+
+
+def graphs(case: Drawn) -> list[IndexedGraph]:
+    return [IndexedGraph(f) for f in case.mod.functions.values()]
+
+
+def matches_with(case: Drawn, pattern: DFPattern, call: Call) -> list[Any]:
+    """The ends of the matches that would move a call, which is one of the module."""
+    ends = [(group_at(pattern, n, g), n) for g in graphs(case) for n in g.nodes]
+    return [root for group, root in ends if group is not None and call in group.nodes]
+
+
+def names_in(functions: Any) -> Counter[str]:
+    nodes = post_order(*functions)
+    return Counter(n.op_name for n in nodes if isinstance(n, Call) and n.op_name)
