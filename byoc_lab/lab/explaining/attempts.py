@@ -19,7 +19,7 @@ from byoc_lab.lab.explaining.near_miss import (
 )
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op
 from byoc_lab.relay.patterns import DFPattern
-from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
+from byoc_lab.relay.patterns.below import post_order_patterns, remembered, root_operators
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.patterns import (
     CallPattern,
@@ -101,7 +101,13 @@ def _concerns(fit: Fit, subject: Call, graph: IndexedGraph) -> bool:
 def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> Fit | None:
     """The call fits inside a pattern, and what is around it does not."""
     fits = [_climb(near, part, subject, graph) for part in near.calling(subject.op_name)]
-    return max(fits, key=lambda f: f.rank, default=None)
+    levels = _levels_below(near.pattern)
+
+    def key(fit: Fit) -> tuple[tuple[bool, float, int], int]:
+        """Of those that come as near, the one with the fewest operators still to come."""
+        return fit.rank, -min((levels.get(s.pattern, 0) for s in fit.stops), default=0)
+
+    return max(fits, key=key, default=None)
 
 
 def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) -> Fit:
@@ -192,6 +198,7 @@ def _patterns_using(
     return found, unmet
 
 
+@remembered
 def _levels_below(pattern: DFPattern) -> dict[DFPattern, int]:
     """For each part of a pattern, the fewest levels of users between it and the whole."""
     levels: dict[DFPattern, int] = {}

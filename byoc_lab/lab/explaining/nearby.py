@@ -98,18 +98,18 @@ class Surroundings:
     def _label(self, node: Expr) -> int:
         """A number for what a node is by itself."""
         if node not in self._labels:
-            found: tuple[Hashable, ...] = (type(node),)
+            found: list[Hashable] = [type(node).__name__]
             if isinstance(node, Op):
-                found += (node.name,)
+                found.append(node.name)
             elif node.is_typed:
-                found += (node.checked_type,)
+                found.append(node.checked_type)
             if isinstance(node, Call):
-                found += (node.attrs,)
+                found.append(node.attrs)
             elif isinstance(node, TupleGetItem):
-                found += (node.index,)
+                found.append(node.index)
             elif isinstance(node, Constant) and node.data.view().ndim == 0:
-                found += (repr(node.data.view().item()),)
-            self._labels[node] = self._numbers.setdefault(found, len(self._numbers))
+                found.append(repr(node.data.view().item()))
+            self._labels[node] = self._numbers.setdefault(tuple(found), len(self._numbers))
         return self._labels[node]
 
     def _near(self, call: Call) -> dict[Expr, None]:

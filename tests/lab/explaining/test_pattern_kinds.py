@@ -104,7 +104,11 @@ def qnn_requantize(value: relay.Expr) -> relay.Expr:
     return relay.qnn.op.requantize(value, one, zero, one, zero, out_dtype="int8")
 
 
-QCONV = is_op("qnn.conv2d")(*[Any_() for _ in range(6)])
+def any_qconv() -> DFPattern:
+    return is_op("qnn.conv2d")(*[Any_() for _ in range(6)])
+
+
+QCONV = any_qconv()
 QNN = is_op("qnn.requantize")(
     QCONV.optional(lambda v: is_op("nn.bias_add")(v, Any_())), *[Any_() for _ in range(4)]
 )
@@ -121,6 +125,12 @@ MISSING: dict[str, tuple[DFPattern, Callable[[], relay.Expr], Callable[[Any], An
     ),
     "int8": (
         QNN, lambda: qnn_conv(x(1, 4, 8, 8, dtype="int8")), qnn_requantize, "qnn.requantize"
+    ),
+    "int8, each alternative with its own convolution": (
+        is_op("qnn.requantize")(
+            is_op("nn.bias_add")(any_qconv(), Any_()) | any_qconv(), *[Any_() for _ in range(4)]
+        ),
+        lambda: qnn_conv(x(1, 4, 8, 8, dtype="int8")), qnn_requantize, "qnn.requantize",
     ),
     "after the optional part": (
         BIAS_RELU, lambda: nn.bias_add(conv(), weight(4)), nn.relu, "nn.relu"
