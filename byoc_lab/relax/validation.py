@@ -12,7 +12,7 @@ from byoc_lab.lab.checking.comparison import Comparison, compare
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.exercised import Exercised
 from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
-from byoc_lab.lab.checking.report import Report, errors_of, worst_of
+from byoc_lab.lab.checking.report import Report, region_errors, worst_of
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.lab.checking.validation import DETAILS
 from byoc_lab.relax import backends, batch
@@ -137,8 +137,8 @@ class _Checker:
 
     def report(self, inputs: list[str]) -> Report:
         regions = worst_of(self.regions)
-        for symbol in self.reached:
-            self.exe.note_errors(symbol, errors_of(symbol, regions))
+        for symbol, errors in region_errors(regions).items():
+            self.exe.note_errors(symbol, errors)
         symbols = [r.symbol for r in self.exe.regions]
         unreached = [
             f"@{s} was not called"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -141,11 +142,17 @@ class Report:
         return with_short_names(shown)
 
 
-def errors_of(symbol: str, regions: Sequence[Comparison]) -> RegionErrors:
-    """The errors of all results of a region, for its card."""
-    mine = [c for c in regions if c.name.split()[0] == f"@{symbol}"]
-    worst = max(mine, key=lambda c: c.share)
-    return RegionErrors(max(c.largest_error for c in mine), worst.error, worst.tolerance)
+def region_errors(regions: Iterable[Comparison]) -> dict[str, RegionErrors]:
+    """The errors of all results of each region, by its symbol, for its card."""
+    results: dict[str, list[Comparison]] = defaultdict(list)
+    for c in regions:
+        results[c.name.split()[0].removeprefix("@")].append(c)
+    return {symbol: _errors_of(mine) for symbol, mine in results.items()}
+
+
+def _errors_of(results: list[Comparison]) -> RegionErrors:
+    worst = max(results, key=lambda c: c.share)
+    return RegionErrors(max(c.largest_error for c in results), worst.error, worst.tolerance)
 
 
 LARGEST = ("largest_error", "scale", "inherited")

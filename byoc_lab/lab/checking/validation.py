@@ -13,7 +13,7 @@ from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.exercised import Exercised
 from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
-from byoc_lab.lab.checking.report import Report, errors_of, worst_of
+from byoc_lab.lab.checking.report import Report, region_errors, worst_of
 from byoc_lab.lab.checking.tolerances import Bounded, bounded
 from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
 from byoc_lab.relay.ir.expr import Call, Function, Op
@@ -154,8 +154,8 @@ class _Checker:
     def report(self, inputs: list[str]) -> Report:
         checks = self.regions
         regions = worst_of(checks.comparisons)
-        for symbol in checks.reached:
-            self.exe.note_errors(symbol, errors_of(symbol, regions))
+        for symbol, errors in region_errors(regions).items():
+            self.exe.note_errors(symbol, errors)
         unreached = [f"@{s} was not called" for s in checks.linked if s not in checks.reached]
         return Report(
             regions,

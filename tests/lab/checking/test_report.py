@@ -12,7 +12,7 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.errors import BuildError, ValidationError
-from byoc_lab.lab.checking.comparison import compare
+from byoc_lab.lab.checking.comparison import QUANTILES, compare
 from byoc_lab.lab.checking.report import Report, worst_of
 from byoc_lab.relay import Function, IRModule, nn
 from byoc_lab.relay.typing.infer import infer_module
@@ -116,3 +116,13 @@ def test_a_clip_of_no_interval_is_the_maximum_everywhere(bounds: tuple[float, fl
         exe = build(byoc_lab.trace(net, target).result)
         assert byoc_lab.validate(net, exe, values).check().missed == ()
         assert np.array_equal(exe.run(values)[0], np.full(4, bounds[1], "float32"))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 10, 97, 1000])
+def test_quantiles_are_those_of_numpy(size: int) -> None:
+    draw = np.random.default_rng(size)
+    error = draw.random(size) * 10.0 ** draw.integers(-30, 30, size)
+    error[: size // 4] = np.inf
+    found = compare("x", error, np.zeros(size), np.ones(size))
+    wanted = np.quantile(np.minimum(error, 1e300), QUANTILES)
+    assert found.quantiles == tuple(float(q) for q in wanted)

@@ -100,6 +100,8 @@ def inherited_causes(
 
     errors, causes: of the arguments, flat.
     """
+    if not inherited.unbounded:
+        return NONE
     free = np.isinf(full(inherited.jump, value))
     if not np.any(free):
         return NONE

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.bounds.error import REACH, Error, full
+from byoc_lab.lab.checking.bounds.error import REACH, Error, full, some
 from byoc_lab.lab.checking.bounds.intervals import distance, interval
 from byoc_lab.lab.checking.bounds.products import along_axis
 from byoc_lab.lab.checking.bounds.step import Array, Step, hypot
@@ -30,18 +30,18 @@ def bilinear(step: Step, errors: list[Any]) -> list[Error]:
     x, w = np.abs(x.astype(np.float64)), np.abs(w.astype(np.float64))
     plain = not rest
     total: Any = 0.0
-    if np.any(ex.sigma):
+    if some(ex.sigma):
         total = _products(step, np.square(full(ex.sigma, x)), np.square(w), rest)
     if ew.relative and plain:
         total = total + ew.relative**2 * step.squares
-    elif np.any(ew.sigma):
+    elif some(ew.sigma):
         total = total + _products(step, np.square(x), np.square(full(ew.sigma, w)), rest)
     # Jumps of neighbours may agree (ties that go the same way), so they add up in full.
     jump: Any = 0.0
     dx, dw = full(ex.jump, x), full(ew.jump, w)
-    if np.any(dx):
+    if some(dx):
         jump = np.asarray(step.again(dx, w + dw + REACH * full(ew.sigma, w), *rest), np.float64)
-    if np.any(dw):
+    if some(dw):
         jump = jump + np.asarray(step.again(x, dw, *rest), np.float64)
     return [Error(np.sqrt(np.abs(total)), np.abs(jump))]
 
@@ -55,7 +55,7 @@ def of_sum(step: Step, errors: list[Any]) -> list[Error]:
     """The sum of two arguments, or their difference."""
     a, b = errors
     vector = along_axis(step, full(b.sigma, step.args[1]))
-    jump = a.jump + along_axis(step, full(b.jump, step.args[1])) if np.any(b.jump) else a.jump
+    jump = a.jump + along_axis(step, full(b.jump, step.args[1])) if some(b.jump) else a.jump
     return [Error(full(hypot(a.sigma, vector), step.value), full(jump, step.value))]
 
 
@@ -64,10 +64,10 @@ def of_product(step: Step, errors: list[Any]) -> list[Error]:
     x, y = np.abs(x), np.abs(y)
     sigma = hypot(x * ey.sigma, y * ex.sigma)
     jump: Any = 0.0
-    if np.any(ex.jump) or np.any(ey.jump):
+    if some(ex.jump) or some(ey.jump):
         far, wide = x + REACH * ex.sigma, y + REACH * ey.sigma
         jump = far * ey.jump + wide * ex.jump + ex.jump * ey.jump
-    if not np.any(np.isinf(step.value)):
+    if not np.isinf(step.value).any():
         return [Error(sigma, jump)]
     # An infinite number times one that is not zero, whatever their errors are.
     infinite = [np.isinf(v) & ~np.isinf(e.jump) for v, e in ((x, ex), (y, ey))]
@@ -77,7 +77,7 @@ def of_product(step: Step, errors: list[Any]) -> list[Error]:
 
 def relu(step: Step, errors: list[Any]) -> list[Error]:
     (x,), (error,) = step.args, errors
-    if np.any(np.isinf(error.jump)):
+    if error.unbounded:
         return interval(step, errors)
     sigma, jump = (np.clip(x + r, 0, r) for r in (REACH * error.sigma, error.jump))
     return [Error(sigma / REACH, jump)]
@@ -85,7 +85,7 @@ def relu(step: Step, errors: list[Any]) -> list[Error]:
 
 def batch_norm(step: Step, errors: list[Any]) -> list[Error]:
     """Inference, a line in its data."""
-    if any(np.any(e.jump) for e in errors[1:]):
+    if any(some(e.jump) for e in errors[1:]):
         return interval(step, errors)
     x, error = step.args[0], errors[0]
     gamma, _, mean, variance = (along_axis(step, v) for v in step.args[1:])
@@ -124,7 +124,7 @@ def of_mean(step: Step, errors: list[Any]) -> list[Error]:
     window = step.attrs.get("pool_size") if step.attrs is not None else None
     k = prod(window) if window else x.size // max(1, step.value.size)
     squares = np.square(full(error.sigma, x))
-    jump = np.abs(step.again(np.asarray(full(error.jump, x)))) if np.any(error.jump) else 0.0
+    jump = np.abs(step.again(np.asarray(full(error.jump, x)))) if some(error.jump) else 0.0
     is_sum = step.arithmetic is Arithmetic.SUM
     times = k if is_sum else 1 / k
     mean = step.again(squares) / (k if is_sum else 1)
@@ -147,7 +147,7 @@ def softmax(step: Step, errors: list[Any]) -> list[Error]:
     if not logarithm:
         sigma = np.minimum(s * np.expm1(np.minimum(sigma, 700)), 1.0)
     j = full(error.jump, x)
-    if not np.any(j):
+    if not some(j):
         return [Error(sigma)]
     free = np.any(np.isinf(j), axis=axis, keepdims=True)
     j = np.minimum(j, 300)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import log, sqrt
 from typing import Any
 
@@ -35,9 +36,14 @@ class Error:
     jump: Any = 0.0
     relative: float = 0.0
 
-    @property
+    @cached_property
     def exact(self) -> bool:
-        return not (np.any(self.sigma) or np.any(self.jump))
+        return not (some(self.sigma) or some(self.jump))
+
+    @cached_property
+    def unbounded(self) -> bool:
+        """Whether the jump of an element is infinite: it may have any value."""
+        return bool(np.isinf(self.jump).any())
 
     @property
     def reach(self) -> Any:
@@ -48,7 +54,14 @@ class Error:
 EXACT = Error()
 
 
+def some(part: Any) -> bool:
+    """Whether a part of an error is not zero: of an element, if it is an array."""
+    return bool(part.any() if isinstance(part, np.ndarray) else part)
+
+
 def full(part: Any, like: Array) -> Array:
     """A part of an error in the shape of its array."""
+    if isinstance(part, np.ndarray) and part.shape == like.shape and part.dtype == np.float64:
+        return part
     found: Array = np.broadcast_to(np.asarray(part, np.float64), like.shape)
     return found

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.bounds.error import REACH, Error, full
+from byoc_lab.lab.checking.bounds.error import REACH, Error, full, some
 from byoc_lab.lab.checking.bounds.step import Array, Step, flat
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
@@ -34,7 +34,7 @@ def interval(step: Step, errors: list[Any]) -> list[Error]:
     squares: list[Any] = [0.0] * len(value)
     jumps: list[Any] = [0.0] * len(value)
     steps = step.arithmetic in STEPS
-    if any(np.any(np.isinf(e.jump)) for e in flat(tuple(errors))):
+    if any(e.unbounded for e in flat(tuple(errors))):
         jumps = _undecided_results(step, errors)
         errors = [mapped(_decided, a, e) for a, e in zip(step.args, errors, strict=True)]
     leaps: dict[int, Any] = {}  # how far each argument may jump
@@ -44,7 +44,7 @@ def interval(step: Step, errors: list[Any]) -> list[Error]:
         if steps or step.args[n].dtype.kind != "f":
             leaps[n] = error.reach
             continue
-        if np.any(error.jump):
+        if some(error.jump):
             leaps[n] = error.jump
         for k, change in enumerate(changes(step, {n: REACH * error.sigma})):
             if value[k].dtype.kind == "f":
@@ -64,17 +64,17 @@ def measured_jumps(step: Step, errors: Any, random: np.random.Generator) -> list
     Elements that may be anything are nan here: what becomes nan may be anything, too, and so may
     all integers.
     """
-    if not any(np.any(e.jump) for e in flat(tuple(errors))):
+    if not any(some(e.jump) for e in flat(tuple(errors))):
         return [0.0] * len(flat(step.value))
 
     def moved(value: Array, error: Error) -> Array:
         jump = full(error.jump, value)
         signs = random.integers(0, 2, value.shape) * 2 - 1
         by = np.where(np.isfinite(jump), signs * jump, 0.0)
-        return shifted(value, by) if np.any(by) else value
+        return shifted(value, by) if some(by) else value
 
     def poisoned(value: Array, error: Error) -> Array:
-        if value.dtype.kind != "f" or not np.any(np.isinf(error.jump)):
+        if value.dtype.kind != "f" or not error.unbounded:
             return value
         return np.where(np.isinf(full(error.jump, value)), np.nan, value)
 
@@ -85,7 +85,7 @@ def measured_jumps(step: Step, errors: Any, random: np.random.Generator) -> list
         for k, result in enumerate(flat(step.again(*args))):
             off = distance(result, values[k])
             largest[k] = max(largest[k], float(np.max(off[np.isfinite(off)], initial=0)))
-    if not any(np.any(np.isinf(e.jump)) for e in flat(tuple(errors))):
+    if not any(e.unbounded for e in flat(tuple(errors))):
         return [2 * found for found in largest]
     args = [mapped(poisoned, a, e) for a, e in zip(step.args, errors, strict=True)]
     results = flat(step.again(*args))

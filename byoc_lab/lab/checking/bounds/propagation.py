@@ -50,9 +50,7 @@ def propagated(step: Step, errors: Any) -> list[Error] | None:
     with np.errstate(all="ignore"):
         found = rule(step, list(errors))
     # The nan of a derivative of nan is no error: what is nan on all machines stays so.
-    decided = rule is not interval and not any(
-        np.any(np.isinf(e.jump)) for e in flat(tuple(errors))
-    )
+    decided = rule is not interval and not any(e.unbounded for e in flat(tuple(errors)))
     return [_without_nan(e, v, decided) for e, v in zip(found, flat(step.value), strict=True)]
 
 
@@ -64,10 +62,10 @@ def _without_nan(error: Error, value: Array, decided: bool) -> Error:
     sigma, jump = np.asarray(error.sigma, float), np.asarray(error.jump, float)
     if value.dtype.kind == "f":
         jump = JUMP_ROUNDING * jump
-        if decided and np.any(np.isnan(value)):
+        if decided and np.isnan(value).any():
             sigma, jump = (np.where(np.isnan(value), 0.0, part) for part in (sigma, jump))
     lost = ~np.isfinite(sigma) | np.isnan(jump) | (jump >= ANYTHING / 2)
-    if not np.any(lost):
+    if not lost.any():
         return Error(sigma, jump)
     return Error(np.where(lost, 0.0, sigma), np.where(lost, np.inf, jump))
 

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from byoc_lab.lab.checking.bounds.error import Error, full
+from byoc_lab.lab.checking.bounds.error import Error, full, some
 from byoc_lab.lab.checking.bounds.step import Array, hypot
 
 
@@ -45,9 +45,9 @@ def calibrated(value: Array, error: Error, samples: Sequence[Array]) -> Error:
     sigma = full(error.sigma, value)
     squares = mean_squares(value, error, samples)
     ratios = variance_ratios(squares, sigma)
-    if not np.all(sigma > 0):  # a deviation where none was derived
+    if not (sigma > 0).all():  # a deviation where none was derived
         sigma = np.where(sigma > 0, sigma, np.sqrt(squares))
-    scale = sqrt(float(np.mean(ratios))) if ratios.size else 1.0
+    scale = sqrt(float(ratios.mean())) if ratios.size else 1.0
     return Error(sigma * scale if scale > 1 else sigma, error.jump)
 
 
@@ -56,21 +56,21 @@ def variance_ratios(squares: Array, sigma: Array) -> Array:
     with np.errstate(all="ignore"):
         variance = np.square(sigma)
         known = (variance > 0) & np.isfinite(variance)
-        ratios: Array = squares / variance if np.all(known) else squares[known] / variance[known]
+        ratios: Array = squares / variance if known.all() else squares[known] / variance[known]
     return ratios
 
 
 def mean_squares(value: Array, error: Error, samples: Sequence[Array]) -> Array:
     """Of the deviations of samples from `value`, beyond the jumps that `error` allows."""
     total = np.zeros(value.shape)
-    jumps = bool(np.any(error.jump))
+    jumps = some(error.jump)
     with np.errstate(all="ignore"):
         for sample in samples:
             off = sample - value
             if jumps:
                 off = np.maximum(np.abs(off) - error.jump, 0.0)
             total += off * off
-        if not np.isfinite(np.sum(total)):
+        if not np.isfinite(total.sum()):
             total[~np.isfinite(total)] = 0.0
     total /= len(samples)
     return total

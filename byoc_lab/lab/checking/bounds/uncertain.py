@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from byoc_lab.lab.checking.bounds.causes import NONE, UNDEFINED, Causes, inherited_causes
-from byoc_lab.lab.checking.bounds.error import EXACT, Error
+from byoc_lab.lab.checking.bounds.error import EXACT, Error, some
 from byoc_lab.lab.checking.bounds.functions import common_error
 from byoc_lab.lab.checking.bounds.intervals import measured_jumps
 from byoc_lab.lab.checking.bounds.products import Sum
@@ -173,9 +174,12 @@ class _Uncertain(Reference):
         self.steps: list[Executed] = []
         self.keep = keep
         self.watch, self.on_region = watch, on_region
-        self.random = np.random.default_rng(model.seed)
         self.inside: list[str] = []
         self.exact: Collection[Constant] = ()
+
+    @cached_property
+    def random(self) -> np.random.Generator:
+        return np.random.default_rng(self.model.seed)
 
     def leaf(self, value: Any, leaf: Expr) -> Any:
         if isinstance(value, tuple):
@@ -312,7 +316,7 @@ class _Uncertain(Reference):
     ) -> list[tuple[Array, ...]]:
         """The results for each sample of the arguments, with random errors of the operator."""
         inexact = any(q.samples for q in given)
-        if not inexact and all(not np.any(e.sigma) for e in own):
+        if not inexact and all(not some(e.sigma) for e in own):
             return []
         made = []
         for n in range(self.model.samples):
@@ -321,7 +325,7 @@ class _Uncertain(Reference):
                 results = flat(step.again(*(_sample(a, n) for a in args)))
             made.append(
                 tuple(
-                    r + e.sigma * self._signs(r) if r.dtype.kind == "f" and np.any(e.sigma) else r
+                    r + e.sigma * self._signs(r) if r.dtype.kind == "f" and some(e.sigma) else r
                     for r, e in zip(results, own, strict=True)
                 )
             )

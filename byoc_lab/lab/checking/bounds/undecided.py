@@ -4,13 +4,14 @@ differently (overflow, underflow, the order of nan)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import ceil, prod
 from typing import Any
 
 import numpy as np
 
 from byoc_lab.lab.checking.bounds.causes import FACTS, NONE, OVERFLOW, Causes
-from byoc_lab.lab.checking.bounds.error import Error
+from byoc_lab.lab.checking.bounds.error import Error, some
 from byoc_lab.lab.checking.bounds.intervals import changes
 from byoc_lab.lab.checking.bounds.products import PRODUCTS, added_to
 from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
@@ -24,6 +25,7 @@ def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
     return float(info.min), float(info.max)
 
 
+@cache
 def limits(dtype: str) -> tuple[float, float]:
     """The largest and the smallest normal number of a float dtype."""
     if dtype == "bfloat16":
@@ -62,10 +64,10 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
             # Infinite elements, too: kernels with masks multiply what is outside by 0.
             free |= ~(step.again(np.abs(x)) * k <= largest) & ~np.isnan(value)
     free |= _partial_sums_overflow(step, largest)
-    causes = {OVERFLOW} if np.any(free) else set()
+    causes = {OVERFLOW} if free.any() else set()
     for fact in (*FACTS.get(step.arithmetic, ()), *FACTS.get(step.op.name, ())):
         changed = fact.elements(step, value)
-        if np.any(changed):
+        if changed.any():
             free |= changed
             causes.add(fact.cause(step.op.name))
     jump = np.where(free, np.inf, np.where(small, 4 * smallest, 0.0))
@@ -73,7 +75,7 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
         with np.errstate(invalid="ignore"):
             tie = np.abs(step.args[0] - np.trunc(step.args[0])) == 0.5
         jump = jump + tie
-    return (jump if np.any(jump) else 0.0), frozenset(causes)
+    return (jump if some(jump) else 0.0), frozenset(causes)
 
 
 def denormal(value: Array, dtype: str) -> Any:
@@ -83,7 +85,7 @@ def denormal(value: Array, dtype: str) -> Any:
     smallest = limits(dtype)[1]
     size = np.abs(value)
     small = (size < smallest) & (size > 0)
-    return np.where(small, smallest, 0.0) if np.any(small) else 0.0
+    return np.where(small, smallest, 0.0) if small.any() else 0.0
 
 
 def _partial_sums_overflow(step: Step, largest: float) -> Any:
