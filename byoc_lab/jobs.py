@@ -19,7 +19,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.containment.guarded import GuardedError, guarded
+from byoc_lab.containment.children import ChildError
+from byoc_lab.containment.guarded import guarded
 from byoc_lab.errors import ArgumentError, nearest
 from byoc_lab.importers import load
 from byoc_lab.lab.checking.bisection import bisect
@@ -205,7 +206,7 @@ def outcome_of(job: Job, time_limit: float) -> Outcome:
 
     try:
         return outcome("done", guarded(Job.run, job, time_limit=time_limit))
-    except GuardedError as error:
+    except ChildError as error:
         return outcome(error.kind, error=str(error))
     except Exception as error:
         return outcome("failed", error=f"{type(error).__name__}: {error}")

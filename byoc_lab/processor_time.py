@@ -23,21 +23,25 @@ def asleep_limit(limit: float) -> float:
     return max(ASLEEP * limit, LEAST_ASLEEP)
 
 
-def wait(ready: Callable[[float], bool], pid: int, limit: float) -> bool:
+def wait(
+    ready: Callable[[float], bool], pid: int, limit: float, asleep: float | None = None
+) -> bool:
     """Wait for a process; whether it was ready before it used its processor time.
 
     ready: waits for some seconds, and returns whether the result is there. limit: seconds of one
     thread (the number of cores does not matter), or of children that have ended. Without /proc
-    the limit is one of wall-clock time.
+    the limit is one of wall-clock time. asleep: the wall-clock limit; None for
+    `asleep_limit(limit)`.
     """
+    most = asleep_limit(limit) if asleep is None else asleep
     began, before = time.monotonic(), _by_thread(pid)
     while True:
         now = _by_thread(pid)
         passed = time.monotonic() - began
         used = max((now[t] - before.get(t, 0.0) for t in now), default=0.0 if before else passed)
-        if used >= limit or passed >= asleep_limit(limit):
+        if used >= limit or passed >= most:
             return False
-        if ready(max(min(limit - used, LEAST_ASLEEP), _SHORTEST)):
+        if ready(max(min(limit - used, most - passed, LEAST_ASLEEP), _SHORTEST)):
             return True
 
 

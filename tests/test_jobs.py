@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import byoc_lab
-from byoc_lab.containment.guarded import Guard, GuardedError
+from byoc_lab.containment.children import ChildError
+from byoc_lab.containment.guarded import Guard
 from byoc_lab.errors import ArgumentError
 from byoc_lab.jobs import Job, Outcome, many, outcomes
 from byoc_lab.relay.analysis.structural import structural_equal
@@ -133,9 +134,9 @@ def test_a_guard_serves_again_after_a_crash_and_a_hang() -> None:
     guard = Guard()
     first = guard.call(os.getpid, time_limit=9)
     assert guard.call(os.getpid, time_limit=9) == first
-    with pytest.raises(GuardedError, match="exit status 3"):
+    with pytest.raises(ChildError, match="exit status 3"):
         guard.call(jobs.leaving, time_limit=9)
-    with pytest.raises(GuardedError, match=r"within 0\.2 s"):
+    with pytest.raises(ChildError, match=r"within 0\.2 s"):
         guard.call(jobs.hanging, time_limit=0.2)
     with pytest.raises(ValueError, match="no model today"):
         guard.call(jobs.raising, time_limit=9)

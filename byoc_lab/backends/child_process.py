@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import pickle
 import signal
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from byoc_lab import processor_time
-from byoc_lab.containment.family import die_with
+from byoc_lab.containment.children import Child, ChildError, write_message
 from byoc_lab.errors import ArgumentError, RegionError, place_outside, shortened
 
 TIME_LIMIT = 60.0
 """Seconds of processor time for one call, unless told otherwise."""
 
-END_LIMIT = 10.0  # seconds in which a process ends that has closed its pipe
 FAULTS = ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL", "SIGBUS")
 Call = Callable[[], Any]
 
@@ -52,43 +52,32 @@ def in_this_process(symbol: str, call: Call) -> Any:
 def in_child(symbol: str, call: Call, time_limit: float) -> Any:
     """The result of a call in a process forked for it. Raises RegionError when that raises, dies
     or uses more than `time_limit` seconds of processor time."""
-    import multiprocessing  # it takes a tenth of the time of byoc_lab's import
-
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_answer, args=(sender, symbol, call, os.getpid()), daemon=True)
-    child.start()
-    sender.close()
+    child = Child.forked(partial(_answer, symbol, call))
     try:
-        assert child.pid is not None
-        if not processor_time.wait(receiver.poll, child.pid, time_limit):
+        result, message = pickle.loads(child.receive(time_limit))
+    except ChildError as error:
+        if error.kind == "timed out":
             raise RegionError(
                 f"region @{symbol}: its function did not end within {time_limit:g} s of processor "
                 f"time (an endless loop?); time_limit= allows more"
-            )
-        result, message = receiver.recv()
-    except EOFError:
-        child.join(END_LIMIT)  # what closed its end of the pipe and goes on is ended below
-        raise RegionError(f"region @{symbol}: {_death(child.exitcode)}") from None
+            ) from None
+        raise RegionError(f"region @{symbol}: {_death(error.code)}") from None
     finally:
-        child.kill()
-        child.join()
-        receiver.close()
+        child.end()
     if message is not None:
         raise RegionError(message)
     return result
 
 
-def _answer(sender: Any, symbol: str, call: Call, parent: int) -> None:
-    die_with(parent)
+def _answer(symbol: str, call: Call, written: int) -> None:
     faulthandler.disable()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # for the parent, which ends this process
     for fault in FAULTS:  # a crash ends the process, without the stack that TVM's handler prints
         signal.signal(signal.Signals[fault], signal.SIG_DFL)
     try:
-        sender.send((in_this_process(symbol, call), None))
+        found = (in_this_process(symbol, call), None)
     except RegionError as error:
-        sender.send((None, str(error)))
+        found = (None, str(error))
+    write_message(written, pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
 
 
 def _death(code: int | None) -> str:

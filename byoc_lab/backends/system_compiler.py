@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from byoc_lab.containment.children import ChildError, run
 from byoc_lab.errors import ArgumentError, BuildError, MissingDependencyError
 from byoc_lab.run.symbols import checked_symbol, is_symbol
 
@@ -26,6 +26,7 @@ FLAGS = (*CODE_FLAGS, "-shared", "-Wl,--no-undefined")
 HEADERS = Path(__file__).parent
 """The folder of `tensor_argument.h`, to name in `includes`."""
 OBJECT_FLAGS = (*CODE_FLAGS, "-c")
+COMPILE_SECONDS = 600.0  # of processor time
 DATA_ALIGNMENT = 64  # bytes: a cache line, and the longest vector
 # TVM-FFI reads the error that a function set which returned -1, and crashes where there is none.
 # The function of a region is compiled under another name, and called by this one.
@@ -242,23 +243,23 @@ def _included(includes: Sequence[Path]) -> list[str]:
 def _compile(symbol: str, options: Sequence[str]) -> None:
     command = [*_compiler(symbol), *options]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", check=False
-        )
+        done = run(command, COMPILE_SECONDS)
+    except ChildError as error:
+        raise BuildError(f"region @{symbol}: {shlex.join(command)}: {error}") from None
     except OSError as error:
         raise BuildError(
             f"region @{symbol}: the compiler {command[0]!r} cannot be run ({error}); the "
             f"environment variable CC names the compiler, with options if needed"
         ) from error
     # "undefined reference to `name'" or "undefined symbol: name", by the linker.
-    if re.search(rf"undefined [^\n]*\b__tvm_ffi_code_of_{symbol}\b", done.stderr):
+    if re.search(rf"undefined [^\n]*\b__tvm_ffi_code_of_{symbol}\b", done.errors):
         raise BuildError(
             f"region @{symbol}: its sources define no function __tvm_ffi_{symbol}; the region's "
             f"code must be there under that name"
         )
-    if done.returncode != 0:
+    if done.code != 0:
         raise BuildError(
-            f"region @{symbol}: its code does not compile:\n{done.stderr.strip()}\n"
+            f"region @{symbol}: its code does not compile:\n{done.errors.strip()}\n"
             f"The command was {shlex.join(command)}"
         )
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
+from byoc_lab.containment.children import ChildError, run
 from byoc_lab.containment.scratch import scratch_folder
 from byoc_lab.errors import ByocLabError
 
@@ -72,14 +72,12 @@ def failure(name: str) -> str:
     with scratch_folder("byoc-lab-probing-") as folder:
         command = contained([sys.executable, "-c", PROBE, str(folder)], name, folder)
         try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=PROBE_SECONDS, env=environment()
-            )
-        except subprocess.TimeoutExpired:
+            done = run(command, PROBE_SECONDS, PROBE_SECONDS, env=environment())
+        except ChildError:
             return f"its trial did not end within {PROBE_SECONDS:g} seconds"
-    if done.stdout.strip() == PROBED:
+    if done.output.strip() == PROBED:
         return ""
-    return (done.stderr or done.stdout).strip().rpartition("\n")[2] or f"exit {done.returncode}"
+    return (done.errors or done.output).strip().rpartition("\n")[2] or f"exit {done.code}"
 
 
 def contained(

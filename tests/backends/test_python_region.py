@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from byoc_lab import backends, build, relay
+from byoc_lab import backends, build, processor_time, relay
 from byoc_lab.backends import PythonRegion
 from byoc_lab.errors import ArgumentError, BuildError, RegionError
 from byoc_lab.relay import IRModule
@@ -83,6 +84,19 @@ def test_an_endless_loop_is_an_error(run: Run) -> None:
 
     with pytest.raises(RegionError, match=r"did not end within 0\.2 s"):
         run(endless, isolated=True, time_limit=0.2)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals of POSIX")
+def test_a_function_that_stops_its_process_is_an_error(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopping(x: np.ndarray) -> np.ndarray:
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return x
+
+    monkeypatch.setattr(processor_time, "LEAST_ASLEEP", 0.2)
+    with pytest.raises(RegionError, match="did not end"):
+        run(stopping, isolated=True, time_limit=0.01)
 
 
 def test_a_region_with_two_results() -> None:

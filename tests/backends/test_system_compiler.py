@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
+import signal
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import byoc_lab
-from byoc_lab import backends, relay
-from byoc_lab.backends import HEADERS, C, ModuleRegion, PythonRegion, c_library
+from byoc_lab import backends, processor_time, relay
+from byoc_lab.backends import HEADERS, C, ModuleRegion, PythonRegion, c_library, system_compiler
 from byoc_lab.errors import BuildError
 from byoc_lab.run import load_library
 
@@ -147,3 +150,13 @@ def test_a_function_that_returns_minus_one(text: str, message: str) -> None:
 def test_sources_without_the_function_of_the_region() -> None:
     with pytest.raises(BuildError, match="its sources define no function __tvm_ffi_absent"):
         c_library("absent", [C("int x;")])
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals of POSIX")
+def test_a_compiler_that_stops_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopping = "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)"
+    monkeypatch.setenv("CC", shlex.join([sys.executable, "-S", "-c", stopping]))
+    monkeypatch.setattr(processor_time, "LEAST_ASLEEP", 0.2)
+    monkeypatch.setattr(system_compiler, "COMPILE_SECONDS", 0.01)
+    with pytest.raises(BuildError, match=r"region @f: .* did not end"):
+        c_library("f", [C("int x;")])

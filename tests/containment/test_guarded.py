@@ -9,8 +9,9 @@ import time
 import pytest
 
 from byoc_lab import processor_time
-from byoc_lab.containment import guarded
-from byoc_lab.containment.guarded import Guard, GuardedError
+from byoc_lab.containment import children
+from byoc_lab.containment.children import ChildError
+from byoc_lab.containment.guarded import Guard
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals of POSIX")
 
@@ -21,9 +22,9 @@ def close_all_and_stay() -> None:
 
 
 def test_a_child_that_closes_its_pipe_and_stays_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guarded, "END_LIMIT", 0.05)
+    monkeypatch.setattr(children, "END_LIMIT", 0.05)
     guard = Guard()
-    with pytest.raises(GuardedError, match="SIGKILL"):
+    with pytest.raises(ChildError, match="closed its pipe and did not end"):
         guard.call(close_all_and_stay, time_limit=9)
     assert guard.call(os.getpid, time_limit=9) != os.getpid()
     guard.close()
@@ -34,7 +35,7 @@ def test_a_stopped_child_that_reads_no_request_is_ended(monkeypatch: pytest.Monk
     child = guard.call(os.getpid, time_limit=9)
     monkeypatch.setattr(processor_time, "LEAST_ASLEEP", 0.2)
     os.kill(child, signal.SIGSTOP)
-    with pytest.raises(GuardedError, match="did not end") as raised:
+    with pytest.raises(ChildError, match="did not end") as raised:
         guard.call(len, b"x" * (8 << 20), time_limit=0.01)
     assert raised.value.kind == "timed out"
     guard.close()

@@ -12,7 +12,8 @@ from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from byoc_lab.containment.guarded import Guard, GuardedError
+from byoc_lab.containment.children import ChildError
+from byoc_lab.containment.guarded import Guard
 from byoc_lab.errors import ArgumentError, ByocLabError, InputError, ReductionError
 from byoc_lab.files import ordinary_file, path_of
 from byoc_lab.lab.checking.progress import Progress
@@ -156,7 +157,7 @@ class Asker:
         does not hold, unless it is a predicate with a name that asks for this crash."""
         try:
             answer, reason = guard.call(_answer, self.predicate, given, time_limit=CALL_LIMIT)
-        except GuardedError as error:
+        except ChildError as error:
             asks_for = getattr(self.predicate, "is_crash", None)
             if asks_for is not None and error.kind == "crashed" and asks_for(str(error)):
                 return HOLDS

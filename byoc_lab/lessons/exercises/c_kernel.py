@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.backends.system_compiler import compiler_command
+from byoc_lab.containment import children
 from byoc_lab.lessons import structure
 from byoc_lab.lessons.exercises.base import Exercise
 from byoc_lab.lessons.needs import C_COMPILER
@@ -129,24 +129,21 @@ def _run(compiler: list[str], folder: Path) -> list[Any]:
     """Compile and run the kernel of a folder: what became of it, and its result or a message."""
     flags = ["-O1", "-shared", "-fPIC", "-o", "kernel.so", "kernel.c", "-lm"]
     try:
-        compiled = subprocess.run(
-            [*compiler, *flags], cwd=folder, capture_output=True, text=True, timeout=ASLEEP
-        )
-        if compiled.returncode != 0:
-            return ["no-compile", compiled.stderr]
-        done = subprocess.run(
-            [sys.executable, "-c", RUN, str(folder), str(SECONDS)],
-            capture_output=True, text=True, timeout=ASLEEP,
+        compiled = children.run([*compiler, *flags], ASLEEP, ASLEEP, cwd=folder)
+        if compiled.code != 0:
+            return ["no-compile", compiled.errors]
+        done = children.run(
+            [sys.executable, "-c", RUN, str(folder), str(SECONDS)], ASLEEP, ASLEEP,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
+    except children.ChildError:
         return ["timed-out", f"the kernel did not end within {ASLEEP:g} seconds"]
-    if done.returncode == -getattr(signal, "SIGPROF", 0):
+    if done.code == -getattr(signal, "SIGPROF", 0):
         return ["timed-out", f"the kernel used more than {SECONDS:g} seconds of processor time"]
-    if "AttributeError" in done.stderr:
+    if "AttributeError" in done.errors:
         return ["no-symbol", "the text defines no function bias_relu"]
-    if done.returncode != 0 or not (folder / "out.npy").is_file():
-        crashed = f"crashed with {signal.Signals(-done.returncode).name}"
-        ended = f"ended its process with code {done.returncode}"
-        return ["crashed", f"the kernel {crashed if done.returncode < 0 else ended}"]
+    if done.code != 0 or not (folder / "out.npy").is_file():
+        crashed = f"crashed with {signal.Signals(-done.code).name}"
+        ended = f"ended its process with code {done.code}"
+        return ["crashed", f"the kernel {crashed if done.code < 0 else ended}"]
     return ["ran", np.load(folder / "out.npy", allow_pickle=False)]

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from byoc_lab.containment.confinement import limit
-from byoc_lab.containment.guarded import GuardedError, guarded
+from byoc_lab.containment.children import ChildError
+from byoc_lab.containment.guarded import guarded
 from byoc_lab.lessons.exercises import get
 from byoc_lab.lessons.grading import alike, notebooks
 from byoc_lab.lessons.grading.copied import copied
@@ -54,7 +55,7 @@ def graded(
     except MemoryError as error:
         message = f"your answer cannot be judged: {type(error).__name__}: {error}"
         return Grade(name, 0, "too large", "too-large", (message,), tuple(told))
-    except GuardedError as error:
+    except ChildError as error:
         return Grade(name, 0, NOT_JUDGED, "", (), (*told, f"the judge {error.kind}: {error}"))
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"what your notebook gave is no reply: {type(error).__name__}"
@@ -70,10 +71,10 @@ def graded(
 
 
 def _judged_apart(name: str, *given: Sequence[Any]) -> dict[str, Any]:
-    """`_judge` in a guarded process; in another one, should the first die. Raises GuardedError."""
+    """`_judge` in a guarded process; in another one, should the first die. Raises ChildError."""
     try:
         found: dict[str, Any] = guarded(_judge, name, *given, time_limit=JUDGE_SECONDS)
-    except GuardedError as error:
+    except ChildError as error:
         if error.kind == "timed out":
             raise
         found = guarded(_judge, name, *given, time_limit=JUDGE_SECONDS)

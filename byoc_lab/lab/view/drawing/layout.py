@@ -10,12 +10,13 @@ import importlib.metadata
 import json
 import pathlib
 import shutil
-import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from byoc_lab.containment.children import ChildError, run
 from byoc_lab.errors import BuildError, MissingDependencyError
 from byoc_lab.lab.view.drawing.elements import Arrow, Box, Picture, PictureFrame
 
@@ -135,27 +136,26 @@ def lay_out(picture: Picture, timeout: float = 60.0) -> PictureLayout:
     """Run the layout program on a picture.
 
     Raises MissingDependencyError if no layout program is installed, and BuildError if it fails or
-    takes longer than `timeout` seconds.
+    takes longer than `timeout` seconds of processor time.
     """
     exe = find_dot()
     if exe is None:
         raise MissingDependencyError(
             "drawing graphs needs a layout program: pip install graphviz-pure"
         )
-    source = dot_source(picture)
-    try:
-        run = subprocess.run(
-            [exe, "-Tjson"], input=source.encode(), capture_output=True, check=True, timeout=timeout
-        )
-    except subprocess.CalledProcessError as error:
-        output = error.stderr.decode(errors="replace").strip()
-        raise BuildError(f"{exe} could not lay out the graph: {output}") from None
-    except subprocess.TimeoutExpired:
-        raise BuildError(
-            f"{exe} took more than {timeout:g} s for {len(picture.boxes)} boxes; "
-            f"show a single function instead: byoc_lab.lab.view.graph(mod['main'])"
-        ) from None
-    return _read_layout(picture, json.loads(run.stdout))
+    with tempfile.TemporaryFile() as source:
+        source.write(dot_source(picture).encode())
+        source.seek(0)
+        try:
+            done = run([exe, "-Tjson"], timeout, stdin=source)
+        except ChildError:
+            raise BuildError(
+                f"{exe} took more than {timeout:g} s for {len(picture.boxes)} boxes; "
+                f"show a single function instead: byoc_lab.lab.view.graph(mod['main'])"
+            ) from None
+    if done.code != 0:
+        raise BuildError(f"{exe} could not lay out the graph: {done.errors.strip()}")
+    return _read_layout(picture, json.loads(done.output))
 
 
 def _read_layout(picture: Picture, data: Mapping[str, Any]) -> PictureLayout:
