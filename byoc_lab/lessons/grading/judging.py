@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from byoc_lab.containment.confinement import limit
 from byoc_lab.containment.children import ChildError
+from byoc_lab.containment.confinement import limit
 from byoc_lab.containment.guarded import guarded
 from byoc_lab.lessons.exercises import get
 from byoc_lab.lessons.grading import alike, notebooks
