@@ -73,10 +73,11 @@ def _answer(symbol: str, call: Call, written: int) -> None:
     faulthandler.disable()
     for fault in FAULTS:  # a crash ends the process, without the stack that TVM's handler prints
         signal.signal(signal.Signals[fault], signal.SIG_DFL)
+    found: tuple[Any, str | None]
     try:
-        found = (in_this_process(symbol, call), None)
+        found = in_this_process(symbol, call), None
     except RegionError as error:
-        found = (None, str(error))
+        found = None, str(error)
     write_message(written, pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
 
 
