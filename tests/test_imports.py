@@ -75,14 +75,15 @@ LAYERS = {
         "errors printing display files containment relay passes run backends lab.diffing "
         "lab.linting lab.explaining lab.checking"
     ),
-    "lab.view": "errors printing display files relay passes run backends lab",
+    "lab.view": "errors printing display files containment relay passes run backends lab",
     "lab": "",
     "relax": "errors printing plugins display markup relay passes run backends lab importers",
     "importers": "errors files relay passes run backends lab",
     "lessons.tools": "relay passes backends",
     "lessons.solutions": "errors relay passes run backends lab lessons.tools byoc_lab transform",
     "lessons": (
-        "errors printing display files relay passes run backends lab importers lessons.tools"
+        "errors printing display files containment relay passes run backends lab importers "
+        "lessons.tools"
     ),
     "lessons.grading": "errors printing files processor_time containment relay run lab lessons",
     "transform": "passes",  # this and the next four: other modules under the names of TVM
