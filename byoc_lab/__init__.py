@@ -9,14 +9,15 @@
 
 Functions to inspect modules: `trace` (every stage and rewrite of a pipeline; `Trace.save` and
 `load_trace` keep it in a file), `diff` (structural differences between two modules) and `apply`
-(makes one of the other), `lint` (malformed annotations) and `fix` (repairs them), `explain` (why a
-call is not offloaded, and what would change that), `explain_patterns` (the same of the entries of a
-pattern table), `decode` (what an error message of TVM means). Functions to run them: `build`
-(regions with their back ends, the rest with TVM), `evaluate` (the NumPy reference), `validate`
-(compares a build with the reference), `bisect` (finds the pass and the operator where the numbers
-changed), `coverage` (how much of a module a back end computes), `reduce` (the smallest module that
-still has a problem), `many` (these for lists of models, on any executor). `relay` is the language,
-`transform` has its passes, `backends` and `dnnl` are the back ends.
+(makes one of the other), `compare` (two traces side by side: where they begin to differ, and what
+moved between host and regions), `lint` (malformed annotations) and `fix` (repairs them), `explain`
+(why a call is not offloaded, and what would change that), `explain_patterns` (the same of the
+entries of a pattern table), `decode` (what an error message of TVM means). Functions to run them:
+`build` (regions with their back ends, the rest with TVM), `evaluate` (the NumPy reference),
+`validate` (compares a build with the reference), `bisect` (finds the pass and the operator where
+the numbers changed), `coverage` (how much of a module a back end computes), `reduce` (the smallest
+module that still has a problem), `many` (these for lists of models, on any executor). `relay` is
+the language, `transform` has its passes, `backends` and `dnnl` are the back ends.
 
 `import byoc_lab` is fast: apache-tvm, the compiled extension and the notebook packages are imported
 on first use.
@@ -36,6 +37,7 @@ import byoc_lab.relay.qnn.transform
 import byoc_lab.relay.transform  # noqa: F401 (these are attributes under TVM's names)
 from byoc_lab import backends, display, errors, passes, relay, transform
 from byoc_lab.backends import dnnl
+from byoc_lab.lab.comparing import Comparison, compare
 from byoc_lab.lab.diffing import Diff, apply, diff
 from byoc_lab.lab.linting import Finding, Findings, Fix, fix, lint
 from byoc_lab.lab.tracing import Trace, load_trace, trace
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 
 __version__ = _VERSION
 __all__ = [
+    "Comparison",
     "Diff",
     "Explanation",
     "Explanations",
@@ -75,6 +78,7 @@ __all__ = [
     "bisect",
     "board",
     "build",
+    "compare",
     "coverage",
     "decode",
     "diff",

@@ -19,7 +19,8 @@ X = relay.var("x", shape=(2, 2))
 FUNCTION = relay.Function([X], relay.nn.relu(X))
 MODULE = IRModule.from_expr(FUNCTION)
 ARRAY = np.ones((2, 2), "float32")
-SAVED = byoc_lab.trace(MODULE, ["InferType"]).save(Path(tempfile.mkdtemp()) / "trace")
+TRACE = byoc_lab.trace(MODULE, ["InferType"])
+SAVED = TRACE.save(Path(tempfile.mkdtemp()) / "trace")
 
 # Valid arguments of each function; the test replaces each of them with each of WRONG.
 GOOD: dict[str, dict[str, Any]] = {
@@ -27,6 +28,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "assert_structural_equal": {"lhs": MODULE, "rhs": MODULE},
     "bisect": {"mod": MODULE, "pipeline": "dnnl", "inputs": [ARRAY], "era": None, "folder": None},
     "build": {"mod": MODULE, "params": None, "target": "llvm", "backends": None},
+    "compare": {"first": TRACE, "second": TRACE},
     "coverage": {"mod": MODULE, "backend": "dnnl", "pipeline": None},
     "decode": {"text": "Segmentation fault", "mod": None},
     "diff": {"before": MODULE, "after": MODULE},
@@ -69,7 +71,10 @@ WRONG: dict[str, Any] = {
     "call": relay.nn.relu(relay.var("z")),
 }
 # Results, not called by users.
-RESULTS = {"Diff", "Explanation", "Explanations", "Finding", "Findings", "Fix", "Trace", "IRModule"}
+RESULTS = {
+    "Comparison", "Diff", "Explanation", "Explanations", "Finding", "Findings", "Fix", "IRModule",
+    "Trace",
+}  # fmt: skip
 
 
 def test_every_public_function_is_covered() -> None:
@@ -100,6 +105,7 @@ def test_wrong_arguments_raise_a_byoc_lab_error(name: str, parameter: str, wrong
         (lambda: byoc_lab.trace(FUNCTION), PassError, r"IRModule\.from_expr\(\.\.\.\) makes one"),
         (lambda: byoc_lab.apply(MODULE, MODULE), ArgumentError, "apply takes a Diff and a module"),
         (lambda: byoc_lab.diff(MODULE, None), PassError, "diff takes two modules or functions"),
+        (lambda: byoc_lab.compare(TRACE, MODULE), ArgumentError, "takes two traces, found IR"),
         (lambda: byoc_lab.lint(MODULE, rules=3), ArgumentError, "rules must be a list of codes"),
         (lambda: byoc_lab.lint(None), PassError, "lint expects an IRModule or a Function"),
         (lambda: byoc_lab.evaluate(None), ArgumentError, "evaluate takes a module, a function"),

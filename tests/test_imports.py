@@ -67,6 +67,7 @@ LAYERS = {
     "lab.explaining": (
         "errors printing display markup relay passes backends lab.tracing lab.linting"
     ),
+    "lab.comparing": "errors printing display relay lab.diffing lab.tracing",
     "lab.checking": (
         "errors printing output display files markup terminal relay "
         "passes run backends lab.tracing lab.explaining"

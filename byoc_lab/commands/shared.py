@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,13 @@ INPUT = (
     "from standard input"
 )
 MAX_UNPACKED = 1 << 32  # bytes of packed arrays, once they are unpacked
+DEFAULT_PIPELINE = "dnnl"
+PIPELINE = (
+    f"the name of the pipeline (default: {DEFAULT_PIPELINE}); for a Relax module also a name that "
+    "relax.get_pipeline knows, or that of a pass, such as LegalizeOps. Without it a saved "
+    "trace or recording is shown as it is; with it the pipeline runs on the module that it "
+    "began with"
+)
 INPUTS = "an array for each parameter, by its name, as numpy.savez writes them"
 
 
@@ -202,6 +209,34 @@ def read_trace(name: str) -> Trace | None:
         if TRACE not in archive.namelist():
             return None
     return load_trace(path)
+
+
+def recorded_trace(
+    name: str,
+    pipeline: str | None,
+    options: argparse.Namespace,
+    progress: Callable[[str], object],
+    title: str = "",
+) -> Trace:
+    """A saved trace or recording as it is, unless a pipeline is named; else a trace made now, with
+    this title.
+
+    Raises what `read_module` and `trace` raise, and ArgumentError for shapes and values of a saved
+    trace."""
+    from byoc_lab import trace
+
+    progress(f"reading {name}")
+    saved = read_trace(name) if pipeline is None else None
+    if saved is not None and (options.shape or options.freeze):
+        raise ArgumentError(
+            f"{name} is a saved trace, whose stages have their shapes already; name a "
+            "--pipeline to run its first module with other shapes"
+        )
+    if saved is not None:
+        return saved
+    mod = read_module(name, options)
+    running = DEFAULT_PIPELINE if pipeline is None else pipeline
+    return trace(mod, running, title=title, progress=lambda stage: progress(f"running {stage}"))
 
 
 def read_once(*names: str) -> None:

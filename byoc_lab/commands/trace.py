@@ -10,12 +10,11 @@ from byoc_lab.commands.shared import (
     INPUT,
     NO,
     OK,
+    PIPELINE,
     configure_format,
     configure_inputs,
-    read_module,
-    read_trace,
+    recorded_trace,
 )
-from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.linting.reporters.json_report import finding_data
 from byoc_lab.output import to_json
 from byoc_lab.terminal import ProgressLine
@@ -24,19 +23,10 @@ if TYPE_CHECKING:
     from byoc_lab.lab.tracing import Stage, Trace
 
 
-PIPELINE = "dnnl"
-
-
 def configure(parser: argparse.ArgumentParser) -> None:
     configure_inputs(parser)
     parser.add_argument("model", metavar="MODEL", help=INPUT)
-    parser.add_argument(
-        "--pipeline",
-        help="the name of the pipeline (default: dnnl); for a Relax module also a name that "
-        "relax.get_pipeline knows, or that of a pass, such as LegalizeOps. Without it a saved "
-        "trace or recording is shown as it is; with it the pipeline runs on the module that it "
-        "began with",
-    )
+    parser.add_argument("--pipeline", help=PIPELINE)
     configure_format(parser)
     parser.add_argument("--html", type=Path, help="write the trace as one HTML file")
 
@@ -45,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     """1 if there are errors: a pass that failed, or a finding of severity "error" in what a stage
     left."""
     with ProgressLine() as progress:
-        recorded = _recorded(options, progress)
+        recorded = recorded_trace(options.model, options.pipeline, options, progress)
         for n, stage in enumerate(recorded, 1):
             progress(f"examining what {stage.name} left", n, len(recorded))
             _ = stage.findings_after
@@ -56,23 +46,6 @@ def run(options: argparse.Namespace) -> int:
     if page is not None and options.format == "text":
         print(f"written: {page}")
     return NO if _has_errors(recorded) else OK
-
-
-def _recorded(options: argparse.Namespace, progress: ProgressLine) -> Trace:
-    """A saved trace or recording as it is, unless a pipeline is named; else a trace made now."""
-    from byoc_lab import trace
-
-    progress(f"reading {options.model}")
-    saved = read_trace(options.model) if options.pipeline is None else None
-    if saved is not None and (options.shape or options.freeze):
-        raise ArgumentError(
-            f"{options.model} is a saved trace, whose stages have their shapes already; name a "
-            "--pipeline to run its first module with other shapes"
-        )
-    if saved is not None:
-        return saved
-    mod, pipeline = read_module(options.model, options), options.pipeline or PIPELINE
-    return trace(mod, pipeline, progress=lambda name: progress(f"running {name}"))
 
 
 def _has_errors(recorded: Trace) -> bool:

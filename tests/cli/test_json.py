@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "bisection": ("bisect", "net.relay"),
     "trace": ("trace", "wrong.relay", "--pipeline", "dnnl"),
     "diff": ("diff", "net.relay", "half.relay"),
+    "trace_comparison": ("compare", "net.relay", "half.relay"),
     "decoded": ("decode", "build.log", "--module", "wrong.relay"),
     "reduction": ("reduce", "half.relay", "--keep", "not-offloaded:sin"),
     "repair": ("fix", "wrong.relay"),

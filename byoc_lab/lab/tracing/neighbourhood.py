@@ -20,8 +20,14 @@ from byoc_lab.lab.tracing.provenance import (
     pairs,
     root_provenance,
 )
-from byoc_lab.lab.tracing.replay import Replaced, function_of, nodes_made
-from byoc_lab.lab.tracing.stages import Stage, is_typed, typed_if_possible
+from byoc_lab.lab.tracing.replay import (
+    Replaced,
+    function_of,
+    is_typed,
+    nodes_made,
+    typed_if_possible,
+)
+from byoc_lab.lab.tracing.stages import Stage
 from byoc_lab.passes.framework.hook import Round
 from byoc_lab.relay.analysis.annotations import skip_annotations
 from byoc_lab.relay.analysis.region_numbers import Numbers

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from byoc_lab.errors import TraceFileError
+from byoc_lab.errors import ByocLabError, TraceFileError
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, TupleGetItem
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import rebuild
+from byoc_lab.relay.typing.infer import infer_module
 
 Replaced = dict[Expr, Expr]
 
@@ -110,3 +111,15 @@ def contradiction(what: str) -> TraceFileError:
     return TraceFileError(
         f"the rewrites of this trace contradict one another: {what}; it is damaged"
     )
+
+
+def is_typed(mod: IRModule) -> bool:
+    return all(func.is_typed for func in mod.functions.values())
+
+
+def typed_if_possible(mod: IRModule) -> IRModule:
+    """The module with types, or without them if it is malformed."""
+    try:
+        return infer_module(mod)
+    except ByocLabError:
+        return mod

@@ -13,7 +13,6 @@ from typing import Any
 from byoc_lab import display
 from byoc_lab.errors import (
     ArgumentError,
-    ByocLabError,
     StageIndexError,
     UnknownNameError,
     counted,
@@ -28,7 +27,7 @@ from byoc_lab.lab.tracing.lineage import ComposedLineage
 from byoc_lab.lab.tracing.numbering import Numbering, number_regions
 from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.lab.tracing.provenance import Provenance
-from byoc_lab.lab.tracing.replay import replay
+from byoc_lab.lab.tracing.replay import is_typed, replay, typed_if_possible
 from byoc_lab.lab.tracing.rewrite_step import RewriteStep
 from byoc_lab.lab.tracing.saving import save_trace
 from byoc_lab.passes.framework.passes import Pass
@@ -97,6 +96,13 @@ class Stage:
         if isinstance(self.before, UnparsedModule) or isinstance(self.after, UnparsedModule):
             return bool(self.diff())
         return not structural_equal(self.before, self.after)
+
+    @property
+    def outcome(self) -> str:
+        """ "failed", "skipped", "changed" or "unchanged"."""
+        if self.error is not None:
+            return "failed"
+        return "skipped" if self.skipped else "changed" if self.changed else "unchanged"
 
     @cached_property
     def numbering(self) -> Numbering:
@@ -234,22 +240,7 @@ class Stage:
         return self.provenance if self.is_reported else None
 
     def __repr__(self) -> str:
-        state = "failed" if self.error else "skipped" if self.skipped else ""
-        return (
-            f"<stage {self.index} {self.name}: {state or ('changed' if self.changed else 'same')}>"
-        )
-
-
-def is_typed(mod: IRModule) -> bool:
-    return all(func.is_typed for func in mod.functions.values())
-
-
-def typed_if_possible(mod: IRModule) -> IRModule:
-    """The module with types, or without them if it is malformed."""
-    try:
-        return infer_module(mod)
-    except ByocLabError:
-        return mod
+        return f"<stage {self.index} {self.name}: {self.outcome}>"
 
 
 class Trace:

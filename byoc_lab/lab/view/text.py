@@ -14,8 +14,9 @@ from byoc_lab.errors import counted
 from byoc_lab.lab.diffing import Diff, Row
 from byoc_lab.lab.diffing.text import near_changes, skipped_text
 from byoc_lab.lab.linting import Finding
-from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.drawing.picture import picture_of
+from byoc_lab.lab.view.states.captions import outcome_text, seconds_text
 from byoc_lab.lab.view.states.hunks import text_lines
 from byoc_lab.lab.view.states.state import STAT_LABELS, nested_text
 from byoc_lab.printing import columns
@@ -48,7 +49,6 @@ def trace_text(trace: Trace, colour: bool = False) -> str:
     rows = [("#", "stage", "outcome", "time", "offloaded", "host", "regions", "lint")]
     paints: list[dict[int, str]] = [dict.fromkeys(range(8), "bold")]
     for n, stage in enumerate(trace.stages):
-        outcome = _outcome(stage)
         last = stage.before if stage.after is None else stage.after
         found = stage.findings_before if stage.after is None else stage.findings_after
         unparsed = isinstance(last, UnparsedModule)
@@ -57,7 +57,7 @@ def trace_text(trace: Trace, colour: bool = False) -> str:
             (
                 str(n),
                 stage.name,
-                outcome,
+                outcome_text(stage),
                 seconds_text(stage.seconds),
                 str(stats["offloaded"]),
                 str(stats["host"]),
@@ -98,20 +98,12 @@ def outline_text(trace: Trace) -> str:
     """One line per stage: outcome and time. For large traces, of which the rest is long work."""
     rows = [("#", "stage", "outcome", "time")]
     rows += [
-        (str(n), stage.name, _outcome(stage), seconds_text(stage.seconds))
+        (str(n), stage.name, outcome_text(stage), seconds_text(stage.seconds))
         for n, stage in enumerate(trace.stages)
     ]
     head = f"{trace.title}: {counted(len(trace.stages), 'stage')} of a large module"
     note = "(print(trace) also counts operators and looks for findings, which takes longer)"
     return "\n".join([head, *_table(rows, [{} for _ in rows], False), note])
-
-
-def _outcome(stage: Stage) -> str:
-    if stage.error is not None:
-        return "✖ failed"
-    if stage.skipped:
-        return "⤼ skipped"
-    return "● changed" if stage.changed else "○ unchanged"
 
 
 def _table(
@@ -214,12 +206,3 @@ def findings_tally(findings: Iterable[Finding]) -> str:
     levels = [str(f.severity) for f in findings]
     parts = [f"{sign} {levels.count(level)}" for level, sign in _SIGNS.items() if level in levels]
     return "  ".join(parts) or "-"
-
-
-def seconds_text(seconds: float | None) -> str:
-    """A time with two or three digits: "1.2 ms", "340 ms", "2.1 s"."""
-    if seconds is None:
-        return ""
-    if seconds < 0.0995:
-        return f"{seconds * 1e3:.1f} ms" if seconds < 0.00995 else f"{seconds * 1e3:.0f} ms"
-    return f"{seconds:.2f} s" if seconds < 9.95 else f"{seconds:.0f} s"

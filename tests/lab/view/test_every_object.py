@@ -42,6 +42,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "events": lambda: chain()[2].events,
     "notes": lambda: chain()[2].notes,
     "diff": lambda: chain()[1].diff(),
+    "comparison": lambda: byoc_lab.compare(chain(), chain(fixed=True)),
     "findings": lambda: lint(annotated(fixed=False)),
     "fix": lambda: fix(annotated(fixed=False)),
     "explanation": lambda: explain(chain()[0].before, "dnnl"),

@@ -10,6 +10,7 @@ import pytest
 from byoc_lab import lint
 from byoc_lab.lab.diffing import diff
 from byoc_lab.lab.view import render_text, text
+from byoc_lab.lab.view.states.captions import seconds_text
 from byoc_lab.passes.framework.infer_type import InferType
 from tests.lab.view.samples import annotated, chain, mobilenet, network
 
@@ -102,4 +103,4 @@ def test_colour_only_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch)
     [(None, ""), (0.0012, "1.2 ms"), (0.034, "34 ms"), (0.34, "0.34 s"), (12.3, "12 s")],
 )
 def test_times_for_people(seconds: float | None, shown: str) -> None:
-    assert text.seconds_text(seconds) == shown
+    assert seconds_text(seconds) == shown

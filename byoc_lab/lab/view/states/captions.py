@@ -10,6 +10,7 @@ from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.relay.ir.expr import Expr
 
+SIGNS = {"failed": "✖", "skipped": "⤼", "changed": "●", "unchanged": "○"}
 MAX_CAUSE = 140  # characters of the cause of an error
 
 
@@ -19,6 +20,25 @@ def opening(trace: Trace) -> int:
     failed = (n for n, stage in enumerate(trace.stages) if stage.error is not None)
     changed = (n for n, stage in enumerate(trace.stages) if stage.changed)
     return next(failed, next(changed, 0))
+
+
+def outcome(word: str) -> dict[str, str]:
+    """An outcome with its sign; kind: the word as the style sheet knows it."""
+    return {"sign": SIGNS[word], "word": word, "kind": word}
+
+
+def outcome_text(stage: Stage) -> str:
+    """What became of a stage: its sign and the word."""
+    return f"{SIGNS[stage.outcome]} {stage.outcome}"
+
+
+def seconds_text(seconds: float | None) -> str:
+    """A time with two or three digits: "1.2 ms", "340 ms", "2.1 s"."""
+    if seconds is None:
+        return ""
+    if seconds < 0.0995:
+        return f"{seconds * 1e3:.1f} ms" if seconds < 0.00995 else f"{seconds * 1e3:.0f} ms"
+    return f"{seconds:.2f} s" if seconds < 9.95 else f"{seconds:.0f} s"
 
 
 def caption(stage: Stage, summary: str = "", opens: bool = False) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from byoc_lab.lab.diffing import Row
+from byoc_lab.lab.diffing import Diff, Row, TextDiff
 from byoc_lab.relay.ir.expr import Constant, Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.text.printer import print_lines
@@ -41,6 +41,16 @@ def with_types(mod: IRModule, untyped: list[Line]) -> list[Line]:
     functions = dict.fromkeys(line.function for line in untyped)
     lines = [line for function in functions for line in typed.get(function, ())]
     return lines if len(lines) == len(untyped) else untyped
+
+
+def lines_and_hunks(delta: Diff) -> tuple[list[Line], list[Line], list[list[Any]]]:
+    """The lines of the two modules of a diff, and its rows as hunks."""
+    rows = delta.rows()
+    before = [r.before for r in rows if r.before is not None]
+    after = [r.after for r in rows if r.after is not None]
+    if not isinstance(delta, TextDiff):
+        before, after = with_types(delta.before, before), with_types(delta.after, after)
+    return before, after, hunks_of(rows)
 
 
 def hunks_of(rows: Iterable[Row]) -> list[list[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from byoc_lab.lab.tracing.neighbourhood import Neighbourhood
 from byoc_lab.lab.tracing.provenance import Provenance, nodes_of
@@ -79,6 +79,28 @@ class Ids:
             if ident == old:
                 replaced.add(ident)
         return replaced
+
+    def share(
+        self, pairs: Iterable[tuple[Expr, Expr]], first: Iterable[Expr], second: Iterable[Expr]
+    ) -> bool:
+        """Give the nodes of a second module the ids of their partners in a first one, and the
+        others ids that the first one does not have. Returns whether an id changed.
+
+        Nodes that are in both modules keep their ids.
+        """
+        used = {self._key(x): self.of(x) for x in first}
+        partners = {self._key(y): self.of(x) for x, y in pairs}
+        taken = set(used.values())
+        changed = False
+        for y in second:
+            key = self._key(y)
+            known = self._ids.get(key)
+            wanted = partners.get(key)
+            if key in used or (known == wanted if wanted else known and known not in taken):
+                continue
+            self._ids[key] = wanted or self._new()
+            changed = True
+        return changed
 
     def _assign(self, node: Expr, ident: str, used: set[str]) -> str:
         if not isinstance(node, Var):  # copies of a variable share one

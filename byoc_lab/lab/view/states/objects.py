@@ -1,4 +1,4 @@
-"""The state (see `state.py`) of each kind of object: traces, diffs, findings and modules."""
+"""The state (see `state.py`) of each kind of object that the view can show."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from byoc_lab.errors import PassError
+from byoc_lab.lab.comparing import Comparison
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting.linter import Findings
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.tracing.collection import without_collection
+from byoc_lab.lab.view.states.comparison import comparison_state
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.state import Builder, State, diff_state, module_state
 from byoc_lab.relay.ir.expr import Expr
@@ -26,6 +28,8 @@ def state_of(obj: Any) -> State:
     """
     if isinstance(obj, Trace):
         return state_and_ids(obj)[0]
+    if isinstance(obj, Comparison):
+        return comparison_state(obj)
     if isinstance(obj, Diff):
         return diff_state(obj)
     if isinstance(obj, Findings):
@@ -33,7 +37,7 @@ def state_of(obj: Any) -> State:
     if isinstance(obj, (IRModule, Expr)):
         return module_state(obj)
     raise PassError(
-        f"byoc_lab.lab.view shows traces, diffs, findings, modules and expressions; "
+        f"byoc_lab.lab.view shows traces, comparisons, diffs, findings, modules and expressions; "
         f"found {type(obj).__name__}"
     )
 

@@ -30,9 +30,10 @@ import time
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.view.states.about import about
-from byoc_lab.lab.view.states.captions import caption, opening
+from byoc_lab.lab.view.states.captions import caption, opening, outcome
 from byoc_lab.lab.view.states.rewrites import Steps
-from byoc_lab.lab.view.states.state import Builder, State, new_stage
+from byoc_lab.lab.view.states.stage import new_stage
+from byoc_lab.lab.view.states.state import Builder, State
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
@@ -161,7 +162,8 @@ class Parts:
     def _stage(self, stage: Stage, b: int, a: int | None) -> State:
         """A stage without differences and findings."""
         made = new_stage(stage.name, bool(stage.changed), stage.seconds, b, a, [])
-        made.update(group=stage.group, skipped=stage.skipped, events_total=len(stage.events))
+        made.update(group=stage.group, skipped=stage.skipped, outcome=outcome(stage.outcome))
+        made["events_total"] = len(stage.events)
         made["error"] = self.builder.error(stage.error) if stage.error is not None else None
         return made
 

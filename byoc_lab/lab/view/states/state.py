@@ -3,11 +3,12 @@
 The state is a JSON object (schema 1):
 
     schema        1
-    kind          "trace", "diff" or "module"
+    kind          "trace", "diff", "module" or "comparison" (see `comparison.py`)
     title         of the whole
     opens         the stage that is shown first
     tab           the panel that is open first: "graph" or "findings"
     stat_labels   {key: [singular, plural]} for the numbers in `stats`, in display order
+    words         {name: text of the page that depends on the kind}
     modules       each distinct module once; stages refer to them by position:
         lines     [[text, node id or null], ...]
         names     {"%3": node id, "@main": node id, "meta[relay.Constant][0]": node id}: the nodes
@@ -18,7 +19,8 @@ The state is a JSON object (schema 1):
         scene     the graph to draw (see `scene.py`), or null; graph_note: why it is null
     about         {code of a rule in the findings, or name of a pass: {page, source}}
     stages        in order; a "module" has one, with `before` null:
-        name, group (of the sequence it is in), changed, seconds (or null), summary
+        name, group (of the sequence it is in), changed, time (in words, or ""), summary
+        outcome   {sign, word, kind}: "failed", "skipped", "changed" or "unchanged"
         caption   what happened, in one sentence
         skipped   why the pass did not run, or ""
         before, after     positions in `modules`, or null (after: the pass failed)
@@ -46,17 +48,18 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, MutableMapping, Sequence
 from typing import Any
 
-from byoc_lab.lab.diffing import Diff, TextDiff
+from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
-from byoc_lab.lab.tracing.provenance import Provenance, has_origin
+from byoc_lab.lab.tracing.provenance import has_origin
 from byoc_lab.lab.view.drawing.picture import picture_of
 from byoc_lab.lab.view.drawing.scene import scene_of
 from byoc_lab.lab.view.states.about import about
-from byoc_lab.lab.view.states.captions import caption, cause_of, explained_by, opening
+from byoc_lab.lab.view.states.captions import caption, cause_of, explained_by, opening, outcome
 from byoc_lab.lab.view.states.computed import Computed
-from byoc_lab.lab.view.states.hunks import constants_on, hunks_of, text_lines, with_types
+from byoc_lab.lab.view.states.hunks import constants_on, lines_and_hunks, text_lines
 from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.stage import WORDS, lineage_of, new_stage
 from byoc_lab.passes import Event
 from byoc_lab.relay.analysis.region_numbers import Numbers
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, describe
@@ -66,6 +69,7 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.text.printer_lines import Line
 
 SCHEMA = 1
+State = dict[str, Any]
 MAX_EVENTS = 1000  # of one stage; the rest is only counted
 STAT_LABELS = {  # singular, plural
     "offloaded": ["operator in a region", "operators in regions"],
@@ -74,7 +78,6 @@ STAT_LABELS = {  # singular, plural
     "functions": ["function", "functions"],
 }
 
-State = dict[str, Any]
 Drawn = MutableMapping[Hashable, State]  # the graphs of modules, by what they have
 
 
@@ -148,6 +151,7 @@ class Builder:
             "tab": "graph",
             "opens": self.opens,
             "stat_labels": STAT_LABELS,
+            "words": WORDS,
             "modules": self.modules,
             "stages": stages,
             "about": about([*codes, *(stage["name"] for stage in stages)]),
@@ -172,7 +176,7 @@ class Builder:
             replaced = self.follow(stage)
             b, a, hunks = self.compare(delta, stage.findings_before, stage.findings_after)
         made = new_stage(stage.name, bool(stage.changed), stage.seconds, b, a, hunks)
-        made["group"], made["skipped"] = stage.group, stage.skipped
+        made.update(group=stage.group, skipped=stage.skipped, outcome=outcome(stage.outcome))
         made["replaced"] = replaced
         if stage.changed:
             self.add_changes(made, delta)
@@ -189,13 +193,9 @@ class Builder:
         self, delta: Diff, found_before: Iterable[Finding] = (), found_after: Iterable[Finding] = ()
     ) -> tuple[int, int, list[list[Any]]]:
         """The positions of the two modules of a diff, and its rows as hunks."""
-        rows = delta.rows()
-        before = [r.before for r in rows if r.before is not None]
-        after = [r.after for r in rows if r.after is not None]
-        if not isinstance(delta, TextDiff):
-            before, after = with_types(delta.before, before), with_types(delta.after, after)
+        before, after, hunks = lines_and_hunks(delta)
         b = self.module(delta.before, before, found_before)
-        return b, self.module(delta.after, after, found_after), hunks_of(rows)
+        return b, self.module(delta.after, after, found_after), hunks
 
     def follow(self, stage: Stage) -> list[str]:
         """Give the nodes of a stage's result their ids; returns the ids of replacements."""
@@ -335,48 +335,6 @@ class Builder:
             "function": finding.function,
             "operand": _operand(finding, lines[place]) if place is not None else None,
         }
-
-
-def lineage_of(provenance: Provenance, ids: Ids) -> State:
-    """The origins of the nodes of a pass's result, where they are not the node with the same id,
-    and the rules that created nodes."""
-    origins: dict[str, list[str]] = {}
-    rules: dict[str, str] = {}
-    for node, sources in provenance.results.items():
-        ident = ids.of(node)
-        found = list(dict.fromkeys(i for s in sources if (i := ids.get(s)) is not None))
-        if found != [ident]:
-            origins[ident] = found
-        if rule := provenance.rule(node):
-            rules[ident] = rule
-    return {"origins": origins, "rules": rules}
-
-
-def new_stage(
-    name: str, changed: bool, seconds: float | None, b: int | None, a: int | None, hunks: list[Any]
-) -> State:
-    return {
-        "name": name,
-        "group": "",
-        "skipped": "",
-        "changed": changed,
-        "seconds": seconds,
-        "summary": "",
-        "caption": "",
-        "before": b,
-        "after": a,
-        "hunks": hunks,
-        "changes": [],
-        "changes_total": 0,
-        "events": [],
-        "events_total": 0,
-        "replaced": [],
-        "origins": {},
-        "rules": {},
-        "computed": {},
-        "error": None,
-        "pending": "",
-    }
 
 
 def _operand(finding: Finding, line: Line) -> str | None:

@@ -24,7 +24,7 @@ export class Header {
     this.presenting = button("byl-toggle byl-present", "Present", "Full screen in large type (Shift+P)", tools.present, { "aria-pressed": "false" });
     this.help = button("byl-toggle", "?", "Keys (?)", tools.help, { "aria-label": "Keys" });
     this.element = make("header", { class: "byl-top" }, make("h2", { class: "byl-title", title: store.state.title }, store.state.title),
-      store.isTrace && make("div", { class: "byl-nav", role: "group", "aria-label": "Step through the stages" }, this.previous, this.position, this.next),
+      store.hasStages && make("div", { class: "byl-nav", role: "group", "aria-label": "Step through the stages" }, this.previous, this.position, this.next),
       make("span", { class: "byl-tools" }, this.presenting, this.wide, this.help));
     store.on("stage", () => this.draw());
   }

@@ -1,7 +1,6 @@
 // The caption of what is shown: what happened, the counters, and with what it is compared.
 import { ICON } from "./text/diff_view.js";
 import { make } from "./text/relay_text.js";
-import { outcome, time } from "./stage_list.js";
 
 export class Heading {
   /** @param {any} store @param {HTMLElement[]} bars of the rewrites and of the board @param {(finding: number) => void} showFinding @param {AbortSignal} signal */
@@ -26,9 +25,9 @@ export class Heading {
       this.element.append(this.chips);
       return this.drawStats();
     }
-    const { sign, word } = outcome(stage);
+    const { sign, word, kind } = stage.outcome;
     this.element.append(make("div", { class: "byl-heading-line" }, make("h3", {}, stage.name),
-      make("span", { class: `byl-outcome byl-${word}` }, `${sign} ${word}`), make("span", { class: "byl-time" }, time(stage.seconds)),
+      make("span", { class: `byl-outcome byl-${kind}` }, `${sign} ${word}`), make("span", { class: "byl-time" }, stage.time),
       store.isTrace && store.state.stages.length > 1 && this.drawChoice()));
     this.element.append(make("p", { class: "byl-caption" }, stage.caption));
     if (stage.error) this.element.append(this.error(stage));

@@ -3,7 +3,7 @@
 /** Listen to keys on `root`. `view`: the components; see stepper.js.
  * @param {HTMLElement} root @param {any} view @param {AbortSignal} signal */
 export function listenToKeys(root, view, signal) {
-  const { store, stages, text, graph, tabs, player, help } = view;
+  const { store, stages, text, graphs, tabs, player, help } = view;
   const act = {
     ArrowRight: () => store.go(stages.next(store.index, 1)),
     ArrowLeft: () => store.go(stages.next(store.index, -1)),
@@ -18,8 +18,8 @@ export function listenToKeys(root, view, signal) {
     p: () => text.nextChange(-1),
     "]": () => text.nextLine(1),
     "[": () => text.nextLine(-1),
-    "/": () => store.isTrace && stages.filter.focus(),
-    c: () => store.isTrace && stages.changedOnly.click(),
+    "/": () => store.hasStages && stages.filter.focus(),
+    c: () => store.hasStages && stages.changedOnly.click(),
     s: () => text.flip("split"),
     t: () => text.flip("types"),
     w: () => text.flip("wrap"),
@@ -28,7 +28,7 @@ export function listenToKeys(root, view, signal) {
     b: () => view.board?.toggle(),
     z: () => view.board?.again("undo"),
     Z: () => view.board?.again("redo"),
-    u: () => graph.view.follow(),
+    u: () => graphs.forEach((graph) => graph.view.follow()),
     "?": () => help.show(help.element.hidden),
   };
   act.j = act.ArrowRight;

@@ -12,7 +12,9 @@ function card(kind, node, ...content) {
 const line = (kind, text) => make("span", { class: `byl-${kind}` }, text);
 
 /** The findings after the stage, with a note on new ones, then those that it resolved. */
-export function drawFindings(pane, state, stage) {
+export function drawFindings(pane, store) {
+  const { state, stage } = store;
+  const { words } = state;
   const before = stage.before === null ? [] : state.modules[stage.before].findings;
   const after = stage.after === null ? null : state.modules[stage.after].findings;
   const sign = (f) => `${f.code} ${f.message}`;
@@ -21,13 +23,13 @@ export function drawFindings(pane, state, stage) {
   pane.replaceChildren();
   shown.slice(0, MAX_CARDS).forEach((finding, n) => {
     const isNew = after && stage.before !== null && !known.has(sign(finding));
-    pane.append(findingCard(finding, n, isNew && "new in this stage"));
+    pane.append(findingCard(finding, n, isNew && words.isNew));
     if (finding.code !== shown[n + 1]?.code) pane.append(...aboutOf(state, finding.code));
   });
   const left = new Set((after ?? []).map(sign));
   const gone = after ? before.filter((f) => !left.has(sign(f))) : [];
   if (gone.length) {
-    pane.append(make("h4", {}, `No longer found after this stage (${gone.length})`));
+    pane.append(make("h4", {}, `${words.gone} (${gone.length})`));
     pane.append(...gone.slice(0, MAX_CARDS).map((f) => findingCard(f, null, false, "gone")));
   }
   const more = shown.length - MAX_CARDS;
@@ -90,14 +92,19 @@ export function markCards(pane, at) {
   return cards.filter((card) => card.classList.contains("byl-current"));
 }
 
+/** The operators that are computed elsewhere in the second trace, those of one way under a heading. */
+export function drawMovedOperators(pane, stage) {
+  const cards = stage.moved.flatMap((m, n) => [...(m.way === stage.moved[n - 1]?.way ? [] : [make("h4", {}, m.way)]), card("change", m.node, line("message", m.text))]);
+  pane.replaceChildren(...cards, ...andMore(stage.moved_total - stage.moved.length), cards.length ? "" : empty("Each operator that both have is on the host in both, or in regions of one back end."));
+}
+
 /** The structural differences between before and after. */
 export function drawChanges(pane, stage) {
   const cards = stage.changes.map((c) => card("change", c.after ?? c.before, line("kind", c.kind), line("message", c.text)));
-  const more = stage.changes_total - stage.changes.length;
-  if (more > 0) cards.push(empty(`… and ${more.toLocaleString("en")} more.`));
-  pane.replaceChildren(...(cards.length ? cards : [empty("No changes.")]));
+  pane.replaceChildren(...cards, ...andMore(stage.changes_total - stage.changes.length), cards.length ? "" : empty("No changes."));
 }
 
+const andMore = (count) => (count > 0 ? [empty(`… and ${count.toLocaleString("en")} more.`)] : []);
 const empty = (text) => make("p", { class: "byl-empty" }, text);
 
 /** A row of tabs over panels. `tabs`: {name: panel}; `onShow(name)` after a switch. */

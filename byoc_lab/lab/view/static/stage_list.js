@@ -2,26 +2,12 @@
 import { ICON } from "./text/diff_view.js";
 import { counted, make } from "./text/relay_text.js";
 
-/** "12 ms"; empty for a time that was not measured. */
-export function time(seconds) {
-  if (seconds === null || seconds === undefined) return "";
-  if (seconds < 0.0995) return `${(seconds * 1000).toFixed(seconds < 0.00995 ? 1 : 0)} ms`;
-  return `${seconds.toFixed(seconds < 9.95 ? 2 : 0)} s`;
-}
-
-/** The outcome of a stage, as a sign and a word. */
-export function outcome(stage) {
-  if (stage.error) return { sign: "✖", word: "failed" };
-  if (stage.skipped) return { sign: "⤼", word: "skipped" };
-  return stage.changed ? { sign: "●", word: "changed" } : { sign: "○", word: "unchanged" };
-}
-
 /** A name that may break before its capitals. */
 const breakable = (name) => name.split(/(?=[A-Z])/).flatMap((word) => [make("wbr"), word]);
 
 export class StageList {
-  /** Calls `go(index)` when a stage is selected. */
-  constructor(pane, state, go, signal) {
+  constructor(pane, store, signal) {
+    const { state } = store;
     this.state = state;
     this.filter = make("input", { type: "search", class: "byl-filter", placeholder: "Filter passes  ( / )", "aria-label": "Filter passes by name" });
     this.changedOnly = make("input", { type: "checkbox" });
@@ -30,28 +16,28 @@ export class StageList {
     const uid = `byl${Math.random().toString(36).slice(2, 8)}`;
     this.options = state.stages.map((stage, n) => this.option(stage, n, `${uid}-${n}`));
     this.list.append(...this.options);
-    const box = make("label", { class: "byl-check" }, this.changedOnly, "Changed only");
+    const box = make("label", { class: "byl-check" }, this.changedOnly, state.words.changedOnly);
     pane.append(this.filter, box, this.list, this.none);
     this.filter.addEventListener("input", () => this.sift(), { signal });
     this.changedOnly.addEventListener("change", () => this.sift(), { signal });
     this.list.addEventListener("click", (event) => {
       const option = event.target.closest("[role=option]");
-      if (option) go(Number(option.dataset.index));
+      if (option) store.go(Number(option.dataset.index));
     }, { signal });
   }
 
   option(stage, n, id) {
-    const { sign, word } = outcome(stage);
+    const { sign, word, kind } = stage.outcome;
     const counts = tally(stage.after === null ? this.state.modules[stage.before] : this.state.modules[stage.after]);
     const facts = make("span", { class: "byl-facts" },
-      make("span", { class: `byl-outcome byl-${word}` }, `${sign} ${word}`),
-      make("span", { class: "byl-time" }, time(stage.seconds)));
+      make("span", { class: `byl-outcome byl-${kind}` }, `${sign} ${word}`),
+      make("span", { class: "byl-time" }, stage.time));
     for (const [severity, count] of counts) {
       facts.append(make("span", { class: `byl-count byl-${severity}`, title: counted(count, `${severity} finding`) }, `${ICON[severity]} ${count}`));
     }
-    return make("li", { id, role: "option", "data-index": n, "aria-selected": "false", class: `byl-option byl-is-${word}` },
+    return make("li", { id, role: "option", "data-index": n, "aria-selected": "false", class: `byl-option byl-is-${kind}` },
       make("span", { class: "byl-order" }, String(n + 1)),
-      make("span", { class: "byl-name" }, ...breakable(stage.name), stage.group && make("span", { class: "byl-of" }, ` in ${stage.group}`)), facts);
+      make("span", { class: "byl-name" }, ...breakable(stage.name), (stage.note || stage.group) && make("span", { class: "byl-of" }, stage.note || ` in ${stage.group}`)), facts);
   }
 
   /** Hide what the filter and the checkbox leave out. */

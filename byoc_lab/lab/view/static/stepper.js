@@ -9,17 +9,25 @@ import { Help } from "./help.js";
 import { listenToKeys } from "./keys.js";
 import { imagesOf, originsOf } from "./lineage.js";
 import { drawNode } from "./node_panel.js";
-import { drawChanges, drawEvents, drawFindings, markCards, Tabs } from "./panels.js";
+import { drawChanges, drawEvents, drawFindings, drawMovedOperators, markCards, Tabs } from "./panels.js";
 import { Player } from "./player.js";
 import { present } from "./presenter.js";
 import { counted, make } from "./text/relay_text.js";
 import { ResultTables } from "./result_tables.js";
 import { Rewrites } from "./rewrites.js";
 import { hideSavedCopy } from "./saved_copy.js";
-import { outcome, StageList, tally } from "./stage_list.js";
+import { StageList, tally } from "./stage_list.js";
 import { OPTIONS, Store } from "./store.js";
 import { TextPane } from "./text/text_pane.js";
 import { followTheme } from "./theme.js";
+
+/** The panels at the right, by the kind of the state. @type {Record<string, string[]>} */
+const PANELS = {
+  trace: ["Text", "Findings", "Rewrites", "Changes", "Node", "Results"],
+  comparison: ["Text", "Findings", "Moved", "Changes"],
+  diff: ["Text", "Findings", "Changes"],
+  module: ["Text", "Findings"],
+};
 
 /** Draw the view, and again whenever it gets another state. */
 function render({ model, el }) {
@@ -47,21 +55,17 @@ function view(model, el, options) {
   // ---- the components -------------------------------------------------------------------------
   const root = make("section", { class: "byl", tabindex: "0", "data-lm-suppress-shortcuts": "true", "aria-label": `byoc_lab: ${state.title}`, "data-kind": state.kind });
   const help = new Help(root);
-  const left = make("nav", { class: "byl-stages", "aria-label": "Stages", hidden: !store.isTrace });
-  const stages = new StageList(left, state, (n) => store.go(n), signal);
+  const left = make("nav", { class: "byl-stages", "aria-label": "Stages", hidden: !store.hasStages });
+  const stages = new StageList(left, store, signal);
   const player = new Player(store, stages, signal);
   const rewrites = new Rewrites(store, player.elements, say, signal);
   const header = new Header(store, stages, { widen, present: () => present(root, header.presenting), help: () => help.show(help.element.hidden) }, signal);
   const board = state.board ? new BoardBar(store, signal) : null;
   const heading = new Heading(store, [rewrites.bar, ...(board ? [board.element] : [])], showFinding, signal);
-  const graph = new GraphPane(store, signal);
+  const graphs = /** @type {("" | "before" | "after")[]} */ (store.isComparison ? ["before", "after"] : [""]).map((side) => new GraphPane(store, side, signal));
   const text = new TextPane(store, root, showFinding, signal);
-  const panels = Object.fromEntries(["Text", "Findings", "Rewrites", "Changes", "Node", "Results"].map((n) => [n, make("div", { class: `byl-panel byl-panel-${n.toLowerCase()}` })]));
-  if (!store.isTrace) delete panels.Node;
-  if (!store.isTrace) delete panels.Results;
+  const panels = Object.fromEntries(PANELS[state.kind].map((n) => [n, make("div", { class: `byl-panel byl-panel-${n.toLowerCase()}` })]));
   const results = panels.Results ? new ResultTables(store, panels.Results, signal) : null;
-  if (!store.isTrace) delete panels.Rewrites;
-  if (state.kind === "module") delete panels.Changes;
   panels.Text.append(...text.elements);
   const bar = make("div", { class: "byl-tabs" });
   const tabs = new Tabs(bar, panels, (name) => root.dataset.ready && shownNow(name), signal);
@@ -69,13 +73,13 @@ function view(model, el, options) {
   const live = make("div", { class: "byl-live", "aria-live": "polite" });
 
   // ---- the page -------------------------------------------------------------------------------
-  const centre = make("div", { class: "byl-centre" }, heading.element, graph.element);
+  const centre = make("div", { class: "byl-centre" }, heading.element, make("div", { class: "byl-graphs" }, ...graphs.map((graph) => graph.element)));
   const side = make("aside", { class: "byl-side", "aria-label": "Details" }, bar, ...Object.values(panels));
   const width = (element) => () => element.getBoundingClientRect().width;
   const listBorder = border(root, { name: "--byl-list", label: "Width of the stages", axis: "x", sign: 1, size: width(left), limits: () => [120, 420] }, signal);
   const sideBorder = border(root, { name: "--byl-side", label: "Width of the details", axis: "x", sign: -1, size: width(side), limits: () => [180, Math.max(200, root.clientWidth - 420)] }, signal);
   const endBorder = border(root, { name: "--byl-height", label: "Height", axis: "y", sign: 1, size: () => root.getBoundingClientRect().height, limits: () => [320, 4000] }, signal);
-  listBorder.hidden = !store.isTrace;
+  listBorder.hidden = !store.hasStages;
   root.append(header.element, make("div", { class: "byl-body" }, left, listBorder, centre, sideBorder, side), endBorder, live, help.element);
 
   // ---- what belongs to no component alone -----------------------------------------------------
@@ -126,8 +130,9 @@ function view(model, el, options) {
 
   // A panel is drawn when it is shown.
   const drawing = {
-    Findings: () => drawFindings(panels.Findings, state, store.stage),
+    Findings: () => drawFindings(panels.Findings, store),
     Rewrites: () => (drawEvents(panels.Rewrites, state, store.stage), markCards(panels.Rewrites, store.at)),
+    Moved: () => drawMovedOperators(panels.Moved, store.stage),
     Changes: () => drawChanges(panels.Changes, store.stage),
     Node: () => drawNode(panels.Node, store),
     Results: () => results?.draw(),
@@ -145,6 +150,7 @@ function view(model, el, options) {
     const shown = store.moduleOf("after") ?? store.moduleOf("before");
     tabs.count("Findings", shown.findings.length, tally(shown)[0]?.[0]);
     if (panels.Rewrites) tabs.count("Rewrites", stage.events_total);
+    if (panels.Moved) tabs.count("Moved", stage.moved_total);
     if (panels.Changes) tabs.count("Changes", stage.changes_total);
     for (const name of Object.keys(panels)) if (drawing[name] && name !== "Results") stale.add(name);
     shownNow(tabs.current);
@@ -156,7 +162,7 @@ function view(model, el, options) {
     const shown = store.moduleOf("after") ?? store.moduleOf("before");
     live.textContent = at
       ? `${rewrites.position.textContent} of ${stage.name}. ${rewrites.words.textContent}`
-      : `Stage ${index + 1} of ${state.stages.length}: ${stage.name}, ${outcome(stage).word}, ${counted(stage.events_total, "rewrite")}, ${counted(shown.findings.length, "finding")}. ${stage.caption}`;
+      : `Stage ${index + 1} of ${state.stages.length}: ${stage.name}, ${stage.outcome.word}, ${store.isTrace ? `${counted(stage.events_total, "rewrite")}, ` : ""}${counted(shown.findings.length, "finding")}. ${stage.caption}`;
   }
 
   /** Give the text or the graph most of the width. */
@@ -203,7 +209,7 @@ function view(model, el, options) {
     if (clicked) store.choose(clicked.dataset.node, true);
   }, { signal });
   root.addEventListener("click", (event) => event.target.closest(".byl-reason-badge") && tabs.show("Node"), { signal });
-  listenToKeys(root, { store, stages, text, graph, tabs, player, help, board, widen, nextFinding, present: () => present(root, header.presenting) }, signal);
+  listenToKeys(root, { store, stages, text, graphs, tabs, player, help, board, widen, nextFinding, present: () => present(root, header.presenting) }, signal);
   for (const control of [stages.filter, stages.changedOnly]) control.addEventListener("input", () => header.drawEnds(), { signal });
   hideSavedCopy(root, model.get("saved_as"));
   el.append(root);

@@ -71,6 +71,15 @@ export class Store {
     return this.state.kind === "trace";
   }
 
+  /** Two traces side by side (see byoc_lab/lab/view/states/comparison.py). */
+  get isComparison() {
+    return this.state.kind === "comparison";
+  }
+
+  get hasStages() {
+    return this.isTrace || this.isComparison;
+  }
+
   get index() {
     return Math.max(0, Math.min(this.model.get("index"), this.state.stages.length - 1));
   }

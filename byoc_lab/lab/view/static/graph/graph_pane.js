@@ -1,15 +1,16 @@
-// The graph of what is shown: which of the two modules, and the node that is selected.
+// A graph of what is shown: one of the two modules, and the node that is selected.
 import { buttons } from "../header.js";
 import { make } from "../text/relay_text.js";
 import { SceneView } from "./scene_view.js";
 
 export class GraphPane {
-  /** @param {any} store @param {AbortSignal} signal */
-  constructor(store, signal) {
+  /** @param {any} store @param {"" | "before" | "after"} side the module that is drawn; "": the reader chooses @param {AbortSignal} signal */
+  constructor(store, side, signal) {
     this.store = store;
+    this.side = side;
     this.button = buttons(signal);
-    this.element = make("div", { class: "byl-scene", role: "region", "aria-label": "Graph" });
-    this.view = new SceneView(this.element, (id) => store.choose(id, true), signal);
+    this.element = make("div", { class: "byl-scene", role: "region", "aria-label": side ? `Graph, ${store.state.words[side]}` : "Graph" });
+    this.view = new SceneView(this.element, (id) => store.choose(id, true), store.state.words, signal);
     this.view.know(store.known);
     store.on("known", () => this.view.know(store.known));
     store.on("stage", () => this.draw());
@@ -19,13 +20,15 @@ export class GraphPane {
   }
 
   draw() {
-    const { store } = this;
+    const { store, side } = this;
     const { before, after } = store.pair;
     const both = before !== null && after !== null && before !== after;
-    const which = after === null ? "before" : both ? store.options.side : "after";
+    const which = after === null ? "before" : both ? side || store.options.side : "after";
     const shown = which === "after" ? after : before;
     const { stage } = store.shown;
-    this.view.show(shown, { before: which === "after" && both ? before.scene : null, replaced: stage.replaced ?? [], findings: shown?.findings ?? [] });
+    const other = !both ? null : which === "after" ? before.scene : side && after.scene;
+    this.view.show(shown, { before: other, replaced: stage.replaced ?? [], findings: shown?.findings ?? [] });
+    if (side) return this.view.sides.replaceChildren(make("b", { class: "byl-side-title", title: store.state.words[side] }, store.state.words[side]));
     const one = store.step ? "this rewrite" : store.base !== null ? "these stages" : "this pass";
     this.view.sides.replaceChildren(...(both ? ["before", "after"] : []).map((name) =>
       this.button("byl-segment", name === "before" ? "Before" : "After", `Graph ${name} ${one}`, () => store.show({ side: name }), { "aria-pressed": String(name === which) })));

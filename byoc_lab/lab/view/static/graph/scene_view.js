@@ -19,14 +19,15 @@ const LEGEND = [
   [".byl-repeat", "repeat", "repeated block"],
   [".byl-section", "section", "section of a long graph"],
   [".byl-note", "note", "begin, end"],
-  [".byl-fresh", "fresh", "new here"],
+  [".byl-fresh.byl-box", "fresh", ""],
   [".byl-crossing", "crossing", "crosses a border unannotated"],
   [".byl-reason-badge", "reason", "why it is on the host"],
 ];
 
 export class SceneView {
-  /** `choose(id)` is called with the id of a node that was chosen. */
-  constructor(pane, choose, signal) {
+  /** `choose(id)` is called with the id of a node that was chosen; `words`: see store.js. */
+  constructor(pane, choose, words, signal) {
+    this.words = words;
     this.pane = pane;
     this.choose = choose;
     this.signal = signal;
@@ -195,7 +196,7 @@ export class SceneView {
     const compilers = new Map(this.scene.groups.filter((g) => g.compiler).map((g) => [g.compiler, g.colour]));
     for (const [name, colour] of compilers) this.legend.append(make("span", {}, make("i", { class: `byl-key byl-key-back-end byl-c${colour}` }), name));
     for (const [selector, kind, words] of LEGEND) {
-      if (this.drawing.layer.querySelector(`${selector}:not(.byl-gone, .byl-gone *)`)) this.legend.append(make("span", {}, make("i", { class: `byl-key byl-key-${kind}` }), words));
+      if (this.drawing.layer.querySelector(`${selector}:not(.byl-gone, .byl-gone *)`)) this.legend.append(make("span", {}, make("i", { class: `byl-key byl-key-${kind}` }), words || this.words[kind]));
     }
   }
 

@@ -50,7 +50,7 @@ export class TextPane {
     pane.dataset.layout = single ? "single" : split ? "split" : "unified";
     pane.dataset.rewrite = store.step ? String(store.at) : "";
     const names = (text) => make("div", { class: "byl-side-name" }, text);
-    const head = split ? [make("div", { class: "byl-columns" }, names("Before"), names("After"))] : [];
+    const head = split ? [make("div", { class: "byl-columns" }, names(store.state.words.before), names(store.state.words.after))] : [];
     if (stage.pending) head.push(make("p", { class: "byl-empty" }, "The text is being computed."));
     pane.scrollTop = 0;
     this.list.show(itemsOf(stage, before, after), head);

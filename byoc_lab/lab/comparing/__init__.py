@@ -1,0 +1,6 @@
+"""Two traces side by side: where they begin to differ, and what moved between host and regions."""
+
+from byoc_lab.lab.comparing.comparison import Comparison, MovedOperator, StagePair, compare
+from byoc_lab.lab.comparing.places import Place
+
+__all__ = ["Comparison", "MovedOperator", "Place", "StagePair", "compare"]

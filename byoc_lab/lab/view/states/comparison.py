@@ -1,0 +1,161 @@
+"""The state (see `state.py`) of two traces side by side.
+
+It is that of a trace whose stages are the pairs of the comparison: `before` is the module of the
+first trace, `after` that of the second. Besides, it has
+
+    stages
+        outcome   whether the two differ, and which pair is the first that does
+        note      which trace alone has the stage, or ""
+        moved     [{way, text, node}]: the operators that are computed elsewhere in the second, by
+                  the way that they moved; and moved_total
+        replaced  the ids of the nodes that are in both modules and are not the same
+
+In each pair, a node of the second module has the id of its partner in the first; no other node of
+the second has an id of the first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from byoc_lab.lab.comparing import Comparison, StagePair
+from byoc_lab.lab.diffing import Diff
+from byoc_lab.lab.linting import Finding
+from byoc_lab.lab.tracing import Stage
+from byoc_lab.lab.tracing.provenance import nodes_of
+from byoc_lab.lab.view.states.captions import outcome
+from byoc_lab.lab.view.states.hunks import lines_and_hunks
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.stage import new_stage
+from byoc_lab.lab.view.states.state import MAX_EVENTS, Builder, State
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.unparsed import UnparsedModule
+
+SAME = {**outcome("unchanged"), "word": "same"}
+DIFFERS = {**outcome("changed"), "word": "differs"}
+DIFFERS_FIRST = {"sign": "◆", "word": "differs first here", "kind": "first"}
+OF_THE_NODE = ("attribute", "constant", "operands", "type")  # changes that keep the node's place
+
+
+def comparison_state(comparison: Comparison) -> State:
+    """The state of a `Comparison`."""
+    return _Sides(comparison).state()
+
+
+class _Sides:
+    """Builds the modules of both traces with one set of ids."""
+
+    def __init__(self, comparison: Comparison):
+        self.comparison = comparison
+        self.ids = Ids()
+        self.builders = Builder(self.ids), Builder(self.ids)
+        self.builders[1].modules = self.builders[0].modules
+        self.made: dict[Diff, tuple[int, int, list[Any]]] = {}  # what pairs of equal modules share
+        starts = comparison.first.stages[0], comparison.second.stages[0]
+        self.findings: list[Iterable[Finding]] = [stage.findings_before for stage in starts]
+        for builder, stage in zip(self.builders, starts, strict=True):
+            builder.number(stage)
+
+    def state(self) -> State:
+        comparison = self.comparison
+        first = comparison.first_difference
+        builder = self.builders[0]
+        builder.opens = 0 if first is None else comparison.pairs.index(first)
+        stages = [self.stage(pair) for pair in comparison.pairs]
+        made = builder.state("comparison", comparison.title, stages)
+        titles = comparison.titles
+        words = {
+            "before": f"First: {titles[0]}",
+            "after": f"Second: {titles[1]}",
+            "isNew": "only in the second",
+            "gone": "Only in the first",
+            "fresh": "differs",
+            "changedOnly": "Different only",
+        }
+        return {**made, "words": words}
+
+    def stage(self, pair: StagePair) -> State:
+        for side, stage in enumerate((pair.first, pair.second)):
+            if stage is not None:
+                self.follow(side, stage)
+        made = new_stage(pair.name, pair.differs, None, *self.modules(pair))
+        if pair.differs:
+            self.builders[0].add_changes(made, pair.diff())
+        made.update(
+            caption=_caption(pair, pair is self.comparison.first_difference),
+            outcome=self.outcome(pair),
+            note=f"only in the {pair.only_in}" if pair.only_in else "",
+            moved=self.moved(pair),
+            moved_total=len(pair.moved),
+            replaced=self.replaced(pair),
+        )
+        return made
+
+    def modules(self, pair: StagePair) -> tuple[int, int, list[Any]]:
+        """The positions of the modules of a pair, and the hunks between them."""
+        first, second, delta = pair.first_module, pair.second_module, pair.diff()
+        left, right = self.builders
+        if self.ids.share(pair.partners, _nodes(first), _nodes(second)):
+            for drawn in (right.known, right.drawn, self.made):
+                drawn.clear()
+        if delta not in self.made:
+            before, after, hunks = lines_and_hunks(delta)
+            b = left.module(first, before, self.findings[0])
+            a = (left if first is second else right).module(second, after, self.findings[1])
+            self.made[delta] = b, a, hunks
+        return self.made[delta]
+
+    def follow(self, side: int, stage: Stage) -> None:
+        """Give the nodes of a stage's result their ids, and take its findings."""
+        builder = self.builders[side]
+        builder.number(stage)
+        self.findings[side] = stage.findings_after
+        if stage.after is None:
+            return
+        if stage.is_reported:
+            self.ids.follow(stage.provenance)
+        else:
+            builder.pair(stage.diff())
+
+    def outcome(self, pair: StagePair) -> State:
+        if pair is self.comparison.first_difference:
+            return DIFFERS_FIRST
+        return DIFFERS if pair.differs else SAME
+
+    def moved(self, pair: StagePair) -> list[State]:
+        counts = Counter(move.way for move in pair.moved)
+        in_groups = sorted(pair.moved, key=lambda move: move.way)
+        return [
+            {
+                "way": f"{move.way} ({counts[move.way]})",
+                "text": f"{move.operator}: {move.source} → {move.target}",
+                "node": self.ids.get(move.second),
+            }
+            for move in in_groups[:MAX_EVENTS]
+        ]
+
+    def replaced(self, pair: StagePair) -> list[str]:
+        changes = pair.diff().changes if pair.differs else []
+        nodes = [c.after for c in changes if c.kind in OF_THE_NODE and c.before is not None]
+        nodes += [move.second for move in pair.moved]
+        return sorted({ident for node in nodes if (ident := self.ids.get(node))})
+
+
+def _nodes(mod: IRModule) -> Iterable[Expr]:
+    return () if isinstance(mod, UnparsedModule) else nodes_of(mod)
+
+
+def _caption(pair: StagePair, first: bool) -> str:
+    """What differs after a stage, in sentences."""
+    said = ["The first difference."] if first else []
+    for side, stage in (("first", pair.first), ("second", pair.second)):
+        if stage is not None and stage.error is not None:
+            said.append(f"In the {side}, {pair.name} raised {type(stage.error).__name__}.")
+    if pair.only_in:
+        said.append(f"Only the {pair.only_in} has {pair.name}.")
+    if not pair.differs:
+        return " ".join([*said, "The two modules are the same."])
+    return " ".join([*said, f"From the first to the second: {pair.summary}."])
