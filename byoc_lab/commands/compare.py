@@ -12,6 +12,7 @@ from byoc_lab.commands.shared import (
     NO,
     OK,
     PIPELINE,
+    configure_format,
     configure_inputs,
     read_once,
     recorded_trace,
@@ -34,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help=f"{PIPELINE}. Given twice, it names the pipeline of A, then that of B",
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    configure_format(parser)
     parser.add_argument("--html", type=Path, help="write both traces as one HTML file")
 
 

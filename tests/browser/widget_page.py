@@ -54,8 +54,8 @@ def mount(page: Any, state: dict[str, Any], index: int = 0) -> Any:
 
 
 def drawn(root: Any) -> None:
-    """Wait until the graph, which is laid out in a worker, has been drawn."""
-    root.locator(".byl-scene:not([data-busy])").wait_for()
+    """Wait until the graphs, which are laid out in a worker, have been drawn."""
+    root.locator(".byl-graphs:not(:has([data-busy]))").wait_for()
 
 
 def model(page: Any, expression: str) -> Any:

@@ -89,7 +89,7 @@ class Ids:
         Nodes that are in both modules keep their ids.
         """
         used = {self._key(x): self.of(x) for x in first}
-        partners = {self._key(y): self.of(x) for x, y in pairs}
+        partners = {self._key(y): ident for x, y in pairs if (ident := used.get(self._key(x)))}
         taken = set(used.values())
         changed = False
         for y in second:
