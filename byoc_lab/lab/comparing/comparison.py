@@ -276,7 +276,7 @@ def _pairs(first: Trace, second: Trace) -> list[StagePair]:
 
 def _rows(comparison: Comparison) -> list[tuple[str, ...]]:
     """The table of the stages."""
-    rows = [("#", "stage", "first", "second", "moved", "modules")]
+    rows: list[tuple[str, ...]] = [("#", "stage", "first", "second", "moved", "modules")]
     for n, pair in enumerate(comparison.pairs):
         word = "same"
         if pair.differs:
