@@ -45,7 +45,10 @@ GIVEN: dict[str, Callable[[], dict[str, Any]]] = {"view.md": of_the_view}
 
 
 @pytest.mark.parametrize("page", [*PAGES, DOCS / "view.md"], ids=lambda p: p.stem)
-def test_the_blocks_of_a_page_run(page: Path) -> None:
+def test_the_blocks_of_a_page_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where they write their files
     text = page.read_text(encoding="utf-8")
     known = backends.names()
     names = {"__name__": page.stem, **GIVEN.get(page.name, dict)()}
