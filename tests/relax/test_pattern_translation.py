@@ -362,20 +362,28 @@ def test_a_bias_is_an_add_in_relax() -> None:
     assert matched(network, callee) == (True, True)
 
 
-@pytest.mark.parametrize("sample", [s for s in SAMPLES if relax_name(s.op)], ids=lambda s: s.label)
-def test_an_operator_matches_wherever_relax_has_it(sample: Any) -> None:
+OPERATORS = sorted({sample.op for sample in SAMPLES if relax_name(sample.op)})
+# No sample has a call of these: Relax rounds halves to even, so `round` is spelled otherwise, and
+# the passes before partitioning decompose batch norms and fold constants.
+IN_OTHERS = {"nn.batch_norm", "ones_like", "round", "zeros_like"}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_an_operator_matches_wherever_relax_has_it(operator: str) -> None:
     """A name that is translated wrongly, or operands that differ, would never match."""
-    try:
-        _, mod = in_both_languages(sample.function())
-    except ByocLabError:
-        pytest.skip("Relax cannot compute the sample")
-    name = relax_name(sample.op)
-    left = applied(preparing_passes(), mod, "test")
-    if name not in [call.name for call in operator_calls(left["main"])]:
-        pytest.skip(f"the sample is not written as relax.{name}")
-    inputs = relay.Op.get(sample.op).definition.inputs
-    entry = relax_entry("npu.x", is_op(sample.op)(*(wildcard() for _ in inputs)))
-    assert "npu.x" in composite_names(partitioned(mod, "test", [entry]))
+    name, found = relax_name(operator), 0
+    inputs = relay.Op.get(operator).definition.inputs
+    entry = relax_entry("npu.x", is_op(operator)(*(wildcard() for _ in inputs)))
+    for sample in (each for each in SAMPLES if each.op == operator):
+        try:
+            _, mod = in_both_languages(sample.function())
+        except ByocLabError:
+            continue  # Relax cannot compute the sample
+        left = applied(preparing_passes(), mod, "test")
+        if name in [call.name for call in operator_calls(left["main"])]:
+            found += 1
+            assert "npu.x" in composite_names(partitioned(mod, "test", [entry])), sample.label
+    assert (found == 0) == (operator in IN_OTHERS)
 
 
 _RECURSIVE = wildcard()

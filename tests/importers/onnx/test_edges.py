@@ -66,6 +66,8 @@ DIFFERENT = {
     "ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "LayerNormalization", "LRN", "MaxPool",
     "ReduceLogSumExp", "ReduceMax", "ReduceMin", "Softplus",
 }  # fmt: skip
+# ONNX Runtime has a kernel of its own for AVX-512: what becomes of nan is the processor's affair.
+OF_THE_PROCESSOR = {"LogSoftmax", "QuantizeLinear", "Softmax"}
 
 
 def model(case: Case) -> Any:
@@ -93,6 +95,8 @@ def test_special_values_are_those_of_onnx_runtime(case: Case) -> None:
     op, data, _, _ = case
     if op in DIFFERENT:
         data = np.where(np.abs(data) < 50, data, np.float32(1))
+    elif op in OF_THE_PROCESSOR:
+        data = np.where(np.isnan(data), np.float32(1), data)
     net = model(case)
     found = byoc_lab.evaluate(from_onnx(net)[0], {"v": data}).outputs[0]
     wanted = by_framework(net, data)
