@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -56,6 +57,19 @@ def steps(page: Any) -> None:
     assert page.locator(".byl-saved:visible").count() == 0, "the copy of a widget that lives"
 
 
+def address_in(log: Path, server: subprocess.Popen[bytes]) -> str:
+    """The address of a server that has started and listens, as it says itself."""
+    for _ in range(1200):
+        said = log.read_text(errors="replace")
+        assert server.poll() is None, said
+        found = re.search(r"http://localhost:(\d+)", said)
+        with socket.socket() as trial:
+            if found and trial.connect_ex(("127.0.0.1", int(found.group(1)))) == 0:
+                return f"http://127.0.0.1:{found.group(1)}"
+        time.sleep(0.1)
+    raise AssertionError(f"marimo has not started:\n{said}")
+
+
 @contextmanager
 def marimo(folder: Path) -> Iterator[str]:
     """The address of a marimo server that shows the notebook, until the end of the block."""
@@ -65,10 +79,7 @@ def marimo(folder: Path) -> Iterator[str]:
     with log.open("wb") as out:
         server = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
     try:
-        while not (found := re.search(r"http://\S+", log.read_text(errors="replace"))):
-            assert server.poll() is None, log.read_text(errors="replace")
-            time.sleep(0.1)
-        yield found.group().replace("localhost", "127.0.0.1")
+        yield address_in(log, server)
     finally:
         server.kill()
         server.wait()
