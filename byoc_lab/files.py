@@ -61,7 +61,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
             yield target
         return
     target = target.resolve()
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
+    with _naming(target):
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}.")
     os.close(handle)
     new = Path(name)
     try:
@@ -76,11 +77,13 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def _naming(target: Path) -> Iterator[None]:
-    """Names the file in an error of writing it: that of a full disk names none."""
+    """Names the file in an error of writing it: that of a full disk names none, and that of a
+    missing folder names the new file, of which nobody knows."""
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno is not None:
+        new = str(target.parent / f".{target.name[:100]}.")
+        if error.errno is not None and str(error.filename or new).startswith(new):
             error.filename = str(target)
         raise
 

@@ -65,8 +65,13 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        write_text(tmp_path / "nowhere" / "file", "text")
+    path = tmp_path / "nowhere" / "file"
+    with pytest.raises(FileNotFoundError) as raised:
+        write_text(path, "text")
+    assert raised.value.filename == str(path)
+    with pytest.raises(FileNotFoundError) as raised, replacing(tmp_path / "file"):
+        path.read_text()
+    assert str(raised.value.filename) == str(path), "an error of another file keeps its name"
 
 
 @pytest.mark.parametrize("path", ["a\0b.onnx", "half \ud800.onnx", 5, None])
