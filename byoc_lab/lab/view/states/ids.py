@@ -6,7 +6,8 @@ from collections.abc import Hashable, Iterable
 
 from byoc_lab.lab.tracing.neighbourhood import Neighbourhood
 from byoc_lab.lab.tracing.provenance import Provenance, nodes_of
-from byoc_lab.relay.ir.expr import Expr, Var
+from byoc_lab.relay.ir.expr import Constant, Expr, Var
+from byoc_lab.relay.ir.module import IRModule
 
 
 class Ids:
@@ -79,6 +80,13 @@ class Ids:
             if ident == old:
                 replaced.add(ident)
         return replaced
+
+    def entered(self, mod: IRModule, replaced: set[str]) -> set[str]:
+        """The ids of the nodes that take a constant of `replaced`: constants have no boxes, so these
+        show where it enters."""
+        made = {n for n in nodes_of(mod) if isinstance(n, Constant) and self.get(n) in replaced}
+        users = (node for node in nodes_of(mod) if made and not made.isdisjoint(node.parts()))
+        return {self.of(node) for node in users}
 
     def share(
         self, pairs: Iterable[tuple[Expr, Expr]], first: Iterable[Expr], second: Iterable[Expr]

@@ -34,13 +34,15 @@ class PartSteps:
         self._follow(step.root)
         sides = step.before, step.after
         earlier, later = map(self._ids.follow_part, sides)
+        replaced = later - earlier
+        replaced |= self._ids.entered(step.after.module, replaced)
         builder = Builder(self._ids, {content_of(side.module): self._drawn(side) for side in sides})
         before, after, hunks = builder.compare(step.diff)
         _, shown, _ = calls = step.after.part.calls
         return {
             "modules": [builder.modules[before], builder.modules[after]],
             "hunks": hunks,
-            "replaced": sorted(later - earlier),
+            "replaced": sorted(replaced),
             "event": builder.event(self._stage.events[rewrite - 1]),
             "part": f"Shown: {counted(shown, 'call')} around it, of {sum(calls):,}, as a module.",
             "pending": "",

@@ -56,6 +56,7 @@ def step_of(
     if step.is_reported:
         earlier, later = map(ids.follow, step.provenances)
         replaced = later - earlier
+        replaced |= ids.entered(step.after, replaced)
     else:
         builder.pair(step.diff)
     hunks: list[Any] = []

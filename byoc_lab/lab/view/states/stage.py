@@ -13,7 +13,7 @@ WORDS = {
     "after": "After",
     "isNew": "new in this stage",
     "gone": "No longer found after this stage",
-    "fresh": "new here",
+    "fresh": "new or changed here",
     "changedOnly": "Changed only",
 }
 

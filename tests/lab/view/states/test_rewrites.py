@@ -66,6 +66,20 @@ def test_a_node_keeps_its_name_in_the_steps(trace: Any) -> None:
     assert step["event"]["after"] in {ident for _, ident in step["modules"][1]["lines"]}
 
 
+@pytest.mark.parametrize("stage", [2, 5])
+def test_a_folded_constant_marks_the_box_that_it_enters(trace: Any, stage: int) -> None:
+    recorded = trace.stages[stage]
+    assert recorded.name == "FoldConstant"
+    count = len(recorded.events)
+    for rewrite in range(1, count + 1, count // 7):
+        step = step_state(trace, stage, rewrite)
+        scene = step["modules"][1]["scene"]
+        marked = [box for box in scene["boxes"] if set(box["ids"][:1]) & set(step["replaced"])]
+        assert len(marked) in (1, 2), "one place, or what two operators take"
+        users = [line for line, ident in step["modules"][1]["lines"] if ident in step["replaced"]]
+        assert len(users) >= len(marked)
+
+
 def test_the_widget_is_sent_the_step_that_is_asked_for(trace: Any) -> None:
     stepper = Stepper(trace, index=1)
     assert stepper.step == {}
