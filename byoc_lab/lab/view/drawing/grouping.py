@@ -25,8 +25,8 @@ class Edge:
 class Group:
     """Boxes and groups that can be drawn as one. `members` are in evaluation order.
 
-    `kind`: that of a frame (`PictureFrame`), or "weights", "chain", "repeat", "copy", "block" or
-    "section".
+    `kind`: that of a frame (`PictureFrame`), or "weights", "chain", "repeat", "copy", "block",
+    "section" or "inputs".
     """
 
     kind: str

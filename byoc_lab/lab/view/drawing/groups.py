@@ -17,6 +17,7 @@ MAX_LOOSE = 60  # boxes; of more, an operator and what follows it element by ele
 FOLLOWERS = frozenset(
     ("nn.batch_norm", "nn.bias_add", "add", "multiply", "nn.relu", "nn.leaky_relu", "clip")
 )
+MAX_INPUTS = 6  # of one box or group; more are one group
 MAX_NAMES = 8  # of operators in the text of a group
 
 
@@ -35,6 +36,7 @@ def grouped(picture: Picture) -> Grouping:
     _group_repeats(grouping)
     _group_blocks(grouping)
     make_sections(grouping)
+    _group_inputs(grouping)
     return grouping
 
 
@@ -221,6 +223,27 @@ def _group_blocks(grouping: Grouping) -> None:
             run = []
             shown += _block(group, inside, grouping)
         members[:] = [*shown, *_block(group, run, grouping)]
+
+
+def _group_inputs(grouping: Grouping) -> None:
+    """Make the inputs that one member takes one group, where they are many; the first input of the
+    network, its data, stays apart."""
+    data = next((box for box in grouping.boxes if box.kind == "input"), None)
+    for group in [None, *grouping.groups()]:
+        members = grouping.members_of(group)
+        users: dict[int, set[int]] = {}
+        for source, target in grouping.edges_between(members):
+            users.setdefault(source, set()).add(target)
+        taken: dict[int, list[Member]] = {}
+        for n, member in enumerate(members):
+            if member.kind == "input" and member is not data and len(users.get(n, ())) == 1:
+                taken.setdefault(min(users[n]), []).append(member)
+        for inputs in taken.values():
+            if len(inputs) > MAX_INPUTS:
+                made = Group("inputs", f"{len(inputs)} parameters", parent=group)
+                members[members.index(inputs[0])] = made
+                members[:] = [each for each in members if each not in inputs]
+                grouping.move(inputs, made)
 
 
 def _block(owner: Group | None, inside: list[Member], grouping: Grouping) -> list[Member]:

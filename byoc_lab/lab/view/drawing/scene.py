@@ -12,7 +12,8 @@ A scene is:
             kind: "region", "external", "composite", "function", "weights" (operators that compute
             with weights alone), "chain" (a convolution and what follows it element by element),
             "repeat" (one block several times), "copy" (one of these), "block" (what lies between
-            two places that one value crosses) or "section" (a stretch of what would be too many)
+            two places that one value crosses), "section" (a stretch of what would be too many) or
+            "inputs" (parameters of one box or group)
             lines: its text when it is one box; label: its text when it is open
             compiler: the back end that runs it, or null; partly: others and the host run some of it
             colour: the number of its back end's colour, or null; node: the id of its function
@@ -142,6 +143,8 @@ def _text_of(group: Group) -> list[str]:
     if group.kind == "weights":
         count = sum(box.kind == "op" for box in boxes_of(group))
         return [counted(count, "operator"), "on weights alone"]
+    if group.kind == "inputs":
+        return [group.label]
     lines = textwrap.wrap(contents(group), WIDTH) or [_cut(group.label)]
     if len(lines) > MAX_TEXT_LINES:
         lines = [*lines[: MAX_TEXT_LINES - 1], _ends(" ".join(lines[MAX_TEXT_LINES - 1 :]))]

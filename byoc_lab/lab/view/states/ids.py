@@ -6,7 +6,9 @@ from collections.abc import Hashable, Iterable
 
 from byoc_lab.lab.tracing.neighbourhood import Neighbourhood
 from byoc_lab.lab.tracing.provenance import Provenance, nodes_of
-from byoc_lab.relay.ir.expr import Constant, Expr, Var
+from byoc_lab.passes.framework.hook import Event
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
 from byoc_lab.relay.ir.module import IRModule
 
 
@@ -81,12 +83,30 @@ class Ids:
                 replaced.add(ident)
         return replaced
 
-    def entered(self, mod: IRModule, replaced: set[str]) -> set[str]:
-        """The ids of the nodes that take a constant of `replaced`: constants have no boxes, so these
-        show where it enters."""
-        made = {n for n in nodes_of(mod) if isinstance(n, Constant) and self.get(n) in replaced}
-        users = (node for node in nodes_of(mod) if made and not made.isdisjoint(node.parts()))
-        return {self.of(node) for node in users}
+    def marked(
+        self, event: Event, replaced: set[str], before: IRModule, after: IRModule
+    ) -> set[str]:
+        """The ids of the nodes that show a rewrite: those that replaced a node; what a rewrite gave
+        an annotation; and, since constants and removed annotations have no boxes, what takes the
+        constant or took the annotation.
+
+        replaced: what `follow` says of the states before and after the rewrite.
+        """
+        made = {node for node in nodes_of(after) if self.get(node) in replaced}
+        if any(not isinstance(node, Constant) for node in made):
+            return replaced
+        if not made and not is_annotation(event.before):
+            is_renamed = isinstance(event.after, GlobalVar)
+            return self._shown(after.functions.get(event.after) if is_renamed else event.after)
+        gone, found = replaced or self._shown(event.before), set(replaced)
+        through: set[Expr] = set()
+        for node in nodes_of(before):  # operands come first
+            if any(part in through or self.get(part) in gone for part in node.parts()):
+                if is_annotation(node):
+                    through.add(node)
+                else:
+                    found |= self._shown(node)
+        return found
 
     def share(
         self, pairs: Iterable[tuple[Expr, Expr]], first: Iterable[Expr], second: Iterable[Expr]
@@ -115,6 +135,12 @@ class Ids:
             ident = self._new() if ident in used else ident
             used.add(ident)
         return self._ids.setdefault(self._key(node), ident)
+
+    def _shown(self, node: Expr | None) -> set[str]:
+        """The ids of a node: its own, and for a call of a composite that of the function, which is
+        drawn in its place."""
+        function = node.op if isinstance(node, Call) and isinstance(node.op, Function) else None
+        return {ident for each in (node, function) if (ident := self.get(each)) is not None}
 
     def _new(self) -> str:
         self._made += 1

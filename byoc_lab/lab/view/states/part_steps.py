@@ -34,8 +34,9 @@ class PartSteps:
         self._follow(step.root)
         sides = step.before, step.after
         earlier, later = map(self._ids.follow_part, sides)
-        replaced = later - earlier
-        replaced |= self._ids.entered(step.after.module, replaced)
+        event = self._stage.events[rewrite - 1]
+        modules = step.before.module, step.after.module
+        replaced = self._ids.marked(event, later - earlier, *modules)
         builder = Builder(self._ids, {content_of(side.module): self._drawn(side) for side in sides})
         before, after, hunks = builder.compare(step.diff)
         _, shown, _ = calls = step.after.part.calls
@@ -43,7 +44,7 @@ class PartSteps:
             "modules": [builder.modules[before], builder.modules[after]],
             "hunks": hunks,
             "replaced": sorted(replaced),
-            "event": builder.event(self._stage.events[rewrite - 1]),
+            "event": builder.event(event),
             "part": f"Shown: {counted(shown, 'call')} around it, of {sum(calls):,}, as a module.",
             "pending": "",
         }

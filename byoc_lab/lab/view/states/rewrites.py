@@ -55,8 +55,7 @@ def step_of(
     replaced: set[str] = set()
     if step.is_reported:
         earlier, later = map(ids.follow, step.provenances)
-        replaced = later - earlier
-        replaced |= ids.entered(step.after, replaced)
+        replaced = ids.marked(step.event, later - earlier, step.before, step.after)
     else:
         builder.pair(step.diff)
     hunks: list[Any] = []

@@ -88,6 +88,15 @@ def test_operators_on_weights_are_one_box() -> None:
     assert weights[0]["lines"][1] == "on weights alone"
 
 
+@pytest.mark.parametrize(("count", "boxes"), [(7, 9), (8, 4)])
+def test_many_parameters_of_one_box_are_one_box(count: int, boxes: int) -> None:
+    """The first input, the data, stays apart."""
+    inputs = [relay.var(f"x{n}", shape=(1, 4)) for n in range(count)]
+    made = scene(InferType()(relay.IRModule.from_expr(relay.concatenate(inputs, axis=0))))
+    assert len(top(made)) == boxes
+    assert (["7 parameters"] in top(made)) == (count == 8)
+
+
 def test_every_arrow_of_the_picture_is_there() -> None:
     picture = picture_of(mobilenet()["FoldConstant"].after)
     made = scene_of(picture, Ids().of)

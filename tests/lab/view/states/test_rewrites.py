@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import traitlets
 
+from byoc_lab import relay
+from byoc_lab.lab import tracing
 from byoc_lab.lab.tracing import Stage
 from byoc_lab.lab.view import export
 from byoc_lab.lab.view.export import export_html
@@ -16,7 +18,8 @@ from byoc_lab.lab.view.states import rewrites
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.objects import state_and_ids, state_of
 from byoc_lab.lab.view.stepper import Stepper
-from tests.lab.view.samples import mobilenet
+from byoc_lab.relay import nn
+from tests.lab.view.samples import chain, mobilenet
 
 
 @pytest.fixture(scope="module")
@@ -66,18 +69,50 @@ def test_a_node_keeps_its_name_in_the_steps(trace: Any) -> None:
     assert step["event"]["after"] in {ident for _, ident in step["modules"][1]["lines"]}
 
 
-@pytest.mark.parametrize("stage", [2, 5])
-def test_a_folded_constant_marks_the_box_that_it_enters(trace: Any, stage: int) -> None:
-    recorded = trace.stages[stage]
-    assert recorded.name == "FoldConstant"
-    count = len(recorded.events)
-    for rewrite in range(1, count + 1, count // 7):
-        step = step_state(trace, stage, rewrite)
-        scene = step["modules"][1]["scene"]
-        marked = [box for box in scene["boxes"] if set(box["ids"][:1]) & set(step["replaced"])]
-        assert len(marked) in (1, 2), "one place, or what two operators take"
-        users = [line for line, ident in step["modules"][1]["lines"] if ident in step["replaced"]]
-        assert len(users) >= len(marked)
+def layers_with_parameters() -> Any:
+    """Four layers whose weights are parameters, partitioned for DNNL."""
+    x, channels = relay.var("x", shape=(1, 3, 32, 32)), 3
+    for n in range(4):
+        weight = relay.var(f"w{n}", shape=(16, channels, 3, 3))
+        norm = [relay.var(f"{name}{n}", shape=(16,)) for name in ("gamma", "beta", "mean", "var")]
+        x = nn.relu(nn.batch_norm(nn.conv2d(x, weight, padding=1), *norm)[0])
+        channels = 16
+    return tracing.trace(relay.IRModule.from_expr(x), "dnnl")
+
+
+def marked(step: dict[str, Any]) -> list[Any]:
+    """The boxes and groups that glow after a rewrite, as the browser finds them."""
+    before, after = (module["scene"] for module in step["modules"])
+    had = {ident for box in before["boxes"] for ident in box["ids"]}
+    groups = {group["id"] for group in before["groups"]}
+    kinds = ("region", "external", "composite")
+    return [
+        each
+        for each in after["boxes"] + after["groups"]
+        for ident in [each["ids"][0] if each.get("ids") else each.get("node")]
+        if ident in step["replaced"]
+        or (ident and ident not in had and "ids" in each)
+        or (each["kind"] in kinds and each["id"] not in groups)
+    ]
+
+
+@pytest.mark.parametrize("network", [layers_with_parameters, lambda: chain(True), mobilenet])
+def test_every_rewrite_is_marked(network: Any) -> None:
+    """A rewrite on constants, or one that removes an annotation, makes no box: what takes the
+    constant or took the annotation glows."""
+    trace = network()
+    steps = rewrites.Steps(trace, state_and_ids(trace)[1])
+    for n, stage in enumerate(trace.stages):
+        count = len(stage.events)
+        for rewrite in range(1, count + 1, max(1, count // 8)):
+            step = steps.step(n, rewrite, "text")
+            assert marked(step), (stage.name, rewrite, str(stage.events[rewrite - 1]))
+
+
+def test_a_folded_constant_marks_the_box_that_it_enters(trace: Any) -> None:
+    step = step_state(trace, 5, 27)
+    (box,) = marked(step)
+    assert trace.stages[5].name == "FoldConstant" and box["lines"][0] == "nn.conv2d"
 
 
 def test_the_widget_is_sent_the_step_that_is_asked_for(trace: Any) -> None:

@@ -61,7 +61,7 @@ function visibleUnits(scene, opened) {
     unit.w = longest * SIZES.char + 2 * SIZES.pad + (unit.group >= 0 ? SIZES.opener : 0);
     unit.h = unit.lines.length * SIZES.line + SIZES.pad;
     const { kind } = unit.box >= 0 ? scene.boxes[unit.box] : scene.groups[unit.group];
-    unit.light = ["input", "constant", "weights"].includes(kind); // drawn next to its user
+    unit.light = ["input", "inputs", "constant", "weights"].includes(kind); // drawn next to its user
     unit.depth = unit.home ? unit.home.depth + 1 : 0;
   }
   return { units, unitOf };

@@ -68,7 +68,10 @@ export function newIn(scene, before, replaced) {
     found.add(box.id);
     up(box.group);
   }
-  scene.groups.forEach((group, n) => ["region", "external", "composite"].includes(group.kind) && !groups.has(group.id) && up(n));
+  scene.groups.forEach((group, n) => {
+    const isNew = ["region", "external", "composite"].includes(group.kind) && !groups.has(group.id);
+    if (isNew || replaced.has(group.node)) up(n);
+  });
   return found;
 }
 
