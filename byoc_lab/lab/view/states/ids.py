@@ -96,8 +96,9 @@ class Ids:
         if any(not isinstance(node, Constant) for node in made):
             return replaced
         if not made and not is_annotation(event.before):
-            is_renamed = isinstance(event.after, GlobalVar)
-            return self._shown(after.functions.get(event.after) if is_renamed else event.after)
+            if isinstance(event.after, GlobalVar):  # a function was renamed
+                return self._shown(after.functions.get(event.after))
+            return self._shown(event.after)
         gone, found = replaced or self._shown(event.before), set(replaced)
         through: set[Expr] = set()
         for node in nodes_of(before):  # operands come first
