@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -28,6 +29,7 @@ class Grader:
         self.process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
             start_new_session=True, env={**os.environ, "TMPDIR": str(self.scratch)},
+            preexec_fn=_hear_interrupts,
         )  # fmt: skip
 
     def sandbox(self, known: set[int]) -> int:
@@ -46,6 +48,11 @@ class Grader:
 
     def left(self) -> list[str]:
         return sorted(path.name for path in self.scratch.iterdir())
+
+
+def _hear_interrupts() -> None:
+    """A shell has its jobs in the background ignore interrupts, and what they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _runs(process: int, name: str) -> bool:
