@@ -8,13 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from byoc_lab import processor_time
 from byoc_lab.containment import children
 from byoc_lab.containment.children import LENGTH, Child, ChildError, run, write_message
+from tests.containment.test_family import wait_for_end
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals of POSIX")
 LARGE = b"x" * (1 << 20)  # more than a pipe holds
@@ -36,19 +36,6 @@ def within_the_length(written: int) -> None:
 def within_the_message(written: int) -> None:
     os.write(written, LENGTH.pack(len(LARGE)) + LARGE[:100])
     stopped()
-
-
-def is_gone(pid: int) -> bool:
-    """Whether a process ends soon; one that no parent waits for may stay as a zombie."""
-    for _ in range(200):
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return True
-        if state == "Z":
-            return True
-        time.sleep(0.05)
-    return False
 
 
 def test_a_fork_answers_and_ends() -> None:
@@ -106,7 +93,7 @@ def test_a_fork_ends_with_its_parent() -> None:
         "os._exit(0)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert is_gone(int(done.stdout))
+    assert wait_for_end(int(done.stdout))
 
 
 def test_run_gives_the_status_and_what_was_written() -> None:
@@ -129,4 +116,4 @@ def test_run_does_not_wait_for_what_a_command_leaves_behind_and_ends_it() -> Non
     )
     done = run([sys.executable, "-c", script], 60)
     assert done.code == 0
-    assert is_gone(int(done.output))
+    assert wait_for_end(int(done.output))

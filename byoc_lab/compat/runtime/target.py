@@ -98,9 +98,10 @@ def VirtualDevice(device: Any = None, target: Any = None, memory_scope: str = ""
 def _set(node: Var | Function, name: str, value: Any) -> None:
     """`node.virtual_device_ = VirtualDevice(...)`, which scripts of TVM may say of nodes that keep
     a device: variables and functions."""
-    if name != "virtual_device_":
+    if name == "virtual_device_":
+        set_field(node, "device", virtual_device(value))
+    else:
         Expr.__setattr__(node, name, value)
-    set_field(node, "device", virtual_device(value))
 
 
 for _kind in (Var, Function):

@@ -7,6 +7,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any, TypeVar
 
@@ -49,7 +50,7 @@ def code_shapes(cells: Iterable[str]) -> set[str]:
         for node in nodes:  # grows: those above come before those below
             nodes += _parts(node)
         own = _own_names(nodes)
-        found |= _shapes(nodes[::-1], lambda node: _syntax(node, own), _parts)  # noqa: B023
+        found |= _shapes(nodes[::-1], partial(_syntax, own=own), _parts)
     return found
 
 
