@@ -56,8 +56,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if no pass and no kernel changed the numbers, 1 if one did, 3 if no code of the regions
-    could be checked."""
+    """0 if no pass and no kernel changed the numbers, 1 if one did, 3 if the bisection is
+    inconclusive."""
     from byoc_lab import bisect, reduce
 
     if options.reduce and (options.repro is None or options.era is not None):

@@ -13,6 +13,7 @@ from byoc_lab.lab.checking.bisection import bisected
 from byoc_lab.lab.tracing.stages import Stage
 from byoc_lab.relax import backends
 from byoc_lab.relax.calls import CODEGEN, region_functions
+from byoc_lab.relax.passes import FUSES, MERGES
 from byoc_lab.relax.reference import region_in_relay
 from byoc_lab.relax.tracing.recorder import RelaxTrace
 from byoc_lab.relay.ir.expr import Function
@@ -66,4 +67,7 @@ def bisect(
     ]
     compilers = {str(f.attrs[CODEGEN]) for f in region_functions(result).values()}
     own = {name: backends.get(name).codegen or _unknown(name) for name in compilers}
-    return bisected(read(traced.initial), stages, inputs, backends=own, **options)
+    partitions = any(s.name in (FUSES, MERGES) for s in traced.stages)
+    return bisected(
+        read(traced.initial), stages, inputs, backends=own, partitions=partitions, **options
+    )

@@ -81,6 +81,18 @@ def operators_of(pattern: Any) -> list[str]:
     return list(found)
 
 
+def needed_operators(pattern: Any) -> set[str]:
+    """The operators that every match of a pattern has, such as "nn.conv2d"."""
+    kind = type(pattern).__name__
+    if kind == "NotPattern":
+        return set()
+    if kind == "OrPattern":
+        return needed_operators(pattern.left) & needed_operators(pattern.right)
+    if kind == "ExprPattern":
+        return {name.removeprefix("relax.") for name in operators_of(pattern)}
+    return set().union(*map(needed_operators, _parts(pattern)))
+
+
 class _Matcher:
     """Descends into a pattern and an expression side by side. values: of variables."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from byoc_lab.errors import ByocLabError, PassError
 from byoc_lab.relax.variables import check_variables
 
+FUSES = "FuseOpsByPattern"
 MERGES = "MergeCompositeFunctions"
 
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, PassError, PredicateError, counted
 from byoc_lab.lab.explaining import EntryReport, PatternReport
 from byoc_lab.relax import backends
-from byoc_lab.relax.calls import host_functions
+from byoc_lab.relax.calls import host_functions, operator_calls
 from byoc_lab.relax.checks import why_refused
-from byoc_lab.relax.near_miss import CONSTANT, Miss, matching_calls, nearest_miss, root_kinds
+from byoc_lab.relax.near_miss import (
+    CONSTANT,
+    Miss,
+    matching_calls,
+    nearest_miss,
+    needed_operators,
+    root_kinds,
+)
 from byoc_lab.relax.passes import applied
 from byoc_lab.relax.types import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -93,14 +100,21 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class RelaxEntryReport(EntryReport):
-    """Of an entry that never matches, `miss` is the part that fails where it comes nearest."""
+    """Of an entry that never matches, `miss` is the part that fails where it comes nearest.
+
+    idle: whether the modules have no use for the entry: they lack one of its operators, or other
+    entries take the calls that its check refuses.
+    """
 
     miss: Miss | None = None
+    idle: bool = False
 
     @property
     def near(self) -> bool:
-        """Whether a call of the module fits the root of the pattern, or all of it but the check."""
-        return self.status == "refused" or (self.miss is not None and self.miss.fitting > 0)
+        """Whether a call of the module fits the root of the pattern, or all of it but the check,
+        and the modules have a use for the entry."""
+        fits = self.status == "refused" or (self.miss is not None and self.miss.fitting > 0)
+        return fits and not self.idle
 
     @property
     def unbound(self) -> bool:
@@ -197,7 +211,11 @@ def _report(
             reason += f": {entry.check.leaked}; without that use it accepts"
         elif entry.check is not None and any(entry.check.refused.values()):
             reason += f": {' and '.join(filter(None, dict.fromkeys(entry.check.refused.values())))}"
-        return RelaxEntryReport(position, entry.name, "refused", reason)
+        last = replace(entry, given=entry.unchecked)
+        idle = not composites([*(e for e in entries if e is not entry), last], mods)[entry.key]
+        if idle:
+            reason += "; other entries take these calls"
+        return RelaxEntryReport(position, entry.name, "refused", reason, idle=idle)
     return _unmatched(position, entry, mods)
 
 
@@ -210,6 +228,7 @@ def _unmatched(position: int, entry: Entry, mods: Sequence[Any]) -> RelaxEntryRe
         )
         return RelaxEntryReport(position, entry.name, "never", reason)
     best: Miss | None = None
+    present: set[str] = set()
     for function in (f for mod in mods for f in host_functions(mod)):
         found = next(iter(matching_calls(entry.pattern, function)), None)
         if found is not None:
@@ -220,8 +239,10 @@ def _unmatched(position: int, entry: Entry, mods: Sequence[Any]) -> RelaxEntryRe
             )
             reason = f"the pattern matches at %{found.variable}, and {why}"
             return RelaxEntryReport(position, entry.name, "never", reason)
+        present.update(each.name for each in operator_calls(function))
         miss = nearest_miss(entry.pattern, function)
         if miss is not None and (best is None or miss.fitting > best.fitting):
             best = miss
     reason = f"nothing fits; nearest: {best}" if best is not None else "the module has no operators"
-    return RelaxEntryReport(position, entry.name, "never", reason, miss=best)
+    idle = not needed_operators(entry.pattern) <= present
+    return RelaxEntryReport(position, entry.name, "never", reason, miss=best, idle=idle)

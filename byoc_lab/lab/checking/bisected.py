@@ -57,7 +57,8 @@ class Bisection:
     exercised: what was checked. folder: where the repro is.
     kernels: whether the code of regions was to be checked. regions: those whose own code was;
     unchecked: those whose code was not, since the host or NumPy computes them, they were not called
-    or `kernels` is False.
+    or `kernels` is False. partitions: whether a pass that ran makes regions. skipped: the passes
+    that did not run.
 
     It is true if a difference was found.
     """
@@ -80,6 +81,8 @@ class Bisection:
     kernels: bool = True
     regions: tuple[str, ...] = ()
     unchecked: tuple[str, ...] = ()
+    partitions: bool = False
+    skipped: tuple[str, ...] = ()
 
     @property
     def found(self) -> bool:
@@ -88,8 +91,12 @@ class Bisection:
     @property
     def conclusive(self) -> bool:
         """Whether what was asked could be checked: not if the code of regions was to be, and none
-        of it ran."""
-        return self.found or not self.kernels or bool(self.regions) or not self.unchecked
+        of it ran, nor if the passes that could have changed the module were skipped."""
+        if self.found or self.regions:
+            return True
+        if self.kernels and (self.unchecked or self.partitions):
+            return False
+        return self.stages > 0 or not self.skipped
 
     @property
     def ok(self) -> bool:
@@ -144,14 +151,23 @@ class Bisection:
 
     def _without_difference(self) -> str:
         """The first line where no difference was found: in what, if not in everything."""
-        if not self.unchecked:
-            return "no difference found"
-        left = f"the code of {counted(len(self.unchecked), 'region')} was not checked"
+        passes = f"no pass changed the {'numbers' if self.stages else 'module'}"
+        left = "; ".join(self._left())
         if not self.conclusive:
-            return f"inconclusive: the passes changed no numbers, and {left}"
-        if not self.kernels:
-            return f"no pass changed the numbers; {left}"
-        return f"no difference found in what was checked; {left}"
+            return f"inconclusive: {passes}; {left}"
+        if not self.regions:
+            return f"{passes}; {left}" if left else passes
+        return f"no difference found{' in what was checked; ' if left else ''}{left}"
+
+    def _left(self) -> Iterator[str]:
+        """What of the pipeline and its regions was not checked."""
+        if self.skipped:
+            verb = "were" if len(self.skipped) > 1 else "was"
+            yield f"{', '.join(self.skipped)} {verb} skipped"
+        if self.unchecked:
+            yield f"the code of {counted(len(self.unchecked), 'region')} was not checked"
+        elif self.kernels and self.partitions and not self.regions:
+            yield "nothing is offloaded, so no code was checked"
 
     def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: error against tolerance of each stage and kernel that was compared.
@@ -182,6 +198,7 @@ class Bisection:
             "kernel_runs": self.kernel_runs,
             "repro": str(self.folder) if self.folder is not None else None,
             "unchecked": list(self.unchecked),
+            "skipped": list(self.skipped),
             "checked": [
                 {"name": c.name, "share": _finite(c.share), "ok": c.ok, "index": c.index}
                 for c in self.checked

@@ -63,9 +63,9 @@ def bisect(
 
     Stages are evaluated in float64, so that only the constants that passes computed in float32
     differ, within a derived tolerance. A binary search finds the stage, and the values of all
-    operators before and after it the sub-graph: at most ceil(log2(stages)) + 3 evaluations. Where
-    there are regions and the code of none of them could be run, the answer is inconclusive
-    (`Bisection.conclusive`).
+    operators before and after it the sub-graph: at most ceil(log2(stages)) + 3 evaluations. If the
+    pipeline makes regions, or `mod` has some, and no code of a region could be run, the answer is
+    inconclusive (`Bisection.conclusive`).
 
     Raises PassError if a pass fails, and what `trace` and `evaluate` raise.
     """
@@ -78,9 +78,11 @@ def bisect(
     mod = infer_module(checked_module(mod, "bisect"))
     if inputs is not None and unknown_lengths(mod["main"]):
         mod = shaped(mod, types_of(mod["main"], inputs))
+    ran = _ran(mod, pipeline, era)
+    partitions = any(stage.name == "PartitionGraph" and not stage.skipped for stage in ran)
     return bisected(
-        mod, _ran(mod, pipeline, era), inputs, seed=seed, folder=folder, kernels=kernels,
-        backends=backends, progress=progress,
+        mod, ran, inputs, seed=seed, folder=folder, kernels=kernels, backends=backends,
+        progress=progress, partitions=partitions,
     )  # fmt: skip
 
 
@@ -94,8 +96,10 @@ def bisected(
     kernels: bool,
     backends: Backends | None,
     progress: Listener | None,
+    partitions: bool,
 ) -> Bisection:
-    """`bisect` of stages that ran on `mod`, a typed module of known lengths; the rest as there."""
+    """`bisect` of stages that ran on `mod`, a typed module of known lengths; the rest as there.
+    partitions: whether one of them is for making regions."""
     if folder is not None and not isinstance(folder, (str, Path)):
         raise ArgumentError(
             f"bisect: folder must be a path or None, found {type(folder).__name__} {folder!r:.80}"
@@ -133,6 +137,8 @@ def bisected(
             kernels=kernels,
             regions=made.regions,
             unchecked=made.unchecked,
+            partitions=partitions,
+            skipped=tuple(dict.fromkeys(stage.name for stage in ran if stage.skipped)),
         )
     stage, where = found
     step = where.step

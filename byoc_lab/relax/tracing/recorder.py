@@ -11,7 +11,7 @@ from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.relax import backends
 from byoc_lab.relax.calls import composite_names
-from byoc_lab.relax.passes import pass_error
+from byoc_lab.relax.passes import FUSES, pass_error
 from byoc_lab.relax.tracing.findings import pattern_findings
 from byoc_lab.relax.tracing.mirror import Mirror
 from byoc_lab.relax.tracing.script import Script
@@ -20,8 +20,6 @@ from byoc_lab.run.tvm_runtime import import_tvm
 
 if TYPE_CHECKING:
     from byoc_lab.relax.tracing.module import RelaxModule
-
-FUSES = "FuseOpsByPattern"
 
 
 class RelaxTrace(Trace):

@@ -166,7 +166,7 @@ def test_a_bisection_without_code_is_inconclusive(
         backends.unregister(NAME)
     assert not found and not found.conclusive and not found.ok
     assert str(found).startswith(
-        "inconclusive: the passes changed no numbers, and the code of 1 region was not checked\n"
+        "inconclusive: no pass changed the numbers; the code of 1 region was not checked\n"
     )
     assert code == 3 and "no difference" not in capsys.readouterr().out
 

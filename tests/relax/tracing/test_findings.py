@@ -9,9 +9,19 @@ import pytest
 
 import byoc_lab
 from byoc_lab.errors import ArgumentError, UnknownNameError
+from byoc_lab.relax import backends
 
-from .networks import SMALL, dnnl_passes, relu_module, resnet, transform, transposed_matmul
+from .networks import (
+    SMALL,
+    dataflow,
+    dnnl_passes,
+    relu_module,
+    resnet,
+    transform,
+    transposed_matmul,
+)
 
+from tvm.relax import op  # isort: skip
 from tvm.relax.dpl import is_const, is_op, wildcard  # isort: skip
 
 CONV = is_op("relax.nn.conv2d")(wildcard(), wildcard())
@@ -91,6 +101,29 @@ def test_entries_that_the_module_has_no_use_for_are_no_findings() -> None:
     table = [TABLE[0], shadowed, *others]
     recorded = byoc_lab.trace(SMALL, [transform.FuseOpsByPattern(table)], patterns=table)
     assert codes(recorded.findings) == ["BYR001"]
+
+
+@pytest.mark.parametrize("annotate", [False, True])
+def test_the_flow_of_tvms_tutorial_has_no_finding_about_its_table(annotate: bool) -> None:
+    """TVM's table of its example NPU, 19 entries, on a network of three operators: the entries that
+    make no composite lack an operator, or refuse what another entry takes."""
+    mod = dataflow(
+        lambda emit, x, w, y: op.add(emit(op.nn.relu(emit(op.nn.conv2d(x, w)))), y),
+        (1, 8, 10, 10), (16, 8, 3, 3), (1, 16, 8, 8),
+    )  # fmt: skip
+    table = backends.get("example_npu").table()
+    assert len(table) == 19
+    passes = [transform.FuseOpsByPattern(table, annotate_codegen=annotate)]
+    passes += [] if annotate else [transform.MergeCompositeFunctions()]
+    recorded = byoc_lab.trace(mod, passes, patterns=table)
+    assert str(recorded.result).count('"Composite"') == 2
+    assert set(codes(recorded.findings)) == {"BYR002"}
+
+
+def test_an_entry_whose_refused_calls_stay_on_the_host_is_a_finding() -> None:
+    table = [("mychip.conv", CONV, {}, lambda context: False)]
+    recorded = byoc_lab.trace(SMALL, [transform.FuseOpsByPattern(table)], patterns=table)
+    assert codes(recorded.findings) == ["BYR003"]
 
 
 def test_rules_are_chosen_and_left_out() -> None:
