@@ -10,27 +10,59 @@ import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.relay import nn
+from byoc_lab.relay.qnn import op as qnn
 
 
 def x(*shape: int, dtype: str = "float32") -> Any:
     return relay.var("x", shape=shape, dtype=dtype)
 
 
-def w(*shape: int) -> Any:
+def w(*shape: int, dtype: str = "float32") -> Any:
     values = np.random.default_rng(0).standard_normal(shape) / np.sqrt(np.prod(shape[1:]))
-    return relay.const(values.astype(np.float32))
+    return relay.const(values.astype(np.float32), dtype)
 
 
-def conv(channels: int = 64, size: int = 56, layout: str = "NCHW") -> Any:
+def w8(*shape: int) -> Any:
+    return relay.const(np.random.default_rng(0).integers(-127, 128, shape).astype(np.int8))
+
+
+def conv(channels: int = 64, size: int = 56, layout: str = "NCHW", dtype: str = "float32") -> Any:
     if layout == "NHWC":
         taps = relay.const(np.full((1, 1, channels, channels), 0.01, np.float32))
         data = x(1, size, size, channels)
         return nn.conv2d(data, taps, data_layout="NHWC", kernel_layout="HWIO")
-    return nn.conv2d(x(1, channels, size, size), w(channels, channels, 1, 1))
+    return nn.conv2d(
+        x(1, channels, size, size, dtype=dtype), w(channels, channels, 1, 1, dtype=dtype)
+    )
 
 
 def number(value: float) -> Any:
     return relay.const(np.float32(value))
+
+
+def zero() -> Any:
+    return relay.const(np.int32(0))
+
+
+def qconv(data: Any, channels: int, taps: int = 1, groups: int = 1) -> Any:
+    """A convolution of numbers of 8 bits, back in 8 bits."""
+    scales = zero(), zero(), number(0.02), number(0.01)
+    found = qnn.conv2d(
+        data, w8(channels, data.type_annotation.concrete_shape[1] // groups, taps, taps), *scales,
+        kernel_size=(taps, taps), channels=channels, groups=groups,
+        padding=(taps // 2, taps // 2), out_dtype="int32",
+    )  # fmt: skip
+    return requantized(found)
+
+
+def qdense(rows: int, units: int, reduced: int) -> Any:
+    data = x(rows, reduced, dtype="int8")
+    scales = zero(), zero(), number(0.02), number(0.01)
+    return requantized(qnn.dense(data, w8(units, reduced), *scales, units=units))
+
+
+def requantized(found: Any) -> Any:
+    return qnn.requantize(found, number(0.0002), zero(), number(0.05), zero(), out_dtype="int8")
 
 
 def hard_swish(v: Any) -> Any:
@@ -64,6 +96,7 @@ FORMS: dict[str, Callable[[], Any]] = {
     "softmax of rows": lambda: nn.softmax(x(512, 512)),
     "softmax on axis 1": lambda: nn.softmax(x(1, 64, 56, 56), axis=1),
     "softmax, conv": lambda: nn.softmax(conv(), axis=1),
+    "hard-swish": lambda: hard_swish(x(*IMAGE)),
     "hard-swish, conv": lambda: hard_swish(conv()),
     "hard-sigmoid, conv": lambda: relay.clip(conv() + number(3), 0.0, 6.0) * number(1 / 6),
     "add a number": lambda: nn.relu(conv() + number(3)) + number(1),
@@ -94,6 +127,44 @@ FORMS: dict[str, Callable[[], Any]] = {
     ),
     "relu, conv NHWC": lambda: nn.relu(conv(layout="NHWC")),
 }  # fmt: skip
+QUANTIZED: dict[str, Callable[[], Any]] = {
+    "qnn.conv2d of 3 channels": lambda: qconv(x(1, 3, 224, 224, dtype="uint8"), 64, 7),
+    "qnn.conv2d 1 by 1": lambda: qconv(x(1, 64, 56, 56, dtype="int8"), 64),
+    "qnn.conv2d 3 by 3": lambda: qconv(x(1, 64, 28, 28, dtype="uint8"), 64, 3),
+    "qnn.conv2d depthwise": lambda: qconv(x(1, 96, 56, 56, dtype="uint8"), 96, 3, 96),
+    "qnn.dense": lambda: qdense(128, 768, 768),
+    "qnn.dense of one row": lambda: qdense(1, 1000, 2048),
+    "qnn.quantize": lambda: qnn.quantize(x(*IMAGE), number(0.02), zero(), out_dtype="int8"),
+    "qnn.dequantize": lambda: qnn.dequantize(x(*IMAGE, dtype="int8"), number(0.02), zero()),
+    "qnn.requantize": lambda: requantized(x(*IMAGE, dtype="int32")),
+    "qnn.add": lambda: qnn.add(
+        x(*IMAGE, dtype="int8"), w8(*IMAGE), number(0.02), zero(), number(0.03), zero(),
+        number(0.05), zero(),
+    ),
+}  # fmt: skip
+HALF: dict[str, Callable[[], Any]] = {
+    "conv2d": lambda: conv(dtype="bfloat16"),
+    "relu, conv": lambda: nn.relu(conv(dtype="bfloat16")),
+    "relu": lambda: nn.relu(x(*IMAGE, dtype="bfloat16")),
+    "tanh": lambda: relay.tanh(x(*IMAGE, dtype="bfloat16")),
+    "sigmoid": lambda: relay.sigmoid(x(*IMAGE, dtype="bfloat16")),
+    "max_pool2d": lambda: nn.max_pool2d(x(*IMAGE, dtype="bfloat16"), **WINDOW),
+    "avg_pool2d": lambda: nn.avg_pool2d(x(*IMAGE, dtype="bfloat16"), **WINDOW),
+    "global_avg_pool2d": lambda: nn.global_avg_pool2d(x(*IMAGE, dtype="bfloat16")),
+    "softmax of rows": lambda: nn.softmax(x(512, 512, dtype="bfloat16")),
+    "softmax on axis 1": lambda: nn.softmax(x(*IMAGE, dtype="bfloat16"), axis=1),
+    "dense": lambda: nn.dense(x(128, 768, dtype="bfloat16"), w(768, 768, dtype="bfloat16")),
+    "batch_matmul": lambda: nn.batch_matmul(
+        x(12, 128, 64, dtype="bfloat16"), w(12, 128, 64, dtype="bfloat16")
+    ),
+    "conv2d depthwise": lambda: nn.conv2d(
+        x(1, 96, 56, 56, dtype="bfloat16"), w(96, 1, 3, 3, dtype="bfloat16"),
+        groups=96, padding=(1, 1),
+    ),
+    "add": lambda: x(*IMAGE, dtype="bfloat16") + w(*IMAGE, dtype="bfloat16"),
+}  # fmt: skip
+FORMS |= QUANTIZED
+FORMS |= {f"{name}, bfloat16": build for name, build in HALF.items()}
 for _name in UNARY:
     _build = getattr(nn if _name.startswith("nn.") else relay, _name.removeprefix("nn."))
     FORMS[f"{_name} alone"] = lambda build=_build: build(relay.abs(x(*IMAGE)) + number(0.1))

@@ -25,6 +25,16 @@ MAX_RATIO = 1.2  # of DNNL's time and LLVM's
 MIN_SECONDS = 50e-6  # of the host's: below, calls cost more than what they compute
 
 
+def drawn(shape: tuple[int, ...], dtype: str) -> Any:
+    from byoc_lab.relay.ir.ndarray import numpy_dtype
+
+    random, kind = np.random.default_rng(1), numpy_dtype(dtype)
+    if "int" in dtype:
+        limits = np.iinfo(kind)
+        return random.integers(limits.min, limits.max, shape, kind, endpoint=True)
+    return random.standard_normal(shape).astype(kind)
+
+
 def measured(body: Any, turns: int) -> dict[str, Any]:
     """The kernels of the regions, and seconds on DNNL and on the host."""
     import byoc_lab
@@ -34,8 +44,7 @@ def measured(body: Any, turns: int) -> dict[str, Any]:
     params = relay.analysis.free_vars(body)
     mod = InferType()(relay.IRModule.from_expr(relay.Function(params, body)))
     (param,) = mod["main"].params
-    data = np.random.default_rng(1).standard_normal(param.checked_type.concrete_shape)
-    inputs = [data.astype(np.float32)]
+    inputs = [drawn(param.checked_type.concrete_shape, param.checked_type.dtype)]
     cut = byoc_lab.trace(mod, "dnnl").result
     programs = {"dnnl": byoc_lab.build(cut), "host": byoc_lab.build(mod, offload=False)}
     runs = {name: partial(program.run, inputs) for name, program in programs.items()}

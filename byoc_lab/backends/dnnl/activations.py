@@ -1,16 +1,19 @@
 """Activations: what Relay writes after a convolution and oneDNN applies to its result.
 
-Most are one operator (`operators.py`). Three are spelled with several; each spelling is defined
-once here. From it follow the dataflow pattern that MergeComposite looks for, the reason why
-something much like it is not it, and the one native operation that code generation writes.
+Most are one operator (`operators.py`). Five are spelled with several, some in more than one way;
+each spelling is defined once here. From it follow the dataflow pattern that MergeComposite looks
+for, the reason why something much like it is not it, and the one native operation that code
+generation writes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from math import isclose, sqrt
+from operator import or_
 from typing import Any
 
 from byoc_lab.relay.ir.expr import Call, Constant, Expr
@@ -18,25 +21,27 @@ from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 
 X = "x"  # the operand
-Term = Any  # X, a number, or (operator, term, ...)
+Term = Any  # X, a number, or (operator, term, ...), the last of which may be its attributes
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """A function of X written as a term, and the native eltwise operation that computes it."""
+    """A function of X, each way of writing it as a term, and the native eltwise operation that
+    computes it."""
 
     name: str
-    term: Term
+    terms: tuple[Term, ...]
     alg: str
     parameters: Mapping[str, float] = field(default_factory=dict)
 
     def pattern(self, operand: DFPattern) -> DFPattern:
         """What MergeComposite looks for; as in TVM's table any value may stand for a number."""
-        return _pattern(self.term, operand)
+        return reduce(or_, (_pattern(term, operand) for term in self.terms))
 
     def read(self, expr: Expr) -> Reading | None:
-        """How `expr` is spelled this way, or None when it has another structure."""
-        return _read(self.term, expr, Reading(self))
+        """How `expr` is spelled, or None when it has another structure."""
+        readings = (_read(term, expr, Reading(self)) for term in self.terms)
+        return next((reading for reading in readings if reading is not None), None)
 
 
 @dataclass(frozen=True)
@@ -75,8 +80,16 @@ def _pattern(term: Term, operand: DFPattern) -> DFPattern:
         return operand
     if isinstance(term, float):
         return wildcard()
+    name, parts, attrs = _opened(term)
+    found = is_op(name)(*(_pattern(p, operand) for p in parts))
+    return found.has_attr(attrs) if attrs else found
+
+
+def _opened(term: Term) -> tuple[str, list[Term], Mapping[str, Any]]:
+    """The operator of a term, its operands and the attributes it has to have."""
     name, *parts = term
-    return is_op(name)(*(_pattern(p, operand) for p in parts))
+    attrs = parts.pop() if isinstance(parts[-1], Mapping) else {}
+    return name, parts, attrs
 
 
 def _read(term: Term, expr: Expr, so_far: Reading) -> Reading | None:
@@ -93,10 +106,16 @@ def _read(term: Term, expr: Expr, so_far: Reading) -> Reading | None:
         return Reading(spelling, expr, calls, numbers)
     if isinstance(term, float):
         return Reading(spelling, operand, calls, (*numbers, (term, expr)))
-    name, *parts = term
+    name, parts, attrs = _opened(term)
     if not isinstance(expr, Call) or not expr.is_op(name) or len(expr.args) != len(parts):
         return None
-    for args in (expr.args, expr.args[::-1]) if name in COMMUTATIVE else (expr.args,):
+    if any(expr.attrs is None or expr.attrs[key] != value for key, value in attrs.items()):
+        return None
+    orders: tuple[Sequence[Expr], ...] = (expr.args,)
+    if name in COMMUTATIVE:  # a constant is rather a number than X
+        first = sorted(expr.args, key=lambda arg: isinstance(arg, Constant))
+        orders = (first, first[::-1])
+    for args in orders:
         found: Reading | None = Reading(spelling, operand, (*calls, expr), numbers)
         for part, arg in zip(parts, args, strict=True):
             found = _read(part, arg, found) if found is not None else None
@@ -107,9 +126,30 @@ def _read(term: Term, expr: Expr, so_far: Reading) -> Reading | None:
 
 GELU = Spelling(
     "gelu",
-    ("multiply", ("multiply", X, ("add", ("erf", ("divide", X, sqrt(2.0))), 1.0)), 0.5),
+    (("multiply", ("multiply", X, ("add", ("erf", ("divide", X, sqrt(2.0))), 1.0)), 0.5),),
     "gelu",
 )
-SWISH = Spelling("swish", ("multiply", X, ("sigmoid", X)), "swish", {"alpha": 1.0})
-MISH = Spelling("mish", ("multiply", X, ("tanh", ("log", ("add", ("exp", X), 1.0)))), "mish")
-SPELLINGS = {spelling.name: spelling for spelling in (GELU, SWISH, MISH)}
+SWISH = Spelling("swish", (("multiply", X, ("sigmoid", X)),), "swish", {"alpha": 1.0})
+MISH = Spelling("mish", (("multiply", X, ("tanh", ("log", ("add", ("exp", X), 1.0)))),), "mish")
+_UP_TO_6 = ("clip", ("add", X, 3.0), {"a_min": 0.0, "a_max": 6.0})
+_UP_TO_1 = ("clip", ("add", ("multiply", X, 1 / 6), 0.5), {"a_min": 0.0, "a_max": 1.0})
+_SIXTH = {"alpha": 1 / 6, "beta": 0.5}
+HARD_SIGMOID = Spelling(
+    "hard_sigmoid",
+    (("divide", _UP_TO_6, 6.0), ("multiply", _UP_TO_6, 1 / 6), _UP_TO_1),
+    "hard_sigmoid",
+    _SIXTH,
+)
+HARD_SWISH = Spelling(
+    "hard_swish",
+    (
+        *(("multiply", X, term) for term in HARD_SIGMOID.terms),
+        ("divide", ("multiply", X, _UP_TO_6), 6.0),
+        ("multiply", ("multiply", X, _UP_TO_6), 1 / 6),
+    ),
+    "hard_swish",
+    _SIXTH,
+)
+ALONE = (HARD_SWISH, HARD_SIGMOID)
+"""Activations that are one kernel whatever they follow."""
+SPELLINGS = {spelling.name: spelling for spelling in (GELU, SWISH, MISH, *ALONE)}

@@ -21,7 +21,7 @@ from operator import or_
 from typing import Any
 
 from byoc_lab.backends.dnnl import quantized
-from byoc_lab.backends.dnnl.activations import SPELLINGS
+from byoc_lab.backends.dnnl.activations import ALONE, SPELLINGS, Spelling
 from byoc_lab.backends.dnnl.operators import channels_of, why_not
 from byoc_lab.passes.framework.predicates import Refused
 from byoc_lab.relay.ir.expr import Call, Expr
@@ -138,6 +138,33 @@ class Chain:
 
 
 @dataclass(frozen=True)
+class Activation:
+    """An activation of several operators, some of which DNNL does not offer one by one (divide),
+    whatever it follows. Code generation fuses it with that."""
+
+    spelling: Spelling
+
+    @property
+    def name(self) -> str:
+        return f"dnnl.{self.spelling.name}"
+
+    def pattern(self, beyond_tvm: bool = True) -> DFPattern:
+        """What MergeComposite looks for."""
+        return self.spelling.pattern(wildcard())
+
+    def why_not(self, match: Call) -> str | None:
+        """Why DNNL cannot run what matched as one kernel, in words; None when it can."""
+        reading = self.spelling.read(match)
+        assert reading is not None
+        return reading.why_not() or next(filter(None, map(why_not, reading.calls)), None)
+
+    def check(self, match: Call) -> bool | Refused:
+        """Whether DNNL can run what matched as one kernel."""
+        reason = self.why_not(match)
+        return Refused(reason) if reason else True
+
+
+@dataclass(frozen=True)
 class QuantizedChain:
     """A product of integers and what rescales it: Relay's own operators, or TVM's float32 form."""
 
@@ -205,8 +232,13 @@ def chains() -> Iterator[Chain]:
 def pattern_table(beyond_tvm: bool = True) -> list[tuple[Any, ...]]:
     """The table that `get_pattern_table("dnnl")` returns: (name, pattern, check) for each chain.
 
-    beyond_tvm: also chains that TVM 0.16's table leaves out: an nn.bias_add as the bias, and
-        quantized chains of Relay's own operators.
+    beyond_tvm: also chains that TVM 0.16's table leaves out: an nn.bias_add as the bias, quantized
+        chains of Relay's own operators, and hard-swish and hard-sigmoid. These come before TVM's
+        chains, which would take the clip in them and leave their division to the host.
     """
-    every: list[Chain | QuantizedChain] = [*map(QuantizedChain, quantized.PRODUCTS), *chains()]
+    every: list[Chain | QuantizedChain | Activation] = [
+        *map(QuantizedChain, quantized.PRODUCTS),
+        *(map(Activation, ALONE) if beyond_tvm else ()),
+        *chains(),
+    ]
     return [(chain.name, chain.pattern(beyond_tvm), chain.check) for chain in every]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,26 @@ def mish(x: Expr) -> Expr:
     return x * tanh(relay.log(relay.exp(x) + relay.const(1.0)))
 
 
+def number(value: float) -> Expr:
+    return relay.const(np.float32(value))
+
+
+def up_to_6(x: Expr) -> Expr:
+    return builder("clip")(number(3) + x, 0.0, 6.0)
+
+
+HARD_SIGMOIDS: dict[str, Callable[[Expr], Expr]] = {
+    "divided": lambda x: up_to_6(x) / number(6),
+    "a sixth of": lambda x: number(1 / 6) * up_to_6(x),
+    "of a sixth": lambda x: builder("clip")(number(0.5) + number(1 / 6) * x, 0.0, 1.0),
+}
+HARD_SWISHES: dict[str, Callable[[Expr], Expr]] = {
+    **{name: lambda x, of=of: x * of(x) for name, of in HARD_SIGMOIDS.items()},
+    "divided at the end": lambda x: up_to_6(x) * x / number(6),
+    "a sixth at the end": lambda x: x * up_to_6(x) * number(1 / 6),
+}
+
+
 series = relay.var("series", shape=(2, 4, 9))
 volume = relay.var("volume", shape=(1, 4, 3, 6, 5))
 last = relay.var("last", shape=(2, 6, 6, 8))
@@ -158,6 +179,19 @@ CASES: dict[str, tuple[Expr, list[tuple[Any, ...]]]] = {
     "gelu": (gelu(conv + bias), [("conv2d", 3, "gelu")]),
     "swish of an input": (image * relay.sigmoid(image), [("eltwise", 1)]),
     "mish, relu": (relu(mish(dense)), [("dense", 2, "mish", "relu")]),
+    **{
+        f"hard-sigmoid, {name}": (of(conv), [("conv2d", 2, "hard_sigmoid")])
+        for name, of in HARD_SIGMOIDS.items()
+    },
+    **{
+        f"hard-swish, {name}": (of(conv + bias), [("conv2d", 3, "hard_swish")])
+        for name, of in HARD_SWISHES.items()
+    },
+    "hard-swish of an input": (HARD_SWISHES["divided"](image), [("eltwise", 1)]),
+    "half of what hard-swish is": (
+        conv * builder("clip")(conv + number(3), 0.0, 3.0) / number(6),
+        [("conv2d", 2), ("binary", 2, "clip", "mul", "div")],
+    ),
     "swish of what is used twice": (
         twice * relay.sigmoid(twice) + twice,
         [("conv2d", 2, "relu"), ("eltwise", 1, "add")],

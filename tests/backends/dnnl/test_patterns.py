@@ -58,14 +58,14 @@ def test_the_table_has_tvm_s_names_in_tvm_s_order() -> None:
     table = get_pattern_table("dnnl")
     assert table is not None
     names = [name for name, *_ in table]
-    assert names[:11] == [
-        "dnnl.qnn.conv2d", "dnnl.qnn.dense",
+    assert names[:13] == [
+        "dnnl.qnn.conv2d", "dnnl.qnn.dense", "dnnl.hard_swish", "dnnl.hard_sigmoid",
         "dnnl.dense_bias_sum", "dnnl.conv2d_bias_sum_relu", "dnnl.conv2d_bias_sum",
         "dnnl.conv1d_bias_relu", "dnnl.conv2d_bias_relu", "dnnl.conv3d_bias_relu",
         "dnnl.deconv2d_bias_relu", "dnnl.deconv3d_bias_relu", "dnnl.dense_bias_relu",
     ]  # fmt: skip
     assert names.index("dnnl.conv2d_bias") < names.index("dnnl.conv2d_relu")
-    assert len(set(names)) == len(names) == 2 + 3 + 6 * 8 + 6 * 7
+    assert len(set(names)) == len(names) == 4 + 3 + 6 * 8 + 6 * 7
     assert "dnnl.conv2d" not in names  # an operator alone is no chain
 
 
@@ -113,6 +113,25 @@ def test_another_number_makes_another_function() -> None:
     assert chain.why_not(typed(almost)) == "gelu has the number 1.41421, found 2"
     tensor = conv * (relay.erf(conv / conv) + relay.const(1.0)) * relay.const(0.5)
     assert "where a tensor stands" in str(chain.why_not(typed(tensor)))
+
+
+def hard_sigmoid(x: Expr, three: Expr) -> Expr:
+    return relay.clip(x + three, 0.0, 6.0) / relay.const(np.float32(6))
+
+
+def test_hard_swish_and_hard_sigmoid_are_offloaded_with_their_division() -> None:
+    for made in (conv, conv + bias, data, nn.max_pool2d(data, (2, 2))):
+        gate = hard_sigmoid(made, relay.const(np.float32(3)))
+        assert "dnnl.hard_sigmoid" in composites(gate)
+        assert "dnnl.hard_swish" in composites(made * gate)
+
+
+def test_hard_swish_with_another_number_or_dtype_is_refused() -> None:
+    four = data * hard_sigmoid(data, relay.const(np.float32(4)))
+    assert composites(four) == []
+    double = relay.var("d", shape=(1, 4, 8, 8), dtype="float64")
+    three, six = (relay.const(n, "float64") for n in (3.0, 6.0))
+    assert composites(double * (relay.clip(double + three, 0.0, 6.0) / six)) == []
 
 
 def test_a_number_that_adds_axes_is_refused() -> None:

@@ -55,7 +55,12 @@ def _positive_sum(step: Step) -> Array:
 
 
 def _addition(step: Step) -> Any:
-    return hypot(np.abs(step.value), beginning(step))
+    """Also for kernels that scale both terms first, where one is a number: DNNL's hard-swish has
+    x / 6 + 1 / 2 for (x + 3) / 6, whose terms may cancel."""
+    terms = np.abs(step.value)
+    if any(x.size == 1 < terms.size for x in step.args):
+        terms = np.maximum(terms, sum(map(np.abs, step.args)))
+    return hypot(terms, beginning(step))
 
 
 def _batch_norm(step: Step) -> Any:
