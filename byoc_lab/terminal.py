@@ -111,7 +111,8 @@ class ProgressLine:
         wait = DELAY
         while not self._ended.wait(wait):
             wait = INTERVAL
-            self._write(f"{self._said}, {time.monotonic() - self._began:.0f} s")
+            if self._said:
+                self._write(f"{self._said}, {time.monotonic() - self._began:.0f} s")
 
     def _write(self, text: str) -> None:
         """Write `text` over what was shown."""

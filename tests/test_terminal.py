@@ -153,6 +153,18 @@ def test_work_of_more_than_the_delay_shows_a_line(
     assert stream.getvalue().endswith(" \r")  # it is removed
 
 
+def test_before_the_first_step_is_named_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr("byoc_lab.terminal.DELAY", 0.0)
+    monkeypatch.setattr("byoc_lab.terminal.INTERVAL", 0.0)
+    with ProgressLine() as progress:
+        time.sleep(0.05)
+        progress("reading")
+        wait_for("reading", stream)
+    assert shown_by(stream)[0].startswith("reading, ")
+
+
 def test_short_work_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)

@@ -24,7 +24,7 @@ from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.terminal import ProgressLine
 
 if TYPE_CHECKING:
-    from byoc_lab.lab.linting.fixing import Fix
+    from byoc_lab.lab.linting.finding import Fix
 
 TEXT = (".relay", ".txt")
 """How the names of files with Relay text end."""

@@ -6,7 +6,8 @@ from typing import Any
 
 from byoc_lab.errors import ByocLabError, counted
 from byoc_lab.lab.linting import Finding, Severity
-from byoc_lab.lab.linting.fixing import Fix, same
+from byoc_lab.lab.linting.finding import Fix
+from byoc_lab.lab.linting.fixing import same
 from byoc_lab.relax.bisecting import in_relay
 from byoc_lab.relax.calls import region_functions
 from byoc_lab.relax.partition import on_reached

@@ -7,16 +7,28 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from byoc_lab.lab.diffing.flow import Flow, label
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Var
 
-if TYPE_CHECKING:
-    from byoc_lab.lab.diffing.matching import Correspondence
+
+class Partners(Protocol):
+    """The partners that are known so far (`matching.Correspondence`)."""
+
+    before: Flow
+    after: Flow
+    to_after: dict[Expr, Expr]
+    to_before: dict[Expr, Expr]
+
+    def pair(self, x: Expr, y: Expr) -> None:
+        """Make two nodes partners, and the variables that they bind."""
+
+    def open(self, x: Expr, y: Expr) -> bool:
+        """Whether two nodes have no partners and may become partners."""
 
 
-def pair_functions(found: Correspondence) -> dict[str, str]:
+def pair_functions(found: Partners) -> dict[str, str]:
     """The names of corresponding global functions, which are paired with their parameters.
 
     Functions of one name correspond, unless the nodes of each went to, or came from, functions of
@@ -52,7 +64,7 @@ def pair_functions(found: Correspondence) -> dict[str, str]:
     return names
 
 
-def pair_wrappers(found: Correspondence) -> None:
+def pair_wrappers(found: Partners) -> None:
     """Pair annotations, lets, function literals and so on that pass corresponding values on: those
     in one place of corresponding users first, then in order; calls of literals and calls of globals
     among themselves, before a literal may have become a global."""
@@ -63,7 +75,7 @@ def pair_wrappers(found: Correspondence) -> None:
 
 
 def _pair_in_order(
-    found: Correspondence, queue: deque[tuple[Expr, Expr]], kind: Callable[[Expr], Hashable]
+    found: Partners, queue: deque[tuple[Expr, Expr]], kind: Callable[[Expr], Hashable]
 ) -> None:
     """Pair wrappers of one kind around corresponding values, in order."""
     before, after = found.before, found.after
@@ -83,7 +95,7 @@ def _pair_in_order(
                 _drain(found, queue)
 
 
-def _drain(found: Correspondence, queue: deque[tuple[Expr, Expr]]) -> None:
+def _drain(found: Partners, queue: deque[tuple[Expr, Expr]]) -> None:
     before, after = found.before, found.after
     while queue:
         x, y = queue.popleft()
@@ -109,7 +121,7 @@ def _calls_global(node: Expr) -> bool:
     return isinstance(node, Call) and isinstance(node.op, GlobalVar)
 
 
-def _pair(found: Correspondence, x: Expr, y: Expr, queue: deque[tuple[Expr, Expr]]) -> None:
+def _pair(found: Partners, x: Expr, y: Expr, queue: deque[tuple[Expr, Expr]]) -> None:
     found.pair(x, y)
     queue.append((x, y))
 

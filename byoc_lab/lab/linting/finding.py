@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Any
 
+from byoc_lab import display
 from byoc_lab.errors import counted
+from byoc_lab.lab.diffing import Diff, diff
 from byoc_lab.lab.linting.edits import Proposal
+from byoc_lab.lab.linting.external import external_functions
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.printing import printable
-from byoc_lab.relay.ir.expr import Expr, Span
-
-if TYPE_CHECKING:
-    from byoc_lab.lab.linting.fixing import Fix
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Span
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
 
 
 class Severity(str, Enum):
@@ -113,3 +116,80 @@ class Finding:
         codes = ", ".join(sorted({f"{f.code} {f.name}" for f in self.consequences}))
         count = len(self.consequences)
         return f"\n    causes {counted(count, 'finding')} of {codes}"
+
+
+@dataclass(frozen=True, eq=False)
+class Fix:
+    """A proved repair: shows itself as a diff; `apply()` gives the module, `undo()` takes it back.
+
+    steps: what it does, in words. before, after: the modules, of the language of the one that was
+    given. proof: why it is right, in words. left: the findings that it does not repair; empty if
+    `after` is clean. others: where one finding has several repairs, the others, each proved too.
+    """
+
+    steps: tuple[str, ...]
+    before: Any
+    after: Any
+    proof: str
+    left: tuple[Finding, ...] = ()
+    others: tuple[Fix, ...] = ()
+
+    def apply(self) -> Any:
+        """The repaired module."""
+        return self.after
+
+    def undo(self) -> Any:
+        """The module as it was."""
+        return self.before
+
+    def diff(self) -> Diff:
+        """The difference that the fix makes."""
+        return diff(self.before, self.after)
+
+    def __bool__(self) -> bool:
+        return bool(self.steps)
+
+    @printable
+    def __str__(self) -> str:
+        if not self.steps:
+            left = "".join(f"\n{f}" for f in self.left)
+            return f"nothing was fixed: {self.proof}{left}"
+        lines = [f"fix {n}: {step}" for n, step in enumerate(self.steps, 1)]
+        if self.others:
+            lines.append(f"makes {_regions_of(self.after)}")
+        lines += [f"proved: {self.proof}", str(self.diff())]
+        lines += [f"not fixed: {f}" for f in self.left]
+        lines += [
+            f"or, proved too: {'; '.join(other.steps)}\nmakes {_regions_of(other.after)}"
+            for other in self.others
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        left = counted(len(self.left), "finding")
+        return f"<fix of {counted(len(self.steps), 'step')}, {left} left>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {"text/plain": str(self), **_without_text(display.mimebundle(self.diff()))}
+
+    def _ipython_display_(self) -> None:
+        display.publish(self)
+
+
+def _without_text(bundle: dict[str, Any]) -> dict[str, Any]:
+    return {kind: data for kind, data in bundle.items() if kind != "text/plain"}
+
+
+def _regions_of(mod: IRModule) -> str:
+    """The regions that PartitionGraph makes of an annotated module, in words."""
+    made = [
+        f"{name} ({', '.join(_operators(func))})"
+        for func, _ in external_functions(PartitionGraph()(mod))
+        for name in [func.attrs["Compiler"]]
+    ]
+    return f"{counted(len(made), 'region')}: {', '.join(made)}" if made else "no region"
+
+
+def _operators(func: Function) -> list[str]:
+    called = (node for node in post_order(func) if isinstance(node, Call))
+    return [node.op_name for node in called if node.op_name]

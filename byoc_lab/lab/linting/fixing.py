@@ -3,99 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from byoc_lab import display
 from byoc_lab.backends.registry import Backend
 from byoc_lab.backends.registry import get as get_backend
 from byoc_lab.errors import ArgumentError, ByocLabError, counted, nearest
-from byoc_lab.lab.diffing import Diff, diff
 from byoc_lab.lab.linting.context import Context, Pipeline, context_of
 from byoc_lab.lab.linting.discovery import all_rules
 from byoc_lab.lab.linting.edits import Edit, Proposal, edited_module, without_annotations
 from byoc_lab.lab.linting.examine import examine, in_text_order
-from byoc_lab.lab.linting.external import compilers_of, external_functions
-from byoc_lab.lab.linting.finding import Finding, Severity
+from byoc_lab.lab.linting.external import compilers_of
+from byoc_lab.lab.linting.finding import Finding, Fix, Severity
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
-from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule, module_expected
 from byoc_lab.relay.ir.types import TensorType
-from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 
 TOLERANCE = 1e-4
 """Relative, of results in float64: folded weights are rounded to float32."""
 _ROUNDS = 8
-
-
-@dataclass(frozen=True, eq=False)
-class Fix:
-    """A proved repair: shows itself as a diff; `apply()` gives the module, `undo()` takes it back.
-
-    steps: what it does, in words. before, after: the modules, of the language of the one that was
-    given. proof: why it is right, in words. left: the findings that it does not repair; empty if
-    `after` is clean. others: where one finding has several repairs, the others, each proved too.
-    """
-
-    steps: tuple[str, ...]
-    before: Any
-    after: Any
-    proof: str
-    left: tuple[Finding, ...] = ()
-    others: tuple[Fix, ...] = ()
-
-    def apply(self) -> Any:
-        """The repaired module."""
-        return self.after
-
-    def undo(self) -> Any:
-        """The module as it was."""
-        return self.before
-
-    def diff(self) -> Diff:
-        """The difference that the fix makes."""
-        return diff(self.before, self.after)
-
-    def __bool__(self) -> bool:
-        return bool(self.steps)
-
-    @printable
-    def __str__(self) -> str:
-        if not self.steps:
-            left = "".join(f"\n{f}" for f in self.left)
-            return f"nothing was fixed: {self.proof}{left}"
-        lines = [f"fix {n}: {step}" for n, step in enumerate(self.steps, 1)]
-        if self.others:
-            lines.append(f"makes {_regions_of(self.after)}")
-        lines += [f"proved: {self.proof}", str(self.diff())]
-        lines += [f"not fixed: {f}" for f in self.left]
-        lines += [
-            f"or, proved too: {'; '.join(other.steps)}\nmakes {_regions_of(other.after)}"
-            for other in self.others
-        ]
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        left = counted(len(self.left), "finding")
-        return f"<fix of {counted(len(self.steps), 'step')}, {left} left>"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {"text/plain": str(self), **_without_text(display.mimebundle(self.diff()))}
-
-    def _ipython_display_(self) -> None:
-        display.publish(self)
-
-
-def _without_text(bundle: dict[str, Any]) -> dict[str, Any]:
-    return {kind: data for kind, data in bundle.items() if kind != "text/plain"}
 
 
 def fix(
@@ -205,21 +138,6 @@ def _repaired(mod: IRModule, context: Context) -> Fix:
             f for f in prove(mod, context, first[0]) if f.steps != tuple(steps) and not f.left
         ]
     return Fix(tuple(steps), mod, now, why, others=tuple(others))
-
-
-def _regions_of(mod: IRModule) -> str:
-    """The regions that PartitionGraph makes of an annotated module, in words."""
-    made = [
-        f"{name} ({', '.join(_operators(func))})"
-        for func, _ in external_functions(PartitionGraph()(mod))
-        for name in [func.attrs["Compiler"]]
-    ]
-    return f"{counted(len(made), 'region')}: {', '.join(made)}" if made else "no region"
-
-
-def _operators(func: Function) -> list[str]:
-    called = (node for node in post_order(func) if isinstance(node, Call))
-    return [node.op_name for node in called if node.op_name]
 
 
 def prove(mod: IRModule, context: Context, finding: Finding) -> Iterator[Fix]:

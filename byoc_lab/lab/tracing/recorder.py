@@ -1,7 +1,7 @@
 """`trace`: runs a pipeline and records every stage.
 
 The pass framework runs the pipeline; the recorder only observes it (`StageObserver` in
-`byoc_lab/passes/framework/hook.py`), so a traced pipeline does the same as one without a trace.
+`byoc_lab/passes/framework/passes.py`), so a traced pipeline does the same as one without a trace.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from byoc_lab.errors import PassError
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes import Event, Pass, PassContext, Sequential, module_pass, named_pipeline
-from byoc_lab.passes.framework.hook import Note, listening, observing
-from byoc_lab.passes.framework.passes import make_pass
+from byoc_lab.passes.framework.hook import Note, listening
+from byoc_lab.passes.framework.passes import make_pass, observing
 from byoc_lab.passes.framework.pipelines import running_level
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule, module_expected

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from byoc_lab.files import write_text
 from byoc_lab.lessons.exercises import get
+from byoc_lab.lessons.grading.course import Course
+from byoc_lab.lessons.grading.grades import Grade, file_name
 from byoc_lab.lessons.grading.notebooks import POINTS
 from byoc_lab.lessons.grading.settings import DEFAULTS, Settings
-
-if TYPE_CHECKING:
-    from byoc_lab.lessons.grading.course import Course
-    from byoc_lab.lessons.grading.grades import Grade
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 56rem; margin: 2rem auto; padding: 0 1rem }
@@ -20,6 +19,20 @@ pre { white-space: pre-wrap; background: #f4f4f4; padding: .5rem }
 svg { max-width: 100%; height: auto }
 table { border-collapse: collapse } td, th { padding: .2rem .8rem; border: 1px solid #bbb }
 """
+
+
+def write_feedback(
+    folder: Path,
+    grades: Mapping[str, Sequence[Grade]],
+    course: Course,
+    settings: Settings = DEFAULTS,
+) -> None:
+    """Write one HTML page for each student."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for student, found in grades.items():
+        name = settings.shown(student, course.seed)
+        text = page(name, course, found, settings)
+        write_text(folder / f"{file_name(name)}.html", text)
 
 
 def page(

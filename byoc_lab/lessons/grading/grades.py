@@ -1,4 +1,4 @@
-"""Grades: of one exercise, kept between runs, and as a page for each student."""
+"""Grades: of one exercise, and kept between runs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.files import write_text
-from byoc_lab.lessons.grading import feedback
 from byoc_lab.lessons.grading.course import MAX_NAME, Course
 from byoc_lab.lessons.grading.handed_in import Submission
 from byoc_lab.lessons.grading.limits import Limits
-from byoc_lab.lessons.grading.settings import DEFAULTS, Settings
 from byoc_lab.lessons.verdict import NOT_HERE
 
 NOT_GRADED, NOT_JUDGED, MISSING = "not graded", "not judged", "missing"
@@ -106,24 +104,10 @@ def keep(
 
 
 def _kept_file(folder: Path, submission: Submission) -> Path:
-    return folder / f"{_file_name(submission.student)}.json"
+    return folder / f"{file_name(submission.student)}.json"
 
 
-def write_feedback(
-    folder: Path,
-    grades: Mapping[str, Sequence[Grade]],
-    course: Course,
-    settings: Settings = DEFAULTS,
-) -> None:
-    """Write one HTML page for each student."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for student, found in grades.items():
-        name = settings.shown(student, course.seed)
-        page = feedback.page(name, course, found, settings)
-        write_text(folder / f"{_file_name(name)}.html", page)
-
-
-def _file_name(student: str) -> str:
+def file_name(student: str) -> str:
     """The name of a student's file without its ending: a name that is too long is cut, and a part
     of its hash tells it from others."""
     name = student.encode()

@@ -29,13 +29,8 @@ from byoc_lab.lessons.grading import notebooks
 from byoc_lab.lessons.grading.choice import Choice, Chosen, choose
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.credit import with_credit
-from byoc_lab.lessons.grading.grades import (
-    MISSING,
-    NOT_GRADED,
-    Grade,
-    not_graded,
-    write_feedback,
-)
+from byoc_lab.lessons.grading.feedback import write_feedback
+from byoc_lab.lessons.grading.grades import MISSING, NOT_GRADED, Grade, not_graded
 from byoc_lab.lessons.grading.handed_in import Submission, course_of, submissions_in, whole_class
 from byoc_lab.lessons.grading.judging import JUDGE_SECONDS, graded
 from byoc_lab.lessons.grading.limits import Limits

@@ -1,4 +1,4 @@
-"""The hook by which the laboratory hears what passes do, and which passes run.
+"""The hook by which passes tell what they change.
 
 `with listening(...)` sets a listener. Without one, `report` and `note` return at once, so a pass
 pays nothing for being observable. The events of a pass suffice to repeat its work: every change is
@@ -12,15 +12,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
 
 from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.region_numbers import Numbers, region_numbers
 from byoc_lab.relay.ir.expr import Expr, describe
-
-if TYPE_CHECKING:
-    from byoc_lab.passes.framework.passes import Pass
-    from byoc_lab.relay.ir.module import IRModule
 
 
 @dataclass(eq=False)
@@ -144,39 +139,6 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
-
-
-class StageObserver(Protocol):
-    """Is told of every pass that the framework comes to, sequences and the passes inside other
-    passes included. It only listens: what runs does not depend on it.
-    """
-
-    def begin(self, p: Pass, mod: IRModule) -> None:
-        """The framework comes to pass `p` with module `mod`."""
-
-    def end(
-        self, p: Pass, after: IRModule | None, error: Exception | None = None, skipped: str = ""
-    ) -> None:
-        """It leaves the pass that began last. after: the result, None when the pass raised
-        `error`. skipped: why the pass did not run, in words."""
-
-
-_observer: ContextVar[StageObserver | None] = ContextVar("byoc_lab_observer", default=None)
-
-
-@contextmanager
-def observing(observer: StageObserver) -> Iterator[None]:
-    """Tell `observer` of the passes that run inside."""
-    token = _observer.set(observer)
-    try:
-        yield
-    finally:
-        _observer.reset(token)
-
-
-def stage_observer() -> StageObserver | None:
-    """Who is to be told of passes, if anybody is."""
-    return _observer.get()
 
 
 @contextmanager

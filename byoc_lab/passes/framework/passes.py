@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from byoc_lab.errors import ArgumentError, PassError, UnknownNameError, nearest
 from byoc_lab.passes.framework.context import PassContext as PassContext  # for all passes
-from byoc_lab.passes.framework.hook import rewriting, stage_observer
+from byoc_lab.passes.framework.hook import rewriting
 from byoc_lab.passes.framework.instrument import PassInfo
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import refuse_foreign
@@ -79,7 +81,7 @@ class Pass:
         if not isinstance(mod, IRModule):
             raise PassError(module_expected(self.name, mod))
         refuse_foreign(mod, self.name)
-        observer = stage_observer()
+        observer = _observer.get()
         if observer is None:
             return self._run_if_allowed(mod)[0]
         observer.begin(self, mod)
@@ -202,13 +204,41 @@ class Sequential(Pass):
                 for name in p.required:
                     mod = make_pass(name)(mod)
                 mod = p(mod)
-            elif (observer := stage_observer()) is not None:
+            elif (observer := _observer.get()) is not None:
                 observer.begin(p, mod)
                 observer.end(p, mod, skipped=skipped)
         return mod
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(map(repr, self.passes))})"
+
+
+class StageObserver(Protocol):
+    """Is told of every pass that the framework comes to, sequences and the passes inside other
+    passes included. It only listens: what runs does not depend on it.
+    """
+
+    def begin(self, p: Pass, mod: IRModule) -> None:
+        """The framework comes to pass `p` with module `mod`."""
+
+    def end(
+        self, p: Pass, after: IRModule | None, error: Exception | None = None, skipped: str = ""
+    ) -> None:
+        """It leaves the pass that began last. after: the result, None when the pass raised
+        `error`. skipped: why the pass did not run, in words."""
+
+
+_observer: ContextVar[StageObserver | None] = ContextVar("byoc_lab_observer", default=None)
+
+
+@contextmanager
+def observing(observer: StageObserver) -> Iterator[None]:
+    """Tell `observer` of the passes that run inside."""
+    token = _observer.set(observer)
+    try:
+        yield
+    finally:
+        _observer.reset(token)
 
 
 def leaves(passes: Sequence[Pass]) -> Iterator[Pass]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from byoc_lab.lessons.grading.course import Course
-from byoc_lab.lessons.grading.grades import Grade, write_feedback
+from byoc_lab.lessons.grading.feedback import write_feedback
+from byoc_lab.lessons.grading.grades import Grade
 from byoc_lab.lessons.grading.settings import DEFAULTS, Settings
 
 A, B = "add-the-missing-begin", "annotate-diamond"
