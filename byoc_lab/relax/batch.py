@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from byoc_lab.errors import BuildError
+from byoc_lab.importers.relax.convert import is_variable
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -38,7 +39,7 @@ def nominal(size: Any) -> int:
     an operand."""
     if is_number(size):
         return int(getattr(size, "value", size))
-    if "Var" in type(size).__name__:
+    if is_variable(size):
         return _assumed.get()
     raise BuildError(f"DNNL supports an unknown batch, but no expression of it, found {size}")
 
@@ -55,7 +56,7 @@ def unknown_sizes(function: Any) -> dict[str, list[tuple[int, int]]]:
     for n, param in enumerate(function.params):
         ty = param.ty if hasattr(param, "ty") else param.struct_info
         for axis, size in enumerate(getattr(getattr(ty, "shape", None), "values", None) or ()):
-            if not is_number(size) and "Var" in type(size).__name__:
+            if is_variable(size):
                 name = str(size.name if hasattr(size, "name") else size)
                 found.setdefault(name, []).append((n, axis))
     return found

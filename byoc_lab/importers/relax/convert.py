@@ -84,7 +84,7 @@ def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:
                 f"{_type(by_name[name])}"
             )
         for size, value in zip(declared, sizes, strict=True):
-            if "Var" in type(size).__name__:
+            if is_variable(size):
                 values[size] = int(value)
             elif int(getattr(size, "value", value)) != int(value):
                 raise ArgumentError(
@@ -92,6 +92,12 @@ def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:
                     f"{_type(by_name[name])}"
                 )
     return tvm.relax.transform.BindSymbolicVars(values, MAIN)(mod) if values else mod
+
+
+def is_variable(size: Any) -> bool:
+    """Whether a size of a Relax shape is one variable, known at run time only. TVM has moved the
+    class from one module to another, so that its name tells."""
+    return type(size).__name__ in ("Var", "SizeVar")
 
 
 def _parameters(function: Any, main: Function, params: Mapping[str, Any]) -> Params:

@@ -64,7 +64,7 @@ def bounded(
     mod: the global functions that it calls.
     exact_constants: whether the float32 code has exactly these constants. If not, it may have
         computed its own from them (folded weights).
-    samples: the number of samples with random errors, 4 by default.
+    samples: the number of samples with random errors, `SAMPLES` by default.
     watch: is called with each operator call, its arguments and its value.
     Raises InputError for fewer than one sample, and EvaluationError for an expression that has
     no value.

@@ -44,41 +44,49 @@ class Subject:
     name: str
     mod: IRModule
     context: Context = field(default_factory=Context)
-    problems: list[Problem] = field(default_factory=list)
     _known: dict[str, frozenset[str] | None] = field(default_factory=dict, repr=False)
 
-    @cached_property
+    @property
     def regions(self) -> RegionSet:
-        # Captures the list instead of `self`, which would be a reference cycle.
-        problems = self.problems
+        return self._analysis[0]
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What the region analysis reported."""
+        return self._analysis[1]
+
+    @cached_property
+    def _analysis(self) -> tuple[RegionSet, list[Problem]]:
+        problems: list[Problem] = []
 
         def note(kind: str, node: Expr, details: dict[str, Any]) -> None:
             problems.append(Problem(kind, node, details))
 
-        return RegionSet(self.func, note)
+        return RegionSet(self.func, note), problems
 
-    @cached_property
+    @property
     def merged(self) -> RegionSet | None:
-        """The regions as MergeCompilerRegions makes them; None where it refuses the function."""
-        return self._merged if isinstance(self._merged, RegionSet) else None
+        """The regions as MergeCompilerRegions makes them; None if it refuses the function."""
+        return self._merging[0]
 
     @property
     def merging_fails(self) -> bool:
         """Whether MergeCompilerRegions finds regions that depend on themselves."""
-        return isinstance(self._merged, PartitionError)
+        return self._merging[1]
 
     @cached_property
-    def _merged(self) -> RegionSet | PartitionError | None:
+    def _merging(self) -> tuple[RegionSet | None, bool]:
+        """The merged regions, None if there are none; and whether merging fails."""
         if not self.annotated or self.problems_found or not self.context.may_merge:
-            return None
+            return None, False
         try:
-            return merged_regions(self.func)
-        except PartitionError as error:
-            return error
+            return merged_regions(self.func), False
+        except PartitionError:
+            return None, True
 
-    @cached_property
+    @property
     def problems_found(self) -> bool:
-        _ = self.regions
+        """Whether the analysis reported anything but regions of mixed targets."""
         return any(p.kind != "mixed-targets" for p in self.problems)
 
     @cached_property
@@ -160,7 +168,6 @@ class Subject:
         return self._known[compiler]
 
     def problems_of(self, kind: str) -> Iterator[Problem]:
-        _ = self.regions  # computing the regions reports the problems
         return (p for p in self.problems if p.kind == kind)
 
     def number(self, region: Region) -> int:

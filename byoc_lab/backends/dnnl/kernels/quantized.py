@@ -23,13 +23,13 @@ def quantize(
 
     data: float32. dtype: uint8, int8 or int32.
     """
-    tensors = {"data": data, **_parameters("quantize", scale=scale, zero_point=zero_point)}
+    tensors = {"data": data, **_parameters("quantize", ("", scale, zero_point))}
     return run("quantize", "quantize", tensors, {"axis": axis}, out, dtype=dtype)
 
 
 def dequantize(data: Any, scale: Any, zero_point: Any, *, axis: int = -1, out: Any = None) -> Any:
     """scale * (data - zero_point) in float32; data uint8, int8 or int32."""
-    tensors = {"data": data, **_parameters("dequantize", scale=scale, zero_point=zero_point)}
+    tensors = {"data": data, **_parameters("dequantize", ("", scale, zero_point))}
     return run("dequantize", "dequantize", tensors, {"axis": axis}, out, dtype="float32")
 
 
@@ -53,28 +53,31 @@ def requantize(
     """
     parameters = _parameters(
         "requantize",
-        input_scale=input_scale,
-        input_zero_point=input_zero_point,
-        output_scale=output_scale,
-        output_zero_point=output_zero_point,
+        ("input_", input_scale, input_zero_point),
+        ("output_", output_scale, output_zero_point),
     )
     tensors = {"data": data, **parameters, "bias": bias}
     attrs = {"axis": axis, "rounding": rounding}
     return run("requantize", "requantize", tensors, attrs, out, dtype=dtype)
 
 
-def _parameters(kernel: str, **given: Any) -> dict[str, np.ndarray]:
-    """Scales and zero points, which are numbers, lists of them or tensors, as arrays.
+def _parameters(kernel: str, *given: tuple[str, Any, Any]) -> dict[str, np.ndarray]:
+    """Scales and zero points (numbers, lists of numbers or tensors) as arrays, by name.
 
-    Raises ArgumentError for what is none of these, InputError for a scale that is no positive
-    number and for a zero point that has more than 32 bits.
+    given: for each pair the beginning of its names, the scale and the zero point.
+
+    Raises ArgumentError for a value of another kind, InputError for a scale that is not a positive
+    number and for a zero point of more than 32 bits.
     """
-    found = {}
-    for name, value in given.items():
-        where = f"byoc_lab.dnnl.{kernel}"
-        plain = np.isscalar(value) or isinstance(value, list | tuple)
-        numbers = np.asarray(value) if plain else native.as_array(where, name, value)
-        found[name] = (_zeros if "zero" in name else _scales)(f"{where}: {name}", numbers)
+    where, found = f"byoc_lab.dnnl.{kernel}", {}
+    for prefix, scale, zero_point in given:
+        for name, value, checked in (
+            (f"{prefix}scale", scale, _scales),
+            (f"{prefix}zero_point", zero_point, _zeros),
+        ):
+            plain = np.isscalar(value) or isinstance(value, list | tuple)
+            numbers = np.asarray(value) if plain else native.as_array(where, name, value)
+            found[name] = checked(f"{where}: {name}", numbers)
     return found
 
 

@@ -40,8 +40,7 @@ def leaky_relu(node: Node) -> Any:
 @converts("prelu.default", "_prelu_kernel.default")
 def prelu(node: Node) -> Any:
     x, weight = node["self"], relay.reshape(node["weight"], (-1,))
-    (count,) = (math.prod(node.static("weight")),)
-    if count == 1:
+    if math.prod(node.static("weight")) == 1:
         return relay.where(relay.less(x, _scalar(node, 0)), x * weight, x)
     return relay.nn.prelu(x, weight, axis=1)
 
