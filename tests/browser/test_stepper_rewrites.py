@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.rewrites import Steps, step_of
+from byoc_lab.lab.view.states.rewrites import Steps
 from byoc_lab.lab.view.states.state import Builder, trace_state
 from byoc_lab.transform import AnnotateTarget, InferType
 from tests.lab.view.samples import mobilenet
@@ -25,11 +29,16 @@ WATCH_WHAT_GOES = """() => {
 }"""
 
 
+def steps_of(trace: Trace, ids: Ids, stage: int, rewrites: Iterable[int]) -> list[Any]:
+    steps = Steps(trace, ids)
+    return [steps.step(stage, k, "text") for k in rewrites]
+
+
 def test_stepping_through_the_rewrites_of_a_saved_page(new_page: NewPage) -> None:
     trace = mobilenet()
     builder = Builder()
     state = builder.trace(trace)
-    state["stages"][1]["steps"] = [step_of(trace, builder.ids, 1, k) for k in range(1, 7)]
+    state["stages"][1]["steps"] = steps_of(trace, builder.ids, 1, range(1, 7))
     page = new_page(viewport=TALL)
     root = mount(page, state, index=1)
     root.press("g")
@@ -67,7 +76,7 @@ def test_counters_and_glow_are_those_of_the_rewrite(new_page: NewPage) -> None:
     builder = Builder()
     state = builder.trace(trace)
     stage = next(n for n, s in enumerate(trace.stages) if s.name == "SimplifyInference")
-    state["stages"][stage]["steps"] = [step_of(trace, builder.ids, stage, k) for k in (1, 2, 3)]
+    state["stages"][stage]["steps"] = steps_of(trace, builder.ids, stage, (1, 2, 3))
     first, last = (
         state["modules"][state["stages"][stage][side]]["stats"]["host"]
         for side in ("before", "after")
@@ -93,7 +102,7 @@ def test_what_a_rewrite_removes_fades_out(new_page: NewPage) -> None:
     builder = Builder()
     state = builder.trace(trace)
     stage = next(n for n, s in enumerate(trace.stages) if s.name == "SimplifyInference")
-    state["stages"][stage]["steps"] = [step_of(trace, builder.ids, stage, k) for k in (1, 2)]
+    state["stages"][stage]["steps"] = steps_of(trace, builder.ids, stage, (1, 2))
     for motion in ("no-preference", "reduce"):
         page = new_page(viewport=TALL, reduced_motion=motion)
         root = mount(page, state, index=stage)
@@ -156,7 +165,7 @@ def test_a_step_is_shown_when_it_comes_and_said_to_be_missing_when_not(new_page:
     before = lines(root)
     root.press(".")
     assert lines(root) == before, "the text stays until the step is there"
-    step = step_of(trace, Ids(), 1, 1)
+    (step,) = steps_of(trace, Ids(), 1, [1])
     page.evaluate("(step) => model.set('step', step)", step)
     assert root.locator(".byl-diff").get_attribute("data-rewrite") == "1"
     assert step["event"]["reason"] in root.locator(".byl-rewrites").text_content()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from byoc_lab.lab.view.drawing.elements import Box
+from byoc_lab.lab.view.drawing.elements import Box, PictureFrame
 from byoc_lab.relay.ir.expr import Expr
+
+IdOf = Callable[[Expr], str | None]
 
 
 @dataclass(eq=False)
@@ -26,7 +29,7 @@ class Group:
     """Boxes and groups that can be drawn as one. `members` are in evaluation order.
 
     `kind`: that of a frame (`PictureFrame`), or "weights", "chain", "repeat", "copy", "block",
-    "section" or "inputs".
+    "section" or "inputs". `name`: of a group that several pictures have; "" for others.
     """
 
     kind: str
@@ -35,6 +38,7 @@ class Group:
     parent: Group | None = None
     expr: Expr | None = None
     members: list[Box | Group] = field(default_factory=list)
+    name: str = ""
 
     def back_ends(self) -> set[str | None]:
         """The back ends that run it, None for the host."""
@@ -61,13 +65,15 @@ class Group:
 class Grouping:
     """The boxes, edges and groups to draw.
 
-    roots: what is in no group. homes: the innermost group of each box.
+    roots: what is in no group. homes: the innermost group of each box. opened: whether all groups
+    are open at first.
     """
 
     boxes: list[Box]
     edges: list[Edge]
     roots: list[Member]
     homes: dict[Box, Group | None]
+    opened: bool = False
 
     def groups(self) -> list[Group]:
         """All groups, each after the group that it is in."""
@@ -120,3 +126,41 @@ def boxes_of(member: Member) -> Iterator[Box]:
             todo += reversed(found.members)
         else:
             yield found
+
+
+def group_of(frame: PictureFrame, parent: Group | None) -> Group:
+    """The group of the boxes in a frame."""
+    return Group(frame.kind, frame.label, frame.compiler, parent, frame.expr)
+
+
+def collect(boxes: Iterable[Box], homes: Mapping[Box, Group | None]) -> list[Member]:
+    """Put boxes and groups into the groups that they are in; returns those that are in none."""
+    roots: list[Member] = []
+    placed: set[Group] = set()
+    for box in boxes:
+        member: Member = box
+        home = homes[box]
+        while home is not None:
+            home.members.append(member)
+            if home in placed:
+                break
+            placed.add(home)
+            member, home = home, home.parent
+        else:
+            roots.append(member)
+    return roots
+
+
+def names_of(boxes: Iterable[Box], id_of: IdOf) -> dict[Box, str]:
+    """A name for each box: the id of its node, or else its kind and a number."""
+    names: dict[Box, str] = {}
+    used: set[str] = set()
+    counts: Counter[str] = Counter()
+    for box in boxes:
+        name = next(filter(None, map(id_of, box.exprs)), None)
+        if name is None or name in used:
+            name = f"{box.kind}{counts[box.kind]}"
+            counts[box.kind] += 1
+        used.add(name)
+        names[box] = name
+    return names

@@ -6,7 +6,15 @@ from collections.abc import Hashable
 from itertools import groupby
 
 from byoc_lab.lab.view.drawing.elements import WEIGHTS, Arrow, Box, Picture, PictureFrame
-from byoc_lab.lab.view.drawing.grouping import Edge, Group, Grouping, Member, boxes_of
+from byoc_lab.lab.view.drawing.grouping import (
+    Edge,
+    Group,
+    Grouping,
+    Member,
+    boxes_of,
+    collect,
+    group_of,
+)
 from byoc_lab.lab.view.drawing.repeats import Unit, pieces_of, repeats
 from byoc_lab.lab.view.drawing.sections import make_sections
 from byoc_lab.relay.ir.expr import Call
@@ -14,6 +22,7 @@ from byoc_lab.relay.ir.expr import Call
 MIN_MEMBERS = 4  # of a group in which blocks can repeat
 MAX_LOOSE_MEMBERS = 24  # of a group or a picture; with more, blocks are single boxes
 MAX_LOOSE = 60  # boxes; of more, an operator and what follows it element by element are one box
+MAX_OPEN = 24  # boxes of a graph that is shown with all groups open
 FOLLOWERS = frozenset(
     ("nn.batch_norm", "nn.bias_add", "add", "multiply", "nn.relu", "nn.leaky_relu", "clip")
 )
@@ -23,16 +32,30 @@ MAX_NAMES = 8  # of operators in the text of a group
 
 def grouped(picture: Picture) -> Grouping:
     """The groups of a picture, repeated blocks included."""
-    boxes, edges = _without_annotations(picture)
+    boxes, edges = without_annotations(picture)
+    return find_groups(boxes, edges, _homes(picture, boxes))
+
+
+def framed(picture: Picture) -> Grouping:
+    """The regions and functions of a picture as its only groups, all of them open."""
+    boxes, edges = without_annotations(picture)
+    homes = _homes(picture, boxes)
+    return Grouping(boxes, edges, collect(boxes, homes), homes, opened=True)
+
+
+def _homes(picture: Picture, boxes: list[Box]) -> dict[Box, Group | None]:
     made: dict[PictureFrame, Group] = {}
     for frame in picture.frames:  # parents come first
-        parent = made.get(frame.parent) if frame.parent else None
-        made[frame] = Group(frame.kind, frame.label, frame.compiler, parent, frame.expr)
-    homes = {box: made.get(box.frame) if box.frame else None for box in boxes}
+        made[frame] = group_of(frame, made.get(frame.parent) if frame.parent else None)
+    return {box: made.get(box.frame) if box.frame else None for box in boxes}
+
+
+def find_groups(boxes: list[Box], edges: list[Edge], homes: dict[Box, Group | None]) -> Grouping:
+    """Add the groups that are found in a graph to those that its boxes are in."""
     weights = _group_weights(boxes, edges, homes)
     if len(boxes) > MAX_LOOSE:
         _group_chains(boxes, edges, homes, weights)
-    grouping = Grouping(boxes, edges, _collect(boxes, homes), homes)
+    grouping = Grouping(boxes, edges, collect(boxes, homes), homes, len(boxes) <= MAX_OPEN)
     _group_repeats(grouping)
     _group_blocks(grouping)
     make_sections(grouping)
@@ -62,7 +85,7 @@ def fold(picture: Picture) -> Picture:
     return Picture(boxes, [], list(arrows.values()), picture.regions, collapsed=True)
 
 
-def _without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:
+def without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:
     """Replace `begin` and `end` by notes on the edges, where their region has other boxes."""
     solid: set[PictureFrame | None] = set()
     for box in picture.boxes:
@@ -158,24 +181,6 @@ def _group_chains(
                 homes[member] = group
                 if member in weights:
                     weights[member].parent = group
-
-
-def _collect(boxes: list[Box], homes: dict[Box, Group | None]) -> list[Member]:
-    """Put boxes and groups into the groups that they are in; returns those that are in none."""
-    roots: list[Member] = []
-    placed: set[Group] = set()
-    for box in boxes:
-        member: Member = box
-        home = homes[box]
-        while home is not None:
-            home.members.append(member)
-            if home in placed:
-                break
-            placed.add(home)
-            member, home = home, home.parent
-        else:
-            roots.append(member)
-    return roots
 
 
 def _group_repeats(grouping: Grouping) -> None:
@@ -323,12 +328,9 @@ def window_of(box: Box) -> str:
 
 def contents(group: Group) -> str:
     """The operators of a group in a few words: "conv2d + add + relu"."""
-    if group.kind == "repeat":
-        return (
-            contents(group.members[0])
-            if isinstance(group.members[0], Group)
-            else short(group.members[0])
-        )
+    if group.kind == "repeat":  # in the middle of a pass its blocks may differ
+        blocks = (contents(m) if isinstance(m, Group) else short(m) for m in group.members)
+        return " or ".join(dict.fromkeys(blocks))
     names = []
     for member in group.members:
         if isinstance(member, Group):

@@ -8,7 +8,7 @@ A scene is:
             `groups`, or -1; weights: how many constants and weights are not drawn; flops, bytes:
             floating-point operations, and bytes read and written, or null
     groups  each after the group it is in:
-            [{id, kind, lines, label, compiler, partly, colour, group, node}]
+            [{id, kind, lines, label, compiler, partly, colour, group, node, open}]
             kind: "region", "external", "composite", "function", "weights" (operators that compute
             with weights alone), "chain" (a convolution and what follows it element by element),
             "repeat" (one block several times), "copy" (one of these), "block" (what lies between
@@ -17,6 +17,7 @@ A scene is:
             lines: its text when it is one box; label: its text when it is open
             compiler: the back end that runs it, or null; partly: others and the host run some of it
             colour: the number of its back end's colour, or null; node: the id of its function
+            open: whether it is open at first
     arrows  [[from, to, crossing, begin, end]]: positions in `boxes`; begin and end are the ids of
             the annotations on it, or null; they are drawn where it meets the border of a region
 
@@ -28,16 +29,15 @@ from __future__ import annotations
 import re
 import textwrap
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 from byoc_lab.errors import counted
 from byoc_lab.lab.view.drawing.elements import Box, Picture
-from byoc_lab.lab.view.drawing.grouping import Group, boxes_of
+from byoc_lab.lab.view.drawing.grouping import Group, Grouping, IdOf, boxes_of, names_of
 from byoc_lab.lab.view.drawing.groups import contents, grouped, window_of
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.costs import call_flops, type_bytes
-from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.relay.ir.expr import Call, Op
 
 WIDTH = 30  # characters of a line in a box
 LABEL = 48  # characters of the name of an open group
@@ -60,25 +60,27 @@ def colour_of(compiler: str | None) -> int | None:
     return len(COLOURS) + zlib.crc32(compiler.encode("utf-8", "surrogatepass")) % OTHER_COLOURS
 
 
-def scene_of(picture: Picture, id_of: Callable[[Expr], str | None]) -> Scene:
-    """The scene of a picture. `id_of` returns the id of a node, or None to leave it out."""
-    grouping = grouped(picture)
+def scene_of(picture: Picture, id_of: IdOf, grouping: Grouping | None = None) -> Scene:
+    """The scene of a picture. `id_of` returns the id of a node, or None to leave it out; grouping:
+    the groups of the picture, which are found if they are not given."""
+    grouping = grouped(picture) if grouping is None else grouping
     groups = grouping.groups()
     place = {group: n for n, group in enumerate(groups)}
     number = {box: n for n, box in enumerate(grouping.boxes)}
-    used: set[str] = set()
+    names = names_of(grouping.boxes, id_of)
     boxes = []
-    for box in grouping.boxes:
+    for box, name in names.items():
         home = grouping.homes[box]
-        boxes.append(_box(box, place[home] if home is not None else -1, id_of, used))
+        boxes.append(_box(box, name, place[home] if home is not None else -1, id_of))
     drawn: list[Scene] = []
     for group in groups:
         *_, last = boxes_of(group)
         home_place = place[group.parent] if group.parent is not None else -1
-        name = f"{group.kind}:{boxes[number[last]]['id']}"
-        if group.kind == "section":  # the third stays the third, whatever is in it
+        name = group.name or f"{group.kind}:{names[last]}"
+        if group.kind == "section" and not group.name:  # the third stays, whatever is in it
             name = f"{drawn[home_place]['id'] if home_place >= 0 else ''}/{group.label}"
         drawn.append(_group(group, name, home_place, id_of))
+        drawn[-1]["open"] = grouping.opened or group.kind == "function"
 
     def note(annotation: Box | None) -> str | None:
         return id_of(annotation.exprs[0]) if annotation is not None else None
@@ -90,10 +92,7 @@ def scene_of(picture: Picture, id_of: Callable[[Expr], str | None]) -> Scene:
     return {"boxes": boxes, "groups": drawn, "arrows": arrows}
 
 
-def _box(box: Box, home: int, id_of: Callable[[Expr], str | None], used: set[str]) -> Scene:
-    ids = [i for i in dict.fromkeys(map(id_of, box.exprs)) if i]
-    name = ids[0] if ids and ids[0] not in used else f"{box.kind}{len(used)}"
-    used.add(name)
+def _box(box: Box, name: str, home: int, id_of: IdOf) -> Scene:
     detail = ", ".join(filter(None, (window_of(box), box.detail)))
     flops, size = _cost(box)
     return {
@@ -101,7 +100,7 @@ def _box(box: Box, home: int, id_of: Callable[[Expr], str | None], used: set[str
         "kind": box.kind,
         "lines": [_cut(text) for text in (box.title, detail) if text],
         "group": home,
-        "ids": ids,
+        "ids": [i for i in dict.fromkeys(map(id_of, box.exprs)) if i],
         "weights": box.weights,
         "flops": flops,
         "bytes": size,
@@ -121,7 +120,7 @@ def _cost(box: Box) -> tuple[int | None, int | None]:
     return call_flops(call), None if None in sizes else sum(s for s in sizes if s is not None)
 
 
-def _group(group: Group, name: str, home: int, id_of: Callable[[Expr], str | None]) -> Scene:
+def _group(group: Group, name: str, home: int, id_of: IdOf) -> Scene:
     back_ends = group.back_ends()
     compiled = sorted(name for name in back_ends if name is not None)
     compiler = compiled[0] if compiled else None

@@ -32,6 +32,10 @@ class Ids:
             self._ids[self._key(node)] = self._new()
         return self._ids[self._key(node)]
 
+    def drawn(self, node: Expr) -> str | None:
+        """The id of a node in the graph; None for a constant, which the text has inside lines."""
+        return None if isinstance(node, Constant) else self.get(node)
+
     def inherit(self, node: Expr, ancestor: Expr) -> None:
         self._ids.setdefault(self._key(node), self.of(ancestor))
 

@@ -10,11 +10,12 @@ from byoc_lab.lab.tracing.cutting import Part
 from byoc_lab.lab.tracing.neighbourhood import Neighbourhood, Neighbourhoods
 from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.view.drawing.elements import Picture
+from byoc_lab.lab.view.drawing.groups import framed
 from byoc_lab.lab.view.drawing.picture import picture_of
 from byoc_lab.lab.view.drawing.scene import scene_of
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.state import Builder, State, content_of
-from byoc_lab.relay.ir.expr import Constant, Expr, Var
+from byoc_lab.relay.ir.expr import Expr, Var
 
 
 class PartSteps:
@@ -66,14 +67,14 @@ class PartSteps:
         cut = {node: regions[value] for node, value in side.origins.items() if value in regions}
         picture = picture_of(side.module, side.numbers, cut)
         _name_ends(picture, side.part)
-        scene = scene_of(picture, partial(self._id, side))
+        scene = scene_of(picture, partial(self._id, side), framed(picture))
         return {"stats": picture.stats(), "graph_note": "", "scene": scene}
 
     def _id(self, side: Neighbourhood, node: Expr) -> str | None:
         """The id of a node in the graph; None for what stands for the rest of the module."""
         origin = side.origins.get(node)
         shown = origin is not None and origin not in side.part.given
-        return self._ids.get(node) if shown and not isinstance(node, Constant) else None
+        return self._ids.drawn(node) if shown else None
 
 
 def _name_ends(picture: Picture, part: Part) -> None:

@@ -68,7 +68,7 @@ class Parts:
         self._page = ""
         self._held: set[int] = set()  # positions of the modules that the page has
         self._followed = 0  # stages whose nodes have their ids
-        self._steps = Steps(trace, self.builder.ids, self.builder.drawn)
+        self._steps = Steps(trace, self.builder.ids)
 
     def outline(self) -> State:
         """The state with all stages pending; they refer to one module without content."""

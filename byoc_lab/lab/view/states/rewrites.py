@@ -17,78 +17,31 @@ as the limit on their lines allows.
 
 from __future__ import annotations
 
-from collections import ChainMap
-from collections.abc import Hashable, MutableMapping
 from itertools import islice
-from typing import Any
 
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.provenance import nodes_of
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.part_steps import PartSteps
-from byoc_lab.lab.view.states.state import Builder, Drawn, State
+from byoc_lab.lab.view.states.state import State, forget
+from byoc_lab.lab.view.states.whole_steps import WholeSteps
 
 MAX_STEP_LINES = 20_000  # of all steps in one saved page: a few seconds of work, some 200 kB
-MAX_KEPT = 4  # steps, and graphs between rewrites
+MAX_KEPT = 4  # steps
 MAX_WITH_TEXT = 500  # nodes of a module whose step is sent at once
 
 
-@without_collection()
-def step_of(
-    trace: Trace,
-    ids: Ids,
-    stage: int,
-    rewrite: int,
-    drawn: Drawn | None = None,
-    what: str = "text",
-) -> State:
-    """One step of a trace. `ids` and `drawn`: of the nodes and modules in the state of the trace;
-    `what`: "picture" for a step without text.
-
-    Raises StageIndexError for a stage or a rewrite that the trace does not have.
-    """
-    recorded = trace[stage]
-    step = recorded.step(rewrite)
-    builder = Builder(ids, drawn)
-    builder.numbers.update(zip((step.before, step.after), step.numbers, strict=True))
-    replaced: set[str] = set()
-    if step.is_reported:
-        earlier, later = map(ids.follow, step.provenances)
-        replaced = ids.marked(step.event, later - earlier, step.before, step.after)
-    else:
-        builder.pair(step.diff)
-    hunks: list[Any] = []
-    if what == "picture":
-        modules = [builder.picture(mod) for mod in (step.before, step.after)]
-    else:
-        before, after, hunks = builder.compare(step.diff)
-        modules = [builder.modules[before], builder.modules[after]]
-    return {
-        "stage": stage,
-        "rewrite": rewrite,
-        "modules": modules,
-        "hunks": hunks,
-        "replaced": sorted(replaced),
-        "event": builder.event(step.event),
-        "part": "",
-        "pending": "text" if what == "picture" else "",
-    }
-
-
 class Steps:
-    """The steps of a trace, each built when it is first asked for; the last few are kept.
+    """The steps of a trace, each built when it is first asked for; the last few are kept. `ids`: of
+    the nodes in the state of the trace."""
 
-    `ids` and `drawn`: of the nodes and modules in the state of the trace.
-    """
-
-    def __init__(self, trace: Trace, ids: Ids, drawn: Drawn | None = None):
+    def __init__(self, trace: Trace, ids: Ids):
         self._trace = trace
         self._ids = ids
         self._made: dict[tuple[int, int, str], State] = {}
         self._parts: dict[int, PartSteps] = {}
-        stages = {} if drawn is None else drawn
-        self._drawn = ChainMap[Hashable, State]({}, stages)  # those between rewrites first
+        self._wholes: dict[int, WholeSteps] = {}
 
     def prepare(self, stage: int, rewrite: int) -> None:
         """Compute a step, and what other steps of the stage need too."""
@@ -107,15 +60,16 @@ class Steps:
         key = stage, rewrite, what
         if key not in self._made:
             self._made[key] = self._step(stage, rewrite, what)
-            _forget(self._made)
-            _forget(self._drawn.maps[0])
+            forget(self._made, MAX_KEPT)
         return self._made[key]
 
     def _step(self, stage: int, rewrite: int, what: str) -> State:
         part = self._parts_of(stage).step(rewrite)
-        if part is not None:
-            return {"stage": stage, "rewrite": rewrite, **part}
-        return step_of(self._trace, self._ids, stage, rewrite, self._drawn, what)
+        if part is None:
+            if stage not in self._wholes:
+                self._wholes[stage] = WholeSteps(self._trace[stage], self._ids)
+            part = self._wholes[stage].step(rewrite, what)
+        return {"stage": stage, "rewrite": rewrite, **part}
 
     def _parts_of(self, stage: int) -> PartSteps:
         if stage not in self._parts:
@@ -126,23 +80,17 @@ class Steps:
         return next(islice(nodes_of(self._trace[stage].before), MAX_WITH_TEXT, None), None) is None
 
 
-def _forget(kept: MutableMapping[Any, State]) -> None:
-    """Keep the newest alone."""
-    while len(kept) > MAX_KEPT:
-        del kept[next(iter(kept))]
-
-
 def with_steps(trace: Trace, ids: Ids, state: State, limit: int = MAX_STEP_LINES) -> State:
     """A copy of a trace's state with the steps of its stages.
 
     It has the first step of each stage, then the second of each, and so on, up to `limit` lines.
     """
     stages = [{**stage, "steps": []} for stage in state["stages"]]
-    left = limit
+    left, steps = limit, Steps(trace, ids)
     for k in range(1, 1 + max((stage["events_total"] for stage in stages), default=0)):
         for n, stage in enumerate(stages):
             if k <= stage["events_total"] and left > 0:
-                step = step_of(trace, ids, n, k)
+                step = steps.step(n, k, "text")
                 stage["steps"].append(step)
                 left -= sum(len(module["lines"]) for module in step["modules"])
     return {**state, "stages": stages}

@@ -52,6 +52,7 @@ from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.provenance import has_origin
+from byoc_lab.lab.view.drawing.pass_fold import PassFold
 from byoc_lab.lab.view.drawing.picture import picture_of
 from byoc_lab.lab.view.drawing.scene import scene_of
 from byoc_lab.lab.view.states.about import about
@@ -62,7 +63,7 @@ from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.stage import WORDS, lineage_of, new_stage
 from byoc_lab.passes import Event
 from byoc_lab.relay.analysis.region_numbers import Numbers
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, describe
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
@@ -107,9 +108,12 @@ def diff_state(diff: Diff, title: str = "") -> State:
 
 class Builder:
     """Builds one state. `ids`: those of an earlier state, so that nodes keep their ids; `drawn`:
-    what was drawn of it."""
+    what was drawn of it; `fold`: the groups to draw, if they are not to be found."""
 
-    def __init__(self, ids: Ids | None = None, drawn: Drawn | None = None):
+    def __init__(
+        self, ids: Ids | None = None, drawn: Drawn | None = None, fold: PassFold | None = None
+    ):
+        self.fold = fold
         self.ids = ids or Ids()
         self.modules: list[State] = []
         self.known: dict[Hashable, int] = {}
@@ -310,16 +314,13 @@ class Builder:
             self.ids.of(node)
         numbers = self.numbers.get(mod) if isinstance(mod, IRModule) else None
         picture = picture_of(mod, numbers)
+        grouping = self.fold.grouping(picture) if self.fold else None
         functions = len(mod) if isinstance(mod, IRModule) else 1
         return {
             "stats": {**picture.stats(), "functions": functions},
             "graph_note": "",
-            "scene": scene_of(picture, self._drawn_id),
+            "scene": scene_of(picture, self.ids.drawn, grouping),
         }
-
-    def _drawn_id(self, node: Expr) -> str | None:
-        """The id of a node in the graph; None for a constant, which the text has inside lines."""
-        return None if isinstance(node, Constant) else self.ids.get(node)
 
     def finding(self, finding: Finding, at: dict[str | None, int], lines: list[Line]) -> State:
         node = self.ids.get(finding.node)
@@ -343,6 +344,12 @@ def _operand(finding: Finding, line: Line) -> str | None:
         return None
     wanted = finding.node.args[finding.argument]
     return next((name for name, node in line.refs.items() if node is wanted), None)
+
+
+def forget(kept: MutableMapping[Any, State], most: int) -> None:
+    """Keep the newest alone."""
+    while len(kept) > most:
+        del kept[next(iter(kept))]
 
 
 def content_of(obj: IRModule | Expr) -> Hashable:

@@ -13,7 +13,7 @@ from byoc_lab import relay
 from byoc_lab.lab.tracing import Trace, neighbourhood
 from byoc_lab.lab.view.states.objects import state_and_ids
 from byoc_lab.lab.view.states.part_steps import PartSteps
-from byoc_lab.lab.view.states.rewrites import step_of
+from byoc_lab.lab.view.states.whole_steps import WholeSteps
 from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.relay import IRModule
 from byoc_lab.transform import AnnotateTarget, InferType, PartitionGraph
@@ -43,7 +43,7 @@ def test_a_node_has_one_id_in_a_part_and_in_the_whole(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(neighbourhood, "MAX_WHOLE", 0)
         part = PartSteps(trace[n], ids).step(rewrite) if part_first else None
-        whole = step_of(trace, ids, n, rewrite)
+        whole = WholeSteps(trace[n], ids).step(rewrite)
         part = part or PartSteps(trace[n], ids).step(rewrite)
     if part is None:
         return

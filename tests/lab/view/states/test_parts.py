@@ -14,7 +14,7 @@ from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.displays import mimebundle
 from byoc_lab.lab.view.states import parts, rewrites
 from byoc_lab.lab.view.states.parts import Parts, is_large
-from byoc_lab.lab.view.states.rewrites import step_of
+from byoc_lab.lab.view.states.rewrites import Steps
 from byoc_lab.lab.view.states.state import Builder, trace_state
 from byoc_lab.lab.view.stepper import Stepper
 from tests.lab.view.samples import chain, mobilenet
@@ -139,7 +139,7 @@ def test_the_graph_of_a_step_comes_before_its_text(monkeypatch: pytest.MonkeyPat
     assert text["pending"] == ""
     assert text["hunks"]
     assert [m["scene"] for m in text["modules"]] == [m["scene"] for m in picture["modules"]]
-    assert text == {**step_of(trace, stepper._ids, 1, 3), "pending": ""}
+    assert text == {**Steps(trace, stepper._ids).step(1, 3, "text"), "pending": ""}
 
 
 def test_the_next_step_is_computed_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,12 +173,13 @@ def test_the_nearest_stages_are_computed_before_the_first_is_shown() -> None:
     assert sorted(computed(60)) == list(range(len(trace)))
 
 
-def test_a_step_shares_the_graphs_of_its_stage(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first rewrite begins at the input of the pass."""
+def test_a_step_shares_the_graph_of_the_step_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 10)
     made = Parts(mobilenet())
-    module = dict(made.part(1)["modules"])[made.part(1)["stage"]["before"]]
-    assert made.step(1, 1, "picture")["modules"][0]["scene"] is module["scene"]
+    first, second = (made.step(1, rewrite, "picture")["modules"] for rewrite in (1, 2))
+    assert second[0]["scene"] is first[1]["scene"]
+    text = made.step(1, 2, "text")["modules"]
+    assert [module["scene"] for module in text] == [module["scene"] for module in second]
 
 
 def test_stages_of_the_same_functions_share_their_graph() -> None:

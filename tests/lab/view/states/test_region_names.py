@@ -17,7 +17,7 @@ from byoc_lab.lab.tracing import Stage, Trace, neighbourhood
 from byoc_lab.lab.tracing.provenance import root_provenance
 from byoc_lab.lab.view.states.objects import state_and_ids
 from byoc_lab.lab.view.states.part_steps import PartSteps
-from byoc_lab.lab.view.states.rewrites import step_of
+from byoc_lab.lab.view.states.whole_steps import WholeSteps
 from byoc_lab.passes import Event
 from byoc_lab.passes.framework.hook import Sentence
 from byoc_lab.relay import IRModule
@@ -76,10 +76,11 @@ class Drawn:
         places = shown["before"], shown["before" if stage.after is None else "after"]
         before, after = (names_in(self.state["modules"][place]) for place in places)
         self.findings(stage, before)
+        steps = WholeSteps(stage, self.ids)
         for k, event in enumerate(stage.events, 1):
             if k % self.every and k not in (1, len(stage.events)):
                 continue
-            step = step_of(self.trace, self.ids, n, k, what="picture")
+            step = steps.step(k, "picture")
             earlier, later = map(names_in, step["modules"])
             if k == 1:
                 assert earlier.items() <= before.items()
@@ -209,11 +210,11 @@ def test_a_part_has_the_names_of_the_whole(seed: int, data: st.DataObject) -> No
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(neighbourhood, "MAX_WHOLE", 0)
         patch.setattr(neighbourhood, "BLOCK", 1)
-        steps = PartSteps(trace[n], ids)
+        steps, wholes = PartSteps(trace[n], ids), WholeSteps(trace[n], ids)
         for k in range(1, len(trace[n].events) + 1):
             if (part := steps.step(k)) is None:
                 continue
-            whole = step_of(trace, ids, n, k, what="picture")
+            whole = wholes.step(k, "picture")
             for mine, theirs in zip(part["modules"], whole["modules"], strict=True):
                 some, all_names = names_in(mine), names_in(theirs)
                 assert all(some[i] == all_names[i] for i in some.keys() & all_names.keys())

@@ -11,7 +11,6 @@ from byoc_lab import lint, relay
 from byoc_lab.lab.diffing import diff
 from byoc_lab.lab.tracing import trace
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.rewrites import step_of
 from byoc_lab.lab.view.states.state import (
     STAT_LABELS,
     Builder,
@@ -19,6 +18,7 @@ from byoc_lab.lab.view.states.state import (
     module_state,
     trace_state,
 )
+from byoc_lab.lab.view.states.whole_steps import WholeSteps
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay import nn
 from tests.lab.view.samples import annotated, chain, mobilenet, network
@@ -146,7 +146,7 @@ def test_steps_use_the_ids_of_their_stage() -> None:
     for n in (stage.index for stage in trace if stage.events):
         total = len(trace[n].events)
         result = {i for _, i in state["modules"][state["stages"][n]["after"]]["lines"] if i}
-        last = step_of(trace, ids, n, total)["modules"][1]["lines"]
+        last = WholeSteps(trace[n], ids).step(total)["modules"][1]["lines"]
         assert {i for _, i in last if i} == result
 
 

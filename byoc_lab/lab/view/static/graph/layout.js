@@ -7,7 +7,7 @@ import { inOrder } from "./topology.js";
 
 /**
  * @typedef {{ id: string, kind: string, lines: string[], group: number, ids: string[], weights: number }} SceneBox
- * @typedef {{ id: string, kind: string, lines: string[], label: string, compiler: string | null, colour: number | null, group: number, node: string | null }} SceneGroup
+ * @typedef {{ id: string, kind: string, lines: string[], label: string, compiler: string | null, colour: number | null, group: number, node: string | null, open: boolean }} SceneGroup
  * @typedef {[number, number, boolean, string | null, string | null]} SceneArrow
  * @typedef {{ boxes: SceneBox[], groups: SceneGroup[], arrows: SceneArrow[] }} Scene
  * @typedef {{ key: string, box: number, group: number, open: boolean, x: number, y: number, w: number, h: number }} PlacedNode

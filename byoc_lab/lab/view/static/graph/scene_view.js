@@ -10,7 +10,6 @@ import { groupsOf, levelsOf, matches, neighbour, newIn, reached, sameSets } from
 
 const READABLE = 0.6; // a scale; type has 16 px at the scale 1
 const WINDOWS = 3; // that a graph may be wide or high after "Open all"
-const SMALL = 24; // a scene of so few boxes is drawn with all groups open
 const LEGEND = [
   [".byl-region", "region", "annotated region"],
   [".byl-external", "external", "external function"],
@@ -117,8 +116,7 @@ export class SceneView {
 
   opened() {
     const { scene } = this.wanted;
-    const all = scene.boxes.length <= SMALL;
-    return scene.groups.filter((g) => this.decided.get(g.id) ?? (all || g.kind === "function")).map((g) => g.id);
+    return scene.groups.filter((g) => this.decided.get(g.id) ?? g.open).map((g) => g.id);
   }
 
   room() {

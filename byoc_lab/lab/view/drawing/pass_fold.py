@@ -1,0 +1,249 @@
+"""`PassFold`: the groups of all states of a pass, found once for its first and last state together.
+
+The boxes of both states are one graph, in which boxes of one name are the same. The groups that are
+found in it hold in every state, so that a box is in the same ones before and after each rewrite.
+Regions and functions are those of each state: they divide the groups that they cross.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from byoc_lab.errors import counted
+from byoc_lab.lab.view.drawing.elements import Box, Picture, PictureFrame
+from byoc_lab.lab.view.drawing.grouping import (
+    Edge,
+    Group,
+    Grouping,
+    IdOf,
+    boxes_of,
+    collect,
+    group_of,
+    names_of,
+)
+from byoc_lab.lab.view.drawing.groups import MAX_LOOSE, find_groups, without_annotations
+
+FRAMES = ("region", "external", "composite", "function")
+Around = Mapping[str, Sequence[Hashable]]  # what is around a box, by its name, the outermost first
+
+
+class _Piece(NamedTuple):
+    """A group, or the part of it that is in frames which it crosses."""
+
+    group: Any
+    frames: tuple[Hashable, ...]
+
+
+Path = tuple[Hashable, ...]  # keys of frames, and pieces of groups, the outermost first
+
+
+class PassFold:
+    """The groups that are found in the first and the last state of a pass. `id_of`: of the nodes of
+    all its states."""
+
+    def __init__(self, first: Picture, last: Picture, id_of: IdOf):
+        self._id_of = id_of
+        self._around: dict[str, list[Group]] = {}  # a box, by its name
+        self._stand_ins: set[Hashable] = set()  # not drawn where a frame has the same boxes
+        found, names = _joined(_State(first, id_of), _State(last, id_of))
+        self._opened = found.opened
+        drawn: set[Group] = set()
+        for group in found.groups():
+            if group.kind in FRAMES and not self._stand_in(group, len(found.boxes)):
+                continue
+            drawn.add(group)
+            *_, end = boxes_of(group)
+            group.name = f"{group.kind}:{names[end]}"
+            if group.kind == "section":
+                group.name = f"{group.parent.name if group.parent else ''}/{group.label}"
+        for box, name in names.items():
+            path = _outwards(found.homes[box])
+            self._around[name] = [group for group in reversed(path) if group in drawn]
+
+    def _stand_in(self, group: Group, boxes: int) -> bool:
+        """Whether a frame of one of the two states is a group where it is not there."""
+        repeat = group.parent if group.parent and group.parent.kind == "repeat" else None
+        if len(list(boxes_of(group))) < 2:
+            return False
+        if repeat is not None:
+            place = repeat.members.index(group) + 1
+            group.kind, group.label = "copy", f"block {place} of {len(repeat.members)}"
+        elif group.kind == "composite" and boxes > MAX_LOOSE:
+            group.kind, group.label = "chain", ""
+        else:
+            return False
+        self._stand_ins.add(group)
+        return True
+
+    def grouping(self, picture: Picture) -> Grouping:
+        """The groups of the picture of one state."""
+        state = _State(picture, self._id_of)
+        groups = {name: self._groups_of(name, state) for name in state.around}
+        paths = _nested(state.around, groups, self._stand_ins)
+        made: dict[Path, Group] = {}
+        blocks: dict[Group, set[Hashable]] = {}
+        for name, path in paths.items():
+            for n, last in enumerate(path, 1):
+                if path[:n] not in made:
+                    made[path[:n]] = _made(last, made.get(path[: n - 1]), state)
+                if isinstance(last, _Piece) and last.group.kind == "repeat":
+                    inside = groups[name][groups[name].index(last.group) + 1 :]
+                    blocks.setdefault(made[path[:n]], set()).add(inside[0] if inside else name)
+        for piece, shown in blocks.items():
+            if piece.label != f"{len(shown)} times":
+                piece.label = f"{len(shown)} of {piece.label}"
+        homes = {box: made.get(paths[name]) for box, name in state.names.items()}
+        roots = collect(state.boxes, homes)
+        grouping = Grouping(state.boxes, state.edges, roots, homes, self._opened)
+        _in_order(grouping)
+        return grouping
+
+    def _groups_of(self, name: str, state: _State) -> list[Group]:
+        """The groups around a box. One that is in neither the first nor the last state is, from
+        where it is first seen on, in those that all boxes beside it are in."""
+        if name not in self._around:
+            beside = [self._around[n] for n in state.beside(name) if n in self._around]
+            levels = takewhile(lambda level: len(set(level)) == 1, zip(*beside, strict=False))
+            self._around[name] = [group for group, *_ in levels]
+        return self._around[name]
+
+
+class _State:
+    """The graph of one state. `names`: of its boxes; `around`: the keys of the frames around each,
+    by its name: a key is the same in all states."""
+
+    def __init__(self, picture: Picture, id_of: IdOf):
+        self.boxes, self.edges = without_annotations(picture)
+        self.names = names_of(self.boxes, id_of)
+        self.frames: dict[Hashable, PictureFrame] = {}  # by their keys
+        self._id_of = id_of
+        self._paths: dict[PictureFrame | None, Path] = {None: ()}
+        self.around = {name: self._path(box.frame) for box, name in self.names.items()}
+
+    def _path(self, frame: PictureFrame | None) -> Path:
+        if frame not in self._paths:
+            assert frame is not None
+            outer = self._path(frame.parent)
+            ident = self._id_of(frame.expr) if frame.expr is not None else None
+            key = ident or f"{frame.kind} {frame.label}"
+            if frame.number is not None:
+                key = "/".join((*map(str, outer), f"{frame.compiler} {frame.number}"))
+            while key in self.frames:  # a function that is drawn at several calls
+                key += "+"
+            self.frames[key] = frame
+            self._paths[frame] = *outer, key
+        return self._paths[frame]
+
+    def beside(self, name: str) -> Iterable[str]:
+        """The names of the boxes that have an edge to or from a box."""
+        for edge in self.edges:
+            ends = self.names[edge.source], self.names[edge.target]
+            if name in ends:
+                yield ends[ends[0] == name]
+
+
+def _joined(first: _State, last: _State) -> tuple[Grouping, dict[Box, str]]:
+    """The groups of the graph of two states together, and the names of its boxes."""
+    boxes = {name: box for state in (first, last) for box, name in state.names.items()}
+    order = _merged(list(first.around), list(last.around))
+    place = {name: n for n, name in enumerate(order)}
+    edges: dict[tuple[str, str], Edge] = {}
+    for state in (last, first):
+        for edge in state.edges:
+            ends = state.names[edge.source], state.names[edge.target]
+            if place[ends[0]] < place[ends[1]]:
+                edges.setdefault(ends, Edge(boxes[ends[0]], boxes[ends[1]]))
+    kept = {n: [k for k in first.around.get(n, ()) if k in last.frames] for n in order}
+    frames = {**kept, **last.around}
+    others = {n: [k for k in first.around.get(n, ()) if k not in last.frames] for n in order}
+    made: dict[Path, Group] = {}
+    homes: dict[Box, Group | None] = {}
+    for name, path in _nested(frames, others, set(first.frames)).items():
+        keys = [each.group if isinstance(each, _Piece) else each for each in path]
+        for n, key in enumerate(keys):
+            if path[: n + 1] not in made:
+                frame = last.frames.get(key) or first.frames[key]
+                made[path[: n + 1]] = group_of(frame, made.get(path[:n]))
+        homes[boxes[name]] = made.get(path)
+    in_order = [boxes[name] for name in order]
+    names = {boxes[name]: name for name in order}
+    return find_groups(in_order, list(edges.values()), homes), names
+
+
+def _merged(first: list[str], last: list[str]) -> list[str]:
+    """Two lists as one, in the order of the last: what it has not is before what comes next."""
+    theirs = set(last)
+    before: dict[str, list[str]] = {}
+    run: list[str] = []
+    for name in first:
+        if name in theirs:
+            before[name], run = run, []
+        else:
+            run.append(name)
+    return [each for name in last for each in (*before.get(name, ()), name)] + run
+
+
+def _nested(frames: Around, groups: Around, stand_ins: Collection[Hashable]) -> dict[str, Path]:
+    """What is around each box of both: a group is around a frame whose boxes it has all, and more;
+    frames divide the other groups. Stand-ins are left out where a frame has the same boxes."""
+    size: Counter[Hashable] = Counter()
+    common: Counter[tuple[Hashable, Hashable]] = Counter()
+    for name, inside in frames.items():
+        size.update([*inside, *groups[name]])
+        common.update((frame, group) for frame in inside for group in groups[name])
+
+    def is_around(group: Hashable, frame: Hashable) -> bool:
+        return common[frame, group] == size[frame] < size[group]
+
+    def is_same(group: Hashable, frame: Hashable) -> bool:
+        return common[frame, group] == size[frame] == size[group]
+
+    def piece(group: Hashable, outer: Sequence[Hashable]) -> _Piece:
+        return _Piece(group, tuple(f for f in outer if common[f, group] < size[group]))
+
+    paths: dict[str, Path] = {}
+    for name, inside in frames.items():
+        left = [
+            group
+            for group in groups[name]
+            if group not in stand_ins or not any(is_same(group, frame) for frame in inside)
+        ]
+        path: list[Hashable] = []
+        for n, frame in enumerate(inside):
+            while left and is_around(left[0], frame):
+                path.append(piece(left.pop(0), inside[:n]))
+            path.append(frame)
+        paths[name] = *path, *(piece(group, inside) for group in left)
+    return paths
+
+
+def _made(last: Hashable, parent: Group | None, state: _State) -> Group:
+    """The group of a frame, or of a piece of a group."""
+    if not isinstance(last, _Piece):
+        return group_of(state.frames[last], parent)
+    name = "/".join((*map(str, last.frames), last.group.name))
+    return Group(last.group.kind, last.group.label, None, parent, None, name=name)
+
+
+def _outwards(group: Group | None) -> list[Group]:
+    """A group and those that it is in, the outermost last."""
+    path: list[Group] = []
+    while group is not None:
+        path.append(group)
+        group = group.parent
+    return path
+
+
+def _in_order(grouping: Grouping) -> None:
+    """Put the members of each group in the order of their last boxes: weights that are computed
+    early belong where they are used."""
+    place: dict[Box | Group, int] = {box: n for n, box in enumerate(grouping.boxes)}
+    for group in reversed(grouping.groups()):  # inner ones first
+        group.members.sort(key=place.__getitem__)
+        place[group] = place[group.members[-1]]
+        if group.kind == "inputs":
+            group.label = counted(len(group.members), "parameter")
+    grouping.roots.sort(key=place.__getitem__)

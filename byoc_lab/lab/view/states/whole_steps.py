@@ -1,0 +1,65 @@
+"""`WholeSteps`: the steps of a stage whose modules are shown whole."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from byoc_lab.lab.tracing import Stage
+from byoc_lab.lab.view.drawing.pass_fold import PassFold
+from byoc_lab.lab.view.drawing.picture import picture_of
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.state import Builder, Drawn, State, forget
+
+MAX_KEPT = 4  # graphs between rewrites
+
+
+class WholeSteps:
+    """The steps of one stage. `ids`: of the nodes of its input and its result."""
+
+    def __init__(self, stage: Stage, ids: Ids):
+        self._stage = stage
+        self._ids = ids
+        self._drawn: Drawn = {}
+
+    def step(self, rewrite: int, what: str = "text") -> State:
+        """A step as in `rewrites.py`, without its place; `what`: "picture" for one without text.
+
+        Raises StageIndexError for a rewrite that the stage does not have.
+        """
+        step = self._stage.step(rewrite)
+        builder = Builder(self._ids, self._drawn, self._fold)
+        builder.numbers.update(zip((step.before, step.after), step.numbers, strict=True))
+        replaced: set[str] = set()
+        if step.is_reported:
+            earlier, later = map(self._ids.follow, step.provenances)
+            replaced = self._ids.marked(step.event, later - earlier, step.before, step.after)
+        else:
+            builder.pair(step.diff)
+        hunks: list[Any] = []
+        if what == "picture":
+            modules = [builder.picture(mod) for mod in (step.before, step.after)]
+        else:
+            before, after, hunks = builder.compare(step.diff)
+            modules = [builder.modules[before], builder.modules[after]]
+        forget(self._drawn, MAX_KEPT)
+        return {
+            "modules": modules,
+            "hunks": hunks,
+            "replaced": sorted(replaced),
+            "event": builder.event(step.event),
+            "part": "",
+            "pending": "text" if what == "picture" else "",
+        }
+
+    @cached_property
+    def _fold(self) -> PassFold:
+        """The groups of all states of the pass."""
+        stage = self._stage
+        last, numbers = stage.after, stage.numbering.after
+        if last is None:  # the pass failed: what it had made of the module
+            last, provenance = stage.followed(len(stage.events))
+            self._ids.follow(provenance)
+            numbers = stage.numbering.of_state(last, provenance)
+        first = picture_of(stage.before, stage.numbering.before)
+        return PassFold(first, picture_of(last, numbers), self._ids.drawn)
