@@ -7,9 +7,7 @@ cutlass, cublas, ...) is one that partitions and compiles nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -18,10 +16,8 @@ from typing import Any
 
 from byoc_lab import plugins
 from byoc_lab.backends import registry as backends_of_relay
-from byoc_lab.backends.python_region import linkable
 from byoc_lab.errors import (
     ArgumentError,
-    BuildError,
     PassError,
     UnknownNameError,
     nearest,
@@ -30,15 +26,12 @@ from byoc_lab.passes.framework.predicates import checked_entry
 from byoc_lab.relax import partition
 from byoc_lab.relax.calls import host_functions
 from byoc_lab.relax.checks import CallCheck, CompilableCheck, Compiles, EntryCheck, Predicate
+from byoc_lab.relax.codegens import compile_functions
 from byoc_lab.relax.pattern_translation import relax_entry, relax_name
-from byoc_lab.relax.reference import region_in_relay
 from byoc_lab.relax.registration import PREFIX, keep_errors
-from byoc_lab.relax.types import unknown_sizes_of
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.run.backends import Codegen, get_backend
-from byoc_lab.run.build import checked_region, generated
-from byoc_lab.run.hosts.host import LinkedRegion
 from byoc_lab.run.tvm_runtime import import_tvm
 
 OF_TVM = {
@@ -59,14 +52,16 @@ class RelaxBackend:
     name: what the attribute Codegen of its functions has. table: makes the entries for
     FuseOpsByPattern, (name, pattern, ...) or FusionPatterns. codegen: compiles one region, given as
     a function of Relay and its symbol; None where byoc_lab does not know it. passes: makes the
-    passes from a plain module to a partitioned one; None for the usual ones. left_out: operators of
-    `supports` of a back end of Relay that Relax does not have.
+    passes from a plain module to a partitioned one; None for the usual ones. missing: says that
+    NumPy computes its regions here, or None. left_out: operators of `supports` of a back end of
+    Relay that Relax does not have.
     """
 
     name: str
     table: Table
     codegen: Codegen | None = None
     passes: Callable[[], Sequence[Any]] | None = None
+    missing: Callable[[], str | None] | None = None
     left_out: tuple[str, ...] = ()
 
     def partition(self, mod: Any) -> Any:
@@ -110,6 +105,7 @@ def register(
     supports: Collection[str] | Mapping[str, Predicate] = (),
     codegen: Codegen | None = None,
     compiles: Compiles | None = None,
+    missing: Callable[[], str | None] | None = None,
     pipeline: Callable[[], Sequence[Any]] | None = None,
 ) -> RelaxBackend:
     """Register a back end of Relax; registering a name again replaces the earlier one.
@@ -133,6 +129,7 @@ def register(
         that has no counterpart in Relay, or with a size that is not known, stay on the host.
         Without a code generator modules can be partitioned and explained.
     compiles: compiles(typed call of Relay) says why `codegen` refuses a call, in words, or None.
+    missing: says that NumPy computes the regions here, as for `byoc_lab.backends.register`.
     pipeline: makes the passes of TVM from a plain module to a partitioned one; by default batch
         norms are folded, constants computed, and FuseOpsByPattern and MergeCompositeFunctions run.
 
@@ -145,7 +142,7 @@ def register(
         raise PassError(f"a back end's name must be a str without dots, found {name!r:.80}")
     if name == partition.TARGET:
         raise PassError(f"{name!r} is byoc_lab's own back end of Relax; choose another name")
-    functions = {"codegen": codegen, "compiles": compiles, "pipeline": pipeline}
+    functions = {"codegen": codegen, "compiles": compiles, "missing": missing, "pipeline": pipeline}
     for what, value in functions.items():
         if value is not None and not callable(value):
             raise PassError(f"{what} of {name!r} must be a function, found {value!r:.80}")
@@ -165,6 +162,7 @@ def register(
     if nothing and codegen is None:
         of_relay = backends_of_relay.get(name)
         patterns, codegen, compiles = of_relay.patterns, of_relay.codegen, of_relay.compiles
+        missing = missing or of_relay.missing
         single, left_out = _single_of_relay(name, of_relay.supports)
     else:
         single = _single(name, supports)
@@ -181,7 +179,7 @@ def register(
         return [_asked(name, kind, entry) for entry in (*map(_translated, made), *single)]
 
     table()  # raises for entries that cannot be
-    backend = RelaxBackend(name, table, codegen, pipeline, left_out)
+    backend = RelaxBackend(name, table, codegen, pipeline, missing, left_out)
     _tell_tvm(backend)
     _registered[name] = backend
     return backend
@@ -222,6 +220,14 @@ def get(name: Any) -> RelaxBackend:
             f"with byoc_lab.relax.register, or import the module of TVM that registers its patterns"
         )
     return RelaxBackend(name, lambda: list(find(f"{name}.")))
+
+
+def stand_in_of(name: str) -> str | None:
+    """The sentence of a back end that NumPy computes its regions here; None where it does not."""
+    own = _registered.get(name)
+    if own is None:
+        return backends_of_relay.stand_in_of(name)
+    return None if own.missing is None else own.missing()
 
 
 def check_not_of_relay(name: str) -> None:
@@ -328,7 +334,7 @@ def _tell_tvm(backend: RelaxBackend) -> None:
     registry = import_tvm().relax.backend.pattern_registry
     keep_errors()
     if backend.codegen is not None:
-        compiled = partial(_compile, backend.name, backend.codegen)
+        compiled = partial(compile_functions, backend.name, backend.codegen)
         tvm_ffi.register_global_func(f"{PREFIX}{backend.name}", compiled, override=True)
     elif backend.name in _registered:
         tvm_ffi.remove_global_func(f"{PREFIX}{backend.name}")  # of the earlier one
@@ -351,44 +357,6 @@ def _forget_patterns(name: str) -> None:
     names = [str(pattern.name) for pattern in registry.get_patterns_with_prefix(f"{name}.")]
     if names:
         registry._ffi_api.RemovePatterns(names)
-
-
-def _compile(
-    name: str, codegen: Codegen, functions: Any, options: Any, constant_names: Any
-) -> list[Any]:
-    """What RunCodegen asks for: a module for each function."""
-    return [_module(name, codegen, function) for function in functions]
-
-
-def _module(name: str, codegen: Codegen, function: Any) -> Any:
-    unknown = [size for param in function.params for size in unknown_sizes_of(param)]
-    if unknown:
-        raise BuildError(
-            f"region @{function.attrs['global_symbol']} of {name} has sizes that are not known "
-            f"({', '.join(sorted(set(map(str, unknown))))}), and code generators of "
-            f"byoc_lab.relax.register compile known ones: give them with "
-            f"relax.transform.BindSymbolicVars"
-        )
-    made, symbol = region_in_relay(function, composites=True), str(function.attrs["global_symbol"])
-    region = checked_region(generated(codegen, name, made, symbol), name, made, symbol)
-    collected = _collected.get()
-    if collected is not None:
-        collected.append(LinkedRegion(symbol, name, made, region, None, codegen))
-    return linkable(region)
-
-
-_collected: ContextVar[list[LinkedRegion] | None] = ContextVar("compiled_regions", default=None)
-
-
-@contextmanager
-def compiled_regions() -> Iterator[list[LinkedRegion]]:
-    """Collects the regions that code generators of `register` compile inside."""
-    regions: list[LinkedRegion] = []
-    token = _collected.set(regions)
-    try:
-        yield regions
-    finally:
-        _collected.reset(token)
 
 
 __all__ = ["RelaxBackend", "get", "is_known", "names", "register", "unregister"]

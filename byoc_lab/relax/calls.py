@@ -109,12 +109,17 @@ def region_calls(mod: Any) -> list[str]:
     return found
 
 
-def checked_relax(mod: Any, who: str) -> Any:
+def is_compiled(mod: Any) -> bool:
+    """Whether RunCodegen compiled regions of a module."""
+    return bool(mod.attrs) and COMPILED in mod.attrs
+
+
+def checked_relax(mod: Any, who: str, *, compiled: bool = False) -> Any:
     """A module of Relax with a function "main".
 
-    Raises ArgumentError for anything else, and for what RunCodegen made: there regions are compiled
-    code, of which nothing can be said. Raises FreeVariableError or WellFormedError for variables
-    that passes of TVM stop at.
+    compiled: take one whose regions RunCodegen has compiled, too. Raises ArgumentError for anything
+    else: of compiled regions the operators are gone. Raises FreeVariableError or WellFormedError
+    for variables that passes of TVM stop at.
     """
     tvm = import_tvm()
     if isinstance(mod, ForeignModule):  # of a trace
@@ -126,7 +131,7 @@ def checked_relax(mod: Any, who: str) -> Any:
         )
     if "main" not in [symbol for symbol, _ in _functions(mod)]:
         raise ArgumentError(f'{who} takes a module with a Relax function "main", found none')
-    if mod.attrs and COMPILED in mod.attrs:
+    if is_compiled(mod) and not compiled:
         raise ArgumentError(
             f"{who} takes a module before RunCodegen, which has compiled the regions of this one, "
             f"so that their operators are gone; give it the module that RunCodegen was given"

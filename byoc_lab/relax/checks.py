@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from byoc_lab.errors import BuildError, ByocLabError, PredicateError
+from byoc_lab.errors import ByocLabError, PredicateError
 from byoc_lab.passes.framework.predicates import Refused, ask_check, refusal
 from byoc_lab.relax.reference import any_counterpart
 from byoc_lab.relax.to_relay import call_to_relay, match_to_relay
@@ -89,14 +89,14 @@ class CompilableCheck(EntryCheck):
         refused = super().why_not(context)
         if refused is not None:
             return refused
-        refused = next(filter(None, map(why_not_compiled, _calls(context))), None)
+        refused = next(filter(None, (why_not_compiled(c, context) for c in _calls(context))), None)
         if refused is not None or self.compiles is None:
             return refused
         # The operators of a match together, as they are in the region: nn.dense has two in Relax.
         try:
             made = match_to_relay(context, any_counterpart)
-        except BuildError:  # an operand is a tuple, which the region may make itself
-            return None
+        except ByocLabError as error:
+            return str(error)
         calls = (n for n in post_order(made) if isinstance(n, Call) and isinstance(n.op, Op))
         return next(filter(None, map(self.compiles, calls)), None)
 
@@ -131,14 +131,15 @@ class RelayCheck(ReasonedCheck):
         return None if answer else refusal(self.entry, matched, answer)
 
 
-def why_not_compiled(call: Any) -> str | None:
-    """Why a region with a call of Relax cannot be given to a code generator of `register`, in
+def why_not_compiled(call: Any, context: Any) -> str | None:
+    """Why a region with a call of a match cannot be given to a code generator of `register`, in
     words; None where it can."""
     unknown = _unknown_sizes(call)
     if unknown is not None:
         return unknown
-    if any(is_tuple(arg) and not hasattr(arg, "fields") for arg in call.args):
-        return None  # a variable: the region may make the tuple itself
+    tuples = [arg for arg in call.args if isinstance(arg, import_tvm().relax.Var) and is_tuple(arg)]
+    if tuples and all(arg in context.matched_bindings for arg in tuples):
+        return None  # the match makes them itself
     try:
         call_to_relay(call, any_counterpart)
     except ByocLabError as error:

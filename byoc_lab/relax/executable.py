@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, ByocLabError, InputError
-from byoc_lab.relax.backends import compiled_regions
 from byoc_lab.relax.batch import is_number
 from byoc_lab.relax.calls import (
     CODEGEN,
     checked_relax,
     host_functions,
+    is_compiled,
     operator_calls,
     region_calls,
     region_functions,
 )
+from byoc_lab.relax.codegens import compiled_regions
+from byoc_lab.relax.compiled import compiled_regions_of
 from byoc_lab.relax.costs import host_cost, region_facts
 from byoc_lab.relax.reference import region_if_any
 from byoc_lab.relax.registration import PREFIX, is_registered
@@ -41,18 +43,20 @@ from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_devic
 
 @dataclass(frozen=True)
 class RelaxRegion:
-    """A function that a back end compiled. function: Relax's; counterpart: in Relay, if it has one
-    (`to_relay`), of a batch of `batch.NOMINAL` where that is not known."""
+    """A function that a back end compiled. function: Relax's; None where RunCodegen had compiled it
+    before. counterpart: in Relay, if it has one (`to_relay`), of a batch of `batch.NOMINAL` where
+    that is not known."""
 
     symbol: str
     compiler: str
-    function: Any
-    counterpart: Function | None
+    function: Any = None
+    counterpart: Function | None = None
 
 
 @dataclass(frozen=True)
 class RegionRun:
-    """One call of a region in a run: what it got, and what it gave."""
+    """One call of a region in a run: what it got, and what it gave; neither is known where its
+    function is not."""
 
     region: RelaxRegion
     inputs: tuple[np.ndarray, ...]
@@ -78,6 +82,7 @@ class RelaxExecutable(MeteredProgram):
             for symbol in sites
             for f in [functions[symbol]]
         )
+        earlier = compiled_regions_of(mod)
         _check_code_generators({r.compiler for r in self.regions})
         with COMPILING, using_layouts(layouts), compiled_regions() as self._linked:
             try:
@@ -99,11 +104,16 @@ class RelaxExecutable(MeteredProgram):
             )
             for r in self.regions
         ]
+        metered += [MeteredRegion(facts, native.get(facts.symbol)) for facts in earlier]
+        self.regions += tuple(RelaxRegion(f.symbol, f.compiler) for f in earlier)
         self._meter = Meter(self._machine, metered, self._lock, varying=_varies(mod))
 
     @cached_property
-    def host(self) -> Cost:
-        """The cost of what is in no region."""
+    def host(self) -> Cost | None:
+        """The cost of what is in no region; None after RunCodegen, of what a share cannot be
+        stated, as the cost of compiled regions is not known."""
+        if is_compiled(self.mod):
+            return None
         return host_cost(call for f in host_functions(self.mod) for call in operator_calls(f))
 
     def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
@@ -128,7 +138,7 @@ class RelaxExecutable(MeteredProgram):
         def watch(symbol: str, args: Sequence[Any]) -> None:
             region = by_symbol[symbol]
             arrays = [np.array(arg.numpy()) for arg in args]
-            count = len(region.function.params)
+            count = 0 if region.function is None else len(region.function.params)
             found.append(RegionRun(region, tuple(arrays[:count]), tuple(arrays[count:])))
 
         with self._meter.watched(watch):
@@ -154,7 +164,8 @@ class RelaxExecutable(MeteredProgram):
 
 
 def build(mod: Any, target: str = "llvm", *, layouts: str = LAYOUTS[0]) -> RelaxExecutable:
-    """Compile a partitioned Relax module: regions by their back ends, the rest by TVM.
+    """Compile a partitioned Relax module: regions by their back ends, the rest by TVM. Regions that
+    RunCodegen has compiled before are linked, and counted when they run.
 
     target: TVM's target of the rest; a CPU. layouts: how DNNL chooses the layouts of convolutions,
     "fixed" or "measured", as for `byoc_lab.build`.
@@ -163,7 +174,7 @@ def build(mod: Any, target: str = "llvm", *, layouts: str = LAYOUTS[0]) -> Relax
     what cannot be compiled.
     """
     check_layouts("relax.build", layouts)
-    return RelaxExecutable(checked_relax(mod, "relax.build"), target, layouts)
+    return RelaxExecutable(checked_relax(mod, "relax.build", compiled=True), target, layouts)
 
 
 def _check_input(param: Any, array: np.ndarray) -> None:

@@ -44,11 +44,7 @@ def to_relay(
     batch.check_one_batch(size for p in function.params for size in batch_of(p))
     for p in function.params:
         if is_tuple(p):
-            raise BuildError(
-                f"region @{symbol} has the tuple %{name_of(p)} as a parameter, expected tensors: "
-                f"write the tuple into the pattern, with one part for each field "
-                f"(is_tuple([wildcard(), wildcard()])), so that the region makes it itself"
-            )
+            raise BuildError(f"region @{symbol}: {tuple_operand(p)}")
     params = [relay.var(name_of(p), type_of(p)) for p in function.params]
     values = dict(zip(function.params, params, strict=True))
     body = _RelaxReader(symbol, values, {}, translate, composites).body(function.body)
@@ -70,6 +66,8 @@ def call_to_relay(call: Any, translate: Translate = translated) -> Function:
         if isinstance(arg, relax.Tuple):
             found = numbers(arg)
             return Tuple([operand(n, f) for f in arg.fields]) if found is None else found
+        if isinstance(arg, relax.Var) and is_tuple(arg):
+            raise BuildError(tuple_operand(arg))
         try:
             ty, sizes = type_of(arg), batch_of(arg)
         except AttributeError:
@@ -128,11 +126,17 @@ def match_to_relay(context: Any, translate: Translate = translated) -> Expr:
 def _outside(variable: Any) -> Expr:
     """A value that is computed outside of a match. Raises BuildError for a tuple."""
     if is_tuple(variable):
-        raise BuildError(
-            f"its operand is the tuple %{name_of(variable)}, expected tensors: the operator that "
-            f"makes the tuple must be in the match"
-        )
+        raise BuildError(tuple_operand(variable))
     return relay.var(name_of(variable), type_of(variable))
+
+
+def tuple_operand(variable: Any) -> str:
+    """Why a region or match cannot have a tuple from outside as an operand, in words."""
+    name = name_of(variable)
+    return (
+        f"an operand is the tuple %{name}, and regions get tensors: give the call its fields, as "
+        f"({name}[0], {name}[1]), or match the operator that makes the tuple, too"
+    )
 
 
 class _RelaxReader:

@@ -12,7 +12,7 @@ from byoc_lab.lab.checking.comparison import Comparison, compare
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.exercised import Exercised
 from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
-from byoc_lab.lab.checking.report import Report, region_errors, worst_of
+from byoc_lab.lab.checking.report import NOT_CALLED, Report, region_errors, worst_of
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.lab.checking.validation import DETAILS
 from byoc_lab.relax import backends, batch
@@ -44,7 +44,9 @@ def validate(
     before: a module of Relax before partitioning; "main" is computed with NumPy in float64, if all
         its operators have a counterpart in Relay (`relax.reference`). If not, the report says that
         outputs were not compared.
-    after: the partitioned module, or its RelaxExecutable.
+    after: the partitioned module, before or after RunCodegen, or its RelaxExecutable. After
+        RunCodegen the operators of regions are gone: they run and are counted, and outputs alone
+        are compared.
     inputs, detail, samples, seed: as for `byoc_lab.validate`. Sizes that are not known are those of
         the inputs, or without these small ones, each another.
 
@@ -82,6 +84,7 @@ class _Checker:
         self.kernels: list[Kernel] = []
         self.reached: set[str] = set()
         self.exercised = Exercised()
+        self.not_compared: dict[str, str] = {}  # why, by symbol of the region
         self.notes: dict[str, None] = {}
 
     def check(self, inputs: list[Any]) -> None:
@@ -109,11 +112,14 @@ class _Checker:
 
     def check_region(self, call: RegionRun) -> None:
         symbol = call.region.symbol
+        if call.region.function is None:
+            self.not_compared[symbol] = "RunCodegen has compiled it, and its operators are gone"
+            return
         try:
             with batch.assumed(_batch(call.region.function, call.inputs)):
                 function = region_in_relay(call.region.function, composites=True)
         except BuildError as error:
-            self.notes[f"@{symbol} was not compared: {error}"] = None
+            self.not_compared[symbol] = str(error)
             return
         self.reached.add(symbol)
         values = dict(zip(function.params, call.inputs, strict=True))
@@ -139,18 +145,15 @@ class _Checker:
         regions = worst_of(self.regions)
         for symbol, errors in region_errors(regions).items():
             self.exe.note_errors(symbol, errors)
-        symbols = [r.symbol for r in self.exe.regions]
-        unreached = [
-            f"@{s} was not called"
-            for s in symbols
-            if s not in self.reached and not any(n.startswith(f"@{s} ") for n in self.notes)
-        ]
+        symbols = [r.symbol for r in self.exe.regions if r.symbol not in self.reached]
+        left = {s: self.not_compared.get(s, NOT_CALLED) for s in symbols}
         return Report(
             regions,
             worst_of(self.outputs),
             worst_of([k.own for k in self.kernels]),
             inputs=tuple(inputs),
-            missed=(*self.exercised.missed(), *unreached, *self.notes),
+            missed=(*self.exercised.missed(), *self.notes),
+            not_compared=tuple(f"@{symbol}: {why}" for symbol, why in left.items()),
             stand_ins=self.exe.stand_ins,
         )
 

@@ -28,7 +28,7 @@ from byoc_lab.errors import (
     RegionError,
     UnknownNameError,
 )
-from byoc_lab.run import evaluate
+from byoc_lab.run import evaluate, stand_in
 from byoc_lab.run.tvm_runtime import same_structure
 from tests.compilers import needs_cc
 
@@ -301,8 +301,42 @@ def test_a_tuple_that_a_region_gets_is_refused_with_the_way_out() -> None:
     register()
     pair = relax.Var("pair", tvm.ir.TupleType([var("x", 2, 4).ty] * 2))
     mod = module([pair], lambda emit, pair: emit(op.concat(pair, axis=0)))
-    with pytest.raises(BuildError, match=r"has the tuple %pair as a parameter.*is_tuple"):
-        lab.build(byoc_lab.trace(mod, "npu").result)
+    for target in ("npu", "dnnl"):
+        (found,) = lab.explain(mod, target)
+        assert found.cause == "check" and "the tuple %pair" in found.reason
+    assert lab.build(byoc_lab.trace(mod, "npu").result).regions == ()
+
+
+def test_the_way_out_of_a_tuple_operand_that_is_named_works() -> None:
+    """The fields in the call, and a pattern with the operator that makes the tuple."""
+    register()
+
+    def fields(emit: Any, x: Any) -> Any:
+        pair = emit(op.split(x, 2, axis=1))
+        return emit(op.concat(relax.Tuple([pair[0], pair[1]]), axis=0))
+
+    mod = module([var("x", 2, 4)], fields)
+    assert {e.name: e.offloaded for e in lab.explain(mod, "npu")}["concat"]
+
+    def whole(emit: Any, x: Any) -> Any:
+        return emit(op.concat(emit(op.split(x, 2, axis=1)), axis=0))
+
+    mod = module([var("x", 2, 4)], whole)
+    both = is_op("relax.concat")(is_op("relax.split")(wildcard()))
+    lab.register("npu", patterns=[("npu.both", both)], codegen=exactly)
+    assert all(e.offloaded for e in lab.explain(mod, "npu"))
+    lab.register("npu", supports=["split", "concat"], codegen=exactly)
+    offloaded = {e.name: e.offloaded for e in lab.explain(mod, "npu")}
+    assert offloaded == {"split": True, "concat": False}
+
+
+@needs_cc
+def test_missing_of_a_back_end_of_relax_alone_is_on_its_cards_and_reports() -> None:
+    sentence = stand_in.in_place_of("libnpu")
+    lab.register("npu", patterns=TABLE, codegen=exactly, missing=lambda: sentence)
+    exe = lab.build(lab.backends.get("npu").partition(network()))
+    assert sentence in exe.stand_ins[0]
+    assert all(card.facts.stand_in == sentence for card in exe.cards())
 
 
 def looked_up(*unused: Any) -> Any:

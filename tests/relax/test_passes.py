@@ -14,7 +14,7 @@ from tvm.script import ir as I
 from tvm.script import relax as R
 
 import byoc_lab
-from byoc_lab.errors import ArgumentError, PassError
+from byoc_lab.errors import ArgumentError, OffloadError, PassError
 from byoc_lab.relax import coverage, explain, partition_for_dnnl
 from byoc_lab.relax.passes import applied
 from byoc_lab.run.tvm_runtime import same_structure
@@ -118,13 +118,25 @@ def test_code_that_a_pass_made_of_operators() -> None:
     assert found.cause == "no-pattern" and "after the partitioning" in found.reason
 
 
-@pytest.mark.parametrize("ask", [explain, coverage, byoc_lab.relax.build, partition_for_dnnl])
-def test_what_run_codegen_made_is_refused(ask: Any) -> None:
+@pytest.mark.parametrize("ask", [explain, coverage, partition_for_dnnl])
+def test_what_asks_for_operators_refuses_a_module_after_run_codegen(ask: Any) -> None:
     done = relax.transform.RunCodegen()(partition_for_dnnl(relu_module()))
     with pytest.raises(ArgumentError, match="takes a module before RunCodegen"):
         ask(done)
-    with pytest.raises(ArgumentError, match="takes a module before RunCodegen"):
-        byoc_lab.validate(relu_module(), done)
+
+
+def test_regions_that_run_codegen_compiled_are_counted_and_only_outputs_compared() -> None:
+    plain = relu_module()
+    exe = byoc_lab.relax.build(relax.transform.RunCodegen()(partition_for_dnnl(plain)))
+    report = byoc_lab.validate(plain, exe).check()
+    assert report.outputs and not report.regions
+    assert "RunCodegen has compiled it" in report.not_compared[0]
+    assert "no region" not in str(report) and "not compared: @fused" in str(report)
+    (card,) = exe.cards()
+    assert card.compiler == "dnnl" and card.calls > 0 and "operator" not in str(card)
+    exe.assert_offloaded(regions=1, accept_numpy=True)
+    with pytest.raises(OffloadError, match=r"those of 1 region are not known.*of the whole"):
+        exe.assert_offloaded(min_flops=1, min_share=0.5, accept_numpy=True)
 
 
 def test_the_reason_names_the_operator_of_the_module() -> None:

@@ -25,6 +25,7 @@ HEAD = (
     "tolerance there", "share of it", "ULP there", "share at 50, 90, 99 %", "inherited",
 )  # fmt: skip
 
+NOT_CALLED = "no input called it"
 NUMBERS = (2, 3, 5, 6, 7, 8, 10)  # columns
 
 
@@ -37,7 +38,8 @@ class Report:
     each region on the values that it got, so that the error is its own; what it inherited is beside
     it.
     inputs: the sets of inputs. missed: branches of operators that no input exercised.
-    fallbacks: regions that did not run on their back end, and why. stand_ins: what NumPy computed
+    fallbacks: regions that did not run on their back end, and why. not_compared: regions of which
+    nothing was compared, and why. stand_ins: what NumPy computed
     in the place of a library that is missing. host_is_wrong: where outputs are wrong and all
     regions are right, whether the partitioned module computes the right outputs in the reference;
     None where that is not known.
@@ -49,6 +51,7 @@ class Report:
     inputs: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
     fallbacks: tuple[str, ...] = ()
+    not_compared: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     host_is_wrong: bool | None = None
 
@@ -91,9 +94,10 @@ class Report:
                     "before it: a pass changed the network; byoc_lab.bisect(module, pipeline) "
                     "finds which one"
                 )
-        if not self.regions and not self.fallbacks:
+        if not (self.regions or self.fallbacks or self.not_compared):
             yield "no region: nothing is offloaded, the host computed all of it"
         yield from (f"fell back: {f}" for f in self.fallbacks)
+        yield from (f"not compared: {r}" for r in self.not_compared)
         yield from self.stand_ins
         yield from (f"inputs: {i}" for i in self.inputs)
         yield from (f"not exercised: {m}" for m in self.missed)
@@ -115,7 +119,7 @@ class Report:
             name: [c.to_json() for c in getattr(self, name)]
             for name in ("regions", "outputs", "operators")
         }
-        notes = ("inputs", "missed", "fallbacks", "stand_ins")
+        notes = ("inputs", "missed", "fallbacks", "not_compared", "stand_ins")
         texts = {name: list(getattr(self, name)) for name in notes}
         return to_json("validation", {"ok": self.ok, **parts, **texts}, indent=1)
 

@@ -13,7 +13,7 @@ from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.exercised import Exercised
 from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
-from byoc_lab.lab.checking.report import Report, region_errors, worst_of
+from byoc_lab.lab.checking.report import NOT_CALLED, Report, region_errors, worst_of
 from byoc_lab.lab.checking.tolerances import Bounded, bounded
 from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
 from byoc_lab.relay.ir.expr import Call, Function, Op
@@ -156,13 +156,14 @@ class _Checker:
         regions = worst_of(checks.comparisons)
         for symbol, errors in region_errors(regions).items():
             self.exe.note_errors(symbol, errors)
-        unreached = [f"@{s} was not called" for s in checks.linked if s not in checks.reached]
+        unreached = [s for s in checks.linked if s not in checks.reached]
         return Report(
             regions,
             worst_of(self.outputs),
             worst_of([k.own for k in checks.kernels]),
             inputs=tuple(inputs),
-            missed=(*self.exercised.missed(), *unreached, *checks.notes),
+            missed=(*self.exercised.missed(), *checks.notes),
+            not_compared=tuple(f"@{s}: {NOT_CALLED}" for s in unreached),
             fallbacks=tuple(
                 f"@{r.symbol} of {r.compiler} ran on {r.facts.ran_on}: {r.why}"
                 for r in self.exe.linked

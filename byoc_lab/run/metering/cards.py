@@ -35,7 +35,8 @@ class RegionFacts:
     """What is known of a region before it runs.
 
     compiler: the back end it was cut out for. why: the reason why TVM compiled it instead; None
-    where the back end did. operators: its operator calls. flops: their floating-point operations
+    where the back end did. operators: its operator calls, 0
+    where only compiled code is known. flops: their floating-point operations
     per call of the region, by the operators' own formulas; None where one is not known. bytes: of
     its inputs and outputs, which cross its boundary in each call; None where a shape is not known.
     dtype: of the data of the operator that costs most, whose peak its rate is compared with. sites:
@@ -241,7 +242,7 @@ class RegionCard:
             f"@{shown(self.symbol)}",
             self.ran_on + why,
             str(self.calls),
-            str(self.operators),
+            str(self.operators) if self.operators else "",
             kernels if self.offloaded else "",
             f"{self.time_us:.0f} us" if self.time_us is not None else "",
             f"{facts.flops:,}" if facts.flops is not None else "",
@@ -258,7 +259,7 @@ class RegionCard:
         parts = [
             f"{name}: ran on {where}",
             counted(self.calls, "call"),
-            counted(self.operators, "operator"),
+            counted(self.operators, "operator") if self.operators else "",
             took,
         ]
         parts.append(f"{flops} FLOP" if flops else "")
@@ -361,10 +362,12 @@ class Cards(Sequence[RegionCard]):
         if regions is not None and len(accepted) != regions:
             wrong.append(f"expected {regions} offloaded regions, found {len(accepted)}")
         if min_flops is not None and flops < min_flops:
-            wrong.append(f"expected at least {min_flops:,} offloaded FLOP, found {flops:,}")
+            unknown = sum(c.facts.flops is None for c in accepted)
+            more = f", and those of {counted(unknown, 'region')} are not known" if unknown else ""
+            wrong.append(f"expected at least {min_flops:,} offloaded FLOP, found {flops:,}{more}")
         share = self._share(flops)
         if min_share is not None and (share is None or share < min_share):
-            what = "and what the host does is not known" if share is None else f"found {share:.1%}"
+            what = "and those of the whole are not known" if share is None else f"found {share:.1%}"
             wrong.append(f"expected at least {min_share:.1%} of the FLOP to be offloaded, {what}")
         return wrong
 

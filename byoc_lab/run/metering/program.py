@@ -25,8 +25,8 @@ class MeteredProgram(ABC):
 
     @property
     @abstractmethod
-    def host(self) -> Cost:
-        """The cost of what is in no region."""
+    def host(self) -> Cost | None:
+        """The cost of what is in no region; None where it is not known."""
 
     @abstractmethod
     def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:

@@ -83,6 +83,12 @@ def test_errors_of_the_passes_are_decoded_to_the_edge(name: str) -> None:
     assert found.edge is not None and found[0].findings[0].code == found.rule
 
 
+def test_a_message_about_an_operator_of_relax_names_the_rule_of_relax() -> None:
+    found = byoc_lab.decode("region @r: DNNL has no counterpart of relax.cumsum")
+    assert found.rule == "BYR009" and "fallback" not in str(found)
+    assert byoc_lab.decode("region @r: DNNL has no counterpart of cumsum(...)").rule == "BYL026"
+
+
 def test_an_unknown_back_end_is_decoded() -> None:
     with pytest.raises(ByocLabError) as caught:
         backends.get("dnll")

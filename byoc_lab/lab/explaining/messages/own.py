@@ -16,17 +16,28 @@ CHECK_THE_CALLEE = (
 
 MESSAGES = (
     Message(
+        "own-refused-by-codegen-of-relax",
+        ("DNNL has no counterpart of relax.",),
+        r"(?:region @(?P<symbol>[^\s:]+): )?DNNL has no counterpart of (?P<name>relax\.[\w.]+)",
+        HERE,
+        "A region has {name}, and DNNL does not compile it",
+        "Leave {name} out of the pattern table, or let the check of its pattern refuse it; "
+        "byoc_lab.relax.partition_for_dnnl takes only what DNNL compiles. byoc_lab.lint of the "
+        "module after FuseOpsByPattern reports it earlier",
+        ("region @fused_relax_cumsum1_dnnl: DNNL has no counterpart of relax.cumsum",),
+        ("BYR009",),
+    ),
+    Message(
         "own-refused-by-codegen",
         ("ccompiler has no C for ", "DNNL has no counterpart of "),
         r"(?:region @(?P<symbol>[^\s:]+): )?(?:ccompiler has no C for|DNNL has no counterpart of) "
         r"(?P<name>[^\n;]{1,200}?)(?:\(\.\.\.\))?(?:;[^\n]*|$|(?=\n))",
         HERE,
         "A region has {name}, and its back end does not compile it",
-        "Leave {name} to the host: the predicate or the pattern's check must refuse it; or, for "
-        "Relay, use byoc_lab.build(fallback=True). byoc_lab.lint reports it earlier, of Relay with "
-        "backend=...",
+        "Leave {name} to the host: the predicate or the pattern's check must refuse it; or use "
+        "byoc_lab.build(fallback=True). byoc_lab.lint(mod, backend=...) reports it earlier",
         ("region @r: ccompiler has no C for nn.conv2d(...); it has it for abs, add",),
-        ("BYL026", "BYR009"),
+        ("BYL026",),
     ),
     Message(
         "own-in-compat",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from byoc_lab.lab.explaining.messages.record import Message
 
+HERE = "byoc_lab"
 RELAX = "Relax in TVM 0.20 to 0.27"
 
 MESSAGES = (
@@ -143,5 +144,32 @@ MESSAGES = (
             "AttributeError: Check failed: (reg != nullptr) is false: Operator relax.nn.dense is "
             "not registered",
         ),
+    ),
+    Message(
+        "relax-own-shared-variables",
+        ("so that passes take the two for one",),
+        r"(?P<fault>@\w+ binds [^\n;]{1,300}?, so that passes take the two for one)[^\n]*",
+        HERE,
+        "{fault}",
+        "Make each function from variables of its own: relax.utils.copy_with_new_vars(function) "
+        "copies one",
+        (
+            "WellFormedError: relax.explain: @main binds %x0, and @decode binds the same, so that "
+            "passes take the two for one; make each function from variables of its own",
+        ),
+        rules=("BYR006",),
+    ),
+    Message(
+        "relax-own-free-variable",
+        (", which nothing in it binds",),
+        r"(?P<fault>@\w+ uses %[^\n;]{1,300}?, which nothing in it binds)[^\n]*",
+        HERE,
+        "{fault}",
+        "Make the variable a parameter of the function, or bind it before it is used",
+        (
+            "FreeVariableError: relax.explain: @main uses %x0, which nothing in it binds; make the "
+            "variable a parameter of the function, or bind it before it is used",
+        ),
+        rules=("BYR005",),
     ),
 )  # fmt: skip
