@@ -24,7 +24,7 @@ PURE   = tests/relay/text tests/relay/typing tests/relay/patterns tests/passes/b
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
-        golden wheel clean alarms docs elsewhere machines pictures
+        golden wheel clean alarms docs generate elsewhere machines pictures
 
 help:  ## show this list
 	@echo "byoc_lab: learn and debug BYOC graph partitioning"
@@ -82,6 +82,12 @@ fuzz: install-test  ## hostile input of ten kinds, for SECONDS=600, JOBS=1 at a 
 
 sanitize: install-test  ## the tests of native/ under address and undefined-behaviour sanitizers
 	@tools/sanitize.sh $(VENV)
+
+generate: install-test  ## write what is generated: rules, operators, exercises, and the outputs of examples in docs/
+	$(BIN)/python tools/rule_pages.py
+	$(BIN)/python tools/operator_table.py
+	$(BIN)/python -m byoc_lab.lessons.grading.handout
+	$(BIN)/python -m tools.docs.examples
 
 docs: install-docs  ## run the notebooks and write the documentation, build/site/index.html (3 minutes)
 	$(BIN)/python -m tools.docs.build

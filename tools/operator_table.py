@@ -30,7 +30,7 @@ FAMILIES = {
 HEAD = """# Operators
 
 All operators of `byoc_lab.relay`, generated from their definitions in `byoc_lab/relay/op` by
-`tools/operator_table.py`. Those of the last table, which only scripts written for TVM use, are in
+`make generate`. Those of the last table, which only scripts written for TVM use, are in
 `byoc_lab/compat/op/definitions`. Every operator has type inference and a cost in floating-point
 operations. It has a NumPy reference unless the description gives the reason why not.
 

@@ -22,6 +22,7 @@ NETWORK = byoc_lab.trace(mobilenet.module(), pipeline="dnnl")  # as in the READM
 # name: the trace, the keys that are pressed, the colours
 PICTURES: dict[str, tuple[byoc_lab.Trace, tuple[str, ...], str]] = {
     "stepper": (chain(), (), "light"),
+    "stepper_dark": (chain(), (), "dark"),
     "mobilenet": (NETWORK, ("End",), "light"),
     "mobilenet_dark": (NETWORK, ("End", ".", "."), "dark"),
 }

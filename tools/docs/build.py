@@ -14,38 +14,63 @@ import yaml
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 
-from tools.docs import reference, tutorials
+from tools.docs import commands, reference, rules, tutorials
+from tools.docs.entries import Entries
+from tools.docs.source import Sources
+from tools.docs.symptoms import Symptom, symptoms
 
 ROOT = Path(__file__).resolve().parents[2]
 PREPARED, SITE = ROOT / "build" / "docs", ROOT / "build" / "site"
 PLACED = {"index.md", "rules.md", "operators.md", "glossary.md", "museum.md"}
 """Pages of the top folder that have a place of their own in the navigation."""
+BY_TASK = (
+    "trace.md", "lint.md", "explain.md", "build.md", "modules.md", "back-ends.md", "relax.md",
+    "commands.md", "passes.md", "errors.md",
+)  # fmt: skip
+"""The reference pages, in the order of the navigation."""
 
 
 def prepare(with_tutorials: bool = True) -> list[object]:
     """Write build/docs; returns the navigation of the site."""
     shutil.rmtree(PREPARED, ignore_errors=True)
     shutil.copytree(ROOT / "docs", PREPARED)
-    generated = PREPARED / "reference"
-    generated.mkdir()
-    for name, text in reference.pages().items():
-        (generated / name).write_text(text, encoding="utf-8")
+    sources, found = Sources(), symptoms(ROOT / "docs" / "how-to")
+    _reference(sources, found)
+    page = PREPARED / "rules.md"
+    page.write_text(
+        rules.linked(page.read_text(encoding="utf-8"), sources, found), encoding="utf-8"
+    )
+    sources.write(PREPARED)
     (PREPARED / "museum.md").write_text(reference.museum(), encoding="utf-8")
     parts: list[object] = []
     if with_tutorials:
         for title, folder in (("Tutorials", ""), ("Exercises", "exercises")):
             place = Path("tutorials") / folder
-            found = tutorials.write(ROOT / "notebooks" / folder, PREPARED / place)
-            parts.append({title: [{t: (place / p).as_posix()} for t, p in found]})
+            written = tutorials.write(ROOT / "notebooks" / folder, PREPARED / place)
+            parts.append({title: [{t: (place / p).as_posix()} for t, p in written]})
+    seen = [f"how-to/{symptom.page}" for symptom in found]
     return [
         {"Start": "index.md"},
         *parts,
-        {"How to": [*_listed("how-to"), *(p for p in _listed(".") if p not in PLACED)]},
-        {"Reference": [*_listed("reference"), "rules.md", "operators.md"]},
+        {"Something went wrong": seen},
+        {"How to": [p for p in (*_listed("how-to"), *_listed(".")) if p not in (*PLACED, *seen)]},
+        {"Reference": [*(f"reference/{name}" for name in BY_TASK), "rules.md", "operators.md"]},
         {"Explanation": _listed("explanation")},
         {"Museum": "museum.md"},
         {"Glossary": "glossary.md"},
     ]
+
+
+def _reference(sources: Sources, found: list[Symptom]) -> None:
+    """Write the reference pages, with their entries."""
+    folder = PREPARED / "reference"
+    given = {page.name: page.read_text(encoding="utf-8") for page in folder.glob("*.md")}
+    entries = Entries(given, sources)
+    written = {page: commands.expanded(entries.expanded(page)) for page in given}
+    written |= reference.pages(entries, found)
+    assert sorted(written) == sorted(BY_TASK), f"BY_TASK lists {BY_TASK}, found {sorted(written)}"
+    for page, text in written.items():
+        (folder / page).write_text(text, encoding="utf-8")
 
 
 def _listed(folder: str) -> list[object]:

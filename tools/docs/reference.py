@@ -1,85 +1,35 @@
-"""Reference pages, generated from the code: signatures, docstrings, passes before and after."""
+"""Reference pages without examples of their own: passes before and after, errors, the museum."""
 
 from __future__ import annotations
 
-import argparse
 import inspect
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-import byoc_lab
-from byoc_lab import backends, cli, errors, relay, transform
+from byoc_lab import errors, relay, transform
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.explaining.messages import ALL
+from byoc_lab.lab.explaining.messages.record import Message
 from byoc_lab.lessons import cases
 from byoc_lab.lessons.cases.networks import batch_norm, conv, image, typed
 from byoc_lab.passes import PassContext
 from byoc_lab.relay.ir.module import IRModule
+from tools.docs import rules
+from tools.docs.entries import Entries
+from tools.docs.symptoms import Symptom
 
 FRAMEWORK = {"FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "Sequential"}
 """What `byoc_lab.transform` has beside passes."""
+SEEN = 400
+"""Characters of a message that are shown."""
 
 
-def pages() -> dict[str, str]:
+def pages(entries: Entries, found: list[Symptom]) -> dict[str, str]:
     """The text of each page, by its file."""
-    return {
-        "front-door.md": front_door(),
-        "commands.md": commands(),
-        "passes.md": passes(),
-        "back-ends.md": back_ends(),
-        "errors.md": all_errors(),
-    }
-
-
-def _plain(text: str) -> str:
-    """A docstring as preformatted text: it is written for a terminal."""
-    return f"````text\n{inspect.cleandoc(text)}\n````"
-
-
-def _signature(obj: Any) -> str:
-    try:
-        return str(inspect.signature(obj))
-    except (TypeError, ValueError):
-        return ""
-
-
-def _entries(owner: Any, names: Iterable[str], prefix: str) -> Iterator[str]:
-    for name in names:
-        obj = getattr(owner, name)
-        yield f"## {name}"
-        if inspect.ismodule(obj):
-            yield f"The module `{obj.__name__}`."
-        elif callable(obj):
-            yield f"```text\n{prefix}{name}{_signature(obj)}\n```"
-        yield _plain(inspect.getdoc(obj) or "")
-
-
-def front_door() -> str:
-    """Every name of `byoc_lab`."""
-    intro = "# Front door\n\nThe names of `import byoc_lab`."
-    return "\n\n".join([intro, *_entries(byoc_lab, byoc_lab.__all__, "byoc_lab.")]) + "\n"
-
-
-def back_ends() -> str:
-    """Every name of `byoc_lab.backends`."""
-    intro = (
-        "# Back-end API\n\nThe names of `byoc_lab.backends`. "
-        "[Bring up a back end](../backends.md) shows them at work."
-    )
-    return "\n\n".join([intro, *_entries(backends, backends.__all__, "backends.")]) + "\n"
-
-
-def commands() -> str:
-    """The help of every command."""
-    whole = cli.parser()
-    parts = ["# Commands", _plain(whole.format_help())]
-    for action in whole._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for name, sub in action.choices.items():
-                parts += [f"## {name}", _plain(sub.format_help())]
-    return "\n\n".join(parts) + "\n"
+    return {"passes.md": passes(entries), "errors.md": all_errors(found)}
 
 
 def samples() -> list[IRModule]:
@@ -101,17 +51,14 @@ def samples() -> list[IRModule]:
     return [*found, transform.PartitionGraph()(found[-1])]
 
 
-def passes() -> str:
+def passes(entries: Entries) -> str:
     """Every pass with its docstring and, where a sample shows it, a module before and after."""
     parts = ["# Passes", "The passes of `byoc_lab.transform`, each with a module before and after."]
     modules = samples()
     found = {n for n in dir(transform) if n[0].isupper() and callable(getattr(transform, n))}
-    names = sorted(found - FRAMEWORK)
-    for name in names:
+    for name in sorted(found - FRAMEWORK):
         make = getattr(transform, name)
-        parts += [f"## {name}", f"```text\n{name}{_signature(make)}\n```"]
-        parts.append(_plain(inspect.getdoc(make) or ""))
-        parts += _shown(make, modules)
+        parts += [f"## {name}", *entries.body(make, name), *_shown(make, modules)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -134,21 +81,42 @@ def _shown(make: Any, modules: list[IRModule]) -> Iterator[str]:
             return
 
 
-def all_errors() -> str:
+def all_errors(found: list[Symptom]) -> str:
     """Every error class, and every message that `decode` knows."""
-    parts = ["# Errors", "## Classes"]
+    parts = [
+        "# Errors",
+        "The errors that byoc_lab raises, and the messages that `byoc_lab.decode` knows. What to "
+        "do about the usual ones is under *Something went wrong*.",
+        "## Messages that decode knows",
+        *(_message(message, found) for message in ALL),
+        "## Classes",
+    ]
     for name, cls in sorted(vars(errors).items()):
         if inspect.isclass(cls) and issubclass(cls, ByocLabError):
             bases = ", ".join(f"`{b.__name__}`" for b in cls.__bases__)
             doc = " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())
-            parts.append(f"* `{name}` ({bases}): {doc}")
-    parts += [
-        "## Messages that decode knows",
-        "| Name | Said by | Cause | To do |\n|---|---|---|---|",
-    ]
-    rows = (f"| {m.name} | {m.era} | {_cell(m.cause)} | {_cell(m.todo)} |" for m in ALL)
-    parts[-1] += "\n" + "\n".join(rows)
+            parts.append(f"### {name} {{ #{name} }}\n\nBases: {bases}\n\n{doc}")
     return "\n\n".join(parts) + "\n"
+
+
+def _message(message: Message, found: list[Symptom]) -> str:
+    """The section of a message: as it is seen, the cause, what to do, and its pages."""
+    named = rules.anchors()
+    more = [f"[{s.title}](../how-to/{s.page})" for s in found if message.name in s.messages]
+    more += [f"[{code}](../rules.md#{named[code]})" for code in message.rules if code in named]
+    more += [f"[{message.lesson}](../museum.md#{message.lesson})"] if message.lesson else []
+    parts = [
+        f"### {message.name} {{ #message-{message.name} }}",
+        f"```output\n{message.samples[0].strip()[:SEEN]}\n```",
+        f"*{message.era}.* {_prose(message.cause)}.",
+        f"**To do**: {_prose(message.todo)}.",
+        f"More: {', '.join(more)}." if more else "",
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _prose(text: str) -> str:
+    return re.sub(r"([<{*_\[|])", r"\\\1", " ".join(text.split()))
 
 
 def _cell(text: str) -> str:

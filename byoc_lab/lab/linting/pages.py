@@ -14,7 +14,7 @@ from byoc_lab.relay.text.parser import parse, parse_expr
 
 HEAD = """# Lint rules
 
-Every rule of `byoc_lab.lint`, generated from `byoc_lab/lab/linting/rules` by `tools/rule_pages.py`.
+Every rule of `byoc_lab.lint`, generated from `byoc_lab/lab/linting/rules` by `make generate`.
 `byoc-lab rule BYL001` prints one of these pages.
 
 """

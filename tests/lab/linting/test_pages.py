@@ -29,7 +29,7 @@ def test_a_page_says_what_the_linter_was_told() -> None:
 
 
 def test_the_documentation_is_up_to_date() -> None:
-    assert DOCS.read_text(encoding="utf-8") == all_pages(), "run python tools/rule_pages.py"
+    assert DOCS.read_text(encoding="utf-8") == all_pages(), "run make generate"
 
 
 def test_every_severity_is_used() -> None:

@@ -24,7 +24,7 @@ def tool() -> ModuleType:
 
 def test_file_is_up_to_date(tool: ModuleType) -> None:
     written = tool.TARGET.read_text(encoding="utf-8")
-    assert written == tool.table(), "run python tools/operator_table.py"
+    assert written == tool.table(), "run make generate"
 
 
 def test_every_operator_has_a_row_and_every_attribute_a_place(tool: ModuleType) -> None:

@@ -1,0 +1,103 @@
+"""The reference: an entry with an example for each public name and each command."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+import byoc_lab
+from byoc_lab import backends, importers, lessons, relax
+from tools.docs import commands
+from tools.docs.docstrings import parts
+from tools.docs.entries import Entries, names, resolve
+from tools.docs.examples import BLOCK, DOCS
+from tools.docs.source import Sources
+
+PAGES = {p.name: p.read_text(encoding="utf-8") for p in (DOCS / "reference").glob("*.md")}
+SECTIONS = [s for text in PAGES.values() for s in re.split(r"^## ", text, flags=re.M)[1:]]
+
+
+def public() -> dict[str, object]:
+    """Functions and classes of the public packages; those of two packages once."""
+    found: dict[str, object] = {}
+    for package in (byoc_lab, backends, importers, lessons, relax):
+        for name in package.__all__:
+            value = getattr(package, name)
+            if callable(value) and not any(value is known for known in found.values()):
+                found[f"{package.__name__}.{name}"] = value
+    return found
+
+
+def test_every_public_name_has_one_entry() -> None:
+    entries = [name for text in PAGES.values() for name in names(text)]
+    assert len(set(entries)) == len(entries)
+    assert public().keys() <= set(entries), sorted(public().keys() - set(entries))
+
+
+def test_every_command_has_one_entry() -> None:
+    assert sorted(commands.HEADING.findall(PAGES["commands.md"])) == sorted(commands.commands())
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda s: s.partition("\n")[0])
+def test_every_entry_has_an_example(section: str) -> None:
+    assert BLOCK.search(section) or "```console\n" in section
+
+
+def test_every_entry_has_types_for_what_it_takes_and_returns() -> None:
+    untyped = []
+    for text in PAGES.values():
+        for name in names(text):
+            value = resolve(name)
+            if not inspect.isclass(value):
+                signature = inspect.signature(value)
+                empty = inspect.Parameter.empty
+                given = [
+                    signature.return_annotation,
+                    *(p.annotation for p in signature.parameters.values()),
+                ]
+                untyped += [name] if empty in given else []
+    assert untyped == []
+
+
+def test_a_docstring_is_split_into_description_parameters_and_errors() -> None:
+    found = parts(
+        """Do it.
+
+        mod: a module; target: a name,
+            on two lines. size, count: numbers.
+
+        Not a parameter: this. Raises PassError for a pass
+        that fails.
+        """,
+        ["mod", "target", "size", "count"],
+    )
+    assert found.description == ["Do it.", "Not a parameter: this."]
+    assert found.parameters == {
+        ("mod",): "a module",
+        ("target",): "a name,\non two lines.",
+        ("size", "count"): "numbers.",
+    }
+    assert found.raises == ["Raises PassError for a pass that fails."]
+
+
+def test_an_entry_has_signature_parameters_result_errors_and_source() -> None:
+    text = "# Page\n\n## byoc_lab.load_trace\n\nExample.\n\n## byoc_lab.Trace\n"
+    shown = Entries({"page.md": text}, Sources()).expanded("page.md")
+    assert "## load_trace { #byoc_lab.load_trace }" in shown
+    assert "load_trace(path: str | Path, *, max_bytes: int = 268435456) -> Trace\n" in shown
+    assert "* `max_bytes` (`int`): of one packed member" in shown
+    assert "**Returns**: [`Trace`](page.md#byoc_lab.Trace)" in shown
+    assert "**Raises**: [`ArgumentError`](errors.md#ArgumentError) for what is no path" in shown
+    line = inspect.getsourcelines(byoc_lab.load_trace)[1]
+    assert f'href="../source/byoc_lab/lab/tracing/loading.html#__codelineno-0-{line}"' in shown
+    assert "### Trace.save { #byoc_lab.Trace.save }" in shown
+    assert shown.index("Source:") < shown.index("Example.") < shown.index("## Trace {")
+
+
+def test_a_command_has_usage_and_arguments() -> None:
+    shown = commands.expanded("## byoc-lab course new\n")
+    assert "```text\nbyoc-lab course new [-h] [--exercises EXERCISES]" in shown
+    assert "| `--exercises EXERCISES` | names, separated by commas (default: all) |" in shown
+    assert "| `--format text, json` | (default: text) |" in shown

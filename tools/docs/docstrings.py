@@ -1,0 +1,51 @@
+"""Docstrings as parts: description, parameters, errors.
+
+A docstring of this package is prose. A parameter is a line or a sentence `name: text`, or
+`name, other: text`; errors are a sentence that begins with `Raises`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+RAISES = re.compile(r"(?:^|(?<=\. )|(?<=\.\n))Raises\s", re.M)
+
+
+@dataclass
+class Parts:
+    """The parts of a docstring: paragraphs, text by parameter names, sentences on errors."""
+
+    description: list[str] = field(default_factory=list)
+    parameters: dict[tuple[str, ...], str] = field(default_factory=dict)
+    raises: list[str] = field(default_factory=list)
+
+
+def parts(docstring: str, names: Collection[str]) -> Parts:
+    """Split a docstring; `names` are those of the parameters and attributes."""
+    found = Parts()
+    for paragraph in inspect.cleandoc(docstring).split("\n\n"):
+        if paragraph.startswith("    "):
+            found.description.append(paragraph)
+            continue
+        prose, *errors = RAISES.split(paragraph, maxsplit=1)
+        found.raises += [f"Raises {' '.join(text.split())}" for text in errors]
+        _sort(prose.rstrip(), names, found)
+    return found
+
+
+def _sort(prose: str, names: Collection[str], found: Parts) -> None:
+    """Add a paragraph to the description, and what follows `name:` in it to the parameters."""
+    one = "|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)"
+    label = re.compile(rf"(?:^|(?<=[.;] )|(?<=[.;]\n))((?:{one})(?:,\s(?:{one}))*):\s", re.M)
+    before, *rest = label.split(prose)
+    if before.strip():
+        found.description.append(before.rstrip())
+    for label_text, text in zip(rest[::2], rest[1::2], strict=True):
+        first, newline, others = text.partition("\n")
+        found.parameters[tuple(re.split(r",\s+", label_text))] = (
+            first + newline + textwrap.dedent(others)
+        ).rstrip(" \n;")

@@ -1,0 +1,77 @@
+"""The examples of a page: its blocks run in order, each with its output stored below it.
+
+`python -m tools.docs.examples` runs the pages that store outputs, and writes them again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from byoc_lab import cli
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\n```output\n(.*?)^```\n)?", re.M | re.S)
+FOLDERS = ("how-to", "reference", "explanation")
+
+
+def pages() -> list[Path]:
+    """The pages that store outputs."""
+    return sorted(page for folder in FOLDERS for page in (DOCS / folder).glob("*.md"))
+
+
+def run(page: Path, names: dict[str, Any]) -> str:
+    """The text of the page with the outputs of this run, which works in the current folder.
+
+    A stored output stays if it is the same, where `...` stands for any text.
+    """
+    text = page.read_text(encoding="utf-8")
+    checker = doctest.OutputChecker()
+
+    def replaced(match: re.Match[str]) -> str:
+        kind, code, stored = match[1], match[2], match[3] or ""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            if kind == "python":
+                before = "\n" * text.count("\n", 0, match.start(2))
+                exec(compile(before + code, str(page), "exec"), names)
+            else:
+                _commands(code)
+        output = re.sub(r"[ \t]+$", "", printed.getvalue(), flags=re.M).strip("\n")
+        output = f"{output}\n" if output else ""
+        if checker.check_output(stored, output, doctest.ELLIPSIS):
+            output = stored
+        block = f"```{kind}\n{code}```\n"
+        return block + (f"\n```output\n{output}```\n" if output else "")
+
+    return BLOCK.sub(replaced, text)
+
+
+def _commands(lines: str) -> None:
+    for line in lines.splitlines():
+        program, *arguments = shlex.split(line, comments=True)
+        if program == "byoc-lab":  # others are run by tests/docs/test_commands.py
+            code = cli.main(arguments)
+            assert code in (0, 1), f"{line}: exit code {code}"
+
+
+def main() -> None:
+    """Write the outputs of all pages."""
+    for page in pages():
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            page.write_text(run(page, {"__name__": page.stem}), encoding="utf-8")
+            os.chdir(ROOT)
+
+
+if __name__ == "__main__":
+    main()
