@@ -42,6 +42,10 @@ MemoryDesc Innermost(const Dims& dims, DType dtype, size_t axis) {
   return MemoryDesc(dims, dtype, strides);
 }
 
+MemoryDesc As(DType dtype, const MemoryDesc& desc) {
+  return MemoryDesc(desc.get_dims(), dtype, desc.get_strides());
+}
+
 MemoryDesc Beside(const MemoryDesc& tensor, const Dims& dims) {
   const Dims shape = tensor.get_dims();
   const bool per_channel = dims.size() >= 3 && dims.size() <= 5 && dims.size() == shape.size() &&

@@ -34,6 +34,9 @@ MemoryDesc ChannelsLast(const Dims& dims, DType dtype);
 // Row-major but for one axis, which is the innermost.
 MemoryDesc Innermost(const Dims& dims, DType dtype, size_t axis);
 
+// The layout of `desc`, which has no blocks, for elements of `dtype`.
+MemoryDesc As(DType dtype, const MemoryDesc& desc);
+
 // How an operand of shape `dims` that broadcasts should lie beside `tensor`: in the same blocks if
 // it has one number for each channel (else oneDNN has nothing but a reference kernel), or row-major.
 MemoryDesc Beside(const MemoryDesc& tensor, const Dims& dims);

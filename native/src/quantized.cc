@@ -12,9 +12,7 @@
 #include <limits>
 #include <type_traits>
 
-// Compiled for each kind of vector unit; the loader takes the best that the machine has. Names of
-// instruction sets, not of processors: `arch=` asks whether this is that very processor.
-#define VECTORIZED __attribute__((target_clones("avx512f", "avx2", "default")))
+#include "vectorized.h"
 
 namespace byoc_lab {
 namespace {

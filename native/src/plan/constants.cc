@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #endif
 
+#include "widths.h"
+
 namespace byoc_lab {
 namespace {
 
@@ -114,8 +116,16 @@ void ModuleMemory::Settle() {
   dnnl::stream stream(Cpu());
   for (Made& made : made_) {
     if (made.source == nullptr) continue;
-    const auto [src, dst] = Moved(made.have, made.want);
-    dnnl::memory source(src, Cpu(), made.source->data());
+    SharedMemory from = made.source;
+    MemoryDesc have = made.have;
+    if (NeedsConversion(have, made.want)) {
+      have = As(DType::f32, have);
+      from = std::make_shared<Memory>(static_cast<int64_t>(have.get_size()));
+      MakeConversion(DType::bf16, from->bytes() / static_cast<int64_t>(sizeof(float)))
+          ->Run({made.source->data(), from->data()});
+    }
+    const auto [src, dst] = Moved(have, made.want);
+    dnnl::memory source(src, Cpu(), from->data());
     dnnl::memory target(dst, Cpu(), made.to.lock()->data());
     dnnl::reorder(source, target).execute(stream, source, target);
     stream.wait();

@@ -18,8 +18,7 @@ using onednn_faults::ComputedIn;
 // tensors row-major.
 MemoryDesc Widened(const MemoryDesc& desc) {
   const DType dtype = ComputedIn(desc.get_data_type());
-  if (dtype == desc.get_data_type()) return desc;
-  return MemoryDesc(desc.get_dims(), dtype, desc.get_strides());
+  return dtype == desc.get_data_type() ? desc : As(dtype, desc);
 }
 
 class Builder : private PlanParts {

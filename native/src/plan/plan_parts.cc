@@ -2,6 +2,7 @@
 #include "plan/plan_parts.h"
 
 #include "layout.h"
+#include "widths.h"
 
 namespace byoc_lab {
 
@@ -49,6 +50,10 @@ void PlanParts::Record(int tensor, const MemoryDesc& desc, int buffer) {
 }
 
 void PlanParts::AddReorder(const Version& from, const Version& to, int op) {
+  if (NeedsConversion(from.desc, to.desc)) {
+    AddConversion(from, to, op);
+    return;
+  }
   const auto [src, dst] = Moved(from.desc, to.desc);
   const dnnl::reorder::primitive_desc desc(Cpu(), src, Cpu(), dst, UserScratchpad());
   steps_.push_back({dnnl::reorder(desc),
@@ -57,6 +62,26 @@ void PlanParts::AddReorder(const Version& from, const Version& to, int op) {
                     op,
                     /*reorder=*/true});
   if (op >= 0) ++reports_[op].reorders;
+}
+
+void PlanParts::AddConversion(const Version& from, const Version& to, int op) {
+  const bool widens = to.desc.get_data_type() == DType::f32;
+  const Version& narrow = widens ? from : to;
+  Version wide{As(DType::f32, narrow.desc), (widens ? to : from).buffer};
+  const bool moves = wide.desc != (widens ? to : from).desc;
+  if (moves) wide.buffer = AddArena(wide.desc);
+  if (moves && !widens) AddReorder(from, wide, op);
+  const Version &source = widens ? from : wide, &target = widens ? wide : to;
+  steps_.push_back({dnnl::primitive(),
+                    {{DNNL_ARG_FROM, source.buffer, source.desc},
+                     {DNNL_ARG_TO, target.buffer, target.desc}},
+                    MemoryDesc(),
+                    op,
+                    /*reorder=*/true,
+                    MakeConversion(source.desc.get_data_type(),
+                                   static_cast<int64_t>(wide.desc.get_size() / sizeof(float)))});
+  if (op >= 0) ++reports_[op].reorders;
+  if (moves && widens) AddReorder(wide, to, op);
 }
 
 int PlanParts::Provide(int tensor, const MemoryDesc& want, int op) {

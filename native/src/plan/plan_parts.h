@@ -27,6 +27,8 @@ class PlanParts {
   int AddConstant(SharedMemory memory);
   void Record(int tensor, const MemoryDesc& desc, int buffer);
   void AddReorder(const Version& from, const Version& to, int op);
+  // The same from bfloat16 to float32 or back, by a kernel of this library.
+  void AddConversion(const Version& from, const Version& to, int op);
 
   // The buffer that holds `tensor` laid out as `want`, reordered for `op` unless it exists.
   // Constants are reordered when the memory settles.

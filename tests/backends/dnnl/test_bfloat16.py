@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -37,6 +41,44 @@ def test_bits_in_uint16_are_bfloat16_too() -> None:
     out = np.empty(image.shape, np.uint16)
     assert kernels.relu(image.view(np.uint16), out=out) is not None
     np.testing.assert_array_equal(out.view(BF16), np.maximum(image, BF16.type(0)))
+
+
+EVERY = """
+import ml_dtypes, numpy as np
+from byoc_lab.backends.dnnl import kernels
+
+bits = np.arange(2**16, dtype=np.uint16)
+x = bits.view(ml_dtypes.bfloat16)[~np.isnan(bits.view(ml_dtypes.bfloat16).astype(np.float32))]
+for factor in (1.0, -1.0078125, 1.5, 0.99609375):
+    by = np.asarray([factor], ml_dtypes.bfloat16)
+    wanted = (x.astype(np.float32) * by.astype(np.float32)).astype(ml_dtypes.bfloat16)
+    got = kernels.binary("mul", x, by)
+    np.testing.assert_array_equal(got.view(np.uint16), wanted.view(np.uint16))
+images = np.random.default_rng(0).standard_normal((1, 32, 56, 56)).astype(ml_dtypes.bfloat16)
+weight = np.ones((32, 32, 1, 1), ml_dtypes.bfloat16)
+(kernels.conv2d(images, weight), kernels.relu(images), kernels.softmax(images, axis=1))
+nan = np.full(70000, np.nan, ml_dtypes.bfloat16)
+assert np.isnan(kernels.eltwise("abs", nan).astype(np.float32)).all()
+"""
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_without_its_instructions_bfloat16_is_converted_exactly_and_by_no_plain_loop(
+    threads: str,
+) -> None:
+    """Products of two numbers of bfloat16 are exact in float32 (if not too small), so that one
+    rounding is left, to the nearest; oneDNN's log names what ran."""
+    limits = {"ONEDNN_MAX_CPU_ISA": "SSE41", "ONEDNN_VERBOSE": "1", "OMP_NUM_THREADS": threads}
+    done = subprocess.run(
+        [sys.executable, "-c", EVERY],
+        env={**os.environ, **limits},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    ran = [line for line in done.stdout.splitlines() if line.startswith("onednn_verbose,exec")]
+    assert ran and not [line for line in ran if "bf16" in line or ",ref:any" in line]
 
 
 def test_mixtures_are_refused() -> None:
