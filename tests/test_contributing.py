@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_imports import ABOVE_THEIR_FOLDER, LAYERS
+
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.M | re.S)
@@ -151,6 +153,18 @@ def copy(tmp_path: Path) -> Path:
         shutil.copy2(ROOT / name, folder / name)
     (folder / "sitecustomize.py").write_text(SITECUSTOMIZE)
     return folder
+
+
+def test_a_layer_imports_those_before_it_alone() -> None:
+    """The list of layers is in the order of the table that the imports are held against."""
+    section = TEXT.partition("\n## Layers\n")[2].partition("\n## ")[0]
+    listed = re.findall(r"`byoc_lab/(\w+)/`", section)
+    assert listed[0] == "relay" and listed[-1] == "compat" and len(listed) == len(set(listed))
+    for name, allowed in LAYERS.items():
+        if name.split(".")[0] in listed and name not in ABOVE_THEIR_FOLDER:
+            later = set(listed[listed.index(name.split(".")[0]) + 1 :])
+            used = {other.split(".")[0] for other in allowed.split()}
+            assert not used & later, f"{name} imports {used & later}, listed after it"
 
 
 def test_every_recipe_has_its_checks() -> None:

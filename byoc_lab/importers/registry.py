@@ -92,8 +92,9 @@ def load(
     shape: shapes of inputs by name, or lengths by the names that the model gives to unknown ones
     ({"batch": 1}, which ONNX models have). freeze: values of inputs, which become constants.
 
-    ONNX and Relay text are data. A .pt2 file is a program: PyTorch runs code of it when it is
-    opened, so open none of people whom you do not trust.
+    ONNX and Relay text are data. A .pt2 and a .py file are programs: PyTorch runs code of the
+    first when it is opened, TVM's parser evaluates expressions of the second. Open none of people
+    whom you do not trust.
 
     Raises ArgumentError for what is no path, ImporterError when no importer reads such files or the
     importer's result is malformed, UnreadableFileError when the file cannot be opened, and whatever

@@ -24,8 +24,9 @@ _WITHOUT_METADATA = "Undefined variable: metadata"
 def load_tvm_script(path: Path) -> tuple[IRModule, Params]:
     """The module of the first class with the decorator `I.ir_module` in a file of Python.
 
-    TVM's parser reads the class; nothing else of the file runs. Raises ImporterError for a file
-    without such a class, and for one that TVM cannot read.
+    TVM's parser evaluates expressions of the class as Python, so the class is code; nothing else
+    of the file runs. Raises ImporterError for a file without such a class, and for one that TVM
+    cannot read.
     """
     text = path.read_text(encoding="utf-8")
     try:

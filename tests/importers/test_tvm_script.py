@@ -43,6 +43,15 @@ def test_the_class_is_read_and_nothing_else_runs(path: Path) -> None:
     assert mod["main"].body.op_name == "nn.relu"
 
 
+def test_expressions_of_the_class_are_run(path: Path) -> None:
+    """As SECURITY.md and the page on files of others say; TVM's parser does it."""
+    ran = path.with_name("ran")
+    evaluated = f'R.const(float(open({str(ran)!r}, "w").write("ran")), "float32")'
+    path.write_text(TEXT.replace("R.nn.relu(x)", f"R.add(x, {evaluated})"))
+    importers.load(path)
+    assert ran.read_text() == "ran"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
