@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any
 
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.near_miss import (
-    MAX_DEPTH,
     Conditions,
     Fit,
     NearMatcher,
@@ -19,19 +18,14 @@ from byoc_lab.lab.explaining.near_miss import (
 )
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op
 from byoc_lab.relay.patterns import DFPattern
-from byoc_lab.relay.patterns.below import post_order_patterns, remembered, root_operators
+from byoc_lab.relay.patterns.below import MAX_DEPTH, USERS
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.patterns import (
-    CallPattern,
     DominatorPattern,
-    TupleGetItemPattern,
-    TuplePattern,
 )
 
 MAX_ROOTS = 64
 """Ends of a match that are tried for one call and pattern."""
-Users = (CallPattern, TuplePattern, TupleGetItemPattern)
-"""Patterns of what has operands."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +61,7 @@ def attempts_with(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
         near = inquiry.matcher(position, graph)
         if near.depth not in above:
             above[near.depth] = [(e, _callee(e)) for e in _above(subject, graph, near.depth)]
-        roots = root_operators(pattern)
+        roots = near.roots
         ends = [e for e, callee in above[near.depth] if roots is None or callee in roots]
         fits = [(e, f) for e in ends if _concerns(f := near.fit(e), subject, graph)]
         if not any(subject in f.covered for _, f in fits):
@@ -101,7 +95,9 @@ def _concerns(fit: Fit, subject: Call, graph: IndexedGraph) -> bool:
 def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> Fit | None:
     """The call fits inside a pattern, and what is around it does not."""
     fits = [_climb(near, part, subject, graph) for part in near.calling(subject.op_name)]
-    levels = _levels_below(near.pattern)
+    if len(fits) == 1:
+        return fits[0]
+    levels = near.levels
 
     def key(fit: Fit) -> tuple[tuple[bool, float, int], int]:
         """Of those that come as near, the one with the fewest operators still to come."""
@@ -129,7 +125,7 @@ def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) 
         fit = near.part(part, node)
     if not fit.stops:  # each part fits, so that the whole decides
         return near.fit(node)
-    return replace(fit, total=near.size)
+    return Fit(fit.matched, near.size, fit.stops, fit.covered, fit.beyond)
 
 
 def _to_user(
@@ -142,7 +138,7 @@ def _to_user(
     if fitting:
         _, part, user = max(fitting, key=lambda t: t[0].rank)
         return part, user
-    levels = _levels_below(near.pattern)
+    levels = near.levels
     fewest = min(levels.get(p, 0) for p in using)
     first, *others = (p for p in using if levels.get(p, 0) == fewest)
     stop = Stop(first, users[0] if users else node, below=node, others=tuple(others))
@@ -186,7 +182,7 @@ def _patterns_using(
         p = near.parts[position]
         if isinstance(p, DominatorPattern) and p.child not in same:
             return [p], unmet
-        if isinstance(p, Users):
+        if isinstance(p, USERS):
             found.append(p)
         elif isinstance(p, Conditions) and near.part(p, node).stops:
             unmet = p
@@ -196,18 +192,6 @@ def _patterns_using(
                 if above > position:  # else a pattern in itself
                     heappush(todo, above)
     return found, unmet
-
-
-@remembered
-def _levels_below(pattern: DFPattern) -> dict[DFPattern, int]:
-    """For each part of a pattern, the fewest levels of users between it and the whole."""
-    levels: dict[DFPattern, int] = {}
-    for p in reversed(post_order_patterns(pattern)):
-        own = levels.setdefault(p, 0)
-        for child in p.children():
-            below = own + isinstance(p, Users)
-            levels[child] = min(levels.get(child, below), below)
-    return levels
 
 
 def _users(node: Expr, graph: IndexedGraph) -> list[Expr]:

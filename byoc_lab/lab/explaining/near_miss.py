@@ -17,10 +17,14 @@ from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleGetItem, Var, describe
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import (
+    MAX_DEPTH,
     called_operators,
+    depth_of,
+    levels_below,
     post_order_patterns,
     remembered,
     root_operators,
+    size_of,
 )
 from byoc_lab.relay.patterns.grouping import group_at
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
@@ -42,15 +46,12 @@ from byoc_lab.relay.patterns.patterns import (
 )
 from byoc_lab.relay.patterns.text import short_text
 
-MAX_DEPTH = 60
-"""Levels of a pattern that are walked; one that is redirected to itself has no end."""
-
 NAMES = re.compile(r"[\w.]+((, | or )[\w.]+)*")
 """A list of names of operators, in words."""
 Conditions = (AttrPattern, TypePattern, DataTypePattern, ShapePattern)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Stop:
     """Where a pattern and an expression part: `found` is not what `pattern` expects.
 
@@ -84,7 +85,7 @@ class Stop:
         return wanted
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Fit:
     """How far a pattern matches an expression.
 
@@ -109,6 +110,10 @@ class Fit:
     @printable
     def __str__(self) -> str:
         return f"{self.matched} of {self.total}"
+
+
+ANYTHING = Fit(0, 0)
+"""How far a wildcard matches any expression."""
 
 
 @remembered
@@ -174,17 +179,6 @@ def operators_of(pattern: DFPattern) -> frozenset[str] | None:
     return frozenset(found)
 
 
-def depth_of(pattern: DFPattern) -> int:
-    """The number of levels of calls, tuples and projections, `MAX_DEPTH` at most, as for the path
-    of a dominator."""
-    depth: dict[DFPattern, int] = {}
-    for p in post_order_patterns(pattern):
-        own = int(isinstance(p, (CallPattern, TuplePattern, TupleGetItemPattern)))
-        own = MAX_DEPTH if isinstance(p, DominatorPattern) else own
-        depth[p] = own + max((depth.get(c, MAX_DEPTH) for c in p.children()), default=0)
-    return min(depth[pattern], MAX_DEPTH)
-
-
 class NearMatcher:
     """Walks one pattern over expressions of one graph; what it found is kept for the next one."""
 
@@ -192,6 +186,7 @@ class NearMatcher:
         self.pattern = pattern
         self.graph = graph
         self._known: dict[tuple[DFPattern, Expr], Fit] = {}
+        self._open: set[tuple[DFPattern, Expr]] = set()  # not known yet: a pattern in itself
         self._calling: dict[str, list[CallPattern]] = {}
 
     @cached_property
@@ -201,6 +196,16 @@ class NearMatcher:
     @cached_property
     def size(self) -> int:
         return size_of(self.pattern)
+
+    @cached_property
+    def roots(self) -> frozenset[str] | None:
+        """The operators that the pattern has at its root; None for any."""
+        return root_operators(self.pattern)
+
+    @cached_property
+    def levels(self) -> dict[DFPattern, int]:
+        """For each part, the fewest levels of users between it and the whole."""
+        return levels_below(self.pattern)
 
     @cached_property
     def parts(self) -> list[DFPattern]:
@@ -248,22 +253,32 @@ class NearMatcher:
         return Stop(reused, root, reused=True)
 
     def _fit(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
+        if isinstance(pattern, WildcardPattern) and pattern.pattern is None:
+            return ANYTHING
         key = (pattern, expr)
-        if key not in self._known:
-            self._known[key] = _stopped(pattern, expr)  # until it is known: a pattern in itself
-            if depth < MAX_DEPTH:
-                found = self._walk(pattern, expr, depth + 1)
-                value = bound_value(expr, self.graph) if found.stops else None
-                if value is not None:
-                    inner = self._fit(pattern, value, depth + 1)
-                    beyond = inner.matched + inner.beyond
-                    found = replace(found, covered=inner.covered, beyond=beyond)
-                self._known[key] = found
-        return self._known[key]
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        if key in self._open:
+            return _stopped(pattern, expr)
+        if depth < MAX_DEPTH:
+            self._open.add(key)
+            found = self._walk(pattern, expr, depth + 1)
+            value = bound_value(expr, self.graph) if found.stops else None
+            if value is not None:
+                inner = self._fit(pattern, value, depth + 1)
+                beyond = inner.matched + inner.beyond
+                found = replace(found, covered=inner.covered, beyond=beyond)
+            self._open.discard(key)
+        else:
+            found = _stopped(pattern, expr)
+        self._known[key] = found
+        return found
 
     def _walk(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
         if isinstance(pattern, WildcardPattern):
-            return self._fit(pattern.pattern, expr, depth) if pattern.pattern else Fit(0, 0)
+            assert pattern.pattern is not None  # one that accepts anything is not walked
+            return self._fit(pattern.pattern, expr, depth)
         if isinstance(pattern, AltPattern):
             sides = [self._fit(p, expr, depth) for p in (pattern.left, pattern.right)]
             return max(sides, key=lambda f: f.rank)
@@ -335,24 +350,6 @@ class NearMatcher:
             frozenset({node}).union(*(f.covered for f in fits)),
             sum(f.beyond for f in fits),
         )
-
-
-@remembered
-def size_of(pattern: DFPattern) -> int:
-    """What a pattern counts for: its operators, constants, variables and conditions.
-
-    Of alternatives the smaller one counts.
-    """
-    size: dict[DFPattern, int] = {}
-    for p in post_order_patterns(pattern):
-        below = [size.get(c, 0) for c in p.children()]
-        if isinstance(p, AltPattern):
-            size[p] = min(below)
-        elif isinstance(p, CallPattern):
-            size[p] = 1 + sum(below[1:])
-        else:
-            size[p] = sum(below) + (not isinstance(p, WildcardPattern))
-    return size[pattern]
 
 
 def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:

@@ -252,7 +252,8 @@ class PipelineRun:
         now: dict[Call, tuple[Call, ...]] = {c: (c,) for c in self.calls}
         found = [now]
         for stage in self.trace.stages:
-            now = {c: _calls_after(stage, nodes) for c, nodes in now.items()}
+            if stage.after is not None and stage.after is not stage.before:
+                now = {c: _calls_after(stage, nodes) for c, nodes in now.items()}
             found.append(now)
         return found
 

@@ -1,4 +1,4 @@
-"""What lies below a pattern: the operators that a match can call, and all its sub-patterns."""
+"""What lies below a pattern: the operators that a match can call, its sub-patterns, its size."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from weakref import WeakKeyDictionary
 
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.patterns.patterns import (
+    AltPattern,
     CallPattern,
     DFPattern,
+    DominatorPattern,
     ExprPattern,
+    TupleGetItemPattern,
+    TuplePattern,
     WildcardPattern,
 )
 
 T = TypeVar("T")
+USERS = (CallPattern, TuplePattern, TupleGetItemPattern)
+"""Patterns of what has operands."""
+MAX_DEPTH = 60
+"""Levels of a pattern that are walked; one that is redirected to itself has no end."""
 
 
 def remembered(function: Callable[[DFPattern], T]) -> Callable[[DFPattern], T]:
@@ -92,3 +100,44 @@ def post_order_patterns(root: DFPattern) -> list[DFPattern]:
             stack.append((node, True))
             stack += [(c, False) for c in reversed(node.children())]
     return found
+
+
+def depth_of(pattern: DFPattern) -> int:
+    """The number of levels of calls, tuples and projections, `MAX_DEPTH` at most, as for the path
+    of a dominator."""
+    depth: dict[DFPattern, int] = {}
+    for p in post_order_patterns(pattern):
+        own = int(isinstance(p, USERS))
+        own = MAX_DEPTH if isinstance(p, DominatorPattern) else own
+        depth[p] = own + max((depth.get(c, MAX_DEPTH) for c in p.children()), default=0)
+    return min(depth[pattern], MAX_DEPTH)
+
+
+@remembered
+def levels_below(pattern: DFPattern) -> dict[DFPattern, int]:
+    """For each part of a pattern, the fewest levels of users between it and the whole."""
+    levels: dict[DFPattern, int] = {}
+    for p in reversed(post_order_patterns(pattern)):
+        own = levels.setdefault(p, 0)
+        for child in p.children():
+            below = own + isinstance(p, USERS)
+            levels[child] = min(levels.get(child, below), below)
+    return levels
+
+
+@remembered
+def size_of(pattern: DFPattern) -> int:
+    """What a pattern counts for: its operators, constants, variables and conditions.
+
+    Of alternatives the smaller one counts.
+    """
+    size: dict[DFPattern, int] = {}
+    for p in post_order_patterns(pattern):
+        below = [size.get(c, 0) for c in p.children()]
+        if isinstance(p, AltPattern):
+            size[p] = min(below)
+        elif isinstance(p, CallPattern):
+            size[p] = 1 + sum(below[1:])
+        else:
+            size[p] = sum(below) + (not isinstance(p, WildcardPattern))
+    return size[pattern]
