@@ -14,7 +14,7 @@ from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.pattern_rewrite import typed_function
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite
 from byoc_lab.passes.quantize.affine_types import AffineTypes
-from byoc_lab.passes.quantize.fake_quantized_ops import OPTIONAL, RULES
+from byoc_lab.passes.quantize.fake_quantized_ops import RULES
 from byoc_lab.relay.analysis.affine_type import AffineType, TensorAffineType, TupleAffineType
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem
 from byoc_lab.relay.ir.module import IRModule
@@ -22,15 +22,9 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.ir.visit import post_order, rebuild
 
 QUANTIZE, DEQUANTIZE = "qnn.quantize", "qnn.dequantize"
-SINGLE = frozenset(
-    (
-        "broadcast_to", "clip", "expand_dims", "max", "maximum", "min", "minimum", "nn.avg_pool2d",
-        "nn.batch_flatten", "nn.batch_matmul", "nn.bias_add", "nn.conv2d", "nn.conv2d_transpose",
-        "nn.dense", "nn.depth_to_space", "nn.global_avg_pool2d", "nn.max_pool2d", "nn.pad",
-        "nn.relu", "reshape", "split", "squeeze", "strided_slice", "transpose",
-    )
-)  # fmt: skip
-"""The operators that `use_qat` takes one by one: their rules need no type of the result."""
+GIVEN = "FTVMFakeQuantizationToInteger"
+GIVEN_OPTIONAL = "FTVMOptionalFakeQuantizationToInteger"
+"""The attributes of an operator with a rule that somebody registered."""
 
 _log = logging.getLogger(__name__)
 
@@ -43,9 +37,10 @@ class FakeQuantizationToInteger(FunctionPass):
 
     A region is all that leads from dequantized tensors (and constants) to a quantize. It is
     replaced where each of its operators has a rule, which is told what the integers stand for (an
-    affine type) and says what its result's do; `fake_quantized_ops.py` has the rules. The function
-    that `relay.op.register_fake_quantization_to_integer` sets is a rule too: `function(call,
-    types)` gives the call in integers and its affine type.
+    affine type) and says what its result's do. The definition of an operator says which rule it has
+    (`fake_quantized`); `fake_quantized_ops.py` has the rules. A function that
+    `relay.op.register_fake_quantization_to_integer` sets comes first: `function(call, types)` gives
+    the call in integers and its affine type.
 
     With `use_qat`, single operators whose operands are all dequantized follow, where no quantize
     is.
@@ -92,9 +87,12 @@ class FakeQuantizationToInteger(FunctionPass):
         """The rule of an operator, if it has one."""
         if not isinstance(op, Op):
             return None
-        if (found := op.get_attr(RULES)) is not None:
+        asked = op.name in self.optional_qnn_ops
+        found = op.get_attr(GIVEN) or (op.get_attr(GIVEN_OPTIONAL) if asked else None)
+        kind = op.definition.fake_quantized
+        if found is not None or kind is None:
             return found
-        return op.get_attr(OPTIONAL) if op.name in self.optional_qnn_ops else None
+        return RULES[kind] if asked or not kind.optional else None
 
     def attempt(self, what: Call, make: Callable[[], Expr]) -> Expr | None:
         """What `make` makes, or None where it fails."""
@@ -215,7 +213,7 @@ class _Single:
             self.types.float_types[post] = pre.checked_type
             if _is(post, DEQUANTIZE) and post not in self.types:
                 self.types[post] = _affine_type(pre)
-        if not (isinstance(post, Call) and isinstance(post.op, Op) and post.op.name in SINGLE):
+        if not (isinstance(post, Call) and isinstance(post.op, Op) and post.op.definition.qat):
             return None
         calls = self._operands(post)
         if not calls:

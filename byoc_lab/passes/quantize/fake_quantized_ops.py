@@ -2,7 +2,8 @@
 
 A rule `(call, types)` gets a call whose operands are integers already; `types[operand]` says what
 they stand for. It returns the call in integers and its affine type. `types[call]` is the type at
-the end of the region, for operators that can produce any.
+the end of the region, for operators that can produce any. The definition of an operator says which
+rule it has (`fake_quantized`).
 
 Source: python/tvm/relay/transform/fake_quantization_to_integer.py of TVM 0.16. Three of its rules
 have faults, fixed here: nn.leaky_relu is applied twice, the pad value of uint8 is clipped to the
@@ -27,24 +28,21 @@ from byoc_lab.passes.quantize.affine_types import (
     requantized,
     same_quantization,
 )
-from byoc_lab.passes.quantize.qnn_tables import TABLES
 from byoc_lab.relay.analysis.affine_type import AffineType, TensorAffineType, TupleAffineType
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Tuple
 from byoc_lab.relay.ir.layout import Layout
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.qnn.requantize_config import TOEVEN
 
-RULES = "FTVMFakeQuantizationToInteger"
-OPTIONAL = "FTVMOptionalFakeQuantizationToInteger"
 Result = tuple[Expr, AffineType]
-
-
 QuantizationRule = Callable[[AnyValue, AffineTypes], Result]
+RULES: dict[FakeQuantized, QuantizationRule] = {}
+"""For what definitions of operators say that it becomes, what makes it."""
 
 
-def _rule(*names: str, table: str = RULES) -> Callable[[QuantizationRule], QuantizationRule]:
+def _rule(kind: FakeQuantized) -> Callable[[QuantizationRule], QuantizationRule]:
     def register(function: QuantizationRule) -> QuantizationRule:
-        for name in names:
-            Op.get(name).set_attr(table, function)
+        RULES[kind] = function
         return function
 
     return register
@@ -53,12 +51,12 @@ def _rule(*names: str, table: str = RULES) -> Callable[[QuantizationRule], Quant
 # Ends of a region --------------------------------------------------------------------------------
 
 
-@_rule("qnn.dequantize")
+@_rule(FakeQuantized.DEQUANTIZE)
 def dequantize(call: AnyValue, types: AffineTypes) -> Result:
     return call.args[0], types[call]
 
 
-@_rule("qnn.quantize")
+@_rule(FakeQuantized.QUANTIZE)
 def quantize(call: AnyValue, types: AffineTypes) -> Result:
     """A requantize, where the scale or zero point at the end is another."""
     x, scale, zero = call.args
@@ -74,29 +72,26 @@ def quantize(call: AnyValue, types: AffineTypes) -> Result:
 # Operators that compute the same on integers -----------------------------------------------------
 
 
-@_rule(
-    "reshape", "squeeze", "strided_slice", "transpose", "expand_dims", "nn.max_pool2d",
-    "nn.batch_flatten", "nn.depth_to_space", "max", "min", "image.resize2d", "broadcast_to", "take",
-)  # fmt: skip
+@_rule(FakeQuantized.SAME)
 def unchanged(call: AnyValue, types: AffineTypes) -> Result:
     return call, types[call.args[0]]
 
 
-@_rule("topk")
+@_rule(FakeQuantized.TOPK)
 def topk(call: AnyValue, types: AffineTypes) -> Result:
     if call.attrs.ret_type != "values":
         raise PassError(f"topk returns {call.attrs.ret_type}; only values can be quantized")
     return call, types[call.args[0]]
 
 
-@_rule("split")
+@_rule(FakeQuantized.SPLIT)
 def split(call: AnyValue, types: AffineTypes) -> Result:
     cuts = call.attrs.indices_or_sections
     count = cuts if isinstance(cuts, int) else len(cuts) + 1
     return call, TupleAffineType([types.of_tensor(call.args[0])] * count)
 
 
-@_rule("clip")
+@_rule(FakeQuantized.CLIP)
 def clip(call: AnyValue, types: AffineTypes) -> Result:
     """The bounds are quantized as the data are: to one number, or to one for each channel."""
     x, bounds = call.args[0], (call.attrs.a_min, call.attrs.a_max)
@@ -115,7 +110,7 @@ def clip(call: AnyValue, types: AffineTypes) -> Result:
     return relay.minimum(relay.maximum(x, low_end), high_end), t
 
 
-@_rule("nn.relu")
+@_rule(FakeQuantized.RELU)
 def relu(call: AnyValue, types: AffineTypes) -> Result:
     x = call.args[0]
     t = types.of_tensor(x)
@@ -125,7 +120,7 @@ def relu(call: AnyValue, types: AffineTypes) -> Result:
     return relay.maximum(x, folded(relay.cast(zero, t.dtype))), t
 
 
-@_rule("nn.pad")
+@_rule(FakeQuantized.PAD)
 def pad(call: AnyValue, types: AffineTypes) -> Result:
     """The pad value is quantized as the data are."""
     x, value = call.args
@@ -137,7 +132,7 @@ def pad(call: AnyValue, types: AffineTypes) -> Result:
     return Call(call.op, [x, value], call.attrs), t
 
 
-@_rule("mean")
+@_rule(FakeQuantized.MEAN)
 def mean(call: AnyValue, types: AffineTypes) -> Result:
     x = call.args[0]
     t = types.of_tensor(x)
@@ -147,7 +142,7 @@ def mean(call: AnyValue, types: AffineTypes) -> Result:
 # Pools -------------------------------------------------------------------------------------------
 
 
-@_rule("nn.avg_pool2d")
+@_rule(FakeQuantized.POOL)
 def avg_pool(call: AnyValue, types: AffineTypes) -> Result:
     """The result has the scale at the end of the region where that comes next, else that of x."""
     x, a = call.args[0], call.attrs
@@ -173,7 +168,7 @@ def _ends_region(call: Call, root: Expr | None) -> bool:
     return True
 
 
-@_rule("nn.adaptive_avg_pool1d", "nn.global_avg_pool2d")
+@_rule(FakeQuantized.WIDE_POOL)
 def wide_pool(call: AnyValue, types: AffineTypes) -> Result:
     """In int32, with the scale at the end of the region."""
     x = call.args[0]
@@ -194,7 +189,7 @@ def _quantized_product(name: str, call: AnyValue, types: AffineTypes, **more: An
     return build(x, y, a.zero_point, b.zero_point, a.scale, b.scale, **more)
 
 
-@_rule("nn.conv2d", "nn.conv2d_transpose")
+@_rule(FakeQuantized.CONVOLUTION)
 def convolution(call: AnyValue, types: AffineTypes) -> Result:
     a, b = (types.of_tensor(x) for x in call.args)
     attrs = {name: value for name, value in call.attrs.items() if name != "out_dtype"}
@@ -203,14 +198,14 @@ def convolution(call: AnyValue, types: AffineTypes) -> Result:
     return made, product_type(a, b, channels)
 
 
-@_rule("nn.dense")
+@_rule(FakeQuantized.DENSE)
 def dense(call: AnyValue, types: AffineTypes) -> Result:
     a, b = (types.of_tensor(x) for x in call.args)
     made = _quantized_product("dense", call, types, units=call.attrs.units)
     return made, product_type(a, b, 1)
 
 
-@_rule("nn.batch_matmul")
+@_rule(FakeQuantized.BATCH_MATMUL)
 def batch_matmul(call: AnyValue, types: AffineTypes) -> Result:
     if (call.attrs.transpose_a, call.attrs.transpose_b) != (False, True):
         raise PassError("qnn.batch_matmul needs transpose_a=False, transpose_b=True")
@@ -220,7 +215,7 @@ def batch_matmul(call: AnyValue, types: AffineTypes) -> Result:
     return made, TensorAffineType(scale, relay.const(0), "int32", a.axis)
 
 
-@_rule("nn.bias_add")
+@_rule(FakeQuantized.BIAS)
 def bias_add(call: AnyValue, types: AffineTypes) -> Result:
     x, bias = call.args
     t = types.of_tensor(x)
@@ -235,7 +230,7 @@ def bias_add(call: AnyValue, types: AffineTypes) -> Result:
 # Several operands --------------------------------------------------------------------------------
 
 
-@_rule("concatenate")
+@_rule(FakeQuantized.JOIN)
 def concatenate(call: AnyValue, types: AffineTypes) -> Result:
     whole, out = types[call.args[0]], types.of_tensor(call)
     assert isinstance(whole, TupleAffineType)
@@ -261,7 +256,7 @@ def _pair(call: Call, types: AffineTypes) -> tuple[list[Expr], list[TensorAffine
     return sides, [left, right, out if left.dtype == out.dtype else left]
 
 
-@_rule("add", "multiply", "subtract")
+@_rule(FakeQuantized.ARITHMETIC)
 def arithmetic(call: AnyValue, types: AffineTypes) -> Result:
     """The qnn operator; a plain sum of int32 with one scale, such as a bias after a convolution."""
     sides, (left, right, out) = _pair(call, types)
@@ -278,7 +273,7 @@ def arithmetic(call: AnyValue, types: AffineTypes) -> Result:
     return build(*sides, *parts, left.axis, right.axis), out
 
 
-@_rule("minimum", "maximum")
+@_rule(FakeQuantized.EXTREME)
 def extreme(call: AnyValue, types: AffineTypes) -> Result:
     """Both operands are brought to the scale of the result."""
     sides, (left, right, out) = _pair(call, types)
@@ -289,12 +284,12 @@ def extreme(call: AnyValue, types: AffineTypes) -> Result:
 # Functions ---------------------------------------------------------------------------------------
 
 
-@_rule(*(name for name in TABLES if name != "hardswish"))  # which has no operator of floats
+@_rule(FakeQuantized.FUNCTION)
 def function(call: AnyValue, types: AffineTypes) -> Result:
     return _by_qnn(call, types)
 
 
-@_rule("nn.leaky_relu")
+@_rule(FakeQuantized.LEAKY_RELU)
 def leaky_relu(call: AnyValue, types: AffineTypes) -> Result:
     x, out = call.args[0], types.of_tensor(call)
     t = types.of_tensor(x)
@@ -302,7 +297,7 @@ def leaky_relu(call: AnyValue, types: AffineTypes) -> Result:
     return relay.qnn.op.leaky_relu(x, call.attrs.alpha, *parts), out
 
 
-@_rule("nn.softmax", table=OPTIONAL)
+@_rule(FakeQuantized.SOFTMAX)
 def softmax(call: AnyValue, types: AffineTypes) -> Result:
     return _by_qnn(call, types, axis=call.attrs.axis)
 

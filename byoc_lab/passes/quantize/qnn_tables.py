@@ -17,10 +17,10 @@ from byoc_lab import relay
 from byoc_lab.passes.quantize.qnn_values import tensor_type, values
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.types import Type
+from byoc_lab.relay.op.qnn.unary import TABLES
 
 LEGALIZE = "FTVMQnnLegalize"
 PARAMETERS = ("scale", "zero_point", "output_scale", "output_zero_point")
-TABLES = ("tanh", "exp", "sqrt", "rsqrt", "erf", "sigmoid", "log", "abs", "hardswish")
 
 
 def _by_table(name: str) -> None:

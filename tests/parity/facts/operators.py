@@ -56,6 +56,12 @@ def golden_text(facts: dict[str, Any]) -> str:
     return "{" + ",\n".join(parts) + "}\n"
 
 
+RULES = {
+    "FTVMFakeQuantizationToInteger": "always", "FTVMOptionalFakeQuantizationToInteger": "if asked",
+}  # fmt: skip
+"""When FakeQuantizationToInteger rewrites an operator, by the attribute that has its rule."""
+
+
 def _operators() -> dict[str, Any]:
     import tvm
 
@@ -69,6 +75,9 @@ def _operators() -> dict[str, Any]:
             value = op.get_attr(mark)
             marks[mark] = None if value is None else int(value)
         found[name] = {"inputs": int(op.num_inputs), "attrs": op.attrs_type_key, **marks}
+        for key, when in RULES.items():
+            if op.get_attr(key) is not None:
+                found[name]["fake_quantized"] = when
     return found
 
 

@@ -11,9 +11,11 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.errors import PassError
 from byoc_lab.passes.quantize.fake_quantization_to_integer import list_fake_quantized_op_freqs
-from byoc_lab.relay import IRModule, assert_structural_equal
+from byoc_lab.passes.quantize.fake_quantized_ops import RULES
+from byoc_lab.relay import IRModule, Op, assert_structural_equal
 from byoc_lab.relay.analysis.affine_type import TensorAffineType
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import FakeQuantizationToInteger, InferType
@@ -168,3 +170,10 @@ def test_operators_of_regions_are_counted() -> None:
     mixed = _q(relu + relay.var("f", shape=(1,)), 1.0)
     assert list_fake_quantized_op_freqs(_module(mixed)) == {}
     assert list_fake_quantized_op_freqs(_module(_q(_dq(X, 1.0), 1.0))) == {}
+
+
+def test_each_kind_has_a_rule_and_an_operator() -> None:
+    definitions = [Op.get(name).definition for name in Op.list_op_names()]
+    named = {d.fake_quantized for d in definitions} - {None}
+    assert set(RULES) == set(FakeQuantized) == named
+    assert all(d.fake_quantized is not None for d in definitions if d.qat)

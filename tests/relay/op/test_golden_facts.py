@@ -46,6 +46,9 @@ def test_operator_is_that_of_tvm_or_left_out_for_a_reason(name: str) -> None:
     assert op.get_attr("TOpPattern") == (opaque if pattern is None else pattern)
     assert bool(op.get_attr("TNonComputational")) == bool(wanted["TNonComputational"])
     assert bool(op.get_attr("TOpIsStateful")) == bool(wanted["TOpIsStateful"])
+    kind = op.definition.fake_quantized
+    rewritten = None if kind is None else "if asked" if kind.optional else "always"
+    assert rewritten == wanted.get("fake_quantized")
 
 
 def test_there_is_no_operator_that_tvm_does_not_have() -> None:

@@ -26,6 +26,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleWrapper, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.branches import Branches
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.layout_rules import LayoutRule
 from byoc_lab.relay.op.framework.precision import Conversion, MixedPrecision
 from byoc_lab.relay.op.framework.relations import NO_DTYPE
@@ -77,6 +78,8 @@ class OpDef:
     mixed_precision: the category for ToMixedPrecision, or a function that maps a call and the
         narrow dtype to [category, dtype to compute in, dtype of the result]. None: no category, as
         in TVM. It becomes the operator's attribute "FTVMMixedPrecisionConversionType".
+    fake_quantized: what FakeQuantizationToInteger makes of the operator on quantized data. None:
+        nothing, as in TVM. qat: whether `use_qat` of that pass takes a single one.
     arithmetic: how elements are computed (`arithmetic.py`), or a function of the attributes that
         gives it. Default: by the pattern.
     branches(attrs, args, value) -> {branch: whether these arguments reached it}, for an operator
@@ -122,6 +125,8 @@ class OpDef:
     non_computational: bool | None = None
     layout: LayoutRule | None = None
     mixed_precision: MixedPrecision | Conversion | None = None
+    fake_quantized: FakeQuantized | None = None
+    qat: bool = False
     arithmetic: Arithmetic | Callable[[Any], Arithmetic] | None = None
     branches: Branches | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)

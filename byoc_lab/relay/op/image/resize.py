@@ -26,6 +26,7 @@ from byoc_lab.relay.ir.attrs import (
 from byoc_lab.relay.ir.expr import Constant, Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, relay_call
 from byoc_lab.relay.op.framework.from_relax import number as number_of
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
@@ -312,6 +313,7 @@ def _define(rank: int) -> None:
         defaults={"size": REQUIRED, "rounding_method": "", "out_dtype": None},
         normalize=normalize,
         mixed_precision=FOLLOW if rank == 2 else None,  # as in TVM
+        fake_quantized=FakeQuantized.SAME if rank == 2 else None,
         doc=f"Images with {rank} spatial {'axis' if rank == 1 else 'axes'} resized to ({axes}).",
     )
 

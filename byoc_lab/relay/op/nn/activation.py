@@ -15,6 +15,7 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, reads, relay_call, same
 from byoc_lab.relay.op.framework.namespace import builds
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
@@ -68,6 +69,7 @@ def define_softmax(op: str, note: str = "", **facts: AnyValue) -> None:
 define_softmax(
     "nn.softmax",
     mixed_precision=NEVER,
+    fake_quantized=FakeQuantized.SOFTMAX,
     from_relax={"nn.softmax": same},
 )
 define_op(

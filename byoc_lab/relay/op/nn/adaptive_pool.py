@@ -16,6 +16,7 @@ from byoc_lab.relay.ir.dims import Dim
 from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute
 from byoc_lab.relay.op.framework.namespace import builds, function
@@ -122,6 +123,7 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
         layout=layout_rules.pooling,
         arithmetic=Arithmetic.EXTREME if kind == "max" else Arithmetic.MEAN,
         mixed_precision=FOLLOW if kind == "max" else NEVER,
+        fake_quantized=FakeQuantized.WIDE_POOL if (kind, rank) == ("avg", 1) else None,  # as in TVM
         doc=doc,
     )
 

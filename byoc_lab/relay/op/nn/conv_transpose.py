@@ -18,6 +18,7 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, dtype, integer, integers, s
 from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, with_layout
 from byoc_lab.relay.op.framework.precision import ALWAYS
@@ -255,6 +256,8 @@ def _conv_transpose(rank: int, doc: str) -> None:
         layout=layout_rules.convolution if rank > 1 else None,  # as in TVM
         arithmetic=Arithmetic.CONVOLUTION,
         mixed_precision=ALWAYS,
+        fake_quantized=FakeQuantized.CONVOLUTION if rank == 2 else None,  # as in TVM
+        qat=rank == 2,
         doc=doc,
     )
 

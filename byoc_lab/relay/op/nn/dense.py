@@ -17,6 +17,7 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
 from byoc_lab.relay.op.framework.costs import per_element
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, plain, relay_call
 from byoc_lab.relay.op.framework.namespace import builds
 from byoc_lab.relay.op.framework.precision import ALWAYS, FOLLOW
@@ -149,6 +150,8 @@ define_op(
     layout=layout_rules.fixed("NC NC", "NC"),
     doc="out[..., u] = sum over k of data[..., k] * weight[u, k].",
     mixed_precision=ALWAYS,
+    fake_quantized=FakeQuantized.DENSE,
+    qat=True,
 )
 
 
@@ -286,6 +289,8 @@ define_op(
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     doc="The matrix product of tensor_a and tensor_b for each element of a batch.",
     mixed_precision=ALWAYS,
+    fake_quantized=FakeQuantized.BATCH_MATMUL,
+    qat=True,
 )
 
 
@@ -316,4 +321,6 @@ define_op(
     pattern=OpPattern.BROADCAST,
     doc="out = data + bias, the bias broadcast along one axis.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.BIAS,
+    qat=True,
 )

@@ -20,6 +20,7 @@ from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, relay_call
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
@@ -110,6 +111,8 @@ define_op(
     constants={"pad_value": None},
     doc="Data padded with pad_value, or with copies of its elements (edge, reflect).",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.PAD,
+    qat=True,
 )
 
 # nn.mirror_pad -----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integers, string
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import per_input_element
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import same
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
@@ -49,6 +50,7 @@ from byoc_lab.relay.op.framework.windows import (
 from byoc_lab.relay.op.tensor.blocks import with_blocked_layouts
 
 RANKS = (1, 2, 3)
+POOLS_2D = {"max": FakeQuantized.SAME, "avg": FakeQuantized.POOL}
 COUNT_PADDING = Attr("count_include_pad", boolean, False, "whether padding counts in the average")
 
 
@@ -248,6 +250,8 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
         layout=layout_rules.pooling,
         arithmetic=Arithmetic.MAX_POOL if kind == "max" else Arithmetic.MEAN,
         mixed_precision=FOLLOW,
+        fake_quantized=POOLS_2D[kind] if rank == 2 else None,  # as in TVM
+        qat=rank == 2,
         doc=doc,
     )
 
@@ -302,6 +306,8 @@ def _global(kind: str, compute, doc: str) -> None:
         layout=layout_rules.pooling,
         arithmetic=Arithmetic.MAX_POOL if kind == "max" else Arithmetic.MEAN,
         mixed_precision=FOLLOW if kind == "max" else NEVER,
+        fake_quantized=FakeQuantized.WIDE_POOL if kind == "avg" else None,  # as in TVM
+        qat=kind == "avg",
         doc=doc,
     )
 

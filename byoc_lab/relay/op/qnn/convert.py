@@ -14,6 +14,7 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules, relax_types
 from byoc_lab.relay.op.framework.arrays import round_half_away
 from byoc_lab.relay.op.framework.costs import per_element
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, need_one_of, tensors
 from byoc_lab.relay.op.framework.relax_types import rank_of, typed
@@ -108,6 +109,7 @@ QUANTIZE = define_op(
     flops=per_element(3),
     relax=_quantize_relax,
     pattern=OpPattern.ELEMWISE,
+    fake_quantized=FakeQuantized.QUANTIZE,
     doc="out = round(data / scale) + zero point, saturated; halves are rounded away from zero, or "
     "to the even neighbour.",
     arithmetic=Arithmetic.QUANTIZED,
@@ -163,6 +165,7 @@ DEQUANTIZE = define_op(
     flops=per_element(2),
     relax=_dequantize_relax,
     pattern=OpPattern.ELEMWISE,
+    fake_quantized=FakeQuantized.DEQUANTIZE,
     doc="out = (data - zero point) * scale.",
 )
 

@@ -65,6 +65,10 @@ class _Axis:
         self.out_dtype = out_dtype
 
 
+TABLES: list[str] = []
+"""The qnn operators of one tensor that look their results up, by the name of the function."""
+
+
 def _table(name: str, function: Callable[[np.ndarray], np.ndarray], doc: str) -> None:
     op, names = f"qnn.{name}", f"x {NAMES}"
 
@@ -100,6 +104,7 @@ def _table(name: str, function: Callable[[np.ndarray], np.ndarray], doc: str) ->
         pattern=OpPattern.ELEMWISE if name == "tanh" else OpPattern.OPAQUE,
         doc=doc,
     )
+    TABLES.append(name)
 
 
 _table("tanh", np.tanh, "The hyperbolic tangent of a quantized tensor.")

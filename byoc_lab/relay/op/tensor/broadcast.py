@@ -16,6 +16,7 @@ from byoc_lab.relay.ir.attrs import REQUIRED
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import broadcast_layouts
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import relay_call, same
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
@@ -115,9 +116,30 @@ def _power(R: Any, attrs: Any, lhs: Any, rhs: Any) -> Any:
     return result
 
 
-_binary("add", np.add, Arithmetic.ADDITION, "out = lhs + rhs.", mixed_precision=FOLLOW)
-_binary("subtract", np.subtract, Arithmetic.ADDITION, "out = lhs - rhs.", mixed_precision=FOLLOW)
-_binary("multiply", np.multiply, Arithmetic.PRODUCT, "out = lhs * rhs.", mixed_precision=FOLLOW)
+_binary(
+    "add",
+    np.add,
+    Arithmetic.ADDITION,
+    "out = lhs + rhs.",
+    mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.ARITHMETIC,
+)
+_binary(
+    "subtract",
+    np.subtract,
+    Arithmetic.ADDITION,
+    "out = lhs - rhs.",
+    mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.ARITHMETIC,
+)
+_binary(
+    "multiply",
+    np.multiply,
+    Arithmetic.PRODUCT,
+    "out = lhs * rhs.",
+    mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.ARITHMETIC,
+)
 _binary(
     "divide",
     divide,
@@ -131,6 +153,8 @@ _binary(
     Arithmetic.LARGER,
     "out = maximum of lhs and rhs.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.EXTREME,
+    qat=True,
 )
 _binary(
     "minimum",
@@ -138,6 +162,8 @@ _binary(
     Arithmetic.LARGER,
     "out = minimum of lhs and rhs.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.EXTREME,
+    qat=True,
 )
 _binary(
     "power",
@@ -281,6 +307,8 @@ define_op(
     normalize=numbers_to_lists("shape"),
     doc="data broadcast to a given shape.",
     arithmetic=Arithmetic.COPY,
+    fake_quantized=FakeQuantized.SAME,
+    qat=True,
 )
 
 

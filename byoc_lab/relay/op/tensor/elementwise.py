@@ -16,6 +16,7 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import branches, layout_rules, relax_types
 from byoc_lab.relay.op.framework.arrays import round_half_away
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, relay_call, same
 from byoc_lab.relay.op.framework.from_relax import number as number_of
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
@@ -73,23 +74,40 @@ def error_function(x: np.ndarray) -> np.ndarray:
     return np.asarray(_erf(x), np.float64)
 
 
-define_unary("abs", np.abs, "out = |data|.", arithmetic=Arithmetic.ABS)
-define_unary("exp", np.exp, "out = e to the power of data.", mixed_precision=NEVER)
-define_unary("log", np.log, "out = natural logarithm of data.")
+define_unary(
+    "abs", np.abs, "out = |data|.", arithmetic=Arithmetic.ABS, fake_quantized=FakeQuantized.FUNCTION
+)
+define_unary(
+    "exp",
+    np.exp,
+    "out = e to the power of data.",
+    mixed_precision=NEVER,
+    fake_quantized=FakeQuantized.FUNCTION,
+)
+define_unary(
+    "log", np.log, "out = natural logarithm of data.", fake_quantized=FakeQuantized.FUNCTION
+)
 define_unary(
     "sqrt",
     np.sqrt,
     "out = square root of data.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.FUNCTION,
     arithmetic=Arithmetic.SQRT,
 )
-define_unary("rsqrt", lambda x: 1 / np.sqrt(x), "out = 1 / square root of data.")
+define_unary(
+    "rsqrt",
+    lambda x: 1 / np.sqrt(x),
+    "out = 1 / square root of data.",
+    fake_quantized=FakeQuantized.FUNCTION,
+)
 define_unary("negative", np.negative, "out = -data.", arithmetic=Arithmetic.EXACT)
 define_unary(
     "tanh",
     np.tanh,
     "out = hyperbolic tangent of data.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.FUNCTION,
     branches=branches.by_flatness,
 )
 define_unary(
@@ -97,9 +115,16 @@ define_unary(
     sigmoid,
     "out = 1 / (1 + exp(-data)).",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.FUNCTION,
     branches=branches.by_flatness,
 )
-define_unary("erf", error_function, "out = error function of data.", mixed_precision=NEVER)
+define_unary(
+    "erf",
+    error_function,
+    "out = error function of data.",
+    mixed_precision=NEVER,
+    fake_quantized=FakeQuantized.FUNCTION,
+)
 define_unary("floor", np.floor, "out = data rounded down.", arithmetic=Arithmetic.FLOOR)
 define_unary("ceil", np.ceil, "out = data rounded up.", arithmetic=Arithmetic.FLOOR)
 define_unary(
@@ -130,6 +155,8 @@ define_unary(
     lambda x: np.maximum(x, 0),
     "out = max(data, 0).",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.RELU,
+    qat=True,
     arithmetic=Arithmetic.RELU,
 )
 
@@ -226,6 +253,8 @@ define_op(
     doc="out = min(max(a, a_min), a_max).",
     arithmetic=Arithmetic.CLIP,
     mixed_precision=_clip_precision,
+    fake_quantized=FakeQuantized.CLIP,
+    qat=True,
     from_relax={"clip": _clip_from_relax},
 )
 
@@ -245,6 +274,7 @@ define_op(
     layout=layout_rules.elementwise,
     doc="out = data where data > 0, alpha * data elsewhere.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.LEAKY_RELU,
     arithmetic=Arithmetic.LEAKY_RELU,
     from_relax={"nn.leakyrelu": same},
 )

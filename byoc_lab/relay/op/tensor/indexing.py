@@ -22,6 +22,7 @@ from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.expr import Expr, Op, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops, per_element
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, number, reads, relay_call, renamed
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
@@ -127,6 +128,7 @@ define_op(
     parameters="data indices axis batch_dims mode",
     doc="The elements, or slices along axis, of data at indices.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.SAME,
 )
 
 

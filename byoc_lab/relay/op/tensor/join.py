@@ -22,6 +22,7 @@ from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem
 from byoc_lab.relay.ir.types import MAX_PARTS, TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import (
     RelaxCall,
     ints,
@@ -125,6 +126,7 @@ define_op(
     layout=layout_rules.concatenate,
     doc="Tensors joined along one axis.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.JOIN,
 )
 
 
@@ -221,6 +223,8 @@ define_op(
     layout=layout_rules.split,
     doc="data split along one axis; a tuple of the parts.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.SPLIT,
+    qat=True,
 )
 
 

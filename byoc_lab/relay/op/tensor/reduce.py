@@ -12,6 +12,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleWrapper
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import per_input_element
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, number, reads, relay_call
 from byoc_lab.relay.op.framework.namespace import builds, function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
@@ -97,10 +98,31 @@ def _reduction(op: str, compute, arithmetic: Arithmetic, doc: str, **facts: AnyV
 
 _reduction("sum", np.sum, Arithmetic.SUM, "The sum over some axes.", mixed_precision=NEVER)
 _reduction(
-    "mean", np.mean, Arithmetic.MEAN, "The arithmetic mean over some axes.", mixed_precision=NEVER
+    "mean",
+    np.mean,
+    Arithmetic.MEAN,
+    "The arithmetic mean over some axes.",
+    mixed_precision=NEVER,
+    fake_quantized=FakeQuantized.MEAN,
 )
-_reduction("max", np.max, Arithmetic.EXTREME, "The maximum over some axes.", mixed_precision=FOLLOW)
-_reduction("min", np.min, Arithmetic.EXTREME, "The minimum over some axes.", mixed_precision=FOLLOW)
+_reduction(
+    "max",
+    np.max,
+    Arithmetic.EXTREME,
+    "The maximum over some axes.",
+    mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.SAME,
+    qat=True,
+)
+_reduction(
+    "min",
+    np.min,
+    Arithmetic.EXTREME,
+    "The minimum over some axes.",
+    mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.SAME,
+    qat=True,
+)
 _reduction("prod", np.prod, Arithmetic.OTHER, "The product over some axes.")
 
 

@@ -18,6 +18,7 @@ from byoc_lab.relay.ir.dims import Dim, Unknown
 from byoc_lab.relay.ir.layout import Axis, Layout
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.layout import inverse, inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
@@ -273,5 +274,7 @@ _subpixel(
     "Channels rearranged into blocks of rows and columns.",
     {},
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.SAME,
+    qat=True,
 )
 _subpixel("nn.space_to_depth", "Blocks of rows and columns rearranged into channels.", {"mode": ""})

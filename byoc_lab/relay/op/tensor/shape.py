@@ -24,6 +24,7 @@ from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, relay_call, same
 from byoc_lab.relay.op.framework.namespace import function
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
@@ -98,6 +99,8 @@ define_op(
     pattern=OpPattern.BROADCAST,
     doc="data with new axes of length 1.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.SAME,
+    qat=True,
     arithmetic=Arithmetic.COPY,
 )
 
@@ -135,6 +138,8 @@ define_op(
     layout=layout_rules.squeeze,
     doc="data without axes of length 1.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.SAME,
+    qat=True,
     from_relax={"squeeze": same},
 )
 
@@ -252,6 +257,8 @@ define_op(
     doc="The same elements in another shape. In newshape 0 copies a dimension, -1 is inferred, -2 "
     "copies all remaining dimensions, -3 merges two, and -4, a, b splits one into a and b.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.SAME,
+    qat=True,
 )
 
 
@@ -280,6 +287,8 @@ define_op(
     pattern=OpPattern.INJECTIVE,
     doc="data with all axes except the first flattened into one.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.SAME,
+    qat=True,
 )
 
 
@@ -310,6 +319,8 @@ define_op(
     layout=layout_rules.transpose,
     doc="data with its axes permuted.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.SAME,
+    qat=True,
     from_relax={"permute_dims": same},
 )
 

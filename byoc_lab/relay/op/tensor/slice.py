@@ -21,6 +21,7 @@ from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import no_flops
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, relay_call
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
@@ -180,6 +181,8 @@ define_op(
     normalize=lambda values: {**values, "strides": values["strides"] or [1]},
     doc="data[begin:end:strides] on the given axes.",
     mixed_precision=FOLLOW,
+    fake_quantized=FakeQuantized.SAME,
+    qat=True,
 )
 
 

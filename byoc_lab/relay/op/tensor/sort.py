@@ -12,6 +12,7 @@ from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.costs import comparisons, per_element
+from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.from_relax import renamed, same
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
@@ -156,6 +157,7 @@ define_op(
     flops=sorting_flops,
     relax=_topk_relax,
     pattern=OpPattern.OPAQUE,
+    fake_quantized=FakeQuantized.TOPK,
     results=lambda call: 2 if call.attrs.ret_type == "both" else None,
     layout=layout_rules.along_axis(results=lambda attrs: 2 if attrs.ret_type == "both" else 1),
     doc="The k largest elements along one axis, in descending order.",
