@@ -24,7 +24,7 @@ PURE   = tests/relay/text tests/relay/typing tests/relay/patterns tests/passes/b
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
-        golden wheel clean alarms docs generate elsewhere machines pictures
+        golden wheel clean alarms docs generate lite elsewhere machines pictures
 
 help:  ## show this list
 	@echo "byoc_lab: learn and debug BYOC graph partitioning"
@@ -91,6 +91,9 @@ generate: install-test  ## write what is generated: rules, operators, exercises,
 
 docs: install-docs  ## run the notebooks and write the documentation, build/site/index.html (3 minutes)
 	$(BIN)/python -m tools.docs.build
+
+lite: install-docs  ## the laboratory in one file for any browser, build/lite/byoc_lab.html (needs npm)
+	$(BIN)/python -m tools.lite.build
 
 elsewhere: install-test  ## with DNNL, apache-tvm and compilers hidden: the tests that need none, exercises, notebooks
 	$(PYTEST) -p tests.elsewhere -m "not slow and not browser and not notebook and not native and not oracle" $(PURE)

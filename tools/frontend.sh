@@ -1,8 +1,9 @@
 #!/bin/sh
-# Checks the JavaScript of the view: types with tsc, rules with eslint. Needs node and npm.
+# Checks the JavaScript of the view and of the laboratory in one file: types with tsc, rules with
+# eslint. Needs node and npm.
 #
 #     tools/frontend.sh          install the checkers (tools/frontend/package.json), and check
-#     tools/frontend.sh install  install them alone: the browser tests use axe-core
+#     tools/frontend.sh install  install them, and what the laboratory in one file is made of
 set -e
 cd "$(dirname "$0")/.."
 if ! command -v npm > /dev/null; then
@@ -10,9 +11,13 @@ if ! command -v npm > /dev/null; then
   echo "npm is not installed: the JavaScript was not checked" >&2
   exit 0
 fi
-[ tools/frontend/node_modules/.package-lock.json -nt tools/frontend/package-lock.json ] ||
-  (cd tools/frontend && npm ci --silent)
+for folder in tools/frontend tools/lite/web; do
+  [ $folder/node_modules/.package-lock.json -nt $folder/package-lock.json ] ||
+    (cd $folder && npm ci --silent)
+done
 [ "$1" != install ] || exit 0
-tools/frontend/node_modules/.bin/tsc --project tools/frontend
+for folder in tools/frontend tools/lite/web; do
+  tools/frontend/node_modules/.bin/tsc --project $folder
+done
 tools/frontend/node_modules/.bin/eslint --no-config-lookup --config tools/frontend/eslint.config.mjs \
-  byoc_lab/lab/view/static tests/lab/view/js
+  byoc_lab/lab/view/static tests/lab/view/js tools/lite/web/*.js tools/lite/web/*.mjs

@@ -1,4 +1,4 @@
-// The rules for the JavaScript of the view and its tests.
+// The rules for the JavaScript of the view, its tests, and the laboratory in one file.
 const names = (list) => Object.fromEntries(list.split(" ").map((name) => [name, "readonly"]));
 
 export default [
@@ -25,6 +25,12 @@ export default [
       "no-var": "error",
       "prefer-const": ["error", { destructuring: "all" }],
       "valid-typeof": "error",
+    },
+  },
+  {
+    files: ["tools/lite/web/*"], // a page, its worker, and a script for node
+    languageOptions: {
+      globals: names("DecompressionStream DOMException Response TextDecoder TextEncoder WebAssembly atob fetch location postMessage process self"),
     },
   },
 ];

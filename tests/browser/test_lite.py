@@ -1,0 +1,161 @@
+"""The laboratory in one file, from disk, without a network: Python runs in the page."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tools.lite.build import ONE_FILE, OUT
+from tools.lite.build import main as build
+
+from .chromium import missing
+from .test_access import violations
+
+pytestmark = pytest.mark.browser
+
+SECONDS = 60_000  # ms; a machine with other work to do needs ten times as long as an idle one
+
+
+@pytest.fixture(scope="module")
+def one_file() -> Path:
+    try:
+        build()
+    except subprocess.CalledProcessError as error:  # pip and npm fetch the ingredients
+        missing(f"the laboratory in one file cannot be built: {error}")
+    return OUT / ONE_FILE
+
+
+class Laboratory:
+    """The opened page."""
+
+    def __init__(self, page: Any):
+        self.page = page
+
+    def open(self, name: str) -> None:
+        """Show an article, and wait for Python."""
+        self.page.evaluate("(hash) => { location.hash = hash }", name)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until Python has nothing to do."""
+        expect(self.page.locator("body")).to_have_attribute("data-python", "ready")
+
+    def cell(self, words: str) -> Any:
+        """The cell of the article that is shown whose code has these words."""
+        found = self.page.locator("article:visible .cell", has_text=words).first
+        return self.page.locator(f'[data-cell="{found.get_attribute("data-cell")}"]')
+
+    def write(self, cell: Any, source: str) -> None:
+        """Type over the code of a cell."""
+        code = cell.locator(".cm-content")
+        code.click()
+        self.page.keyboard.press("ControlOrMeta+a")
+        self.page.keyboard.insert_text(source)
+
+    def run(self, cell: Any, button: str = "Run this cell") -> None:
+        cell.get_by_role("button", name=button).click()
+
+
+@pytest.fixture(scope="module")
+def lab(browser: Any, one_file: Path) -> Iterator[Laboratory]:
+    """One page for all tests: to start Python takes most of the time."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900}, offline=True)
+    page = context.new_page()
+    page.set_default_timeout(SECONDS)
+    expect.set_options(timeout=SECONDS)
+    errors: list[str] = []
+    asked: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(one_file.as_uri())
+    yield Laboratory(page)
+    context.close()
+    expect.set_options(timeout=5_000)
+    assert errors == []
+    assert [url for url in asked if not url.startswith("blob:")] == [one_file.as_uri()]
+
+
+def test_prose_is_readable_and_cells_are_editable_before_python_runs(lab: Laboratory) -> None:
+    expect(lab.page.get_by_role("heading", level=1)).to_have_text("byoc_lab: start here")
+    expect(lab.cell("import byoc_lab").locator(".cm-content")).to_be_editable()
+
+
+def test_lint_finds_the_missing_begin_after_opening(lab: Laboratory) -> None:
+    lab.open("03_annotating_by_hand")
+    broken = lab.cell("byoc_lab.lint(broken)")
+    lab.run(broken, "Run the cells above and this one")
+    expect(broken).to_have_attribute("data-state", "done")
+    expect(broken.locator(".byl")).to_contain_text("BYL001")
+
+
+def test_stepper_steps_and_python_follows(lab: Laboratory) -> None:
+    lab.open("01_one_region")
+    shown = lab.cell("byoc_lab.trace(mod")
+    lab.write(
+        shown, "from byoc_lab.lab.view import Stepper\nshown = Stepper(byoc_lab.trace(mod))\nshown"
+    )
+    lab.run(shown, "Run the cells above and this one")
+    stepper = shown.locator(".byl[data-ready]")
+    before = int(stepper.get_attribute("data-index"))
+    stepper.locator(".byl-next").click()
+    expect(stepper).to_have_attribute("data-index", str(before + 1))
+    after = lab.cell("byoc_lab.build")
+    lab.write(after, "shown.index += 1\nprint('Python is at', shown.index)")
+    lab.run(after)
+    expect(after.locator(".stdout")).to_have_text(f"Python is at {before + 2}\n")
+    expect(stepper).to_have_attribute("data-index", str(before + 2))
+
+
+def test_edited_cell_runs_and_is_kept(lab: Laboratory) -> None:
+    lab.open("02_reading_relay")
+    cell = lab.cell("relay.parse(text)")
+    lab.write(cell, "print(6 * 7)\n1 / 0")
+    lab.run(cell)
+    expect(cell.locator(".stdout")).to_have_text("42\n")
+    expect(cell.locator(".error")).to_contain_text("line 2, in <module>")
+    expect(cell.locator(".error")).to_contain_text("ZeroDivisionError: division by zero")
+    key = "(key) => localStorage.getItem(key)"
+    assert lab.page.evaluate(key, "byoc_lab/02_reading_relay/02-02") == "print(6 * 7)\n1 / 0"
+
+
+def test_figure_is_drawn_as_svg(lab: Laboratory) -> None:
+    lab.open("02_reading_relay")
+    cell = lab.cell("ToANormalForm")
+    lab.write(cell, "import matplotlib.pyplot as plt\n_ = plt.plot([1, 2])")
+    lab.run(cell)
+    expect(cell.locator(".shown > svg")).to_be_visible()
+    expect(cell.locator(".stderr")).to_have_count(0)
+
+
+def test_endless_cell_is_interrupted_and_the_next_one_runs(lab: Laboratory) -> None:
+    lab.open("04_annotate_merge_partition")
+    cell = lab.cell("def diamond")
+    lab.write(cell, "print('begun')\nwhile True:\n    pass")
+    lab.run(cell)
+    expect(cell.locator(".stdout")).to_have_text("begun\n")
+    lab.page.get_by_role("button", name="Interrupt and restart").click()
+    expect(cell.locator(".error")).to_contain_text("Interrupted")
+    lab.settle()
+    lab.write(cell, "print('again')")
+    lab.run(cell)
+    expect(cell.locator(".stdout")).to_have_text("again\n")
+
+
+def test_page_cannot_reach_the_network(lab: Laboratory) -> None:
+    fetched = "() => fetch('http://127.0.0.1:9/').then(() => 'sent', (error) => String(error))"
+    blocked: list[str] = []
+    lab.page.on("console", lambda message: blocked.append(message.text))
+    assert "TypeError" in lab.page.evaluate(fetched)
+    assert any("Content Security Policy" in text for text in blocked)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(lab: Laboratory, scheme: str) -> None:
+    lab.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    lab.open("03_annotating_by_hand")
+    assert violations(lab.page, []) == []

@@ -1,0 +1,1 @@
+"""The laboratory in one file: `make lite`."""

@@ -1,0 +1,124 @@
+"""Make the laboratory in one file: `python -m tools.lite.build` (`make lite`).
+
+Writes build/lite: byoc_lab.html, which opens from disk, and a site for any web server.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from byoc_lab.lab.view.assets import css, esm
+from tools.lite.articles import GLOSSARY, Article, notebook_article, prose_article
+from tools.lite.guest_files import guest_files
+from tools.lite.ingredients import PYTHON, ROOT, WEB, fetch
+from tools.lite.licences import licences
+
+OUT = ROOT / "build" / "lite"
+MAX_BYTES = 50_000_000
+ONE_FILE, SITE = "byoc_lab.html", "index.html"
+POLICY = (
+    "default-src 'none'; script-src 'sha256-{digest}' blob: 'wasm-unsafe-eval'; "
+    "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; worker-src blob:; "
+    "connect-src {connect}"
+)
+
+
+def articles() -> list[Article]:
+    """The tutorials, the exercises and the glossary."""
+    tutorials = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    exercises = sorted((ROOT / "notebooks" / "exercises").glob("*.ipynb"))
+    known = [path.stem for path in (*tutorials, *exercises)] + [GLOSSARY]
+    return [
+        *(notebook_article(path, "Tutorials", known) for path in tutorials),
+        *(notebook_article(path, "Exercises", known) for path in exercises),
+        prose_article(ROOT / "docs" / f"{GLOSSARY}.md", "Words", known),
+    ]
+
+
+def bundled(name: str) -> str:
+    """A script of web/ with all that it imports."""
+    options = ["--bundle", "--minify", "--format=iife", "--target=es2022", "--legal-comments=none"]
+    esbuild = WEB / "node_modules" / ".bin" / "esbuild"
+    made = subprocess.run([esbuild, WEB / name, *options], check=True, capture_output=True)
+    return made.stdout.decode()
+
+
+def page(ingredients: dict[str, str], connect: str) -> str:
+    """The page. ingredients: "python" and "files", each base64 of gzip, or a name beside the page.
+    connect: what the page may load: "'self'", or "'none'" """
+    found = articles()
+    script = bundled("main.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    notebooks = {a.name: a.notebook for a in found if a.notebook}
+    values = {
+        "policy": html.escape(POLICY.format(digest=digest, connect=connect)),
+        "style": (WEB / "page.css").read_text(encoding="utf-8"),
+        "view_style": css(),
+        "navigation": _navigation(found),
+        "articles": "\n".join(_article(a) for a in found),
+        "licence_texts": base64.b64encode(gzip.compress(licences().encode(), mtime=0)).decode(),
+        "notebooks": json.dumps(notebooks, ensure_ascii=True).replace("<", "\\u003c"),
+        "view": json.dumps(esm()).replace("<", "\\u003c"),
+        "worker": json.dumps(bundled("worker.js")).replace("<", "\\u003c"),
+        "script": script,
+        **ingredients,
+    }
+    text = (WEB / "page.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], text)
+
+
+def _article(article: Article) -> str:
+    label = html.escape(article.title)
+    return f'<article id="{article.name}" aria-label="{label}" hidden>\n{article.html}\n</article>'
+
+
+def _navigation(found: list[Article]) -> str:
+    groups = dict.fromkeys(article.group for article in found)
+    return "\n".join(
+        f"<h2>{group}</h2>\n<ul>"
+        + "".join(
+            f'<li><a href="#{a.name}">{html.escape(a.title)}</a></li>'
+            for a in found
+            if a.group == group
+        )
+        + "</ul>"
+        for group in groups
+    )
+
+
+def main() -> int:
+    ingredients = fetch()
+    packed = {
+        "python": (ingredients / PYTHON).read_bytes(),
+        "files": gzip.compress(guest_files(ingredients), mtime=0),
+    }
+    shutil.rmtree(OUT, ignore_errors=True)
+    OUT.mkdir(parents=True)
+    inside = {name: base64.b64encode(data).decode() for name, data in packed.items()}
+    write(OUT / ONE_FILE, page(inside, "'none'"))
+    beside = {}
+    for name, data in packed.items():
+        beside[name] = f"{name}.bin"
+        (OUT / beside[name]).write_bytes(data)
+    write(OUT / SITE, page(beside, "'self'"))
+    size = (OUT / ONE_FILE).stat().st_size
+    assert size <= MAX_BYTES, f"{ONE_FILE} has {size:,} bytes, and {MAX_BYTES:,} is the limit"
+    print(f"wrote {(OUT / ONE_FILE).relative_to(ROOT)} ({size / 1e6:.1f} MB)")
+    return 0
+
+
+def write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

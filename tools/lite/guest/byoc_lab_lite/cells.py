@@ -1,0 +1,84 @@
+"""Running cells: statements, the value of a last expression, tracebacks, figures, completion."""
+
+import ast
+import builtins
+import inspect
+import linecache
+import rlcompleter
+import sys
+import traceback
+import types
+
+from byoc_lab_lite.channel import Stream, send
+from byoc_lab_lite.displays import begin, display
+
+MAX_COMPLETIONS = 200
+_HERE = __file__.rpartition("/")[0]
+main = types.ModuleType("__main__")
+sys.modules["__main__"] = main
+builtins.display = display
+sys.stdout, sys.stderr = Stream("stdout"), Stream("stderr")
+
+
+def run(cell, source):
+    """Run a cell; the page gets its output, its error, and "done" at the end."""
+    name = f"<cell {cell}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    begin(cell)
+    try:
+        tree = ast.parse(source, name)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, name, "exec"), main.__dict__)
+        if last is not None and not source.rstrip().endswith(";"):
+            value = eval(compile(ast.Expression(last.value), name, "eval"), main.__dict__)
+            if value is not None:
+                main._ = value
+                display(value)
+        _show_figures()
+    except BaseException as error:
+        _show_error(error)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        send("done")
+
+
+def _show_error(error):
+    """The traceback from the cell on."""
+    place = error.__traceback__
+    while place is not None and place.tb_frame.f_code.co_filename.startswith(_HERE):
+        place = place.tb_next
+    lines = traceback.format_exception(type(error), error, place)
+    send("error", text="".join(lines), missing=isinstance(error, ImportError))
+
+
+def _show_figures():
+    """Show the figures of pyplot that are open, and close them, as Jupyter does."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is not None:
+        for number in pyplot.get_fignums():
+            display(pyplot.figure(number))
+        pyplot.close("all")
+
+
+def complete(ticket, text):
+    """Complete the name at the end of `text`, such as "byoc_lab.tr"."""
+    completer = rlcompleter.Completer(main.__dict__)
+    matches = completer.attr_matches(text) if "." in text else completer.global_matches(text)
+    names = dict.fromkeys(match.rstrip("() :") for match in matches)
+    found = [{"name": name, "about": _about(name)} for name in list(names)[:MAX_COMPLETIONS]]
+    send("completed", ticket=ticket, found=found)
+
+
+def _about(name):
+    """The signature and the first line of the documentation of what has this name."""
+    value = main.__dict__.get(name.partition(".")[0])
+    for part in name.split(".")[1:]:
+        value = inspect.getattr_static(value, part, None)
+    if not callable(value):
+        return ""
+    try:
+        signature = str(inspect.signature(value))
+    except (TypeError, ValueError):  # some built-in functions have none
+        signature = "(...)"
+    return "\n".join([signature, *(inspect.getdoc(value) or "").splitlines()[:1]])

