@@ -1,8 +1,8 @@
 """Is any operator that DNNL accepts slower there than on the host?
 
-Operators alone, and behind a convolution, at sizes of real networks, in the layout that a network
-begins with: which kernel of oneDNN runs, and how long it takes beside the same module compiled by
-LLVM. One thread, the quicker of alternating turns, processor time. The instruction set is that of
+Operators alone, and behind a convolution, in float32, bfloat16 and quantized, at sizes of real
+networks, in the layout that a network begins with: which kernel of oneDNN runs, and how long it
+takes beside the same module compiled by LLVM. One thread, the quicker of alternating turns, processor time. The instruction set is that of
 the machine, or the one of ONEDNN_MAX_CPU_ISA.
 
     python benchmarks/fallbacks.py
@@ -39,13 +39,14 @@ def measured(body: Any, turns: int) -> dict[str, Any]:
     """The kernels of the regions, and seconds on DNNL and on the host."""
     import byoc_lab
     from byoc_lab import relay
+    from byoc_lab.backends.dnnl import partition_for_dnnl
     from byoc_lab.transform import InferType
 
     params = relay.analysis.free_vars(body)
     mod = InferType()(relay.IRModule.from_expr(relay.Function(params, body)))
     (param,) = mod["main"].params
     inputs = [drawn(param.checked_type.concrete_shape, param.checked_type.dtype)]
-    cut = byoc_lab.trace(mod, "dnnl").result
+    cut = partition_for_dnnl(mod, prune_subgraphs=False)
     programs = {"dnnl": byoc_lab.build(cut), "host": byoc_lab.build(mod, offload=False)}
     runs = {name: partial(program.run, inputs) for name, program in programs.items()}
     best = least(runs, turns)

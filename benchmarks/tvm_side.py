@@ -10,6 +10,7 @@ The network is built once and kept; its texts come with the first answer only.
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import sys
@@ -26,7 +27,7 @@ def main() -> None:
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever TVM prints is no answer
     built: dict = {}
-    say(channel, {"ready": tvm.__version__})
+    say(channel, {"ready": version()})
     for line in sys.stdin:
         request = json.loads(line)
         name = request["network"]
@@ -34,6 +35,13 @@ def main() -> None:
         if first:
             built[name] = workload(name)
         say(channel, run(built[name], keep_texts=first))
+
+
+def version() -> str:
+    """TVM's version, and the package that it was built for."""
+    packages = sorted(set(importlib.metadata.packages_distributions().get("tvm", [])))
+    named = [f"{name} {importlib.metadata.version(name)}" for name in packages]
+    return f"TVM {tvm.__version__} ({', '.join(named) or 'built from source'})"
 
 
 def workload(name: str):
