@@ -34,6 +34,7 @@ from byoc_lab.passes.quantize.qnn_values import (
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.qnn.requantize_config import TOEVEN
+from byoc_lab.relay.op.qnn.unary import TABLES
 
 
 @lowers("qnn.quantize")
@@ -91,9 +92,8 @@ def _by_reals(name: str, function: Callable[[Expr], Expr]) -> None:
         return _quantized(real, out_scale, out_zero, tensor_type(types[0]).dtype)
 
 
-for _name in ("tanh", "exp", "sqrt", "rsqrt", "erf", "sigmoid", "log", "abs"):
-    _by_reals(_name, getattr(relay, _name))
-_by_reals("hardswish", _hardswish)
+for _name in TABLES:
+    _by_reals(_name, _hardswish if _name == "hardswish" else getattr(relay, _name))
 
 # In whole numbers --------------------------------------------------------------------------------
 

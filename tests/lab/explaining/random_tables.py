@@ -113,7 +113,33 @@ def otherwise_partitioned(seed: int) -> Drawn:
     else:
         case.first = random.choice(([FoldConstant()], [SimplifyInference(), FoldConstant()]))
         case.disabled = random.choice(([], ["FoldConstant"], ["SimplifyInference"]))
-    return case
+    return _around_the_host(random) if random.random() < 0.1 else case
+
+
+def _around_the_host(random: Random) -> Drawn:
+    """Two regions with a direct edge and a path through the host: merged, they would depend on
+    themselves. A later pass gives small ones back."""
+    host, *others = random.sample(UNARY, 3)
+    value: Expr = relay.var("x", shape=SHAPE)
+    for _ in range(random.randint(1, 2)):
+        value = unary(random.choice(others), value)
+    around = value
+    for _ in range(random.randint(1, 2)):
+        around = unary(host, around)
+    last = getattr(relay, random.choice(("add", "multiply", "subtract")))
+    out = last(value, around) if random.random() < 0.5 else last(around, value)
+    if random.random() < 0.5:
+        out = unary(random.choice(others), out)
+    mod = InferType()(IRModule.from_expr(out))
+    supports = {name: lambda call: True for name in (*others, *BINARY)}
+    least = random.randint(2, 4)
+    small = InlineRegions(TARGET, partial(_why_small, least=least))
+    return Drawn(mod, [(f"{TARGET}.never", is_op("erf")(wildcard()), None)], supports, last=[small])
+
+
+def unary(name: str, value: Expr) -> Expr:
+    home = nn if name.startswith("nn.") else relay
+    return getattr(home, name.removeprefix("nn."))(value)
 
 
 def _with_dead_weight(mod: IRModule, random: Random) -> IRModule:

@@ -108,7 +108,7 @@ def test_many_sentences_about_pipelines_are_true(part: int) -> None:
         for seed in range(part * CASES_OF_PIPELINES, (part + 1) * CASES_OF_PIPELINES)
         for cause in examined_pipeline(seed)
     )
-    assert set(causes) >= {"needs-pass", "skipped-pass", "pruned", "name"}
+    assert set(causes) >= {"needs-pass", "skipped-pass", "pruned", "merge", "name"}
 
 
 def examined(seed: int) -> tuple[list[str], list[str]]:
