@@ -27,8 +27,8 @@ INPUT = (
     "a network: an ONNX file (.onnx), a program that torch.export saved (.pt2, which runs code "
     "when it is opened), Relay text (.relay, .txt) or TVMScript of a Relax module (.py; TVM's "
     "parser evaluates the class with @I.ir_module as code, and apache-tvm must be installed); a "
-    "saved trace, or a recording that tvm_recorder.py made in a real TVM, for the module that it began with; or - for Relay text "
-    "from standard input"
+    "saved trace, or a recording that tvm_recorder.py made in a real TVM, for the module that it "
+    "began with; or - for Relay text from standard input"
 )
 MAX_UNPACKED = 1 << 32  # bytes of packed arrays, once they are unpacked
 DEFAULT_PIPELINE = "dnnl"
