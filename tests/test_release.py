@@ -95,7 +95,7 @@ def test_no_secret_is_used() -> None:
 def test_what_is_published_is_what_the_targets_write() -> None:
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text()
-    for target, written in (("wheel", "dist"), ("docs", "build/site")):
+    for target, written in (("wheel", "dist"), ("docs", "build/site"), ("lite", "build/lite")):
         assert f"make {target}\n" in text and written in text
         (line,) = re.findall(rf"^{target}:.*(?:\n\t.*)*", makefile, re.M)
         assert written in line, f"make {target} no longer says {written}"
