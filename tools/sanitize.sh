@@ -43,5 +43,5 @@ export UBSAN_OPTIONS="print_stacktrace=1"
     tests/backends/dnnl/kernels/test_kernels.py tests/backends/dnnl/kernels/test_integer_products.py tests/backends/dnnl/kernels/test_kernel_errors.py tests/backends/dnnl/kernels/test_every_kernel.py \
     tests/backends/dnnl/graph/test_views.py tests/backends/dnnl/kernels/test_tensors.py \
     tests/backends/dnnl/graph/test_edges.py tests/backends/dnnl/graph/test_batches.py tests/backends/dnnl/graph/test_threads.py \
-    tests/backends/dnnl/graph/test_graph_runtime.py tests/backends/dnnl/test_quantized.py tests/backends/dnnl/test_bfloat16.py
+    tests/backends/dnnl/graph/test_graph_runtime.py tests/backends/dnnl/test_quantized.py tests/backends/dnnl/test_bands.py tests/backends/dnnl/test_bfloat16.py
 exec "$python" -m pytest -m "not slow" -p no:cacheprovider "$@"

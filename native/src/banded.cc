@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
+#include <string>
 
 #include "threads.h"
 #include "windows.h"
@@ -14,20 +16,25 @@ namespace {
 // Bytes of a band's sums: with its data and the weights they fit a core's second cache.
 constexpr int64_t kBandBytes = 512 << 10;
 
-// Rows of `channels` numbers: what an image with its channels last is to a 1x1 convolution.
-Dims Rows(int64_t rows, int64_t channels) { return {1, channels, 1, rows}; }
+// Rows of `channels` numbers, in as many axes as an image has: what one with its channels last is to
+// a 1x1 convolution.
+Dims Rows(int64_t rows, int64_t channels, size_t rank) {
+  Dims dims(rank, 1);
+  dims[1] = channels;
+  dims.back() = rows;
+  return dims;
+}
 
 // Bytes to the end of a cache line.
 int64_t Lines(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
-// What one thread runs: the product over a band, and the requantize over a band or over what is
-// left for the last one.
+// What one thread runs: the product over a band, and the rescaling of a band or of what is left for
+// the last one.
 class Worker {
  public:
   Worker(const Built& product, std::shared_ptr<const OwnKernel> full,
          std::shared_ptr<const OwnKernel> last)
-      : own_(product.own),
-        primitive_(product.primitive),
+      : primitive_(product.primitive),
         full_(std::move(full)),
         last_(std::move(last)),
         stream_(Cpu()),
@@ -48,7 +55,6 @@ class Worker {
   }
 
   void Multiply(void* data, void* weights, void* sums, void* scratch) {
-    if (own_ != nullptr) return own_->Run({data, weights, sums, scratch});
     data_.set_data_handle(data);
     weights_.set_data_handle(weights);
     sums_.set_data_handle(sums);
@@ -59,12 +65,11 @@ class Worker {
         "could not execute a primitive");
   }
 
-  void Requantize(bool last, const std::vector<void*>& operands) const {
+  void Rescale(bool last, const std::vector<void*>& operands) const {
     (last ? last_ : full_)->Run(operands);
   }
 
  private:
-  std::shared_ptr<const OwnKernel> own_;  // in place of the primitive
   dnnl::primitive primitive_;
   std::shared_ptr<const OwnKernel> full_, last_;
   dnnl::stream stream_;
@@ -78,6 +83,7 @@ class BandedKernel : public OwnKernel {
  public:
   // Bytes of a row of the data, the sums and the result, and of a thread's sums and scratch.
   int64_t rows, bands, all, data_bytes, sum_bytes, out_bytes, sums_bytes, scratch_bytes;
+  std::shared_ptr<const RowsKernel> own;  // in place of the workers' primitives
   std::vector<std::unique_ptr<Worker>> workers;
 
   // Operands of both, then the result, then memory for each thread's sums and scratch.
@@ -99,42 +105,74 @@ class BandedKernel : public OwnKernel {
   }
 
  private:
-  // The last band is as long as the others, for the weights lie as a primitive for so many rows
-  // wants them: it begins in the one before, and only its own rows are rescaled.
+  // For a primitive the last band is as long as the others, since the weights lie as it wants them
+  // for so many rows: it begins in the one before, and only its own rows are rescaled.
   void RunBand(int64_t band, int64_t thread, const std::vector<void*>& operands) const {
     const bool last = band + 1 == bands;
-    const int64_t first = band * rows, from = last ? all - rows : first;
+    const int64_t first = band * rows, from = last && own == nullptr ? all - rows : first;
     char* sums = static_cast<char*>(operands.back()) + thread * (sums_bytes + scratch_bytes);
+    char* scratch = sums + sums_bytes;
     Worker& worker = *workers[thread];
-    worker.Multiply(static_cast<char*>(operands[0]) + from * data_bytes, operands[1], sums,
-                    sums + sums_bytes);
+    if (own != nullptr) {
+      own->RunRows({operands[0], operands[1], reinterpret_cast<int32_t*>(sums), scratch}, first,
+                   std::min(rows, all - first));
+    } else {
+      worker.Multiply(static_cast<char*>(operands[0]) + from * data_bytes, operands[1], sums,
+                      scratch);
+    }
     std::vector<void*> rest(operands.begin() + 1, operands.end() - 1);
     rest.front() = sums + (first - from) * sum_bytes;
     rest.back() = static_cast<char*>(rest.back()) + first * out_bytes;
-    worker.Requantize(last, rest);
+    worker.Rescale(last, rest);
   }
 };
+
+// Whether it is a matrix product of pixels and channels, which may be cut anywhere.
+bool IsProductOfPixels(const OpCall& product) {
+  const Dims &data = product.inputs[0].dims, &weight = product.inputs[1].dims;
+  const Window window(product);
+  return data.size() == 4 && weight[1] == data[1] && weight[2] == 1 && weight[3] == 1 &&
+         IsAll(window.strides, 1) && IsAll(window.before, 0) && IsAll(window.after, 0);
+}
+
+// The product as one thread computes it over `rows` rows, or over any where that is a kernel of this
+// library. Nothing where oneDNN wants other layouts than channels last.
+std::optional<Built> MakeProduct(const OpDef& def, const OpCall& product, int64_t rows,
+                                 const Dims& whole) {
+  const bool any = !onednn_faults::ProductsAreExact();
+  OpCall call = product;
+  Dims dst = whole;
+  if (!any) {
+    call.inputs[0].dims = Rows(rows, product.inputs[0].dims[1], 4);
+    dst = Rows(rows, whole[1], 4);
+  }
+  const MemoryDesc data = ChannelsLast(call.inputs[0].dims, call.inputs[0].dtype);
+  auto built = def.make(call, {data}, dst, FusedAttr({}, 0, dst));
+  if (!built || built->is_reference() || built->inputs[0].desc != data ||
+      built->dst != ChannelsLast(dst, product.result)) {
+    return std::nullopt;
+  }
+  return built;
+}
 
 }  // namespace
 
 bool FitsInBands(const OpDef& product_def, const OpCall& product, const OpDef& next_def,
                  const OpCall& next) {
-  if (product_def.kind != "conv2d" || next_def.kind != "requantize") return false;
+  static const std::set<std::string> products = {"conv1d", "conv2d", "conv3d"};
+  if (products.count(product_def.kind) == 0) return false;
+  if (next_def.kind != "requantize" && next_def.kind != "dequantize") return false;
   if (!IsInteger(product.result) || product.inputs.size() != 2) return false;
-  const Dims &data = product.inputs[0].dims, &weight = product.inputs[1].dims;
-  const Window window(product);
-  const bool is_product = weight[1] == data[1] && weight[2] == 1 && weight[3] == 1 &&
-                          IsAll(window.strides, 1) && IsAll(window.before, 0) &&
-                          IsAll(window.after, 0);
+  if (onednn_faults::ProductsAreExact() && !IsProductOfPixels(product)) return false;
   const bool one_scale = std::all_of(next.inputs.begin() + 1, next.inputs.end(),
                                      [](const Operand& o) { return Count(o.dims) == 1; });
-  return is_product && (one_scale || Axis(next) == 1);
+  return one_scale || Axis(next) == 1;
 }
 
 std::optional<Built> MakeBanded(const OpDef& product_def, const OpCall& product,
                                 const OpDef& next_def, const OpCall& next) {
-  const Dims &image = product.inputs[0].dims, &weight = product.inputs[1].dims;
-  const int64_t all = image[0] * image[2] * image[3], channels = weight[0];
+  const Dims &image = product.inputs[0].dims, &sums = next.inputs[0].dims;
+  const int64_t channels = sums[1], all = Count(sums) / channels;
   const int64_t threads = omp_get_max_threads();
   const int64_t bytes = all * channels * Size(DType::s32);
   // As many for each thread, and no thread without work.
@@ -143,27 +181,22 @@ std::optional<Built> MakeBanded(const OpDef& product_def, const OpCall& product,
   const int64_t bands = (all - 1) / rows + 1, rest = all - (bands - 1) * rows;
 
   const WithThreads alone(1);
-  OpCall call = product;
-  call.inputs[0].dims = Rows(rows, image[1]);
-  const Dims dst = Rows(rows, channels);
-  const MemoryDesc data = ChannelsLast(call.inputs[0].dims, call.inputs[0].dtype);
-  const auto multiply = product_def.make(call, {data}, dst, FusedAttr({}, 0, dst));
-  if (!multiply || multiply->is_reference() || multiply->inputs[0].desc != data ||
-      multiply->dst != ChannelsLast(dst, product.result)) {
-    return std::nullopt;
-  }
+  const auto multiply = MakeProduct(product_def, product, rows, sums);
+  if (!multiply) return std::nullopt;
   const auto rescale = [&](int64_t count) {
     OpCall call = next;
-    call.inputs[0].dims = Rows(count, channels);
-    std::vector<MemoryDesc> have = {ChannelsLast(call.inputs[0].dims, call.inputs[0].dtype)};
+    const Dims dims = Rows(count, channels, sums.size());
+    call.inputs[0].dims = dims;
+    std::vector<MemoryDesc> have = {ChannelsLast(dims, call.inputs[0].dtype)};
     for (size_t i = 1; i < call.inputs.size(); ++i) have.push_back(Plain(call.inputs[i]));
-    return *next_def.make(call, have, call.inputs[0].dims, FusedAttr({}, 0, dst));
+    return *next_def.make(call, have, dims, FusedAttr({}, 0, dims));
   };
 
   auto kernel = std::make_shared<BandedKernel>();
   kernel->rows = rows;
   kernel->bands = bands;
   kernel->all = all;
+  kernel->own = std::dynamic_pointer_cast<const RowsKernel>(multiply->own);
   kernel->data_bytes = image[1] * Size(product.inputs[0].dtype);
   kernel->sum_bytes = channels * Size(product.result);
   kernel->out_bytes = channels * Size(next.result);
@@ -181,7 +214,7 @@ std::optional<Built> MakeBanded(const OpDef& product_def, const OpCall& product,
   built.inputs = {{DNNL_ARG_SRC, whole, whole}, multiply->inputs[1]};
   const auto parameters = rescale(rows).inputs;
   built.inputs.insert(built.inputs.end(), parameters.begin() + 1, parameters.end());
-  built.dst = ChannelsLast({image[0], channels, image[2], image[3]}, next.result);
+  built.dst = ChannelsLast(sums, next.result);
   built.scratchpad = Plain({threads * (kernel->sums_bytes + kernel->scratch_bytes)}, DType::u8);
   return built;
 }

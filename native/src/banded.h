@@ -1,4 +1,5 @@
-// A product of integers and the requantize that reads it, taken together a band of rows at a time.
+// A convolution of integers and the requantize or dequantize that reads it, taken together a band of
+// rows at a time.
 #ifndef BYOC_LAB_BANDED_H_
 #define BYOC_LAB_BANDED_H_
 
@@ -9,7 +10,8 @@
 namespace byoc_lab {
 
 // Whether `next`, an operator that reads the result of `product` as its first operand, may be
-// computed together with it: a 1x1 convolution of integers and its requantize.
+// computed together with it: a convolution of integers and its requantize or dequantize. Of
+// oneDNN's convolutions only those are cut that are matrix products.
 bool FitsInBands(const OpDef& product_def, const OpCall& product, const OpDef& next_def,
                  const OpCall& next);
 

@@ -47,6 +47,26 @@ class OwnKernel {
   virtual void Run(const std::vector<void*>& operands) const = 0;
 };
 
+// What rows of a product's sums are computed from. sums: where the first of them goes. memory: for
+// the thread that computes them.
+struct RowsOperands {
+  const void *left, *right;
+  int32_t* sums;
+  char* memory;
+};
+
+// A product with int32 sums, whose rows (of a convolution: pixels with their channels) can be
+// computed apart. Operands of `Run` are left, right, sums, then memory for each of its threads.
+class RowsKernel : public OwnKernel {
+ public:
+  virtual std::string name() const = 0;
+  virtual int64_t rows() const = 0;
+  virtual int64_t threads() const = 0;       // of `Run`
+  virtual int64_t memory_bytes() const = 0;  // for one thread
+  // Rows [first, first + count), in the thread that calls. For convolutions only.
+  virtual void RunRows(const RowsOperands& operands, int64_t first, int64_t count) const = 0;
+};
+
 // A primitive ready to run, with the layouts it wants its operands in.
 struct Built {
   struct Input {

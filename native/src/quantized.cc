@@ -103,34 +103,39 @@ inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t cou
 
 #define FOR_AVX512 __attribute__((target("avx512f,avx512bw")))
 
-// The quick way for vectors of AVX-512, 16 elements at a time.
+// The quick way for vectors of AVX-512, 16 elements at a time. Conversions round down here, so that
+// nothing is lifted. Small numbers are cut when they are narrowed; large ones before, since an int32
+// could not hold them.
 struct QuickVectors {
   const int32_t *x, *offset;
   const float* scale;
   bool each;
-  __m512 least, most;
-  __m512i after;
+  __m512 add, most;
+  __m512i doubt;  // bits of the units, all 0 of a result in doubt
 
-  // The results, and a bit for each that is in doubt.
+  // The results, not cut to their range, and a bit for each that is in doubt.
   FOR_AVX512 inline __attribute__((always_inline)) __m512i At(int64_t at,
-                                                              uint64_t* doubtful) const {
+                                                              __mmask16* doubtful) const {
     const __m512i offsets =
         each ? _mm512_loadu_si512(offset + at) : _mm512_set1_epi32(*offset);
     const __m512 scales = each ? _mm512_loadu_ps(scale + at) : _mm512_set1_ps(*scale);
     const __m512i moved = _mm512_add_epi32(_mm512_loadu_si512(x + at), offsets);
-    const __m512 real =
-        _mm512_fmadd_ps(_mm512_cvtepi32_ps(moved), scales, _mm512_set1_ps(kLifted));
-    const __m512i units = _mm512_cvttps_epi32(_mm512_min_ps(_mm512_max_ps(real, least), most));
-    *doubtful = _mm512_testn_epi32_mask(units, _mm512_set1_epi32(kUnit - 2));
-    return _mm512_add_epi32(_mm512_srai_epi32(units, kUnitBits), after);
+    const __m512 real = _mm512_fmadd_ps(_mm512_cvtepi32_ps(moved), scales, add);
+    const __m512i units = _mm512_cvt_roundps_epi32(_mm512_min_ps(real, most),
+                                                   _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+    *doubtful = _mm512_testn_epi32_mask(units, doubt);
+    return _mm512_srai_epi32(units, kUnitBits);
   }
 };
 
-// The elements of four vectors, which are within the range of the result.
+// The elements of four vectors, cut to [low, high].
 template <bool kSigned>
-FOR_AVX512 inline __m512i Narrowed(__m512i a, __m512i b, __m512i c, __m512i d) {
-  const __m512i low = _mm512_packs_epi32(a, b), high = _mm512_packs_epi32(c, d);
-  const __m512i bytes = kSigned ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+FOR_AVX512 inline __m512i Narrowed(__m512i a, __m512i b, __m512i c, __m512i d, __m512i low,
+                                   __m512i high) {
+  const __m512i front = _mm512_packs_epi32(a, b), back = _mm512_packs_epi32(c, d);
+  const __m512i bytes =
+      kSigned ? _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(front, back), low), high)
+              : _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(front, back), low), high);
   // Each quarter holds four elements of each vector.
   const __m512i in_turn = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   return _mm512_permutexvar_epi32(in_turn, bytes);
@@ -143,34 +148,45 @@ FOR_AVX512 int64_t RescaleVectors(const int32_t* x, int64_t count, const Rescali
                                   int64_t channel, int64_t zero, int64_t low, int64_t high,
                                   T* out) {
   constexpr int64_t kLanes = 16;
-  const Quick quick(how, zero, low, high);
-  if (!quick.small) return 0;
-  const QuickVectors vectors = {x,
-                                how.offset.data() + channel,
-                                how.scale.data() + channel,
-                                kEach,
-                                _mm512_set1_ps(quick.least),
-                                _mm512_set1_ps(quick.most),
-                                _mm512_set1_epi32(quick.after)};
+  if (!Quick(how, zero, low, high).small) return 0;
+  // Of numbers that have no sign, what is below 0 becomes 0 in any case.
+  constexpr int kSign = std::is_signed_v<T> ? 0 : std::numeric_limits<int32_t>::min();
+  const QuickVectors vectors = {
+      x,
+      how.offset.data() + channel,
+      how.scale.data() + channel,
+      kEach,
+      _mm512_set1_ps(static_cast<float>(zero * kUnit + kUnit / 2 + 1)),
+      _mm512_set1_ps((static_cast<float>(high) + 0.99f) * kUnit),
+      _mm512_set1_epi32(kSign | (kUnit - 2))};
+  const __m512i least = _mm512_set1_epi8(static_cast<char>(low)),
+                most = _mm512_set1_epi8(static_cast<char>(high));
   int64_t i = 0;
   while (i + kLanes <= count) {
     const bool four = i + 4 * kLanes <= count;
-    uint64_t doubtful[4] = {};
+    __mmask16 doubtful[4] = {};
     const __m512i first = vectors.At(i, &doubtful[0]);
     if (four) {
       const __m512i second = vectors.At(i + kLanes, &doubtful[1]),
                     third = vectors.At(i + 2 * kLanes, &doubtful[2]),
                     fourth = vectors.At(i + 3 * kLanes, &doubtful[3]);
-      _mm512_storeu_si512(out + i,
-                          Narrowed<std::is_signed_v<T>>(first, second, third, fourth));
+      _mm512_storeu_si512(
+          out + i, Narrowed<std::is_signed_v<T>>(first, second, third, fourth, least, most));
     } else {
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm512_cvtepi32_epi8(first));
+      const __m512i cut =
+          Narrowed<std::is_signed_v<T>>(first, first, first, first, least, most);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i), _mm512_castsi512_si128(cut));
     }
-    uint64_t all = doubtful[0] | doubtful[1] << 16 | doubtful[2] << 32 | doubtful[3] << 48;
+    uint64_t all = _mm512_kunpackd(_mm512_kunpackw(doubtful[3], doubtful[2]),
+                                   _mm512_kunpackw(doubtful[1], doubtful[0]));
     for (; __builtin_expect(all != 0, 0); all &= all - 1) {
+      // Where the quick way applies, bias and zero are one offset, and half is what `down` says: the
+      // fewer tables, the fewer lines of them that are not in the cache.
       const int64_t at = i + __builtin_ctzll(all), k = channel + (kEach ? at : 0);
-      out[at] = static_cast<T>(Rescaled(x[at], how.bias[k], how.zero[k], how.factor[k],
-                                        how.half[k], how.down[k], how.rounding, zero, low, high));
+      const int64_t down = how.down[k];
+      out[at] = static_cast<T>(Rescaled(x[at], how.offset[k], 0, how.factor[k],
+                                        int64_t{1} << (down - 1), down, how.rounding, zero, low,
+                                        high));
     }
     i += four ? 4 * kLanes : kLanes;
   }

@@ -1,41 +1,20 @@
-// The blocked matrix product that convolutions, dense layers and matmuls of integers run as, and the
-// depthwise convolution, which is none.
+// The kernels that products of integers run as: a blocked matrix product, and for depthwise
+// convolutions, which are none, one of their own.
 #ifndef BYOC_LAB_PRODUCT_KERNEL_H_
 #define BYOC_LAB_PRODUCT_KERNEL_H_
 
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "integer/sliding.h"
+#include "integer/tiles.h"
 #include "op.h"
 
 namespace byoc_lab {
 
-// A convolution's window over data with channels last; always three spatial axes, those that are
-// absent have size 1.
-struct Sliding {
-  int64_t channels, group_channels;
-  std::vector<int64_t> size, result, taps, strides, steps, before;  // steps: the dilation
-
-  // A pixel of the result: its image, and its place along the three spatial axes.
-  struct Pixel {
-    int64_t image, z, y, x;
-  };
-  Pixel PixelOf(int64_t row) const;
-  // The next pixel of the result. Rows follow each other, and divisions would cost as much as the
-  // products of a row with few channels.
-  void Advance(Pixel* pixel) const;
-  // Whether all taps lie inside the data: along one axis for the pixels at `place`, and of a pixel.
-  bool IsInner(int axis, int64_t place) const;
-  bool IsInner(const Pixel& pixel) const;
-  // How far the taps of a pixel lie behind those of the first pixel, in elements.
-  int64_t OffsetOf(const Pixel& pixel) const;
-
-  // Calls each(offset, first, length, begin, end) for the parts of the row that belongs to a pixel
-  // of the result: elements [first, first + length) of the row are those at `offset` of the data,
-  // of which only [begin, end) lie inside it; the others are padding.
-  template <typename Each>
-  void ForEachPart(const Pixel& pixel, const Each& each) const;
-};
+inline int64_t Ceil(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t RoundUp(int64_t a, int64_t b) { return Ceil(a, b) * b; }
 
 // sums = left * right for each of `batches`: left (rows, depth), right (depth, columns).
 struct Product {
@@ -55,15 +34,13 @@ struct Product {
   int16_t zero;  // is taken off the left operand
 };
 
-// Kernels with memory for their threads: operands are left, right, sums, then that memory.
-struct IntegerKernel {
-  std::shared_ptr<const OwnKernel> kernel;
-  int64_t scratch_bytes;
-  std::string impl;
-};
-IntegerKernel MakeProduct(Product product);
+// The kernels for the best instruction set that oneDNN may use.
+const Tiles& BestTiles();
+
+std::shared_ptr<const RowsKernel> MakeProduct(Product product);
 // One input channel and one output channel in each group; weights [tap][channel].
-IntegerKernel MakeDepthwise(Sliding window, int64_t images, bool is_signed, int16_t zero);
+std::shared_ptr<const RowsKernel> MakeDepthwise(Sliding window, int64_t images, bool is_signed,
+                                                int16_t zero);
 
 }  // namespace byoc_lab
 

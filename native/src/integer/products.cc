@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "integer/product_kernel.h"
-#include "integer/tiles.h"
 #include "windows.h"
 
 namespace byoc_lab {
@@ -13,13 +12,14 @@ namespace {
 
 bool IsSigned(const OpCall& call) { return call.inputs[0].dtype == DType::s8; }
 
-Built Finished(const IntegerKernel& made, std::vector<Built::Input> inputs, MemoryDesc dst) {
+Built Finished(std::shared_ptr<const RowsKernel> kernel, std::vector<Built::Input> inputs,
+               MemoryDesc dst) {
   Built built;
-  built.own = made.kernel;
-  built.impl = made.impl;
+  built.impl = kernel->name();
   built.inputs = std::move(inputs);
   built.dst = std::move(dst);
-  built.scratchpad = Plain({made.scratch_bytes}, DType::u8);
+  built.scratchpad = Plain({kernel->threads() * kernel->memory_bytes()}, DType::u8);
+  built.own = std::move(kernel);
   return built;
 }
 
@@ -95,8 +95,8 @@ Built MakeIntegerConv(const OpCall& call, const Dims& dst) {
   const Dims weight_dims = ConvWeights(call).get_dims();  // groups are an axis of their own
   const auto weights = [&](Tag tag) { return MemoryDesc(weight_dims, weight.dtype, tag); };
   const MemoryDesc src = ChannelsLast(data.dims, data.dtype), out = ChannelsLast(dst, call.result);
-  const auto finished = [&](const IntegerKernel& made, const MemoryDesc& desc) {
-    return Finished(made, {{DNNL_ARG_SRC, src, src}, {DNNL_ARG_WEIGHTS, desc, desc}}, out);
+  const auto finished = [&](std::shared_ptr<const RowsKernel> made, const MemoryDesc& desc) {
+    return Finished(std::move(made), {{DNNL_ARG_SRC, src, src}, {DNNL_ARG_WEIGHTS, desc, desc}}, out);
   };
   // Padding is a pixel that holds the zero point, where the data can hold it.
   const bool has_zero = IsSigned(call) ? zero <= 127 : zero >= 0;

@@ -7,7 +7,7 @@ namespace {
 
 using Vec = __m256i;
 constexpr const char* kName = "avx2";
-constexpr int kLanes = 8, kRows = 6;
+constexpr int kLanes = 8, kRows = 6, kWidth = 16;
 
 Vec Zero() { return _mm256_setzero_si256(); }
 Vec Load(const void* from) { return _mm256_loadu_si256(static_cast<const Vec*>(from)); }

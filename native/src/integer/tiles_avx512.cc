@@ -7,7 +7,7 @@ namespace {
 
 using Vec = __m512i;
 constexpr const char* kName = "avx512";
-constexpr int kLanes = 16, kRows = 12;
+constexpr int kLanes = 16, kRows = 12, kWidth = 32;
 
 Vec Zero() { return _mm512_setzero_si512(); }
 Vec Load(const void* from) { return _mm512_loadu_si512(from); }

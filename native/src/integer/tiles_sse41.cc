@@ -7,7 +7,7 @@ namespace {
 
 using Vec = __m128i;
 constexpr const char* kName = "sse41";
-constexpr int kLanes = 4, kRows = 3;
+constexpr int kLanes = 4, kRows = 3, kWidth = 16;
 
 Vec Zero() { return _mm_setzero_si128(); }
 Vec Load(const void* from) { return _mm_loadu_si128(static_cast<const Vec*>(from)); }

@@ -240,6 +240,10 @@ class Builder : private PlanParts {
     reports_[index].dst_layout = LayoutName(built->dst, op.def->dst_axes);
     reports_[index + 1].impl = "in bands of " + op.name;
     reports_[index + 1].dst_layout = reports_[index].dst_layout;
+    for (const PostOp& post_op : next.post_ops) {
+      reports_[index + 1].post_ops.push_back(post_op.Name());
+      AddPostOp(index + 1, post_op);
+    }
     return true;
   }
 

@@ -36,7 +36,9 @@ bool Uses::FeedsNextAlone(int index) const {
   const OpSpec &op = graph_.ops[index], &next = graph_.ops[index + 1];
   return last_use_[op.output] == index + 1 && next.inputs[0] == op.output &&
          std::count(next.inputs.begin(), next.inputs.end(), op.output) == 1 &&
-         op.post_ops.empty() && next.post_ops.empty();
+         op.post_ops.empty() &&
+         std::none_of(next.post_ops.begin(), next.post_ops.end(),
+                      [&](const PostOp& p) { return p.input == op.output; });
 }
 
 }  // namespace byoc_lab

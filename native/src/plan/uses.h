@@ -19,8 +19,8 @@ class Uses {
   // Whether an op's first mention of a tensor as a post-op is the last there is of it.
   bool DiesHere(int op, int tensor) const;
 
-  // Whether the next op takes this one's result as its first operand, and nobody else does. Neither
-  // has post-ops.
+  // Whether the next op takes this one's result as its first operand, and nobody else does. It
+  // has no post-ops.
   bool FeedsNextAlone(int op) const;
 
  private:

@@ -423,38 +423,3 @@ def test_a_graph_without_conversions_between_convolutions() -> None:
     graph = check(out)
     kinds = [op["kind"] for op in graph["ops"]]
     assert kinds == ["conv2d", "requantize", "conv2d", "requantize", "dequantize"]
-
-
-@pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
-@pytest.mark.parametrize("each", [True, False])
-@pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize(
-    ("batch", "size", "channels"), [(1, 7, 1024), (2, 5, 20), (1, 1, 64), (1, 67, 128)]
-)
-def test_products_and_their_requantize_in_bands(
-    each: bool, threads: int, batch: int, size: int, channels: int
-) -> None:
-    """One band and several, of one length and of two, more threads than rows; a scale for each
-    channel, or one."""
-    rng = np.random.default_rng(size)
-    data = relay.var("x", shape=(batch, 16, size, size), dtype="uint8")
-    weight = relay.const(integers(rng, "int8", channels, 16, 1, 1))
-    scales = relay.const(rng.uniform(0.001, 0.02, channels).astype(np.float32))
-    product = qnn.conv2d(data, weight, zero(7), zero(), number(1), scales, kernel_size=(1, 1),
-                         channels=channels)  # fmt: skip
-    input_scale, axis = (scales, 1) if each else (number(0.007), -1)
-    func = function(
-        nn.relu(qnn.dequantize(
-            qnn.requantize(product, input_scale, zero(), number(3), zero(-5), axis=axis,
-                           out_dtype="int8"),
-            number(0.1), zero(-5),
-        ))
-    )  # fmt: skip
-    x = integers(rng, "uint8", batch, 16, size, size)
-    with native.using_threads(threads):
-        region = dnnl.compile_region(func, "r")
-        for _ in range(2):
-            np.testing.assert_array_equal(region(x)[0], evaluate(func, [x]).value)
-    product_op, requantize_op = region.stats()["ops"][:2]
-    assert requantize_op["impl"] == f"in bands of {product_op['name']}"
