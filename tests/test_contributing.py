@@ -57,6 +57,15 @@ MISTAKES = {
     "Add an exercise": ('regions = (("dnnl", ("tanh",)),)', 'regions = (("dnnl", ("abs",)),)'),
 }
 
+# The tests that hold the whole repository against its own rules.
+STRUCTURE = (
+    "tests/test_mirror.py", "tests/test_mirror_lab.py", "tests/test_imports.py",
+    "tests/test_files.py", "tests/test_errors.py", "tests/test_repository.py",
+    "tests/lab/linting/test_pages.py", "tests/relay/op/test_table.py",
+    "tests/notebooks/test_links.py", "tests/lessons/grading/test_handout.py",
+    "tests/importers/test_importers.py", "tests/docs/test_symptoms.py",
+)  # fmt: skip
+
 # A development installation puts a finder of its own before PYTHONPATH. This module is imported
 # at start-up, and takes it away, so that the copy is what is tested.
 SITECUSTOMIZE = """\
@@ -149,7 +158,8 @@ def copy(tmp_path: Path) -> Path:
     for name in ("byoc_lab", "tests", "tools"):
         shutil.copytree(ROOT / name, folder / name, ignore=unneeded if name == "tests" else None)
     (folder / "docs").mkdir()
-    for name in ("pyproject.toml", "docs/operators.md"):
+    (folder / "notebooks").mkdir()
+    for name in ("pyproject.toml", "docs/operators.md", "notebooks/03_annotating_by_hand.ipynb"):
         shutil.copy2(ROOT / name, folder / name)
     (folder / "sitecustomize.py").write_text(SITECUSTOMIZE)
     return folder
@@ -204,6 +214,30 @@ def test_a_recipe_with_a_mistake_fails(recipe: Recipe, copy: Path) -> None:
     done = _run_commands(wrong, copy)
     assert done.returncode == 1, done.stdout + done.stderr
     assert re.search(r"\b[1-9]\d* failed", done.stdout), done.stdout
+
+
+@pytest.mark.slow
+def test_all_recipes_pass_the_checks_and_the_tests_of_the_structure(tmp_path: Path) -> None:
+    """In a whole copy, after `make generate`, as a change has to."""
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    _needs_a_compiler()
+    copy = tmp_path / "copy"
+    unneeded = shutil.ignore_patterns(".venv", ".git", "build", "dist", "node_modules", "*.tmp")
+    shutil.copytree(ROOT, copy, ignore=unneeded, symlinks=True)  # with what mypy knows already
+    (copy / "sitecustomize.py").write_text(SITECUSTOMIZE)
+    for recipe in RECIPES:
+        recipe.follow(copy)
+    (lines,) = re.findall(r"^generate:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.M)
+    generate = [line.removeprefix("\t$(BIN)/python ").split() for line in lines.splitlines()]
+    checks = (
+        ["ruff", "check", "byoc_lab", "tests"],
+        ["ruff", "format", "--check", "byoc_lab"],
+        ["mypy"],
+    )
+    tests = ["pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", *STRUCTURE]
+    for arguments in (*generate, *(["-m", *check] for check in checks), ["-m", *tests]):
+        done = _run(copy, *arguments)
+        assert done.returncode == 0, f"{arguments}\n{done.stdout[-5000:]}{done.stderr[-2000:]}"
 
 
 def test_their_code_is_in_the_style_of_the_repository(copy: Path) -> None:
