@@ -51,9 +51,8 @@ def _own(node: Expr) -> str:
     if isinstance(node, (GlobalVar, Op)):
         return node.name
     if isinstance(node, Constant):
-        array = node.numpy()
-        content = blake2b(array.tobytes(), digest_size=16).hexdigest()
-        return f"{array.dtype.str} {array.shape} {content}"
+        dtype, shape, digest = node.data.content()
+        return f"{dtype} {shape} {digest.hex()}"
     if isinstance(node, Call):
         return _attrs(node.attrs)
     if isinstance(node, TupleGetItem):

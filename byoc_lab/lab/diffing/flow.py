@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from enum import Enum
-from hashlib import blake2b
 from typing import Any
 
 from byoc_lab.relay.analysis.annotations import compiler_of, is_annotation
@@ -57,7 +56,6 @@ class Flow:
         self.group: dict[Expr, Function | None] = {}
         self.inlined: set[Expr] = set()
         self._once: dict[Hashable, Expr] = {}  # equal constants, projections, empty tuples
-        self._digests: dict[int, bytes] = {}
         self._bound: dict[Expr, Function] = {}  # variable -> the function that a let binds to it
         self._uses = self._count_uses()
         self._names = {f: gv.name_hint for gv, f in mod.functions.items()}
@@ -86,15 +84,6 @@ class Flow:
         elif isinstance(node, Function):
             parts = (node.body,)
         return [self.value[p] for p in parts]
-
-    def digest(self, constant: Constant) -> bytes:
-        """A digest of the type and bits of a constant."""
-        data = constant.data
-        if id(data) not in self._digests:
-            array = constant.numpy()
-            head = f"{array.dtype.str}{array.shape}".encode()
-            self._digests[id(data)] = blake2b(head + array.tobytes(), digest_size=16).digest()
-        return self._digests[id(data)]
 
     # ---- how ----------------------------------------------------------------------------------
 
@@ -203,7 +192,7 @@ class Flow:
                 return self.value[whole.fields[node.index]]
             return self._once.setdefault((whole, node.index), node)
         if isinstance(node, Constant):
-            return self._once.setdefault(self.digest(node), node)
+            return self._once.setdefault(node.data.content(), node)
         if isinstance(node, Tuple) and not node.fields:
             return self._once.setdefault("()", node)
         return node

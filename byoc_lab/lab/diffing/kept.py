@@ -26,13 +26,13 @@ def kept_nodes(found: Correspondence) -> dict[Expr, Expr]:
     lengths with names, which belong to it as a whole, it is kept as a whole or not at all.
     """
     before, after = found.before, found.after
-    constants = {before.digest(n): n for n in before.order if isinstance(n, Constant)}
+    constants = {n.data.content(): n for n in before.order if isinstance(n, Constant)}
     kept: dict[Expr, Expr] = {}
     for root in after.mod.functions.values():
         for y in post_order(root):
             same: Expr | None = found.to_before.get(y)
             if isinstance(y, Constant):
-                same = constants.get(after.digest(y))
+                same = constants.get(y.data.content())
             if same is not None and _same(same, y, kept, found):
                 kept[y] = same
     for function in after.mod.functions.values():
@@ -73,7 +73,7 @@ def _same_part(p: Expr, q: Expr, kept: dict[Expr, Expr], found: Correspondence) 
     if isinstance(p, GlobalVar) and isinstance(q, GlobalVar):
         return p.name_hint == q.name_hint
     if isinstance(p, Constant) and isinstance(q, Constant):
-        return found.before.digest(p) == found.after.digest(q)
+        return p.data.content() == q.data.content()
     if isinstance(p, Constructor) and isinstance(q, Constructor):
         return p.identity == q.identity
     if isinstance(p, Tuple) and isinstance(q, Tuple) and not p.fields and not q.fields:

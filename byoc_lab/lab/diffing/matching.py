@@ -198,7 +198,7 @@ class Correspondence:
                     mine = self.to_before.get(node, node) if flow is self.after else node
                     key: Hashable = binders.get(node, ("var", mine))
                 elif isinstance(node, Constant):
-                    key = flow.digest(node)
+                    key = node.data.content()
                 elif isinstance(node, (Op, GlobalVar)):
                     key = (type(node), getattr(node, "name", None))
                 else:

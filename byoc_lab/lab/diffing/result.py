@@ -10,11 +10,11 @@ from typing import Any
 from byoc_lab import display
 from byoc_lab.errors import ArgumentError, DiffError, PassError
 from byoc_lab.lab.diffing.changes import changes_of
-from byoc_lab.lab.diffing.flow import Flow
 from byoc_lab.lab.diffing.matching import Correspondence, Lineage
 from byoc_lab.lab.diffing.patch import Patch, patch_of
 from byoc_lab.lab.diffing.records import Change, summary_of
 from byoc_lab.lab.diffing.rows import Row, rows_of
+from byoc_lab.lab.diffing.side import Side
 from byoc_lab.lab.diffing.text import text_of
 from byoc_lab.output import to_json
 from byoc_lab.printing import printable
@@ -22,7 +22,6 @@ from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.text.printer import print_lines
 
 SCHEMA = 1  # of the JSON
 
@@ -36,13 +35,19 @@ class Diff:
 
     Attributes: `before`, `after`, `equal` (structurally), `changes`, `summary`.
 
-    lineage: gives what a trace knows of how `before` became `after`, when it is asked for.
+    lineage: gives what a trace knows of how `before` became `after`, when it is asked for. sides:
+    of the two modules, if other diffs have them too.
     """
 
     def __init__(
-        self, before: IRModule, after: IRModule, lineage: Callable[[], Lineage | None] = no_lineage
+        self,
+        before: IRModule,
+        after: IRModule,
+        lineage: Callable[[], Lineage | None] = no_lineage,
+        sides: tuple[Side, Side] | None = None,
     ):
         self.before, self.after = before, after
+        self.sides = sides or (Side(before), Side(after))
         self._lineage = lineage
 
     @cached_property
@@ -53,7 +58,8 @@ class Diff:
     @cached_property
     def correspondence(self) -> Correspondence:
         """Which node of `before` is which node of `after`."""
-        return Correspondence(Flow(self.before), Flow(self.after), self._lineage())
+        before, after = self.sides
+        return Correspondence(before.flow, after.flow, self._lineage())
 
     @cached_property
     def _patch(self) -> Patch:
@@ -88,13 +94,8 @@ class Diff:
 
     def rows(self, show_types: bool = False) -> list[Row]:
         """The aligned lines of both texts, with type comments if `show_types`."""
-        options: dict[str, Any] = {
-            "show_meta_data": False,
-            "show_types": show_types,
-            "header": False,
-        }
-        before = print_lines(self.before, **options)
-        return rows_of(self.correspondence, before, print_lines(self.after, **options))
+        before, after = (side.lines(show_types) for side in self.sides)
+        return rows_of(self.correspondence, before, after)
 
     @cached_property
     def changes(self) -> list[Change]:
@@ -156,9 +157,9 @@ class SavedDiff(Diff):
             raise DiffError(f"the saved diff is not complete: {error}") from error
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("before", "after"):
+        if name in ("before", "after", "sides"):
             raise DiffError(
-                f"a diff read from JSON has no module {name!r}; with the first module at hand, "
+                f"a diff read from JSON has no modules, so no {name!r}; with the first at hand, "
                 f"diff(mod, saved.apply(mod)) has both"
             )
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")

@@ -139,5 +139,5 @@ def _are_same(found: Correspondence, a: Line, b: Line) -> bool:
         if not replaced and not found.corresponds(p, q):
             return False
     mine, theirs = ([p for p in n.parts() if isinstance(p, Constant)] for n in (x, y))
-    values = [found.before.digest(p) for p in mine] == [found.after.digest(q) for q in theirs]
+    values = [p.data.content() for p in mine] == [q.data.content() for q in theirs]
     return values and len(a.refs) == len(b.refs)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from byoc_lab.lab.diffing import Diff
+from byoc_lab.lab.diffing.side import Side
 from byoc_lab.lab.tracing.lineage import ComposedLineage
 from byoc_lab.passes.framework.hook import Event
 from byoc_lab.relay.analysis.region_numbers import Numbers
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from byoc_lab.lab.tracing.provenance import Provenance
     from byoc_lab.lab.tracing.stages import Stage
     from byoc_lab.relay.ir.module import IRModule
+
+
+class Followed(NamedTuple):
+    """A state of a pass between two rewrites, and where its nodes come from in the input."""
+
+    side: Side
+    provenance: Provenance
 
 
 class RewriteStep:
@@ -30,31 +38,33 @@ class RewriteStep:
         self._number = number
 
     @cached_property
-    def _states(self) -> tuple[tuple[IRModule, Provenance], tuple[IRModule, Provenance]]:
+    def _states(self) -> tuple[Followed, Followed]:
         return self._stage.followed(self._number - 1), self._stage.followed(self._number)
 
     @property
     def before(self) -> IRModule:
-        return self._states[0][0]
+        return self._states[0].side.module
 
     @property
     def after(self) -> IRModule:
-        return self._states[1][0]
+        return self._states[1].side.module
 
     @property
     def provenances(self) -> tuple[Provenance, Provenance]:
-        return self._states[0][1], self._states[1][1]
+        return self._states[0].provenance, self._states[1].provenance
 
     @property
     def numbers(self) -> tuple[Numbers, Numbers]:
         """The numbers of the regions in the two states, by begin."""
-        before, after = (self._stage.numbering.of_state(*state) for state in self._states)
+        of_state = self._stage.numbering.of_state
+        before, after = (of_state(s.side.module, s.provenance) for s in self._states)
         return before, after
 
     @cached_property
     def diff(self) -> Diff:
         """The diff of the two states, in which a node that kept its place is paired with itself."""
-        return Diff(self.before, self.after, self._lineage)
+        sides = self._states[0].side, self._states[1].side
+        return Diff(self.before, self.after, self._lineage, sides)
 
     def _lineage(self) -> ComposedLineage | None:
         if not self.is_reported:

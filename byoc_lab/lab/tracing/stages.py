@@ -19,6 +19,7 @@ from byoc_lab.errors import (
     nearest,
 )
 from byoc_lab.lab.diffing import Diff, diff_of
+from byoc_lab.lab.diffing.side import Side
 from byoc_lab.lab.linting import Finding, Severity, lint
 from byoc_lab.lab.linting.foreign import OF_TABLES
 from byoc_lab.lab.tracing.events import Events, Notes
@@ -28,7 +29,7 @@ from byoc_lab.lab.tracing.numbering import Numbering, number_regions
 from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.tracing.replay import is_typed, replay, typed_if_possible
-from byoc_lab.lab.tracing.rewrite_step import RewriteStep
+from byoc_lab.lab.tracing.rewrite_step import Followed, RewriteStep
 from byoc_lab.lab.tracing.saving import save_trace
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.printing import printable
@@ -139,7 +140,7 @@ class Stage:
             return infer_module(mod)
         return typed_if_possible(mod) if is_typed(self.before) else mod
 
-    def followed(self, count: int) -> tuple[IRModule, Provenance]:
+    def followed(self, count: int) -> Followed:
         """The module after the first `count` rewrites, and where its nodes come from. The last few
         are kept: one step begins where its neighbour ends."""
         if count not in self._followed:
@@ -147,11 +148,11 @@ class Stage:
             provenance = Provenance(self.before, mod, self.events[:count], whole=False)
             while len(self._followed) >= MAX_FOLLOWED:
                 del self._followed[next(iter(self._followed))]
-            self._followed[count] = mod, provenance
+            self._followed[count] = Followed(Side(mod), provenance)
         return self._followed[count]
 
     @cached_property
-    def _followed(self) -> dict[int, tuple[IRModule, Provenance]]:
+    def _followed(self) -> dict[int, Followed]:
         return {}
 
     @cached_property

@@ -89,7 +89,7 @@ def _own_content(node: Expr, bound: bool, types: dict[Type, Type]) -> Any:
     if isinstance(node, Match):
         return (node.complete, *(c.lhs.shape() for c in node.clauses))
     if isinstance(node, Constant):
-        return _constant_content(node)
+        return node.data.content()
     if isinstance(node, Call):  # the types given to an operator follow from its arguments
         given = () if isinstance(node.op, Op) else node.type_args
         return (_content(node.attrs), *(_type_text(t, types) for t in given))
@@ -98,12 +98,6 @@ def _own_content(node: Expr, bound: bool, types: dict[Type, Type]) -> Any:
     if isinstance(node, Function):
         return (_content(node.attrs), len(node.params))
     return None
-
-
-def _constant_content(node: Constant) -> tuple[Any, ...]:
-    array = node.numpy()
-    data = blake2b(array.tobytes(), digest_size=16).digest()
-    return array.dtype.str, array.shape, data
 
 
 def _type_text(ty: Type, types: dict[Type, Type]) -> str:
@@ -129,7 +123,7 @@ def _content(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return tuple(map(_content, value))
     if isinstance(value, Constant):
-        return _constant_content(value)
+        return value.data.content()
     return _type_text(value, {}) if isinstance(value, Type) else type(value).__name__
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def refuse_masked(what: str, value: Any) -> None:
 class NDArray:
     """A read-only NumPy array: `.view()`. `.numpy()` is a writable copy, as in TVM."""
 
-    __slots__ = ("_array",)
+    __slots__ = ("_array", "_digest")
 
     def __init__(self, array: Any):
         refuse_masked("a constant", array)
@@ -46,6 +47,14 @@ class NDArray:
             data = data.copy()
             data.flags.writeable = False
         self._array = data
+        self._digest: bytes | None = None
+
+    def content(self) -> tuple[str, tuple[int, ...], bytes]:
+        """The type, the shape and a digest of the bits, which is computed once: equal for equal
+        arrays."""
+        if self._digest is None:
+            self._digest = blake2b(self._array.tobytes(), digest_size=16).digest()
+        return self._array.dtype.str, self._array.shape, self._digest
 
     def view(self) -> np.ndarray:
         return self._array

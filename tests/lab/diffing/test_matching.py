@@ -117,7 +117,7 @@ def _signatures(flow: Flow) -> dict[Expr, tuple[object, ...]]:
     for node in flow.real():
         if isinstance(node, Call) and node.op_name:
             operands = flow.operands(node)
-            weights = tuple(flow.digest(p) for p in operands if isinstance(p, Constant))
+            weights = tuple(p.data.content() for p in operands if isinstance(p, Constant))
             below = tuple(found.get(p) for p in operands) if not weights else ()
             found[node] = (node.op_name, *weights, hash(below))
     return found

@@ -110,9 +110,9 @@ def test_nodes_of_a_part_are_those_of_the_state(
             if step is None:
                 continue
             for side, state in ((step.before, count - 1), (step.after, count)):
-                after, provenance = stage.followed(state)
-                whole = {provenance.identity(node) for node in nodes_of(after)}
-                assert set(identities(side, step.root).values()) <= whole, (stage.name, count)
+                whole, provenance = stage.followed(state)
+                places = {provenance.identity(node) for node in nodes_of(whole.module)}
+                assert set(identities(side, step.root).values()) <= places, (stage.name, count)
 
 
 def test_the_part_around_an_annotation() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from byoc_lab.lab.diffing import Diff, Row, TextDiff
+from byoc_lab.lab.diffing.side import Side
 from byoc_lab.relay.ir.expr import Constant, Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.text.printer import print_lines
@@ -33,11 +34,12 @@ def constants_on(line: Line) -> list[tuple[str, Constant]]:
     return list(zip(names, named, strict=True)) if len(names) == len(named) else []
 
 
-def with_types(mod: IRModule, untyped: list[Line]) -> list[Line]:
+def with_types(side: Side, untyped: list[Line]) -> list[Line]:
     """The lines of a diff, which have no type comments, replaced by the same lines with types."""
     typed: dict[str | None, list[Line]] = {}
-    for line in text_lines(mod):
-        typed.setdefault(line.function, []).append(line)
+    for line in side.lines(show_types=True):
+        if line.text.strip():
+            typed.setdefault(line.function, []).append(line)
     functions = dict.fromkeys(line.function for line in untyped)
     lines = [line for function in functions for line in typed.get(function, ())]
     return lines if len(lines) == len(untyped) else untyped
@@ -49,7 +51,7 @@ def lines_and_hunks(delta: Diff) -> tuple[list[Line], list[Line], list[list[Any]
     before = [r.before for r in rows if r.before is not None]
     after = [r.after for r in rows if r.after is not None]
     if not isinstance(delta, TextDiff):
-        before, after = with_types(delta.before, before), with_types(delta.after, after)
+        before, after = map(with_types, delta.sides, (before, after))
     return before, after, hunks_of(rows)
 
 

@@ -58,8 +58,8 @@ class WholeSteps:
         stage = self._stage
         last, numbers = stage.after, stage.numbering.after
         if last is None:  # the pass failed: what it had made of the module
-            last, provenance = stage.followed(len(stage.events))
+            side, provenance = stage.followed(len(stage.events))
             self._ids.follow(provenance)
-            numbers = stage.numbering.of_state(last, provenance)
+            last, numbers = side.module, stage.numbering.of_state(side.module, provenance)
         first = picture_of(stage.before, stage.numbering.before)
         return PassFold(first, picture_of(last, numbers), self._ids.drawn)

@@ -81,12 +81,7 @@ def check(trace: Trace, every: int = 1) -> int:
         for k in range(1, len(stage.events) + 1, every):
             modules = steps.step(k, "picture")["modules"]
             before, after = (Folded(module["scene"]) for module in modules)
-            assert not changes(before, after), (
-                changes(before, after),
-                stage.name,
-                k,
-                str(stage.events[k - 1]),
-            )
+            assert not changes(before, after), (stage.name, k, str(stage.events[k - 1]))
             both = before.open.keys() & after.open.keys()
             assert all(before.open[group] == after.open[group] for group in both)
             found += sum(map(bool, after.paths.values()))
