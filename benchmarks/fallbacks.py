@@ -2,8 +2,8 @@
 
 Operators alone, and behind a convolution, in float32, bfloat16 and quantized, at sizes of real
 networks, in the layout that a network begins with: which kernel of oneDNN runs, and how long it
-takes beside the same module compiled by LLVM. One thread, the quicker of alternating turns, processor time. The instruction set is that of
-the machine, or the one of ONEDNN_MAX_CPU_ISA.
+takes beside the same module compiled by LLVM. One thread, the quicker of alternating turns,
+processor time. The instruction set is that of the machine, or the one of ONEDNN_MAX_CPU_ISA.
 
     python benchmarks/fallbacks.py
     ONEDNN_MAX_CPU_ISA=AVX2 python benchmarks/fallbacks.py --only softmax

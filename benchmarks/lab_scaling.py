@@ -43,6 +43,7 @@ STEPS = (
 MAX_VALIDATED = 1_000  # operators: each is a kernel of its own
 MAX_EXPONENT = 1.15
 MAX_OF_THE_TRACE = 3.0  # times, for explain
+MAX_OF_AN_EVALUATION = 20.0  # times, for validate by operator
 LARGE = 5_000  # the operators that the limits of saved traces are for
 SAVED_SECONDS, SAVED_MEGABYTES = 2.0, 150
 Measured = dict[str, list[float]]
@@ -246,6 +247,7 @@ def told(found: dict[int, Measured]) -> list[str]:
         if growth is not None and growth > MAX_EXPONENT:
             misses.append(f"{step} grows with an exponent of {growth:.2f}")
     print(table(["", *(f"{n:,}" for n in found), "exponent", "MB added"], rows))
+    misses += validation(found)
     times = {step: taken for step, (taken, _) in found[largest].items()}
     if times.get("explain", 0) > MAX_OF_THE_TRACE * times.get("trace", float("inf")):
         misses.append(f"explain takes {times['explain'] / times['trace']:.1f} times the trace")
@@ -255,6 +257,18 @@ def told(found: dict[int, Measured]) -> list[str]:
             if taken > SAVED_SECONDS or added > SAVED_MEGABYTES:
                 misses.append(f"{step} takes {taken:.1f} s and {added:.0f} MB")
     return misses
+
+
+def validation(found: dict[int, Measured]) -> list[str]:
+    """Print how many evaluations a validation by operator takes; the claim if it does not hold."""
+    steps = ("validate by operator", "evaluate")
+    sizes = [size for size, of in found.items() if all(step in of for step in steps)]
+    if not sizes:
+        return []
+    validated, evaluated = (found[max(sizes)][step][0] for step in steps)
+    said = f"validate by operator takes {validated / evaluated:.0f} evaluations"
+    print(f"{said} at {max(sizes):,} operators")
+    return [said] * (validated > MAX_OF_AN_EVALUATION * evaluated)
 
 
 if __name__ == "__main__":

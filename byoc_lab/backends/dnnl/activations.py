@@ -106,8 +106,10 @@ def _read(term: Term, expr: Expr, so_far: Reading) -> Reading | None:
         return Reading(spelling, expr, calls, numbers)
     if isinstance(term, float):
         return Reading(spelling, operand, calls, (*numbers, (term, expr)))
+    if not isinstance(expr, Call) or not expr.is_op(term[0]):
+        return None
     name, parts, attrs = _opened(term)
-    if not isinstance(expr, Call) or not expr.is_op(name) or len(expr.args) != len(parts):
+    if len(expr.args) != len(parts):
         return None
     if any(expr.attrs is None or expr.attrs[key] != value for key, value in attrs.items()):
         return None

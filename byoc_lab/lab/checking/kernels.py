@@ -35,7 +35,7 @@ from byoc_lab.relay.ir.expr import (
     describe,
 )
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.types import TensorType, TupleType
+from byoc_lab.relay.ir.types import FuncType, TensorType, TupleType
 from byoc_lab.relay.ir.visit import applied, post_order
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.build import checked_region
@@ -309,25 +309,33 @@ def _typed(function: Function) -> Function:
 
 
 def _step(node: Expr, values: dict[Expr, Any]) -> tuple[Function, list[Any]]:
-    """A function that computes `node` from the values of its arguments, and these values."""
+    """A function that computes `node` from the values of its arguments, and these values. Its nodes
+    have the types that they have in the region."""
     call = node.tuple_value if isinstance(node, TupleGetItem) else node
     assert isinstance(call, Call)
     params: dict[Expr, Var] = {}
 
     def parameter(argument: Expr) -> Expr:
         if isinstance(argument, Tuple):
-            return Tuple([parameter(f) for f in argument.fields])
+            listed: Expr = typed_as(Tuple([parameter(f) for f in argument.fields]), argument)
+            return listed
         if argument not in values:
             return argument  # a constant
         if argument not in params:
             name = argument.name_hint if isinstance(argument, Var) else f"x{len(params)}"
-            params[argument] = Var(name, argument.checked_type)
+            params[argument] = typed_as(Var(name, argument.checked_type), argument)
         return params[argument]
 
-    body: Expr = Call(call.op, [parameter(a) for a in call.args], call.attrs)
+    def typed_as(made: Any, like: Expr) -> Any:
+        return made.with_type(like.checked_type)
+
+    body = typed_as(Call(call.op, [parameter(a) for a in call.args], call.attrs), call)
     if isinstance(node, TupleGetItem):
-        body = TupleGetItem(body, node.index)
-    return _typed(Function(list(params.values()), body)), [values[a] for a in params]
+        body = typed_as(TupleGetItem(body, node.index), node)
+    result = body.checked_type
+    function = Function(list(params.values()), body, result)
+    given = FuncType([p.checked_type for p in function.params], result)
+    return function.with_type(given), [values[a] for a in params]
 
 
 def step_name(call: Call) -> str:

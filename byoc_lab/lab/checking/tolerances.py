@@ -26,7 +26,7 @@ from byoc_lab.lab.checking.bounds.uncertain import (
     Quantity,
     observe,
 )
-from byoc_lab.relay.ir.expr import Call, Function, Var
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 
 SAMPLES = 2
@@ -71,15 +71,25 @@ def bounded(
     """
     if samples is not None and samples < 1:
         raise InputError(f"samples must be at least 1, found {samples}")
+    # Samples correct how errors reach later results; one operator on exact values has none.
+    alone = exact_constants and _is_one_operator(function.body)
     model = ErrorModel(
         constants=0.0 if exact_constants else FOLDING_ROUNDINGS,
-        samples=samples or SAMPLES,
+        samples=0 if alone else samples or SAMPLES,
         seed=seed,
     )
     run = observe(function, inputs, mod, model, keep=False, watch=watch)
     outputs = tuple(q.value for q in run.outputs)
     causes = tuple(q.causes for q in run.outputs)
     return Bounded(outputs, tuple(map(tolerance, run.outputs)), causes)
+
+
+def _is_one_operator(body: Expr) -> bool:
+    made = body.tuple_value if isinstance(body, TupleGetItem) else body
+    if not (isinstance(made, Call) and isinstance(made.op, Op)):
+        return False
+    listed = (arg.fields if isinstance(arg, Tuple) else [arg] for arg in made.args)
+    return all(isinstance(given, (Var, Constant)) for args in listed for given in args)
 
 
 def tolerance(quantity: Quantity) -> Array:
