@@ -49,6 +49,16 @@ def test_it_opens_at_the_first_difference(new_page: NewPage, address: str) -> No
     assert left["x"] + left["width"] <= right["x"] + 1
 
 
+def test_the_help_has_the_keys_of_a_comparison_alone(new_page: NewPage, address: str) -> None:
+    root = opened(new_page(), address)
+    root.press("?")
+    words = root.locator(".byl-help").inner_text()
+    assert (
+        "previous / next stage" in words and "the panels: text, findings, moved, changes" in words
+    )
+    assert not any(word in words for word in ("rewrite", "undo", "whole pass"))
+
+
 def test_one_step_shows_the_next_stage_of_both(new_page: NewPage, address: str) -> None:
     page = new_page()
     root = opened(page, address)

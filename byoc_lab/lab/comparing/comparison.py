@@ -14,6 +14,7 @@ from byoc_lab.errors import ArgumentError, StageIndexError, UnknownNameError, co
 from byoc_lab.lab.comparing.aligning import aligned
 from byoc_lab.lab.comparing.places import Place, places_of
 from byoc_lab.lab.diffing import Diff, TextDiff, diff_of
+from byoc_lab.lab.diffing.records import BESIDE, summary_of
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.printing import columns, printable
 from byoc_lab.relay.analysis.region_numbers import Numbers
@@ -119,7 +120,10 @@ class StagePair:
         """What differs, and what moved, in one sentence without a full stop."""
         if not self.differs:
             return "no difference"
-        return "; ".join(filter(None, (self._delta.summary, moves_text(self.moved))))
+        delta = self._delta
+        is_text = isinstance(delta, TextDiff)
+        differing = delta.summary if is_text else summary_of(delta.changes, BESIDE)
+        return "; ".join(filter(None, (differing, moves_text(self.moved))))
 
     def __repr__(self) -> str:
         only = f", only in the {self.only_in}" if self.only_in else ""

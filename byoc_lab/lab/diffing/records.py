@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,12 @@ KINDS = {  # in the order of the summary; for each what the summary says of "3 c
     "constant": "constants of {} changed",
     "operands": "operands of {} changed",
     "type": "types of {} changed",
+}
+BESIDE = {  # the same of two modules of which neither became the other
+    **KINDS,
+    "outlined": "{} in {} instead",
+    "composed": "{} in {} instead",
+    "moved": "{} in {} instead",
 }
 MAX_PLACES = 3  # destinations that the summary names one by one
 
@@ -55,8 +61,9 @@ class Change:
         return {"kind": self.kind, "text": self.text, "noun": self.noun, "place": self.place}
 
 
-def summary_of(changes: Sequence[Change]) -> str:
-    """What changed how often, such as "59 calls moved into @f, 2 calls added"."""
+def summary_of(changes: Sequence[Change], words: Mapping[str, str] = KINDS) -> str:
+    """What changed how often, such as "59 calls moved into @f, 2 calls added". words: of each kind
+    of change."""
     found: dict[str, list[Change]] = {}
     for change in changes:
         found.setdefault(change.kind, []).append(change)
@@ -65,11 +72,11 @@ def summary_of(changes: Sequence[Change]) -> str:
         group = found.get(kind, [])
         if kind == "renamed" and len(group) <= MAX_PLACES:
             parts += [change.text for change in group]
-        elif KINDS[kind].count("{}") == 2:
-            parts += _by_place(KINDS[kind], group)
+        elif words[kind].count("{}") == 2:
+            parts += _by_place(words[kind], group)
         else:
             nouns = Counter(change.noun for change in group)
-            parts += [KINDS[kind].format(counted(n, noun)) for noun, n in nouns.items()]
+            parts += [words[kind].format(counted(n, noun)) for noun, n in nouns.items()]
     return with_short_names(", ".join(parts)) or "no change"
 
 

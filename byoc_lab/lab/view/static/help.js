@@ -1,37 +1,40 @@
 // The help: all keys.
 import { make } from "./text/relay_text.js";
 
+/** Keys, what they do, and what a page has where they do it; without the last, every page.
+ * @type {[string, string, string?][]} */
 const KEYS = [
-  ["← →  or  k j", "previous / next stage"],
-  ["Home  End", "first / last stage"],
-  [",  .", "previous / next rewrite inside the pass"],
+  ["← →  or  k j", "previous / next stage", "stages"],
+  ["Home  End", "first / last stage", "stages"],
+  [",  .", "previous / next rewrite inside the pass", "rewrites"],
   ["p  n", "previous / next change in the text"],
   ["N  n", "in the graph, after a search: previous / next node that was found"],
-  ["/", "filter the stages"],
-  ["c", "changed stages only"],
+  ["/", "filter the stages", "stages"],
+  ["c", "changed stages only", "stages"],
   ["s", "side by side / one below the other"],
   ["t", "show / hide types"],
   ["w", "wrap long lines"],
-  ["1 2 3 4 5 6", "text, findings, rewrites, changes, the selected node, attached results"],
   ["g", "wide graph / wide text"],
-  ["space", "play / pause the rewrites"],
+  ["space", "play / pause the rewrites", "rewrites"],
   ["f  F", "next / previous finding, in other stages too"],
   ["]  [", "next / previous line of the text"],
-  ["b", "on the annotation board: put the chosen operator into a region, or take it out"],
-  ["z  Z", "on the annotation board: undo / redo"],
+  ["b", "put the chosen operator into a region, or take it out", "board"],
+  ["z  Z", "undo / redo", "board"],
   ["P", "presenter mode: full screen, large type"],
   ["o", "open / close the group in the graph that has the focus"],
   ["u", "follow: only what the chosen node depends on, and what depends on it"],
-  ["Esc", "back to the whole pass, deselect the node, close this"],
+  ["Esc", "back to the whole pass", "rewrites"],
+  ["Esc", "deselect the node, close this"],
   ["?", "this help"],
 ];
 
 /** The help: a dialog, hidden at first. */
 export class Help {
-  /** @param {HTMLElement} root gets the focus back when the dialog closes */
-  constructor(root) {
+  /** @param {HTMLElement} root gets the focus back when the dialog closes
+   * @param {{ has: Record<string, boolean>, panels: string[] }} page what it has */
+  constructor(root, page) {
     this.root = root;
-    this.element = helpDialog();
+    this.element = helpDialog(page);
   }
 
   /** @param {boolean} yes */
@@ -41,8 +44,11 @@ export class Help {
   }
 }
 
-function helpDialog() {
+/** @param {{ has: Record<string, boolean>, panels: string[] }} page */
+function helpDialog({ has, panels }) {
+  const numbers = panels.map((_, n) => n + 1).join(" ");
+  const keys = [...KEYS.filter(([, , where]) => !where || has[where]), [numbers, `the panels: ${panels.join(", ").toLowerCase()}`]];
   return make("div", { class: "byl-help", role: "dialog", "aria-label": "Keys", tabindex: "-1", hidden: true },
-    make("h3", {}, "Keys"), make("dl", {}, ...KEYS.flatMap(([k, what]) => [make("dt", {}, k), make("dd", {}, what)])),
-    make("p", {}, "Click a line, a %variable, a graph node, a finding or a rewrite to select its node everywhere."));
+    make("h3", {}, "Keys"), make("dl", {}, ...keys.flatMap(([k, what]) => [make("dt", {}, k), make("dd", {}, what)])),
+    make("p", {}, `Click a line, a %variable, a graph node${has.rewrites ? ", a rewrite" : ""} or a finding to select its node everywhere.`));
 }

@@ -54,7 +54,7 @@ function view(model, el, options) {
 
   // ---- the components -------------------------------------------------------------------------
   const root = make("section", { class: "byl", tabindex: "0", "data-lm-suppress-shortcuts": "true", "aria-label": `byoc_lab: ${state.title}`, "data-kind": state.kind });
-  const help = new Help(root);
+  const help = new Help(root, { has: { stages: store.hasStages, rewrites: store.isTrace, board: Boolean(state.board) }, panels: PANELS[state.kind] });
   const left = make("nav", { class: "byl-stages", "aria-label": "Stages", hidden: !store.hasStages });
   const stages = new StageList(left, store, signal);
   const player = new Player(store, stages, signal);
