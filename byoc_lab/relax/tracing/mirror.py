@@ -17,7 +17,6 @@ from typing import Any
 from byoc_lab.relax.calls import CODEGEN, operator_calls
 from byoc_lab.relax.types import name_of, tensor_of
 from byoc_lab.relay.ir.attrs import DictAttrs
-from byoc_lab.relay.ir.dataflow import VarId
 from byoc_lab.relay.ir.dims import Any as AnySize
 from byoc_lab.relay.ir.dims import symbol
 from byoc_lab.relay.ir.expr import (
@@ -71,7 +70,7 @@ class Mirror:
         self._functions: dict[Any, Mirrored] = {}
         self._globals: dict[str, GlobalVar] = {}
         self._constants: dict[Any, Constant] = {}
-        self._identities: dict[Any, VarId] = {}
+        self._variables: dict[Any, Var] = {}
 
     def see(self, mod: Any) -> None:
         """Note the regions of a module."""
@@ -109,9 +108,10 @@ class Mirror:
 
     def variable(self, variable: Any) -> Var:
         """A variable. Passes keep those of Relax that they do not touch; so do their nodes."""
-        name, ty = name_of(variable), type_of(variable)
-        vid = self._identities.setdefault(variable, VarId(name))
-        return _set_type(Var(name, ty, vid=vid), ty)
+        if variable not in self._variables:
+            ty = type_of(variable)
+            self._variables[variable] = _set_type(Var(name_of(variable), ty), ty)
+        return self._variables[variable]
 
 
 class _Body:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import PassError, UnknownNameError, nearest
+from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.relax import backends
@@ -14,6 +15,7 @@ from byoc_lab.relax.calls import composite_names
 from byoc_lab.relax.passes import FUSES, pass_error
 from byoc_lab.relax.tracing.findings import pattern_findings
 from byoc_lab.relax.tracing.mirror import Mirror
+from byoc_lab.relax.tracing.rewrites import rewrites_of
 from byoc_lab.relax.tracing.script import Script
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -63,7 +65,7 @@ def trace(
     whole = as_pass(tvm, pipeline, mod)
     if isinstance(whole, tvm.transform.Sequential) and not len(whole.passes):
         raise PassError("the pipeline has no passes; give at least one")
-    recorder = _Recorder(read, progress, set(_sequences(tvm, whole)))
+    recorder = _Recorder(read, progress, set(_sequences(tvm, whole)), patterns)
     instrument = _instrument(tvm, recorder)
     current = tvm.transform.PassContext.current()
     instruments = [*(current.instruments or ()), instrument]
@@ -170,6 +172,7 @@ class _Recorder:
         read: Callable[[Any, Script], RelaxModule],
         progress: Callable[[str], object] | None,
         sequences: set[str],
+        table: Sequence[Any],
     ):
         self._read, self._progress = read, progress
         self._sequences = sequences
@@ -177,6 +180,7 @@ class _Recorder:
         self._states: list[RelaxModule] = []
         self._top: list[RecordedPass] = []
         self._open: list[RecordedPass] = []
+        self.table = tuple(table)
         self._spent = 0.0  # seconds that recording took
 
     def begin(self, mod: Any, info: Any) -> None:
@@ -233,6 +237,9 @@ class _Recorder:
         """The stages."""
         for begun in self._open:
             begun.error = error
+        for state in self._states:  # in their order, so that equal functions share their nodes
+            for gv, function in state.source.functions.items():
+                self._script.first(gv, function)
         to_come: set[str] = set()
         passes = sorted(_flat(self._top), key=lambda p: p.before)
         for number in reversed(range(len(self._states))):
@@ -249,12 +256,31 @@ class _Recorder:
                 self._states[ran.before],
                 None if ran.after is None else self._states[ran.after],
                 ran.seconds,
+                events=events,
                 error=ran.error,
                 group=group,
+                notes=notes,
                 nested=self._stages(ran.inner),
             )
             for index, (ran, group) in enumerate(shown_passes(passes, self._sequences))
+            for events, notes in [self._rewrites(ran)]
         )
+
+    def _rewrites(self, ran: RecordedPass) -> tuple[Events, Notes]:
+        """What a pass did, rewrite by rewrite, where a replay of it knows."""
+        if ran.name != FUSES or ran.after is None:
+            return Events(), Notes()
+        before, after = self._states[ran.before], self._states[ran.after]
+        table = self.table or _tables_of(composite_names(after.source))
+        return rewrites_of(self._script, before, after, table)
+
+
+def _tables_of(composites: set[str]) -> list[Any]:
+    """The tables of the back ends that the names of composites begin with."""
+    names = dict.fromkeys(name.partition(".")[0] for name in sorted(composites))
+    return [
+        entry for name in names if backends.is_known(name) for entry in backends.get(name).table()
+    ]
 
 
 def _flat(passes: Sequence[RecordedPass]) -> Iterator[RecordedPass]:

@@ -12,6 +12,7 @@ import numpy as np
 from byoc_lab.errors import AttributeValueError
 from byoc_lab.relay.ir.attrs import REQUIRED, Attrs, DictAttrs, same_value
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op
+from byoc_lab.relay.ir.foreign import ForeignOp
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.text import printer_exact
 from byoc_lab.relay.text.json.metadata import MetaTable, type_key
@@ -142,6 +143,8 @@ class ValuePrinter:
         attrs = call.attrs
         if attrs is None:
             return []
+        if isinstance(call.op, ForeignOp):
+            return self.pairs(attrs)
         if isinstance(call.op, Op):
             if attrs.type_key != call.op.attrs_type_key:
                 elided = getattr(attrs, "elided", False)

@@ -1,0 +1,159 @@
+"""`fused`: a replay of FuseOpsByPattern that also says which rewrites it makes, and why.
+
+TVM's pass is C++, and tells neither. What is replayed is shown only where it gives TVM's result.
+Source: PatternBasedPartitioner in src/relax/transform/fuse_ops.cc of TVM 0.27.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from byoc_lab.relax.checks import why_refused
+from byoc_lab.relax.tracing.outlining import (
+    Group,
+    Outlined,
+    dataflow_bindings,
+    has_attr,
+    outlined,
+)
+from byoc_lab.run.tvm_runtime import import_tvm
+
+PARTS = ("CallPattern", "TupleGetItemPattern")  # patterns whose matches are in the function
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A match that the check of an entry refuses: in which function, at which variable, and why."""
+
+    entry: str
+    function: str
+    variable: Any
+    reason: str
+
+
+@dataclass(frozen=True)
+class EntryRun:
+    """What an entry of a table does with a module: before, and outlined."""
+
+    entry: str
+    before: Any
+    outlined: Outlined
+
+
+def fused(
+    mod: Any, table: Sequence[Any], *, bind_constants: bool
+) -> tuple[Any, list[EntryRun], list[Refusal]]:
+    """The module as FuseOpsByPattern leaves it, the entries that change it, and the matches that
+    checks refuse. table: its patterns, in either of TVM's forms.
+
+    Raises PredicateError for a check that raises.
+    """
+    kind = import_tvm().relax.transform.FusionPattern
+    runs: list[EntryRun] = []
+    refusals: list[Refusal] = []
+    for given in table:
+        entry = kind(*given) if isinstance(given, tuple) else given
+        # TVM's object has a function of its own, which hides what the check says beside no.
+        check = given[3] if isinstance(given, tuple) and len(given) > 3 else entry.check
+        groups: dict[Any, Group] = {}
+        for name, function in _searched(mod):
+            found = _Partitioner(entry, check, name, function)
+            groups |= found.groups()
+            refusals += found.refusals
+        if groups:
+            made = outlined(mod, groups, lift_constants=not bind_constants)
+            runs.append(EntryRun(str(entry.name), mod, made))
+            mod = made.mod
+    return mod, runs, refusals
+
+
+def _searched(mod: Any) -> Iterator[tuple[str, Any]]:
+    """The functions in which matches are outlined."""
+    relax = import_tvm().relax
+    for gv, function in mod.functions.items():
+        if isinstance(function, relax.Function) and not has_attr(function, "Primitive"):
+            yield str(gv.name_hint), function
+
+
+@dataclass(eq=False)
+class _Node:
+    """A variable of a binding, in the group of `into` or the first of its own."""
+
+    variable: Any
+    into: _Node | None = None
+    size: int = 1
+    attrs: dict[str, Any] | None = None
+
+    @property
+    def root(self) -> _Node:
+        return self if self.into is None else self.into.root
+
+
+class _Partitioner:
+    """One entry on one function."""
+
+    def __init__(self, entry: Any, check: Any, name: str, function: Any):
+        self.tvm = import_tvm()
+        self.entry, self.check, self.name, self.function = entry, check, name, function
+        self.refusals: list[Refusal] = []
+        self._nodes: dict[Any, _Node] = {}
+        self._bound: dict[Any, Any] = {}  # the variables of values
+        self._values = self.tvm.relax.analysis.get_var2val(function)
+
+    def groups(self) -> dict[Any, Group]:
+        """The groups by the variables in them."""
+        block_seen, uses = None, {}
+        for block, binding in dataflow_bindings(self.function):
+            if block is not block_seen:
+                block_seen, uses = block, self.tvm.relax.analysis.udchain(block)
+            self._nodes[binding.var] = _Node(binding.var)
+            self._bound[binding.value] = binding.var
+            if isinstance(binding.value, self.tvm.relax.Call):
+                self._try(binding, uses)
+        made: dict[_Node, Group] = {}
+        found = {}
+        for variable, node in self._nodes.items():
+            root = node.root
+            if root.attrs is not None:
+                found[variable] = made.setdefault(root, Group(root.attrs))
+        return found
+
+    def _try(self, binding: Any, uses: Any) -> None:
+        matched = self.entry.pattern.extract_matched_expr(binding.value, self._values)
+        if not matched:
+            return
+        parts = [
+            value
+            for pattern, value in matched.items()
+            if type(pattern).__name__ in PARTS and value in self._bound
+        ]
+        context = self._context(binding.value, matched, parts, uses)
+        name = str(self.entry.name)
+        refused = None if self.check is None else why_refused(self.check, context, name)
+        if refused is not None:
+            self.refusals.append(Refusal(name, self.name, binding.var, refused))
+            return
+        inner = [self._bound[v] for v in parts if not v.same_as(binding.value)]
+        if any(self._nodes[v].size > 1 for v in inner):
+            return  # the root of an earlier match
+        root = self._nodes[binding.var].root
+        root.attrs = {**(root.attrs or {}), "Composite": name}
+        if self.entry.attrs_getter is not None:
+            root.attrs |= dict(self.entry.attrs_getter(context).items())
+        for variable in inner:
+            node = self._nodes[variable]
+            if node is not root:  # an earlier match whose root it is not loses it
+                node.into = root
+                root.size += 1
+
+    def _context(self, call: Any, matched: Any, parts: Sequence[Any], uses: Any) -> Any:
+        annotated = {
+            name: matched[pattern]
+            for name, pattern in self.entry.annotation_patterns.items()
+            if pattern in matched
+        }
+        bindings = {self._bound[value]: value for value in parts}
+        make = self.tvm.relax.transform.PatternCheckContext
+        return make(call, annotated, bindings, uses, self._bound)

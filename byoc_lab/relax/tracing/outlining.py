@@ -1,0 +1,340 @@
+"""`outlined`: a replay of how TVM's passes make a function of each group of bindings.
+
+Source: OperatorFusor and FunctionCreator in src/relax/transform/fuse_ops.cc of TVM 0.27.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from byoc_lab.relax.types import is_tuple, name_of, tensor_of
+from byoc_lab.run.tvm_runtime import import_tvm
+
+CALLS_CODE = ("relax.call_tir", "relax.call_tir_inplace")
+
+
+@dataclass(eq=False)
+class Group:
+    """Bindings that become one function.
+
+    attrs: of the function. bindings: in the order of the text. outputs: those of their variables
+    that are used outside. symbol: of the function. result: the variable of its call. All but attrs
+    are known when the group was outlined.
+    """
+
+    attrs: dict[str, Any]
+    bindings: list[Any] = field(default_factory=list)
+    outputs: list[Any] = field(default_factory=list)
+    symbol: str = ""
+    result: Any = None
+
+
+@dataclass
+class Outlined:
+    """A module with groups outlined.
+
+    groups: by function, in the order of their calls. unused: those that nothing uses, so that they
+    are dropped, by function. places: the variable that a variable of the
+    input became, for those that are not inside a group alone.
+    """
+
+    mod: Any
+    groups: dict[str, list[Group]]
+    unused: dict[str, list[Group]]
+    places: dict[Any, Any]
+
+
+def outlined(mod: Any, groups: Mapping[Any, Group], lift_constants: bool) -> Outlined:
+    """A module in which each group is a call of a function of its own.
+
+    groups: by the variables of the bindings. lift_constants: constants become parameters.
+    """
+    relax = import_tvm().relax
+    builder = relax.BlockBuilder(mod)
+    result = Outlined(mod, {}, {}, {})
+    for gv, function in mod.functions.items():
+        if not isinstance(function, relax.Function) or has_attr(function, "Primitive"):
+            continue
+        if not any(binding.var in groups for _, binding in dataflow_bindings(function)):
+            continue
+        made = _Function(builder, groups, lift_constants)
+        builder.update_func(gv, made.function(function))
+        result.groups[str(gv.name_hint)] = made.called
+        result.unused[str(gv.name_hint)] = made.unused
+        result.places |= made.places
+    result.mod = builder.get()
+    return result
+
+
+def dataflow_bindings(function: Any) -> Iterator[tuple[Any, Any]]:
+    """The bindings of the dataflow blocks of a function, each with its block."""
+    relax = import_tvm().relax
+    for block in getattr(function.body, "blocks", ()):
+        if isinstance(block, relax.DataflowBlock):
+            for binding in block.bindings:
+                yield block, binding
+
+
+def has_attr(function: Any, name: str) -> bool:
+    """Whether a function has an attribute that is neither absent nor 0."""
+    return bool(function.attrs) and name in function.attrs and bool(function.attrs[name])
+
+
+def substituted(value: Any, places: Mapping[Any, Any]) -> Any:
+    """A value with other values in the place of its operands."""
+    relax = import_tvm().relax
+    found = places.get(value)
+    if found is not None:
+        return found
+    if isinstance(value, relax.Tuple):
+        fields = [substituted(f, places) for f in value.fields]
+        return value if _same(fields, value.fields) else relax.Tuple(fields)
+    if isinstance(value, relax.TupleGetItem):
+        whole = substituted(value.tuple_value, places)
+        return value if whole is value.tuple_value else relax.TupleGetItem(whole, value.index)
+    if isinstance(value, relax.Call):
+        args = [substituted(arg, places) for arg in value.args]
+        if _same(args, value.args):
+            return value
+        types = value.ty_args if hasattr(value, "ty_args") else value.sinfo_args
+        return relax.Call(value.op, args, value.attrs, types)
+    return value
+
+
+def _same(new: Sequence[Any], old: Sequence[Any]) -> bool:
+    return all(a.same_as(b) for a, b in zip(new, old, strict=True))
+
+
+class _Function:
+    """One function whose groups are outlined."""
+
+    def __init__(self, builder: Any, groups: Mapping[Any, Group], lift_constants: bool):
+        self.builder, self.groups, self.lift_constants = builder, groups, lift_constants
+        self.tvm = import_tvm()
+        self.relax = self.tvm.relax
+        self.places: dict[Any, Any] = {}
+        self.called: list[Group] = []
+        self.unused: list[Group] = []
+
+    def function(self, function: Any) -> Any:
+        relax = self.relax
+        self.builder.begin_scope(list(function.params))
+        blocks = [
+            self.block(block) if isinstance(block, relax.DataflowBlock) else block
+            for block in function.body.blocks
+        ]
+        body = relax.SeqExpr(blocks, substituted(function.body.body, self.places))
+        body = self.builder.normalize(body)
+        self.builder.end_scope()
+        ret = function.ret_ty if hasattr(function, "ret_ty") else function.ret_struct_info
+        return relax.Function(function.params, body, ret, function.is_pure, function.attrs)
+
+    def block(self, block: Any) -> Any:
+        bindings = list(block.bindings)
+        creators: dict[Group, _Creator] = {}
+        for binding in bindings:
+            group = self.groups.get(binding.var)
+            if group is not None:
+                creators.setdefault(group, _Creator(self.lift_constants)).append(binding)
+        needs = self._boundaries(bindings, creators)
+        for group, creator in creators.items():
+            creator.create(self.builder, group)
+            if creator.function is None:
+                self.unused.append(group)
+        self.builder._begin_dataflow_block()
+        for binding in self._sorted(bindings, needs):
+            group = self.groups.get(binding.var)
+            if group is None:
+                self._emit(binding)
+            elif creators[group].function is not None and binding is group.bindings[-1]:
+                self._emit_call(group, creators[group], binding)
+        return self.builder._end_block()
+
+    def _boundaries(
+        self, bindings: Sequence[Any], creators: Mapping[Group, _Creator]
+    ) -> dict[Any, list[Any]]:
+        """Finds the outputs of the groups. Returns what each group, or variable of none, needs."""
+        needs: dict[Any, list[Any]] = defaultdict(list)
+        for binding in bindings:
+            mine = self.groups.get(binding.var, binding.var)
+            for used in _variables(binding.value):
+                producer = self.groups.get(used, used)
+                if producer is not mine:
+                    needs[mine].append(producer)
+                    if producer in creators:
+                        creators[producer].output(used)
+        return needs
+
+    def _sorted(self, bindings: Sequence[Any], needs: Mapping[Any, list[Any]]) -> list[Any]:
+        """The bindings, those of groups together, behind what they need."""
+        members: dict[Any, list[Any]] = defaultdict(list)
+        for binding in bindings:
+            members[self.groups.get(binding.var, binding.var)].append(binding)
+        found, seen = list[Any](), set[Any]()
+        todo = list(reversed(members))
+        while todo:
+            at = todo[-1]
+            if at not in seen:
+                seen.add(at)
+                todo += [n for n in reversed(needs.get(at, ())) if n not in seen and n in members]
+                continue
+            todo.pop()
+            found += members.pop(at, ())
+        return found
+
+    def _emit(self, binding: Any) -> None:
+        """A binding that is in no group, with new operands; its variable stays."""
+        value = substituted(binding.value, self.places)
+        if value is not binding.value:
+            value = self.builder.normalize(value)
+            if isinstance(binding, self.relax.MatchCast):
+                ty = binding.ty if hasattr(binding, "ty") else binding.struct_info
+                binding = self.relax.MatchCast(binding.var, value, ty)
+            else:
+                binding = self.relax.VarBinding(binding.var, value)
+        self.builder.emit_normalized(binding)
+
+    def _emit_call(self, group: Group, creator: _Creator, last: Any) -> None:
+        """The call of the function of a group, in the place of its last binding."""
+        gv = self.builder.add_func(creator.function, creator.name)
+        args = [substituted(arg, self.places) for arg in creator.arguments]
+        call = self.relax.Call(gv, args)
+        inner = isinstance(last.var, self.relax.DataflowVar)
+        result = self.builder.emit(call) if inner else self.builder.emit_output(call)
+        group.symbol, group.result, group.outputs = str(gv.name_hint), result, creator.outputs
+        self.called.append(group)
+        if len(creator.outputs) == 1:
+            self.places[creator.outputs[0]] = result
+            return
+        position = {variable: index for index, variable in enumerate(creator.outputs)}
+        for binding in group.bindings:
+            if binding.var in position:
+                item = self.relax.TupleGetItem(result, position[binding.var])
+                self.places[binding.var] = self.builder.emit(item)
+
+
+class _Creator:
+    """Makes the function of one group."""
+
+    def __init__(self, lift_constants: bool):
+        self.lift_constants = lift_constants
+        self.tvm = import_tvm()
+        self.relax = self.tvm.relax
+        self.name = "fused"
+        self.bindings: list[Any] = []
+        self.arguments: list[Any] = []
+        self.params: list[Any] = []
+        self.outputs: list[Any] = []
+        self.function: Any = None
+        self._defined: set[Any] = set()
+        self._items: dict[Any, list[int]] = {}  # of tuples of which items alone are used
+        self._lifted = 0
+
+    def append(self, binding: Any) -> None:
+        value = binding.value
+        if isinstance(value, self.relax.Call):
+            self._append_call(value)
+        elif isinstance(value, self.relax.TupleGetItem):
+            self._needs(value.tuple_value)
+            if value.tuple_value in self._items:
+                self._items[value.tuple_value].append(int(value.index))
+        self._defined.add(binding.var)
+        if not isinstance(binding.var, self.relax.DataflowVar):
+            self.output(binding.var)
+        self.bindings.append(binding)
+
+    def _append_call(self, call: Any) -> None:
+        name = str(getattr(call.op, "name", getattr(call.op, "name_hint", "")))
+        if name in CALLS_CODE:
+            self.name += f"_{call.args[0].name_hint}"
+            args = list(call.args[1].fields)
+        else:
+            self.name += f"_{name.removeprefix('fused_')}" if name else ""
+            args = list(call.args)
+        for arg in args:
+            self._needs(arg)
+            self._items.pop(arg, None)  # a tuple that is used as a whole
+
+    def output(self, variable: Any) -> None:
+        """A variable of the group that is used outside."""
+        if not any(variable.same_as(known) for known in self.outputs):
+            self.outputs.append(variable)
+
+    def _needs(self, value: Any) -> None:
+        """A parameter for what the group does not define."""
+        if isinstance(value, self.relax.Tuple):
+            for part in value.fields:
+                self._needs(part)
+            return
+        constant = tensor_of(value) is not None
+        given = any(value.same_as(known) for known in self.arguments)
+        if given or value in self._defined or (constant and not self.lift_constants):
+            return
+        variable = isinstance(value, self.relax.Var)
+        if not variable and not constant:
+            return  # a number or a shape stays in the function
+        if variable:
+            name = name_of(value)
+        else:
+            name, self._lifted = f"param_{self._lifted}", self._lifted + 1
+        self.params.append(self.relax.Var(name, type_object(value)))
+        self.arguments.append(value)
+        if is_tuple(value):
+            self._items[value] = []
+
+    def create(self, builder: Any, group: Group) -> None:
+        """Makes `function`, if something outside uses the group."""
+        group.bindings = self.bindings
+        inside: dict[Any, Any] = {}
+        self._split_tuples(inside)
+        inside |= dict(zip(self.arguments, self.params, strict=True))
+        builder._begin_dataflow_block()
+        for binding in self.bindings:
+            value = binding.value
+            if isinstance(value, self.relax.TupleGetItem):
+                item = inside.get((value.tuple_value, int(value.index)))
+                if item is not None:
+                    inside[binding.var] = item
+                    continue
+            made = builder.normalize(substituted(value, inside))
+            is_output = any(binding.var.same_as(v) for v in self.outputs)
+            inside[binding.var] = builder.emit_output(made) if is_output else builder.emit(made)
+        block = builder._end_block()
+        if self.outputs:
+            self.function = self._function(builder, block, [inside[v] for v in self.outputs], group)
+
+    def _split_tuples(self, inside: dict[Any, Any]) -> None:
+        """Parameters for the items of a tuple in the place of the tuple."""
+        for whole, indices in self._items.items():
+            at = next(n for n, arg in enumerate(self.arguments) if arg.same_as(whole))
+            name, fields = name_of(self.params[at]), type_object(whole).fields
+            indices = list(dict.fromkeys(indices))
+            params = [self.relax.Var(f"{name}_{n}", fields[n]) for n in indices]
+            inside |= {(whole, n): p for n, p in zip(indices, params, strict=True)}
+            self.params[at : at + 1] = params
+            self.arguments[at : at + 1] = [self.relax.TupleGetItem(whole, n) for n in indices]
+
+    def _function(self, builder: Any, block: Any, outputs: list[Any], group: Group) -> Any:
+        relax = self.relax
+        body = outputs[0] if len(outputs) == 1 else relax.Tuple(outputs)
+        body = builder.normalize(relax.SeqExpr([block], builder.normalize(body)))
+        attrs = self.tvm.ir.make_node("ir.DictAttrs", **group.attrs, Primitive=True)
+        function = relax.Function(self.params, body, None, True, attrs)
+        sizes = list(relax.analysis.free_symbolic_vars(function))
+        if sizes:
+            self.params.append(relax.Var("tir_vars", relax.ShapeType(values=sizes)))
+            self.arguments.append(relax.ShapeExpr(sizes))
+            function = relax.Function(self.params, body, None, True, attrs)
+        return relax.utils.copy_with_new_vars(function)  # sizes of its own
+
+
+def type_object(value: Any) -> Any:
+    """The type of a value; the field differs between releases of TVM."""
+    return value.ty if hasattr(value, "ty") else value.struct_info
+
+
+def _variables(value: Any) -> list[Any]:
+    return list(import_tvm().relax.analysis.all_vars(value))
