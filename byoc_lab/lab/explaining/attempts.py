@@ -110,9 +110,11 @@ def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) 
     """How far a part of a pattern fits a node, and then what uses it, up to where it stops."""
     fit = near.part(part, node)
     for _ in range(MAX_DEPTH):
+        if fit.stops:
+            break
         using, unmet = _patterns_using(near, part, node)
-        if fit.stops or not using:
-            fit = fit if fit.stops or unmet is None else near.part(unmet, node)
+        if not using:
+            fit = fit if unmet is None else near.part(unmet, node)
             break
         step: Fit | tuple[DFPattern, Expr]
         if isinstance(using[0], DominatorPattern):

@@ -342,14 +342,15 @@ class NearMatcher:
     def _parts(
         self, patterns: Sequence[DFPattern], exprs: Sequence[Expr], node: Expr, depth: int
     ) -> Fit:
-        fits = [self._fit(p, e, depth) for p, e in zip(patterns, exprs, strict=True)]
-        return Fit(
-            1 + sum(f.matched for f in fits),
-            1 + sum(f.total for f in fits),
-            tuple(_used(s, e, node) for f, e in zip(fits, exprs, strict=True) for s in f.stops),
-            frozenset({node}).union(*(f.covered for f in fits)),
-            sum(f.beyond for f in fits),
-        )
+        matched, total, beyond = 1, 1, 0
+        stops: list[Stop] = []
+        covered: set[Expr] = {node}
+        for pattern, expr in zip(patterns, exprs, strict=True):
+            fit = self._fit(pattern, expr, depth)
+            matched, total, beyond = matched + fit.matched, total + fit.total, beyond + fit.beyond
+            stops += [_used(stop, expr, node) for stop in fit.stops]
+            covered |= fit.covered
+        return Fit(matched, total, tuple(stops), frozenset(covered), beyond)
 
 
 def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:

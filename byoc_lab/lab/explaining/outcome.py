@@ -15,7 +15,7 @@ from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, Sequential
 from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
 from byoc_lab.passes.framework.predicates import odd_answers
-from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -280,6 +280,19 @@ def homes_of(mod: IRModule) -> dict[Expr, Home]:
                 home = Home(gv.name_hint, str(compiler), str(node.attrs["Composite"]))
                 found.update((n, home) for n in post_order(node.body))
     return found
+
+
+def annotated(mod: IRModule, target: str) -> set[Expr]:
+    """The nodes that AnnotateTarget gave to a target, which begin or end a region, and the nodes of
+    their composites."""
+    found: set[Expr] = set()
+    for node in post_order(*mod.functions.values()):
+        if is_annotation(node, END) and compiler_of(node) == target:
+            found.add(node.args[0])
+        elif any(is_annotation(p, BEGIN) and compiler_of(p) == target for p in node.parts()):
+            found.add(node)
+    literals = [n.op.body for n in found if isinstance(n, Call) and isinstance(n.op, Function)]
+    return found.union(post_order(*literals))
 
 
 def calls_of(mod: IRModule) -> Iterator[Call]:

@@ -12,10 +12,16 @@ from byoc_lab.lab.explaining.changes import OWN_CAUSES, Changes
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.nearby import Surroundings
-from byoc_lab.lab.explaining.outcome import Known, PipelineRun, Setup
+from byoc_lab.lab.explaining.outcome import Known, PipelineRun, Setup, annotated
 from byoc_lab.lab.explaining.trials import Trial, VerifiedChange
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.module import IRModule
+
+GROUPING = (MergeCompilerRegions, PartitionGraph)
+"""Passes that put nothing into a region that AnnotateTarget left out."""
 
 
 class Workbench:
@@ -73,8 +79,23 @@ class Workbench:
     def _helps_in(self, trial: Trial, part: tuple[IRModule, Call] | None) -> bool:
         if part is None:
             return True
-        outcome = self._outcome(replace(trial.setup, mod=part[0]), self._known)
+        setup = replace(trial.setup, mod=part[0])
+        if self._stays_out(setup, part[1]):
+            return False
+        outcome = self._outcome(setup, self._known)
         return outcome is None or trial.succeeds(outcome.place(part[1]))
+
+    def _stays_out(self, setup: Setup, call: Call) -> bool:
+        """Whether AnnotateTarget leaves a call to the host, and later passes only group regions."""
+        found = setup.first(AnnotateTarget)
+        if found is None or any(type(p) not in GROUPING for p in setup.passes[found[0] + 1 :]):
+            return False
+        begun = replace(setup, passes=setup.passes[: found[0] + 1])
+        outcome = self._outcome(begun, self._known)
+        if outcome is None:
+            return False
+        images = outcome.images(call)
+        return bool(images) and annotated(outcome.trace.final, outcome.target).isdisjoint(images)
 
     def first(self, trials: Iterator[Trial], call: Call) -> VerifiedChange | None:
         """The first of some changes with which `call` is offloaded."""

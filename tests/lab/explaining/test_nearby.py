@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from byoc_lab.lab.explaining.module_changes import other_attributes
 from byoc_lab.lab.explaining.nearby import NEAR, Surroundings
 from byoc_lab.lab.explaining.outcome import Setup
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import make_pass
 from byoc_lab.relay import nn
 from byoc_lab.relay.ir.expr import Call
@@ -99,6 +101,23 @@ def test_a_value_that_is_used_further_away_is_a_result_of_the_part() -> None:
     part, there = around.part(convolution)
     users = [n for n in post_order(part["main"].body) if there in n.parts()]
     assert len(users) == 2
+
+
+def test_a_part_whose_call_stays_on_the_host_is_not_partitioned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = {MergeComposite: 0, PartitionGraph: 0}
+    for kind in runs:
+
+        def counted(self: Any, *args: Any, kind: Any = kind, run: Any = kind.run) -> IRModule:
+            runs[kind] += 1
+            result: IRModule = run(self, *args)
+            return result
+
+        monkeypatch.setattr(kind, "run", counted)
+    found = byoc_lab.explain(chain(13, LAST["erf"]), "dnnl")
+    assert all(group.change is None for group in found.groups)
+    assert runs[MergeComposite] > 1 and runs[PartitionGraph] == 1
 
 
 def test_small_modules_and_those_with_functions_are_tried_whole() -> None:

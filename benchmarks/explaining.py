@@ -1,0 +1,116 @@
+"""Do the texts of `explain` and `coverage` cost at most 3 times the trace?
+
+`explain` may take as long as one more trace for each change that it tells, since it runs each.
+
+On ResNet-50, MobileNet v1 quantized to 8 bits, a transformer encoder of 12 layers, and a chain of
+1,000 operators of which DNNL supports a third. Each network has a process of its own, which
+measures processor time, the quickest of `--repeat` turns after a first one.
+
+    python benchmarks/explaining.py
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from contenders import image
+from int8_networks import workload
+from lab_scaling import MAX_OF_THE_TRACE, chain, transformer
+from report import arguments, seconds, table, timed, verdict, write_json
+
+LIMITS = {"explain": 1, "coverage": 0}
+"""Of each text, the traces that a change which it tells may take."""
+
+
+def bound(network: str) -> Any:
+    from byoc_lab.relay.build_module import bind_params_by_name
+
+    mod, params = workload(network)
+    mod["main"] = bind_params_by_name(mod["main"], params)
+    return mod
+
+
+def quantized() -> Any:
+    from byoc_lab.lessons.quantize import quantize
+
+    return quantize(*workload("mobilenet"), [image()])
+
+
+def of(body: Any) -> Any:
+    from byoc_lab import relay
+
+    return relay.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+
+
+NETWORKS: dict[str, Callable[[], Any]] = {
+    "resnet-50": lambda: bound("resnet-50"),
+    "mobilenet, int8": quantized,
+    "transformer": lambda: of(transformer(12 * 34)),
+    "chain": lambda: of(chain(1_000, "erf")),
+}
+
+
+def measure(network: str, repeat: int) -> dict[str, float]:
+    """Seconds of processor time."""
+    import byoc_lab
+    from byoc_lab.transform import InferType
+
+    mod = InferType()(NETWORKS[network]())
+    steps: dict[str, Callable[[], object]] = {
+        "trace": lambda: byoc_lab.trace(mod, "dnnl"),
+        "explain": lambda: str(byoc_lab.explain(mod, "dnnl")),
+        "coverage": lambda: str(byoc_lab.coverage(mod, "dnnl")),
+    }
+    for run in steps.values():
+        run()  # imports, and what is remembered of the pattern table
+    gc.collect()
+    gc.freeze()
+    taken = {name: min(turn(run) for _ in range(repeat)) for name, run in steps.items()}
+    changes = sum(group.change is not None for group in byoc_lab.explain(mod, "dnnl").groups)
+    return {**taken, "changes": changes}
+
+
+def turn(run: Callable[[], object]) -> float:
+    gc.collect()  # what earlier turns left is not what the collector has to walk in this one
+    return timed(run, time.process_time)[1]
+
+
+def main() -> int:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--networks", nargs="+", default=list(NETWORKS), choices=list(NETWORKS))
+    parser.add_argument("--repeat", type=int, default=3, help="turns of each")
+    parser.add_argument("--one", help="a network, measured in this process")
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measure(options.one, options.repeat)))
+        return 0
+    results: dict[str, dict[str, float]] = {}
+    for network in options.networks:
+        command = [sys.executable, __file__, "--one", network, "--repeat", str(options.repeat)]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        results[network] = json.loads(done.stdout)
+    misses, rows = [], []
+    for network, taken in results.items():
+        times = {step: taken[step] / taken["trace"] for step in LIMITS}
+        cells = [seconds(taken[step]) for step in ("trace", *LIMITS)]
+        changes = int(taken["changes"])
+        rows.append([network, *cells, *(f"{t:.1f}" for t in times.values()), str(changes)])
+        misses += [
+            f"{network}: {step} takes {t:.1f} times the trace"
+            for step, t in times.items()
+            if t > MAX_OF_THE_TRACE + LIMITS[step] * changes
+        ]
+    heads = ["", "trace", *LIMITS, *(f"{step}/trace" for step in LIMITS), "changes"]
+    print(table(heads, rows))
+    write_json(options.out / "explaining.json", {"repeat": options.repeat, "results": results})
+    return verdict(misses)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
