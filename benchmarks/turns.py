@@ -22,6 +22,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 Call = Callable[[], Any]
+Clock = Callable[[], float]
 CONFIDENCE = 0.95
 SLOW = 5  # a call that takes so many blocks makes its contender a slow one,
 SLOW_ROUNDS = 3  # which takes part in so many rounds only
@@ -76,9 +77,17 @@ def set_threads(threads: int) -> None:
 
 
 def take_turns(
-    contenders: Mapping[str, Contender], *, threads: int, rounds: int = 25, seconds: float = 0.15
+    contenders: Mapping[str, Contender],
+    *,
+    threads: int,
+    rounds: int = 25,
+    seconds: float = 0.15,
+    clock: Clock = time.perf_counter,
 ) -> Turns:
     """Time `rounds` rounds with blocks of `seconds`, after calls that are not counted.
+
+    clock: `time.process_time` measures the processor time of all threads, which other programs on
+        the machine change little. Threads that wait must sleep then (OMP_WAIT_POLICY=PASSIVE).
 
     The first contender is prepared alone, the others then side by side.
 
@@ -89,7 +98,7 @@ def take_turns(
     first: dict[str, Any] = {}
     try:
         for name, contender in contenders.items():
-            workers[name] = _Worker(name, contender)
+            workers[name] = _Worker(name, contender, clock)
             if len(workers) == 1:  # it may try things out while it prepares, and runs alone
                 first[name] = workers[name].receive()
         first |= {name: workers[name].receive() for name in workers if name not in first}
@@ -108,11 +117,11 @@ def take_turns(
 
 
 class _Worker:
-    def __init__(self, name: str, contender: Contender):
+    def __init__(self, name: str, contender: Contender, clock: Clock):
         context = multiprocessing.get_context("spawn")
         self.name = name
         self.connection, there = context.Pipe()
-        self.process = context.Process(target=_serve, args=(there, contender), daemon=True)
+        self.process = context.Process(target=_serve, args=(there, contender, clock), daemon=True)
         self.process.start()
         there.close()
 
@@ -131,25 +140,25 @@ class _Worker:
         self.process.join()
 
 
-def _serve(connection: Connection, contender: Contender) -> None:
+def _serve(connection: Connection, contender: Contender, clock: Clock) -> None:
     """Send (result, seconds of a call), then a block's median for each number of seconds asked."""
     call = contender.make(*contender.args)
     result = call()
     gc.collect()
     gc.disable()
-    connection.send((result, _timed(call)))
+    connection.send((result, _timed(call, clock)))
     while True:
         seconds = connection.recv()
         warm_up = time.perf_counter() + seconds / 4
         while time.perf_counter() < warm_up:
             call()
-        taken = [_timed(call)]
+        taken = [_timed(call, clock)]
         while sum(taken) < seconds:
-            taken.append(_timed(call))
+            taken.append(_timed(call, clock))
         connection.send(statistics.median(taken))
 
 
-def _timed(call: Call) -> float:
-    start = time.perf_counter()
+def _timed(call: Call, clock: Clock) -> float:
+    start = clock()
     call()
-    return time.perf_counter() - start
+    return clock() - start
