@@ -48,6 +48,9 @@ def test_search_works_from_disk(site: Path, new_page: NewPage) -> None:
         "how-to/free-variables.html",
         "reference/passes.html",
         "reference/errors.html",
+        "reference/trace.html",
+        "reference/commands.html",
+        "source/byoc_lab/lab/tracing/recorder.html",
         "explanation/tolerances.html",
     ],
 )
