@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from byoc_lab.errors import TypeInferenceError
 from byoc_lab.lab.explaining.outcome import typed_calls
 from byoc_lab.relay.ir.expr import (
     Call,
@@ -57,7 +58,7 @@ class Surroundings:
 
     def part(self, call: Call) -> tuple[IRModule, Call] | None:
         """The part around a call, typed, and the call in it; None if a value from outside has no
-        type yet, as behind an edited call."""
+        type yet, as behind an edited call, or if an edited call in it has no valid type."""
         near = self._near(call)
         memo: dict[Expr, Expr] = {}
         parts = (part for node in near for part in node.parts())
@@ -75,7 +76,10 @@ class Surroundings:
         made = [rebuild(root, lambda pre, post: post, memo=memo) for root in roots or [call]]
         body = made[0] if len(made) == 1 else Tuple(made)
         mod = IRModule.from_expr(body)
-        typed, calls = typed_calls(mod)
+        try:
+            typed, calls = typed_calls(mod)
+        except TypeInferenceError:  # of the edit: the run on the whole module fails in the same way
+            return None
         copy = memo[call]
         assert isinstance(copy, Call)
         return typed, calls[copy]

@@ -69,6 +69,15 @@ def test_an_encoder_with_unknown_batch_and_length(backend: str | None) -> None:
         exe.assert_offloaded()
 
 
+@pytest.mark.parametrize("given", [{"batch": 2}, {"length": 5}, {"batch": 2, "length": 5}], ids=str)
+def test_an_encoder_with_a_length_given_computes_the_same(given: dict[str, int]) -> None:
+    model = encoder()
+    mod, _ = from_onnx(model, shape=given)
+    x = np.random.default_rng(1).normal(size=(2, 5, WIDTH)).astype("float32")
+    (wanted,) = InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    np.testing.assert_allclose(byoc_lab.evaluate(mod, [x]).value, wanted, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("left", "right"),
     [
@@ -76,6 +85,11 @@ def test_an_encoder_with_unknown_batch_and_length(backend: str | None) -> None:
         (["n", "m", 3, 4], [2, 4, 5]),
         ([2, 1, 3, "k"], ["n", "k", 5]),
         (["n", "k"], ["m", "k", 5]),
+        (["n", 4], [3, 4, 5]),
+        (["n", 1, 3, 4], ["n", 2, 4, 5]),
+        ([2, 3, "n", "k"], [2, 3, "k", 5]),
+        ([2, 3, "n", 4], [2, 3, 4, "m"]),
+        ([2, 1, "n", 4], [2, 3, 4, 5]),
     ],
 )
 def test_products_of_batches_that_broadcast(left: list[Any], right: list[Any]) -> None:

@@ -120,6 +120,14 @@ def test_a_part_whose_call_stays_on_the_host_is_not_partitioned(
     assert runs[MergeComposite] > 1 and runs[PartitionGraph] == 1
 
 
+def test_a_part_with_an_edit_of_no_valid_type_is_none() -> None:
+    mod = chain(13, lambda x: relay.exp(x))
+    last = nn.batch_norm(mod["main"].body, *(relay.var(n, shape=(8,)) for n in "abcd"), axis=-3)
+    around = Surroundings.of(IRModule.from_expr(last[0]))
+    assert around is not None
+    assert around.part(mod["main"].body) is None
+
+
 def test_small_modules_and_those_with_functions_are_tried_whole() -> None:
     assert Surroundings.of(chain(2, LAST["erf"])) is None
     whole = chain(13, LAST["erf"])

@@ -93,8 +93,10 @@ def _by_dense(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
 def _by_batches(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
     left, right = tuple(node.type_of(a).shape), tuple(node.type_of(b).shape)
     batch = _broadcast(left[:-2], right[:-2])
-    wanted = [-1 if not isinstance(n, int) else n for n in (*(batch or ()), left[-2], right[-1])]
-    if batch is None or (len(wanted) > 3 and wanted.count(-1) > 1):
+    if batch is None or not (_can_flatten(left, batch) and _can_flatten(right, batch)):
+        return _by_batches_at_run_time(node, a, b, out_dtype)
+    wanted = _newshape((*batch, left[-2], right[-1]))
+    if len(wanted) > 3 and wanted.count(-1) > 1:
         return _by_batches_at_run_time(node, a, b, out_dtype)
     a, b = _batched(a, left, batch), _batched(b, right, batch)
     turned = node.graph.use_nt_batch_matmul
@@ -142,15 +144,35 @@ def _by_batches_at_run_time(node: Node, a: Expr, b: Expr, out_dtype: str) -> Exp
     return node.reshaped(found, node.typed(wanted))
 
 
+def _newshape(lengths: Shape) -> list[int]:
+    """The argument of a reshape: -1 for each unknown length."""
+    return [n if isinstance(n, int) else -1 for n in lengths]
+
+
+def _flat(shape: Shape, batch: Shape) -> list[int]:
+    """The shape of matrices with their batches as one dimension."""
+    return [math.prod(batch) if _is_known(batch) else -1, *_newshape(shape[-2:])]
+
+
+def _is_known(lengths: Shape) -> bool:
+    return all(isinstance(n, int) for n in lengths)
+
+
+def _can_flatten(shape: Shape, batch: Shape) -> bool:
+    """Whether a reshape makes one dimension of the batches: it computes at most one length, and
+    what is broadcast first must have a known shape."""
+    if _is_known((*batch, *shape)):
+        return True
+    if len(batch) == 1:
+        return len(shape) == 3
+    return shape[:-2] == batch and _flat(shape, batch).count(-1) <= 1
+
+
 def _batched(x: Expr, shape: Shape, batch: Shape) -> Expr:
     """`x` broadcast to the batches, as one dimension of them."""
-    static = all(isinstance(n, int) for n in (*batch, *shape))
-    if static and shape[:-2] != batch:
+    if _is_known((*batch, *shape)) and shape[:-2] != batch:
         x = relay.broadcast_to(x, (*batch, *shape[-2:]))
-    if len(batch) == 1:
-        return x
-    flat = math.prod(batch) if static else -1
-    return relay.reshape(x, (flat, *(-1 if not isinstance(n, int) else n for n in shape[-2:])))
+    return x if len(batch) == 1 else relay.reshape(x, _flat(shape, batch))
 
 
 @converts("Det")

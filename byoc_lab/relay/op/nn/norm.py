@@ -5,7 +5,7 @@ Source: `BatchNormRel`, `LayerNormRel`, `GroupNormRel`, `InstanceNormRel` of TVM
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any as AnyValue
 
@@ -166,20 +166,24 @@ def _norm_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
     return 8 * prod(result.concrete_shape)
 
 
-def _instance_axes(rank: int, axis: int) -> tuple[int, ...]:
-    return tuple(n for n in range(1, rank) if n != axis % rank)
+def grouping(
+    op: str, attrs: AnyValue, shape: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape in which a normalization reads its data, and the axes over which its elements are
+    one group. That of nn.group_norm has the channel axis split in two."""
+    axis = attrs.axis % len(shape)
+    if op == "nn.layer_norm":
+        return tuple(shape), (axis,)
+    if op == "nn.instance_norm":
+        return tuple(shape), tuple(n for n in range(1, len(shape)) if n != axis)
+    split = (*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :])
+    return split, tuple(range(axis + 1, len(split)))
 
 
 def groups_of(op: str, attrs: AnyValue, x: np.ndarray) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The data of a normalization, and the axes over which its elements are one group. Those of
-    nn.group_norm have the channel axis split in two."""
-    axis = attrs.axis % x.ndim
-    if op == "nn.layer_norm":
-        return x, (axis,)
-    if op == "nn.instance_norm":
-        return x, _instance_axes(x.ndim, axis)
-    split = (*x.shape[:axis], attrs.num_groups, x.shape[axis] // attrs.num_groups)
-    return x.reshape(*split, *x.shape[axis + 1 :]), tuple(range(axis + 1, x.ndim + 1))
+    """The data of a normalization in the shape of its groups, and the axes of a group."""
+    shape, axes = grouping(op, attrs, x.shape)
+    return x.reshape(shape), axes
 
 
 def _normalization_reference(op: str) -> Callable[..., np.ndarray]:
@@ -190,6 +194,16 @@ def _normalization_reference(op: str) -> Callable[..., np.ndarray]:
         return _scaled(attrs, normal.reshape(x.shape), gamma, beta)
 
     return reference
+
+
+def _by_deviations(op: str) -> Callable[..., AnyValue]:
+    def translate(
+        R: AnyValue, attrs: AnyValue, x: AnyValue, gamma: AnyValue, beta: AnyValue
+    ) -> AnyValue:
+        groups = grouping(op, attrs, shape_of(x))
+        return relax_norms.by_deviations(R, attrs, groups, x, gamma, beta)
+
+    return translate
 
 
 define_op(
@@ -235,14 +249,7 @@ define_op(
     ),
     defaults={"num_groups": REQUIRED},
     flops=_norm_flops,
-    relax=lambda R, attrs, x, gamma, beta: R.nn.group_norm(
-        x,
-        *_affine(R, attrs, gamma, beta),
-        num_groups=attrs.num_groups,
-        channel_axis=attrs.axis % rank_of(x),
-        axes=list(range(attrs.axis % rank_of(x) + 1, rank_of(x))),
-        epsilon=attrs.epsilon,
-    ),
+    relax=_by_deviations("nn.group_norm"),
     doc="Data normalized over each group of channels and all later axes, times gamma plus beta.",
 )
 
@@ -256,13 +263,7 @@ define_op(
     reference=_normalization_reference("nn.instance_norm"),
     attrs=AttrsType("relay.attrs.InstanceNormAttrs", (CHANNEL_AXIS, EPSILON, CENTER, SCALE)),
     flops=_norm_flops,
-    relax=lambda R, attrs, x, gamma, beta: R.nn.instance_norm(
-        x,
-        *_affine(R, attrs, gamma, beta),
-        channel_axis=attrs.axis % rank_of(x),
-        axes=list(_instance_axes(rank_of(x), attrs.axis)),
-        epsilon=attrs.epsilon,
-    ),
+    relax=_by_deviations("nn.instance_norm"),
     layout=layout_rules.along_axis(vectors=2),
     doc="Data normalized over all axes except batch and channels, times gamma plus beta.",
 )

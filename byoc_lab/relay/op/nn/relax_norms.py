@@ -1,11 +1,13 @@
-"""Reads the normalizations of Relax."""
+"""Normalizations in Relax: read from it, and those that are composed of its operators."""
 
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.op.framework.from_relax import RelaxCall, relay_call
+from byoc_lab.relay.op.framework.relax_types import dtype_of, in_wide_floats, scalar, shape_of
 
 
 def layer_norm(op: Op, call: RelaxCall, data: Expr, gamma: Expr, beta: Expr) -> Expr:
@@ -51,3 +53,32 @@ def grouped_norm(op: Op, call: RelaxCall, data: Expr, gamma: Expr, beta: Expr) -
         scale=bool(attrs.scale),
         **more,
     )
+
+
+def by_deviations(
+    R: Any,
+    attrs: Any,
+    groups: tuple[tuple[int, ...], tuple[int, ...]],
+    x: Any,
+    gamma: Any,
+    beta: Any,
+) -> Any:
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta. The variance is the mean of squared
+    deviations. In R.nn.group_norm and R.nn.instance_norm it is the mean of squares less the squared
+    mean; rounding can make that negative, and the result nan, if the elements of a group are equal.
+
+    groups: the shape of x with one or several axes for each group, and these axes.
+    """
+    shape, (split, axes) = shape_of(x), groups
+    vector = [n if axis == attrs.axis % len(shape) else 1 for axis, n in enumerate(shape)]
+
+    def compute(x: Any, gamma: Any, beta: Any) -> Any:
+        parts = R.reshape(x, split)
+        centered = R.subtract(parts, R.mean(parts, list(axes), keepdims=True))
+        variance = R.mean(R.multiply(centered, centered), list(axes), keepdims=True)
+        deviation = R.sqrt(R.add(variance, scalar(attrs.epsilon, dtype_of(x))))
+        result = R.reshape(R.divide(centered, deviation), shape)
+        result = R.multiply(result, R.reshape(gamma, vector)) if attrs.scale else result
+        return R.add(result, R.reshape(beta, vector)) if attrs.center else result
+
+    return in_wide_floats(R, compute, x, gamma, beta)

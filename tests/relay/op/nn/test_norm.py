@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import byoc_lab
+from byoc_lab import relay
 from byoc_lab.relay import nn
+from byoc_lab.relay.ir.module import IRModule
 from tests.relay.op.onnx_runs import numbers, run, run_onnx
 
 NORMALISATIONS = [
@@ -39,3 +42,15 @@ def test_batch_norm_is_that_of_onnx_runtime() -> None:
     found = run(lambda *args: nn.batch_norm(*args, epsilon=0.01)[0], *data)
     wanted = run_onnx("BatchNormalization", *data, epsilon=0.01)
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("norm", [nn.instance_norm, lambda *x: nn.group_norm(*x, num_groups=2)])
+def test_large_elements_that_are_equal_are_no_nan_when_built(norm) -> None:
+    """Their mean is rounded, which epsilon divides; their variance must not become negative."""
+    values = np.float32([1000.1, 3e4, -123456.7, 0.1, 0])
+    x = np.broadcast_to(values[:, None, None, None], (5, 4, 5, 5)).copy()
+    vectors = [relay.const(np.full(4, n, "float32")) for n in (1, 0)]
+    built = byoc_lab.build(IRModule.from_expr(norm(relay.var("x", shape=x.shape), *vectors)))
+    found = np.asarray(built(x)[0])
+    most = 25 * np.abs(values) * np.finfo("float32").eps / np.sqrt(1e-5)  # sums of 25 or 50 values
+    assert (np.abs(found) <= np.minimum(most, 1)[:, None, None, None]).all()
