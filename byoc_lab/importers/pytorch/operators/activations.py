@@ -98,7 +98,10 @@ def softplus(node: Node) -> Any:
 
 @converts("log_sigmoid.default")
 def log_sigmoid(node: Node) -> Any:
-    return relay.log(relay.sigmoid(node["self"]))
+    """min(x, 0) - log(1 + exp(-|x|)): the logarithm of sigmoid(x) would be that of 0 below -88."""
+    x = node["self"]
+    rest = relay.log(_scalar(node, 1) + relay.exp(relay.negative(relay.abs(x))))
+    return relay.minimum(x, _scalar(node, 0)) - rest
 
 
 @converts("softmax.int", "_softmax.default", "_safe_softmax.default")

@@ -16,7 +16,7 @@ UNARY = {
     "rsqrt": "rsqrt", "exp": "exp", "log": "log", "log2": "log2", "log10": "log10", "acos": "acos",
     "acosh": "acosh", "asin": "asin", "asinh": "asinh", "atan": "atan", "atanh": "atanh",
     "cos": "cos", "cosh": "cosh", "sin": "sin", "sinh": "sinh", "tan": "tan", "tanh": "tanh",
-    "sigmoid": "sigmoid", "erf": "erf", "sign": "sign", "trunc": "trunc",
+    "sigmoid": "sigmoid", "erf": "erf", "trunc": "trunc",
 }  # fmt: skip
 ARITHMETIC = {"mul": "multiply", "maximum": "maximum", "minimum": "minimum"}
 COMPARISON = {
@@ -32,6 +32,18 @@ def unary(node: Node) -> Any:
     """Integers give a floating-point result for all but those that keep them."""
     x = node.tensor("self", node.result_dtype)
     return getattr(relay, UNARY[node.overload])(x)
+
+
+@converts("sign.default")
+def sign(node: Node) -> Any:
+    """0 for nan; Relay gives nan."""
+    x, dtype = node["self"], node.result_dtype
+    found = relay.sign(x)
+    return (
+        relay.where(relay.isnan(x), Constant(_scalar(0, dtype)), found)
+        if "float" in dtype
+        else found
+    )
 
 
 def _both(node: Node, dtype: str) -> tuple[Expr, Expr]:

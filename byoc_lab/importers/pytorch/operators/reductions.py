@@ -79,7 +79,13 @@ def variance(node: Node) -> Any:
 
 @converts("logsumexp.default")
 def logsumexp(node: Node) -> Any:
-    return relay.logsumexp(node["self"], axis=_axes(node), keepdims=bool(node["keepdim"]))
+    """Less the maximum of the row if that is finite, so that rows with inf, or of -inf, have it."""
+    x, axes, keep = node["self"], _axes(node), bool(node["keepdim"])
+    most = relay.max(x, axis=axes, keepdims=True)
+    zero = Constant(np.zeros((), node.dtype()))
+    most = relay.where(relay.isinf(most), zero, most)
+    found = relay.log(relay.sum(relay.exp(x - most), axis=axes, keepdims=keep))
+    return found + (most if keep else relay.squeeze(most, axis=axes))
 
 
 @converts("any.default", "any.dim", "any.dims", "all.default", "all.dim", "all.dims")

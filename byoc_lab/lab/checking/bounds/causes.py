@@ -108,7 +108,8 @@ def inherited_causes(
     arguments = flat(tuple(step.args))
     passed = [np.isinf(full(e.jump, a)) for a, e in zip(arguments, errors, strict=True)]
     found = NONE.union(*(c for c, mask in zip(causes, passed, strict=True) if np.any(mask)))
-    if step.op.definition.pattern in (OpPattern.ELEMWISE, OpPattern.BROADCAST):
+    by_element = step.op.definition.pattern in (OpPattern.ELEMWISE, OpPattern.BROADCAST)
+    if by_element and all(_broadcasts(mask, free) for mask in passed):
         for mask in passed:
             free = free & ~mask if np.any(mask) else free
     elif found:
@@ -118,6 +119,13 @@ def inherited_causes(
     if any(_nearly_denormal(a, free) for a in arguments):
         return found | {of_denormals(step.op.name)}
     return found | {f"{step.op.name} of a number whose error reaches a pole or an overflow"}
+
+
+def _broadcasts(array: Array, result: Array) -> bool:
+    """Whether elements of the array belong to those of the result as in a broadcast: the array that
+    expand_dims is given has them at other places."""
+    last = zip(reversed(array.shape), reversed(result.shape), strict=False)
+    return array.ndim <= result.ndim and all(n in (1, m) for n, m in last)
 
 
 def _nearly_denormal(array: Array, where: Any) -> bool:

@@ -108,3 +108,21 @@ def test_every_operator_on_numbers_is_tried() -> None:
 
 def test_a_fact_names_its_operator() -> None:
     assert all("{op}" in fact.words for facts in FACTS.values() for fact in facts)
+
+
+@pytest.mark.parametrize(
+    ("moved", "count"),
+    [
+        (lambda y: relay.expand_dims(y, axis=2), 3),
+        (lambda y: relay.repeat(y, 2, axis=0), 6),
+        (lambda y: relay.tile(y, (2, 3)), 18),
+    ],
+)
+def test_elements_that_are_not_compared_keep_their_cause_where_they_move(moved, count) -> None:
+    """Operators with the pattern of a broadcast whose elements lie at other places."""
+    tiny = relay.sin(relay.var("x", shape=(2, 3))) * relay.const(np.float32(1e-20))
+    logarithm = relay.log(relay.abs(tiny * relay.const(np.float32(1e-22))))
+    mod = IRModule.from_expr(moved(logarithm))
+    data = np.float32([[1, 2, 3], [0, 0, 0]])
+    report = byoc_lab.validate(mod, byoc_lab.build(mod), [data])
+    assert f"output: ok; {count} elements not compared (log of denormal numbers" in str(report)
