@@ -96,6 +96,9 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def _umask() -> int:
+    """The permissions that a new file does not get; none in WASI, which has no umask."""
+    if not hasattr(os, "umask"):
+        return 0
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -44,6 +44,16 @@ def test_rights_and_links_are_kept(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+def test_file_is_replaced_where_permissions_do_not_exist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "umask")  # as in WASI
+    path = tmp_path / "new.txt"
+    write_text(path, "first")
+    write_text(path, "second")
+    assert path.read_text() == "second"
+
+
 def test_what_is_no_ordinary_file_is_written_itself() -> None:
     write_text(os.devnull, "text")
     assert not Path(os.devnull).is_file()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 from playwright.sync_api import expect
 
@@ -152,6 +154,50 @@ def test_page_cannot_reach_the_network(lab: Laboratory) -> None:
     lab.page.on("console", lambda message: blocked.append(message.text))
     assert "TypeError" in lab.page.evaluate(fetched)
     assert any("Content Security Policy" in text for text in blocked)
+
+
+def test_cell_that_needs_a_compiler_says_so_and_shows_its_stored_output(lab: Laboratory) -> None:
+    lab.open("10_the_same_in_c")
+    cell = lab.cell("def relu_in_c")
+    lab.run(cell)
+    expect(cell.locator(".stdout")).to_contain_text("a C compiler")
+    expect(cell.locator(".missing")).to_contain_text("Where that is installed, the cell shows:")
+    expect(cell.locator(".missing + .shown")).to_contain_text("output")
+
+
+def test_shown_html_cannot_run_scripts_and_an_upload_runs_nothing(
+    lab: Laboratory, tmp_path: Path
+) -> None:
+    lab.open("05_patterns_order_names")
+    cell = lab.cell("import")
+    hostile = (
+        "<img src='data:,' onerror='document.title=1'><script>document.title=2</script><b>shown</b>"
+    )
+    source = f'class Shown:\n    def _repr_html_(self):\n        return """{hostile}"""\nShown()'
+    written = {"id": cell.get_attribute("data-cell"), "cell_type": "code", "source": source}
+    path = tmp_path / "given.ipynb"
+    path.write_text(json.dumps({"cells": [written]}), encoding="utf-8")
+    lab.page.locator("#uploaded").set_input_files(path)
+    expect(cell.locator(".cm-content")).to_contain_text("onerror")
+    expect(cell.locator(".outputs > *")).to_have_count(0)
+    lab.run(cell)
+    expect(cell.locator(".shown b")).to_have_text("shown")
+    assert "byoc_lab" in lab.page.title()
+
+
+def test_download_is_a_notebook_with_what_was_typed_and_shown(lab: Laboratory) -> None:
+    lab.open("06_why_was_it_not_offloaded")
+    cell = lab.cell("import numpy")
+    lab.write(cell, "print('kept')")
+    lab.run(cell)
+    expect(cell.locator(".stdout")).to_have_text("kept\n")
+    with lab.page.expect_download() as saved:
+        lab.page.get_by_role("button", name="Download").click()
+    notebook = nbformat.read(saved.value.path(), as_version=4)
+    nbformat.validate(notebook)
+    code = next(c for c in notebook.cells if c.cell_type == "code")
+    assert code.source == "print('kept')"
+    assert code.outputs == [{"output_type": "stream", "name": "stdout", "text": "kept\n"}]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

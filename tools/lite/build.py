@@ -21,6 +21,7 @@ from tools.lite.articles import GLOSSARY, Article, notebook_article, prose_artic
 from tools.lite.guest_files import guest_files
 from tools.lite.ingredients import PYTHON, ROOT, WEB, fetch
 from tools.lite.licences import licences
+from tools.lite.stored import stored_outputs
 
 OUT = ROOT / "build" / "lite"
 MAX_BYTES = 50_000_000
@@ -28,7 +29,7 @@ ONE_FILE, SITE = "byoc_lab.html", "index.html"
 POLICY = (
     "default-src 'none'; script-src 'sha256-{digest}' blob: 'wasm-unsafe-eval'; "
     "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; worker-src blob:; "
-    "connect-src {connect}"
+    "connect-src {connect}; form-action 'none'; base-uri 'none'"
 )
 
 
@@ -66,14 +67,20 @@ def page(ingredients: dict[str, str], connect: str) -> str:
         "navigation": _navigation(found),
         "articles": "\n".join(_article(a) for a in found),
         "licence_texts": base64.b64encode(gzip.compress(licences().encode(), mtime=0)).decode(),
-        "notebooks": json.dumps(notebooks, ensure_ascii=True).replace("<", "\\u003c"),
-        "view": json.dumps(esm()).replace("<", "\\u003c"),
-        "worker": json.dumps(bundled("worker.js")).replace("<", "\\u003c"),
+        "notebooks": _json(notebooks),
+        "stored": _json(stored_outputs(ROOT / "notebooks")),
+        "view": _json(esm()),
+        "worker": _json(bundled("worker.js")),
         "script": script,
         **ingredients,
     }
     text = (WEB / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], text)
+
+
+def _json(value: object) -> str:
+    """JSON for a script element, which ends at the first `</script>`."""
+    return json.dumps(value).replace("<", "\\u003c")
 
 
 def _article(article: Article) -> str:

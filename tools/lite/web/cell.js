@@ -70,6 +70,7 @@ export class Cell {
       },
       done: (ran) => {
         if (ran) begin();
+        if (ran && !failed && this.source === this.original) this.outputs.stored(this.notebook.stored[this.id]);
         this.mark(failed ? "failed" : ran ? "done" : "");
       },
     });

@@ -7,6 +7,7 @@ import { Notebook } from "./notebook.js";
 
 const FIRST = "00_start_here";
 const files = value("notebooks");
+const stored = value("stored");
 /** @type {Map<string, Notebook>} */
 const opened = new Map();
 /** @type {Notebook | undefined} */
@@ -34,7 +35,7 @@ function open() {
   for (const other of document.querySelectorAll("article")) other.hidden = other !== article;
   for (const link of document.querySelectorAll("nav a")) link.toggleAttribute("aria-current", link.getAttribute("href") === `#${article.id}`);
   document.title = `${article.getAttribute("aria-label")} · byoc_lab`;
-  if (files[article.id] && !opened.has(article.id)) opened.set(article.id, new Notebook(article, files[article.id], host));
+  if (files[article.id] && !opened.has(article.id)) opened.set(article.id, new Notebook(article, files[article.id], stored[article.id] ?? {}, host));
   notebook = opened.get(article.id);
   if (article.id === "licences") showLicences(article.querySelector("pre"));
   for (const id of ["run-all", "reset", "download", "upload"]) find(id).disabled = !files[article.id];

@@ -4,10 +4,12 @@ import { Cell } from "./cell.js";
 /** What all notebooks share. @typedef {{ kernel: import("./kernel.js").Kernel, models: import("./models.js").Models, view: any }} Host */
 
 export class Notebook {
-  /** @param {HTMLElement} article @param {any} file the notebook as it is in the course @param {Host} host */
-  constructor(article, file, host) {
+  /** @param {HTMLElement} article @param {any} file the notebook as it is in the course
+   * @param {Record<string, any[]>} stored the outputs of cells that cannot run here @param {Host} host */
+  constructor(article, file, stored, host) {
     this.name = article.id;
     this.file = file;
+    this.stored = stored;
     this.host = host;
     const sources = new Map(file.cells.map((/** @type {any} */ cell) => [cell.id, cell.source.join("")]));
     const elements = [.../** @type {NodeListOf<HTMLElement>} */ (article.querySelectorAll(".cell"))];

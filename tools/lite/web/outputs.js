@@ -3,6 +3,7 @@ import { make } from "./dom.js";
 
 const MAX_TEXT = 200_000; // characters of one stream; more is cut, so that a loop that prints stays harmless
 const MISSING = "A browser does not have what this cell needs (see the last line). It runs where byoc_lab is installed.";
+const STORED = "A browser does not have what this cell needs. Where that is installed, the cell shows:";
 
 export class Outputs {
   /** @param {HTMLElement} element @param {string} place the cell in words
@@ -71,6 +72,14 @@ export class Outputs {
     else if (data["text/html"]) here.innerHTML = data["text/html"];
     else here.append(make("pre", { tabindex: "0" }, data["text/plain"]));
     this.kept.push({ output_type: "display_data", data, metadata: {} });
+  }
+
+  /** What a cell that asks for a compiler or TVM shows elsewhere. @param {any[] | undefined} messages */
+  stored(messages) {
+    if (!messages) return;
+    this.last = null;
+    this.element.append(make("p", { class: "missing" }, STORED));
+    for (const message of messages) this.hear(message);
   }
 
   /** A page has many widgets: their landmarks are named by their cells.
