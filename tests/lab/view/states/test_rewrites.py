@@ -96,7 +96,22 @@ def marked(step: dict[str, Any]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("network", [layers_with_parameters, lambda: chain(True), mobilenet])
+def resnet() -> Any:
+    """ResNet-50, of which some steps show parts."""
+    mod, params = relay.testing.resnet.get_workload(num_layers=50)
+    mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
+    return tracing.trace(mod, "dnnl")
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        layers_with_parameters,
+        lambda: chain(True),
+        mobilenet,
+        pytest.param(resnet, marks=pytest.mark.slow),
+    ],
+)
 def test_every_rewrite_is_marked(network: Any) -> None:
     """A rewrite on constants, or one that removes an annotation, makes no box: what takes the
     constant or took the annotation glows."""
