@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 from byoc_lab.lab.tracing.neighbourhood import Neighbourhood
 from byoc_lab.lab.tracing.provenance import Provenance, nodes_of
 from byoc_lab.passes.framework.hook import Event
-from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.annotations import is_annotation, skip_annotations
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
 from byoc_lab.relay.ir.module import IRModule
 
@@ -90,15 +90,18 @@ class Ids:
     def marked(
         self, event: Event, replaced: set[str], before: IRModule, after: IRModule
     ) -> set[str]:
-        """The ids of the nodes that show a rewrite: those that replaced a node; what a rewrite gave
-        an annotation; and, since constants and removed annotations have no boxes, what takes the
+        """The ids of the nodes that show a rewrite: those that replaced a node; the result of a
+        function that is replaced; what a rewrite gave an annotation; and, since constants and removed annotations have no boxes, what takes the
         constant or took the annotation.
 
         replaced: what `follow` says of the states before and after the rewrite.
         """
         made = {node for node in nodes_of(after) if self.get(node) in replaced}
         if any(not isinstance(node, Constant) for node in made):
-            return replaced
+            ends = (
+                f.body for f in after.functions.values() if f in made and "Compiler" not in f.attrs
+            )
+            return replaced.union(*(self._shown(skip_annotations(end)) for end in ends))
         if not made and not is_annotation(event.before):
             if isinstance(event.after, GlobalVar):  # a function was renamed
                 return self._shown(after.functions.get(event.after))
