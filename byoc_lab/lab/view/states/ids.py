@@ -91,8 +91,8 @@ class Ids:
         self, event: Event, replaced: set[str], before: IRModule, after: IRModule
     ) -> set[str]:
         """The ids of the nodes that show a rewrite: those that replaced a node; the result of a
-        function that is replaced; what a rewrite gave an annotation; and, since constants and removed annotations have no boxes, what takes the
-        constant or took the annotation.
+        function that is replaced; what a rewrite gave an annotation; and, since constants and
+        removed annotations have no boxes, what takes the constant or took the annotation.
 
         replaced: what `follow` says of the states before and after the rewrite.
         """
