@@ -16,6 +16,7 @@ import numpy as np
 from byoc_lab.lab.checking.bounds.error import Error, full
 from byoc_lab.lab.checking.bounds.products import along_axis
 from byoc_lab.lab.checking.bounds.step import Array, Step, hypot
+from byoc_lab.lab.checking.bounds.summation import roundings
 from byoc_lab.relay.op.nn.norm import groups_of
 
 
@@ -39,8 +40,9 @@ def normalization_rounding(step: Step) -> Array:
     code for the host does: there the squares of large numbers cancel."""
     g = _Groups(step)
     gamma = along_axis(step, step.args[1])
-    of_mean = (sqrt(g.k) + 1) * g.mean(np.abs(g.x)) + np.abs(g.centred)
-    of_s = (sqrt(g.k) + 4) * g.mean(np.square(g.x)) / (2 * np.square(g.s)) + 4
+    of_sum = roundings(g.x, g.axes)
+    of_mean = of_sum * g.mean(np.abs(g.x)) + np.abs(g.centred)
+    of_s = (of_sum + 3) * g.mean(np.square(g.x)) / (2 * np.square(g.s)) + 4
     made = (of_mean / g.s + np.abs(g.n) * of_s).reshape(step.value.shape)
     scaled = np.abs(gamma) * made if step.attrs.scale else made
     return np.asarray(scaled + np.abs(step.value))

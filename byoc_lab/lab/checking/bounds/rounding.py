@@ -33,8 +33,10 @@ from byoc_lab.lab.checking.bounds.step import (
     hypot,
     rounding_deviation,
 )
+from byoc_lab.lab.checking.bounds.summation import roundings
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.registry import OpPattern
+from byoc_lab.relay.op.tensor.reduce import reduced_axes
 
 # Roundings of a function without a rule, in units of u / sqrt(3).
 FUNCTION_ROUNDINGS = sqrt(3) * MEASURED["exp"].relative_rms
@@ -48,10 +50,22 @@ RoundingRule = Callable[[Step], Any]
 def _positive_sum(step: Step) -> Array:
     """Sums and means of elements. No partial sum exceeds the sum of the magnitudes."""
     (x,) = step.args
+    magnitudes: Array = step.again(np.abs(x))
+    axes = _summed_axes(step)
+    if axes is not None:
+        return np.asarray(roundings(x, axes).reshape(magnitudes.shape) * magnitudes)
     window = step.attrs.get("pool_size")
     k = prod(window) if window else ceil(x.size / max(1, step.value.size))
-    magnitudes: Array = step.again(np.abs(x))
     return (sqrt(k) + 1) * magnitudes
+
+
+def _summed_axes(step: Step) -> tuple[int, ...] | None:
+    """The axes over which a sum or mean goes; None for windows, which have few elements."""
+    (x,) = step.args
+    if step.attrs.get("keepdims") is not None:
+        return reduced_axes(step.op.name, step.attrs, x.ndim)
+    axes = tuple(n for n in range(x.ndim) if x.shape[n] != step.value.shape[n])
+    return axes if all(step.value.shape[n] == 1 for n in axes) else None
 
 
 def _addition(step: Step) -> Any:
