@@ -8,6 +8,7 @@ from byoc_lab.errors import MissingDependencyError
 
 FIRST = Path("notebooks", "00_start_here.ipynb")
 FILES = ("notebooks/*.ipynb", "notebooks/exercises/*.ipynb", "docs/**/*.md")
+SITE = Path("docs", "index.md")  # the first page of the site, whose pictures are not copied
 _PACKAGE = Path(__file__).parents[1]
 # A wheel has the files inside the package, a clone beside it.
 _ROOTS = (_PACKAGE / "_course", _PACKAGE.parent)
@@ -35,7 +36,8 @@ def copy_course(folder: Path) -> tuple[list[Path], list[Path]]:
     """
     root = installed_course()
     written, kept = [], []
-    for source in sorted(path for pattern in FILES for path in root.glob(pattern)):
+    found = {path for pattern in FILES for path in root.glob(pattern)} - {root / SITE}
+    for source in sorted(found):
         target = folder / source.relative_to(root)
         content = source.read_bytes()
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -223,8 +223,10 @@ class _Tracker:
         made = found.made
         if not self._whole or found.root not in made:  # the pass does not keep what it makes
             made = nodes_made(found, rewrites.replaced)
+        created = set(rewrites.replaced.values())
         for pre, post in found.made.items():  # those of later rewrites too: not all are in `made`
-            if pre not in rewrites.replaced and has_origin(pre):
+            # A later rewrite may give another node what an earlier one created.
+            if pre not in rewrites.replaced and post not in created and has_origin(pre):
                 self._enter(post, pre)
         now: dict[Expr, Nodes] = {}
         for pre, post in made.items():

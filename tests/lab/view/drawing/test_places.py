@@ -33,16 +33,16 @@ def scenes(name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "most"),
+    ("name", "mean", "most"),
     [
-        ("mobilenet", 200),
-        ("squeezenet", 610),
-        pytest.param("resnet-50", 250, marks=pytest.mark.slow),
+        ("mobilenet", 12, 200),
+        ("squeezenet", 22, 610),
+        pytest.param("resnet-50", 14, 250, marks=pytest.mark.slow),
     ],
 )
-def test_boxes_that_stay_move_little(name: str, most: int, tmp_path: Path) -> None:
-    """On a screen of 1,600 x 1,000, where a box is some 300 pixels wide. What moves far is beside
-    regions that were merged."""
+def test_boxes_that_stay_move_little(name: str, mean: int, most: int, tmp_path: Path) -> None:
+    """In pixels, on a screen of 1,600 x 1,000 on which a box is about 300 pixels wide. Boxes that
+    move far are beside regions that were merged."""
     node = shutil.which("node")
     if node is None:
         if os.environ.get("CI"):
@@ -56,5 +56,5 @@ def test_boxes_that_stay_move_little(name: str, most: int, tmp_path: Path) -> No
     done = subprocess.run([node, PLACES, path], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     moved = json.loads(done.stdout)
-    assert moved["mean"] < 20
+    assert moved["mean"] < mean
     assert moved["most"] < most
