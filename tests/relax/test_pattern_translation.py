@@ -363,8 +363,8 @@ def test_a_bias_is_an_add_in_relax() -> None:
 
 
 OPERATORS = sorted({sample.op for sample in SAMPLES if relax_name(sample.op)})
-# No sample has a call of these: Relax rounds halves to even and its group norms of equal elements are
-# nan, so that they are spelled otherwise, and the passes before partitioning decompose batch norms
+# No sample has a call of these: Relax rounds halves to even and its group norms of equal elements
+# are nan, so that they are spelled otherwise; the passes before partitioning decompose batch norms
 # and fold constants.
 IN_OTHERS = {
     "nn.batch_norm", "nn.group_norm", "nn.instance_norm", "ones_like", "round", "zeros_like",
