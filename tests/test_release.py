@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import byoc_lab
+from tools.release import notes
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-from tools.release import notes  # noqa: E402
-
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 each = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

@@ -54,18 +54,23 @@ class Provenance:
     """The origins and images of one pass's nodes; each is the inverse of the other."""
 
     def __init__(
-        self, before: IRModule, after: IRModule, events: Sequence[Event], whole: bool = True
+        self,
+        before: IRModule,
+        after: IRModule,
+        events: Sequence[Event],
+        count: int | None = None,
     ):
-        """events: what the pass reported; with `whole=False` only the first of them, of which
-        `after` is the state."""
+        """events: what the pass reported. count: `after` is the state after so many of them; None
+        for the result of the pass."""
         if after is before:
             self._origins: dict[Expr, Nodes] = {n: (n,) for n in nodes_of(before)}
             self._images, self._rules = self._origins, dict[Expr, str]()
             self._entered = {n: n for n in self._origins}
             return
         inputs = list(nodes_of(before))
-        tracker = _Tracker(before, inputs, whole)
-        tracker.follow(events)
+        later = [] if count is None else events[count:]
+        tracker = _Tracker(before, inputs, later, whole=count is None)
+        tracker.follow(events[:count])
         tracker.finish(after)
         self._origins = {n: tracker.origins.get(n, ()) for n in nodes_of(after)}
         self._rules = {n: r for n, r in tracker.rules.items() if n in self._origins}
@@ -107,7 +112,7 @@ def root_provenance(before: IRModule, events: Sequence[Event], found: Round) -> 
     """Where the nodes of a round's root come from. before, events: of the pass."""
     first = next((n for n, event in enumerate(events) if event.round is found), 0)
     root = IRModule.unchecked(function_of(found.root, found.function), found.function)
-    return Provenance(before, root, events[:first], whole=False)
+    return Provenance(before, root, events, first)
 
 
 def _found(known: dict[Expr, Nodes], node: Expr, where: str) -> Nodes:
@@ -147,9 +152,12 @@ class _Rewrites:
 class _Tracker:
     """Follows the nodes of a module through the rounds of a pass."""
 
-    def __init__(self, before: IRModule, inputs: Sequence[Expr], whole: bool):
-        """inputs: the nodes of `before`."""
+    def __init__(
+        self, before: IRModule, inputs: Sequence[Expr], later: Sequence[Event], whole: bool
+    ):
+        """inputs: the nodes of `before`. later: rewrites that are not followed."""
         self._whole = whole
+        self._later = {event.before for event in later}
         self.roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
         self.origins: dict[Expr, Nodes] = {n: (n,) for n in inputs}
         self.rules: dict[Expr, str] = {}
@@ -223,10 +231,8 @@ class _Tracker:
         made = found.made
         if not self._whole or found.root not in made:  # the pass does not keep what it makes
             made = nodes_made(found, rewrites.replaced)
-        created = set(rewrites.replaced.values())
         for pre, post in found.made.items():  # those of later rewrites too: not all are in `made`
-            # A later rewrite may give another node what an earlier one created.
-            if pre not in rewrites.replaced and post not in created and has_origin(pre):
+            if pre not in rewrites.replaced and pre not in self._later and has_origin(pre):
                 self._enter(post, pre)
         now: dict[Expr, Nodes] = {}
         for pre, post in made.items():

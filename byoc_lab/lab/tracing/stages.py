@@ -145,7 +145,7 @@ class Stage:
         are kept: one step begins where its neighbour ends."""
         if count not in self._followed:
             mod = self.state_after(count)
-            provenance = Provenance(self.before, mod, self.events[:count], whole=False)
+            provenance = Provenance(self.before, mod, self.events, count)
             while len(self._followed) >= MAX_FOLLOWED:
                 del self._followed[next(iter(self._followed))]
             self._followed[count] = Followed(Side(mod), provenance)

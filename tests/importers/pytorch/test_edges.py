@@ -13,7 +13,7 @@ import byoc_lab
 from byoc_lab.importers.pytorch import from_pytorch
 
 torch = pytest.importorskip("torch")
-from torch.nn import functional as F  # noqa: E402
+F = torch.nn.functional
 
 PAGE = Path(__file__).parents[3] / "docs" / "importers.md"
 SPECIAL = torch.tensor(

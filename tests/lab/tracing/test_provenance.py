@@ -69,7 +69,7 @@ def check_identities(stage: Stage, count: int) -> None:
     """Each node of a state is one of the input, or of a rewrite that was made; the last state has
     those of the result, each once."""
     state = stage.state_after(count)
-    provenance = Provenance(stage.before, state, stage.events[:count], whole=False)
+    provenance = Provenance(stage.before, state, stage.events, count)
     found = [provenance.identity(node) for node in nodes_of(state)]
     made = post_order(*(e.after for e in stage.events[:count] if e.after is not None))
     assert set(found) <= {*nodes_of(stage.before), *made}
