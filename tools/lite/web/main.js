@@ -62,7 +62,10 @@ function listen() {
   click("reset", () => notebook?.reset());
   click("download", () => notebook?.download());
   click("upload", () => find("uploaded").click());
-  click("theme", () => paint(getComputedStyle(document.documentElement).getPropertyValue("--dark").trim() === "1" ? "light" : "dark"));
+  click("theme", () => {
+    const shown = document.documentElement.dataset.theme || (window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    paint(shown === "dark" ? "light" : "dark");
+  });
   find("uploaded").addEventListener("change", async () => {
     const [file] = find("uploaded").files;
     const count = notebook?.upload(await file.text()) ?? 0;
