@@ -249,6 +249,20 @@ def test_the_table_names_what_exists() -> None:
     assert {name for names in LAYERS.values() for name in names.split()} <= LAYERS.keys()
 
 
+def test_the_drawing_of_the_architecture_has_every_folder_above_what_it_imports() -> None:
+    page = (ROOT.parent / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    drawing = page.partition("```text\n")[2].partition("```")[0]
+    rows = [row.split("  ")[0].split(", ") for row in drawing.splitlines()]
+    drawn = [name for row in rows for name in row]
+    assert sorted(drawn) == sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
+    height = {name: -depth for depth, row in enumerate(rows) for name in row}
+    for layer in LAYERS.keys() - ABOVE_THEIR_FOLDER - {"transform"}:
+        folder = layer.split(".")[0]
+        for other in {name.split(".")[0] for name in _allowed(layer) - ABOVE_THEIR_FOLDER}:
+            if folder in height and other in height:
+                assert height[other] < height[folder] or other == folder, (layer, other)
+
+
 def test_nothing_imports_compat() -> None:
     """The core knows nothing of scripts of old; whoever wants `compat` names it."""
     users = [

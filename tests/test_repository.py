@@ -82,7 +82,7 @@ def test_pages_and_hooks_call_what_exists() -> None:
     assert tools <= {"ruff", "python"}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, "docs/explanation/architecture.md"])
 def test_paths_that_a_page_names_exist(page: str) -> None:
     text = re.sub(r"^```.*?^```", "", _text(page), flags=re.M | re.S)
     if page == "CONTRIBUTING.md":
