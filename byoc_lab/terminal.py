@@ -58,7 +58,7 @@ class Visible(io.TextIOBase):
 
 @contextmanager
 def visible_output() -> Iterator[None]:
-    """What is printed inside is visible text; at the end all of it has been written."""
+    """A context in which all output is printable text; it is flushed at the end."""
     with redirect_stdout(Visible(sys.stdout)), redirect_stderr(Visible(sys.stderr)):
         try:
             yield
@@ -93,7 +93,7 @@ class ProgressLine:
         self._thread = threading.Thread(target=self._show, daemon=True)
 
     def __call__(self, what: str, step: int | None = None, total: int | None = None) -> None:
-        """What is being done from now on; step: its number, from 1, of `total`."""
+        """Show the activity that begins now; step: its number, from 1, of `total`."""
         self._said = visible(what) if step is None else f"{_bar(step, total)} {visible(what)}"
 
     def __enter__(self) -> ProgressLine:

@@ -43,7 +43,7 @@ def partition_graph() -> passes.PartitionGraph:
 def optimize(
     mod: IRModule, target: Any = None, params: Mapping[str, Any] | None = None
 ) -> tuple[IRModule, dict[str, Any]]:
-    """What `relay.build` did to a module before generating code, as far as BYOC is concerned.
+    """The passes that `relay.build` ran before it generated code, as far as they concern BYOC.
 
     Closures of other compilers lay inside @main, so all of it applied to them. Passes above the
     level of the active PassContext do not run. Gives the module and the parameters that are left.

@@ -1,4 +1,4 @@
-"""Which name of TVM comes from where: the one table of `byoc_lab.compat`.
+"""The source of each name of TVM: the one table of `byoc_lab.compat`.
 
 `SOURCES` lists for a module of TVM where its names are looked up, in this order. A source is a
 module of byoc_lab or, after "apache-tvm:", one of the installed apache-tvm. A submodule that has no

@@ -1,4 +1,4 @@
-"""How TVM's modules are laid over byoc_lab and apache-tvm.
+"""Modules of TVM's names over byoc_lab and apache-tvm.
 
 An `Overlay` is a module named as in TVM that looks its names up in the sources that `names.py`
 lists for it. `module("tvm.relay")` gives one; that is all `from byoc_lab.compat import tvm` needs.

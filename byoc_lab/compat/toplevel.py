@@ -1,4 +1,4 @@
-"""What `tvm` itself holds: the module, errors, and functions registered by name."""
+"""The names of `tvm` itself: the module, errors, and functions registered by name."""
 
 from __future__ import annotations
 

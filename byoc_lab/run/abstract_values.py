@@ -1,4 +1,4 @@
-"""What can be said of values before a program runs: functions, references, data, tuples of these.
+"""Abstract values, known before a program runs: functions, references, data, and their tuples.
 
 An abstract value is an expression (a tensor, or a tuple of tensors, that the program computes when
 it runs), a tuple of values, a function (`Closure`, or a Constructor or Op), a reference (`Cell`),

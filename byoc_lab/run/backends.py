@@ -44,7 +44,7 @@ class CompiledRegion(Protocol):
         """Run by itself: new arrays."""
 
     def stats(self) -> dict[str, Any]:
-        """How it runs. "calls" (so far; the executable's runs when left out), "threads", and
+        """Statistics of its runs. "calls" (if absent, the runs of the executable), "threads", and
         "ops": for each a dict with "name", "impl" (the kernel), "post_ops_fused",
         "post_ops_separate", "time_us"; what a back end does not know it leaves out."""
 

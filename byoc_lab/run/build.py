@@ -271,7 +271,7 @@ def _check_tensors(compiler: str, function: Function, symbol: str) -> None:
 
 
 def generated(codegen: Codegen, compiler: str, function: Function, symbol: str) -> Any:
-    """What a code generator returns. Raises BuildError for an error that is not of byoc_lab."""
+    """The result of a code generator. Raises BuildError if it raises a foreign exception."""
     try:
         return codegen(function, symbol)
     except ByocLabError:
@@ -286,7 +286,7 @@ def generated(codegen: Codegen, compiler: str, function: Function, symbol: str) 
 
 
 def checked_region(compiled: Any, compiler: str, function: Function, symbol: str) -> CompiledRegion:
-    """What a code generator returned, if it is a compiled region, or one when it is bound.
+    """The compiled region that a code generator returned, bound to its function if it can be.
 
     Raises BuildError.
     """

@@ -39,7 +39,7 @@ class DynamicExecutable(Executable):
         self._making = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
-        """What code has (`linked`, the meter): that of the last run."""
+        """Attributes of compiled code (`linked`, the meter), taken from the last run."""
         if name.startswith("__") or "_made" not in vars(self):
             raise AttributeError(name)
         return getattr(self._last, name)

@@ -1,4 +1,4 @@
-"""What `build` returns: an executable to run, to time, and to ask where each region ran."""
+"""The result of `build`: an executable that runs, is timed, and says where each region ran."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Executable(MeteredProgram):
 
     @property
     def runs(self) -> int:
-        """How often @main ran."""
+        """The number of runs of @main."""
         return self._meter.runs
 
     def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
@@ -110,7 +110,7 @@ class Executable(MeteredProgram):
         return self._host.arrays(self._execute(self._prepare(given)))
 
     def for_inputs(self, inputs: Mapping[str, Any] | Sequence[Any]) -> Executable:
-        """What runs inputs of these shapes: this one, which takes no others."""
+        """The executable for inputs of these shapes: this one, since it takes no others."""
         return self
 
     def _prepare(self, inputs: Mapping[str, Any] | Sequence[Any]) -> list[Any]:
@@ -163,7 +163,7 @@ class Executable(MeteredProgram):
 
     @property
     def stand_ins(self) -> tuple[str, ...]:
-        """What NumPy computes in the place of something that is missing, a sentence for each."""
+        """A sentence for each part that NumPy computes because something is missing."""
         return stated([*stand_ins_of(self.linked), ("the host part", self._host.stand_in)])
 
     @cached_property
@@ -174,7 +174,7 @@ class Executable(MeteredProgram):
 
     @property
     def host_operators(self) -> int:
-        """How many operator calls of the module are in no region."""
+        """The number of operator calls of the module outside regions."""
         return self.host.calls
 
     def __repr__(self) -> str:

@@ -15,7 +15,7 @@ from byoc_lab.run.interpreter import Closure, ScopeFrame, Value
 
 
 def frame_of_call(node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> ScopeFrame:
-    """Where the body of what is called finds its parameters and the types of this call."""
+    """The frame of a call: the parameters of the callee's body, and the types of this call."""
     function = callee.function
     types = [replace(t, frame.types) for t in node.type_args]
     own: dict[Type, Type] = (

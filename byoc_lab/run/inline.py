@@ -197,8 +197,8 @@ class _Inliner(Interpreter):
         return (yield self.branch(either, follow, node))
 
     def branch(self, either: Choice, follow: Callable[[Any], Any], node: If | None = None) -> Steps:
-        """What `follow` gives for both sides of a choice, as one value; the same with what
-        references refer to after it."""
+        """The results of `follow` for both sides of a choice, and the contents of references after
+        it, each merged into one value."""
         before, ends = self.store, []
         for side in (either.one, either.other):
             self.store = dict(before)

@@ -61,8 +61,8 @@ def bind_inputs(
 
 
 def given_inputs(inputs: Any, more: Sequence[Any], named: Mapping[str, Any]) -> Any:
-    """What `run(inputs, ...)` was given: one list or mapping, or names. Raises InputError for
-    several arrays one after the other, and for both kinds."""
+    """The inputs given to `run(inputs, ...)`: one list or mapping, or keywords. Raises InputError
+    for several positional arrays, and for both kinds at once."""
     if more:
         raise InputError(
             f"run takes the inputs as one list or mapping, found {1 + len(more)} arguments; write "

@@ -240,7 +240,7 @@ class Interpreter:
         self.fail(node, f"no clause of {describe(node)} matches the value {value!r}")
 
     def clause_frame(self, frame: ScopeFrame) -> ScopeFrame:
-        """Where a clause of a match in `frame` keeps the values of its nodes."""
+        """The frame for the values of a clause of a match in `frame`."""
         return frame
 
     def is_undecided(self, value: Value) -> bool:

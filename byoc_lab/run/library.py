@@ -78,7 +78,7 @@ class LoadedLibrary(MeteredProgram):
 
 
 def load_library(path: str | Path) -> LoadedLibrary:
-    """What `Executable.export_library(path)` wrote, ready to run.
+    """The library that `Executable.export_library(path)` wrote, ready to run.
 
     A library holds machine code: loading it runs that code with the rights of this process. What
     is verified before (format, version, size, checksum) finds damage, not intent.

@@ -28,7 +28,7 @@ class Lifetimes:
         self.uses: dict[Expr, Counter[Expr]] = {}  # by the root of the scope
 
     def of(self, root: Expr) -> Counter[Expr]:
-        """How often each node is used in the scope of `root`: a new counter to count down.
+        """The number of uses of each node in the scope of `root`: a new counter to count down.
 
         A node that is absent is never released.
         """

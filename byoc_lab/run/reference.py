@@ -54,7 +54,7 @@ MAX_CALL_DEPTH = 100_000
 
 @dataclass(frozen=True)
 class Result:
-    """What a run gave.
+    """The result of a run.
 
     value: an array, a (nested) tuple, what a constructor made (a `ConstructorValue`), a reference
         (a `RefValue`), or a function (a `FunctionValue`).
@@ -179,7 +179,7 @@ class Reference(Interpreter):
     def run(
         self, function: Function, values: Mapping[Var, Any], outer: ScopeFrame | None = None
     ) -> Any:
-        """What `function` gives where its parameters have these values."""
+        """The result of `function` for these values of its parameters."""
         frame = ScopeFrame(outer)
         for parameter, value in values.items():
             self.bind(parameter, value, frame)

@@ -11,7 +11,7 @@ OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "T
 
 
 def thread_limit() -> int | None:
-    """How many threads the environment allows; None where it says nothing.
+    """The number of threads that the environment allows; None if the environment has no limit.
 
     Raises InputError for a value that is no whole number above 0.
     """

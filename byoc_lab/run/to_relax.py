@@ -81,7 +81,7 @@ def relax_type(ty: Type | None, what: str, advice: str = "") -> Any:
 
 
 def parameter_name(number: int, name: str) -> str:
-    """What Relax calls a parameter of Relay's: a name that no other has, in ASCII."""
+    """The name in Relax of a parameter of Relay: unique, and in ASCII."""
     return f"p{number}_{name.encode('unicode_escape').decode('ascii')}"
 
 
@@ -274,7 +274,7 @@ class _Translator:
 
 
 def _place(node: Expr) -> str:
-    """Where a node comes from, before a message about it."""
+    """The source location of a node, as the prefix of a message."""
     return f"{node.span}: " if node.span else ""
 
 

@@ -107,7 +107,7 @@ IN_DLPACK = frozenset(
 
 
 def new_arrays(value: Any) -> list[np.ndarray]:
-    """What a function of TVM's gave, as arrays of their own; tuples made flat."""
+    """The result of a function of TVM as new arrays; tuples are flattened."""
     return [
         np.from_dlpack(tensor).copy() if tensor.dtype in IN_DLPACK else tensor.numpy()
         for tensor in _flat(value)

@@ -1,4 +1,4 @@
-"""What a program's value can be besides an array and a tuple: data of a type, and references."""
+"""Values of a program besides arrays and tuples: data of algebraic types, and references."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def make_conv2d_transpose_pattern() -> DFPattern:
 def make_residual_block_pattern(
     tensor_op_out: DFPattern, binary_op: str = "add", with_act: str | None = "relu"
 ) -> DFPattern:
-    """What `tensor_op_out` gives, another tensor added or multiplied, and relu unless without."""
+    """`tensor_op_out`, another tensor added or multiplied, and relu if `with_act` is "relu"."""
     other = wildcard()
     found = is_op(binary_op)(tensor_op_out, other) | is_op(binary_op)(other, tensor_op_out)
     return is_op("nn.relu")(found) if with_act == "relu" else found

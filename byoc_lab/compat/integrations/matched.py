@@ -1,4 +1,4 @@
-"""What the predicates of integrations ask of a match."""
+"""Queries on a match, for the predicates of integrations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def root_of(expr: Expr, operator: str) -> Call | None:
 
 
 def check_root(match: Expr, operator: str, check: Predicate) -> bool | Refused:
-    """What `check` says of the operator that a match begins with.
+    """The answer of `check` for the operator that a match begins with.
 
     It is looked for down the first operands, where TVM looks; where a match has it second, as
     `add(%bias, nn.dense(...))`, TVM ends in an AttributeError.

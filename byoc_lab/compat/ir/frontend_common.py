@@ -58,7 +58,7 @@ def infer_shape(inputs: Expr, mod: IRModule | None = None) -> Any:
 
 
 def infer_channels(inputs: Expr, transpose: bool = False) -> int:
-    """How many output channels a weight has: its first dimension, its second if `transpose`."""
+    """The number of output channels of a weight: its first dimension, its second if `transpose`."""
     shape = infer_shape(inputs)
     return int(shape[1 if transpose else 0])
 

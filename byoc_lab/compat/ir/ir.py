@@ -63,7 +63,10 @@ def save_json(node: Any) -> str:
 
 
 def load_json(json_str: str) -> Any:
-    """What `save_json` wrote, here or in TVM 0.6 to 0.16. Raises ParseError for other text."""
+    """The object that `save_json` of TVM 0.6 to 0.16 or of byoc_lab wrote.
+
+    Raises ParseError for other text.
+    """
     return read_node_json(json_str)
 
 

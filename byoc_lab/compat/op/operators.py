@@ -50,7 +50,7 @@ def _change(op: Op, **fields: Any) -> None:
 
 
 def set_num_inputs(op: Op, n: int) -> None:
-    """How many arguments the operator takes; `add_argument` names them."""
+    """Set the number of arguments of the operator; `add_argument` names them."""
     names = [*op.definition.inputs, *(f"arg{i}" for i in range(len(op.definition.inputs), n))]
     _change(op, inputs=tuple(names[:n]))
 
@@ -65,8 +65,8 @@ def add_argument(op: Op, name: str, type: str = "Tensor", description: str = "")
 
 
 def add_type_rel(op: Op, rel_name: str, type_rel_func: Callable[..., Any] | None = None) -> None:
-    """How the type of the result follows: `type_rel_func(arg_types, attrs)`, or without it one of
-    TVM's own, "Identity" or "Broadcast". Raises UnknownNameError for another."""
+    """Set the type relation: `type_rel_func(arg_types, attrs)`, or without it a relation of TVM,
+    "Identity" or "Broadcast". Raises UnknownNameError for another name."""
     if type_rel_func is not None:
         _change(op, relation=_relation(type_rel_func))
     elif rel_name in _RELATIONS:
@@ -107,7 +107,7 @@ def set_attrs_type_key(op: Op, key: str) -> None:
 
 
 def set_support_level(op: Op, level: int) -> None:
-    """Where TVM's documentation lists the operator; kept as its attribute "support_level"."""
+    """Set the operator's level in TVM's documentation; it is the attribute "support_level"."""
     op.set_attr("support_level", level)
 
 
@@ -153,7 +153,7 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
 
 
 def _arity(function: Callable[..., Any]) -> int:
-    """How many arguments a function must be given by position."""
+    """The number of positional parameters without a default."""
     parameters = inspect.signature(function).parameters.values()
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(p.kind in by_position and p.default is p.empty for p in parameters)
@@ -168,7 +168,7 @@ def _of_call(checker: Callable[[Any, Any], Any]) -> Callable[[Call], Any]:
 
 
 def register_pattern(op_name: str, pattern: int, level: int = 10) -> None:
-    """How an operator is fused: one of `OpPattern`."""
+    """Set the kind of fusion that an operator allows: one of `OpPattern`."""
     register_op_attr(op_name, "TOpPattern", int(pattern), level)
 
 

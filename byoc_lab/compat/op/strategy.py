@@ -26,7 +26,7 @@ def is_depthwise_conv2d(
 
 
 def _length(shape: Sequence[int], layout: str, axis: str) -> int:
-    """How long an axis is, its blocks counted."""
+    """The length of an axis, including its blocks."""
     names = [letter.upper() for letter, _ in Layout(layout).axes]
     if axis not in names:
         raise UnknownNameError(f"the layout must have the axis {axis}, found {layout!r}")

@@ -160,7 +160,7 @@ class Library:
         return lambda *arguments: self
 
     def get_function(self, name: str, query_imports: bool = False) -> GraphFunction:
-        """What a node of the graph calls, by its name, with or without TVM's prefix.
+        """The function that a node of the graph calls, by name, with or without TVM's prefix.
 
         Raises UnknownNameError.
         """
@@ -189,7 +189,7 @@ class Library:
 
 
 def load_library(path: Any) -> Library:
-    """What `Library.export_library` wrote: the text of a program, compiled when it is used.
+    """The library that `Library.export_library` wrote: a program's text, compiled at first use.
 
     Raises BuildError for another or a damaged file, ParseError for a text that is not Relay.
     """
@@ -319,7 +319,7 @@ def _external(function: Function) -> bool:
 
 
 def _default_passes() -> list[Pass]:
-    """What TVM 0.16 runs before it fuses, in its order (src/relay/backend/utils.cc)."""
+    """The passes that TVM 0.16 runs before FuseOps, in its order (src/relay/backend/utils.cc)."""
     return [
         RemoveUnusedFunctions(),
         ToBasicBlockNormalForm(),
@@ -385,7 +385,7 @@ class BuildModule:
         return optimize(mod, target, params)
 
     def get_module(self) -> Library:
-        """What was built. Raises BuildError before."""
+        """The library that was built. Raises BuildError if nothing was built."""
         if self._built is None:
             raise BuildError("nothing was built: call build(mod, target) first")
         return self._built

@@ -14,7 +14,7 @@ _KINDS: dict[str, type] = {"IntImm": int, "FloatImm": float, "runtime.String": s
 
 
 def _kind_of(value: object) -> str:
-    """What TVM calls the type of an option's value."""
+    """TVM's name for the type of an option's value."""
     return next((k for k, cls in _KINDS.items() if isinstance(value, cls)), type(value).__name__)
 
 
@@ -73,7 +73,7 @@ class _Registered:
 
 
 class Executor(_Registered):
-    """How a program runs: "graph" or "aot"."""
+    """The executor of a program: "graph" or "aot"."""
 
     _options: ClassVar = {
         "graph": {"link-params": "IntImm"},
@@ -89,6 +89,6 @@ class Executor(_Registered):
 
 
 class Runtime(_Registered):
-    """What a program runs on: "cpp", or "crt" for microcontrollers, which `relay.build` refuses."""
+    """The runtime of a program: "cpp"; or "crt", microcontrollers, which `relay.build` refuses."""
 
     _options: ClassVar = {name: {"system-lib": "IntImm"} for name in ("cpp", "crt")}

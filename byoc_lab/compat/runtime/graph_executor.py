@@ -47,7 +47,7 @@ class BenchmarkResult:
 
 
 class _Running:
-    """What `GraphModule.module` returns: the library, and functions of the graph by name."""
+    """The value of `GraphModule.module`: the library, and functions of the graph by name."""
 
     def __init__(self, library: Library, graph: GraphModule):
         self._library, self._graph = library, graph
@@ -146,7 +146,7 @@ class GraphModule:
         return [self._values[n] if n in self._values else zeros[n] for n in self.parameters]
 
     def get_num_outputs(self) -> int:
-        """How many tensors there are in the result."""
+        """The number of tensors in the result."""
         todo, count = [self.executable.mod["main"].body.checked_type], 0
         while todo:
             ty = todo.pop()

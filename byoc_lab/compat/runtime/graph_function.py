@@ -1,4 +1,4 @@
-"""What `get_function` of a built library returns: one function of its graph."""
+"""The result of `get_function` of a built library: one function of its graph."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class _SavedBytes:
 
 
 def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, HostArray]:
-    """What `save_param_dict` wrote, here or in TVM. Raises InputError for other bytes."""
+    """Parameters that `save_param_dict` wrote here or in TVM. Raises InputError for other bytes."""
     reader = _SavedBytes(bytes(param_bytes))
     if len(reader.data) < _HEAD.size or reader.numbers(_HEAD)[0] != _LIST:
         raise InputError(f"{_NOT_PARAMETERS}: another magic number")

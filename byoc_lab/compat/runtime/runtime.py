@@ -22,7 +22,7 @@ class _Modules(type):
 
 
 class Module(metaclass=_Modules):
-    """What a library is an instance of: what `relay.build` gave, or a module of apache-tvm."""
+    """The class of libraries: results of `relay.build`, and modules of apache-tvm."""
 
 
 def load_module(path: Any, fmt: str = "") -> Any:

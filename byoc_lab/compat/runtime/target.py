@@ -81,7 +81,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def VirtualDevice(device: Any = None, target: Any = None, memory_scope: str = "") -> Attrs:
-    """Where a value is: a device (`tvm.cpu(0)`), which of its memories, and what code is made.
+    """The place of a value: a device (`tvm.cpu(0)`), its memory, and the target of its code.
 
     The target is kept and shown, and has no other effect. Raises BuildError for a target of another
     kind of device.

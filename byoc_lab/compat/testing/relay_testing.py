@@ -57,7 +57,7 @@ def rand(dtype: str, *shape: int) -> HostArray:
 
 
 def count_ops(expr: Expr) -> Counter[str]:
-    """How often each operator is called."""
+    """The number of calls of each operator."""
     calls = (n for n in post_order(expr) if isinstance(n, Call) and isinstance(n.op, Op))
     return Counter(call.op_name for call in calls)
 

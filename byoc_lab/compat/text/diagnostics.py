@@ -23,7 +23,7 @@ _ERRORS = "one or more error diagnostics were emitted, please check diagnostic r
 
 
 class DiagnosticLevel(IntEnum):
-    """How grave a diagnostic is."""
+    """The severity of a diagnostic."""
 
     BUG = 10
     ERROR = 20
@@ -70,7 +70,7 @@ class DiagnosticRenderer:
 
 
 def _print(ctx: DiagnosticContext) -> None:
-    """What a terminal shows of diagnostics, as TVM does it: each with its line, on stderr."""
+    """Print diagnostics as TVM does: each with its line of source, on stderr."""
     for each in ctx.diagnostics:
         print("\n".join(_lines(each, ctx.module)), file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""What TVM 0.16 says of errors in programs, by the facts that byoc_lab's errors carry.
+"""TVM 0.16's messages for errors in programs, made from the fields of byoc_lab's errors.
 
 Source: src/relay/parser and src/relay/analysis/type_solver.cc of TVM 0.16.
 """
@@ -23,7 +23,7 @@ def tvm_messages(error: DiagnosticError) -> tuple[str, ...]:
 
 
 def _called(token: str) -> str:
-    """What TVM calls a token."""
+    """TVM's name for a token."""
     start = token[:1]
     if not token or token == "#[metadata]":
         return "metadata section" if token else "end of file"

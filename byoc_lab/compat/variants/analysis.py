@@ -120,7 +120,7 @@ def _multiplications(call: Call) -> int:
 
 
 def count_layers(expr: Expr | IRModule, valid_ops: list[str]) -> int:
-    """How many calls of `valid_ops` lie on the longest path from the result, walked depth first.
+    """The number of calls of `valid_ops` on the longest path from the result, walked depth first.
 
     As in TVM a node counts where it is met first: what another path adds above it does not.
     """
@@ -144,7 +144,7 @@ def count_layers(expr: Expr | IRModule, valid_ops: list[str]) -> int:
 
 
 class CallGraph:
-    """Which function of a module calls which; a function is asked for by GlobalVar or name."""
+    """The call graph of a module's functions; a function is given by GlobalVar or name."""
 
     def __init__(self, module: IRModule):
         self.module = module
@@ -162,11 +162,11 @@ class CallGraph:
         return name
 
     def global_call_count(self, var: GlobalVar | str) -> int:
-        """How many functions of the module it calls. Raises UnknownFunctionError."""
+        """The number of functions that it calls. Raises UnknownFunctionError."""
         return len(self._called[self._name(var)])
 
     def ref_count(self, var: GlobalVar | str) -> int:
-        """How many functions call it, itself included. Raises UnknownFunctionError."""
+        """The number of functions that call it, itself included. Raises UnknownFunctionError."""
         name = self._name(var)
         return sum(called.count(name) for called in self._called.values())
 
@@ -176,7 +176,7 @@ class CallGraph:
         return name in self._called[name]
 
     def print_var(self, var: GlobalVar | str) -> str:
-        """What is known about a function, in words. Raises UnknownFunctionError."""
+        """A function's number of references and its calls, as text. Raises UnknownFunctionError."""
         name = self._name(var)
         lines = [f"Call graph node: {name},  #refs = {self.ref_count(name)}"]
         lines += [f"  call site: <{name}> calls {callee}" for callee in self._called[name]]

@@ -1,4 +1,4 @@
-"""Which stage of one trace is which stage of another, by the names of their passes."""
+"""Pairs the stages of two traces by the names of their passes."""
 
 from __future__ import annotations
 

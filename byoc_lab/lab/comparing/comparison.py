@@ -117,7 +117,7 @@ class StagePair:
 
     @property
     def summary(self) -> str:
-        """What differs, and what moved, in one sentence without a full stop."""
+        """The differences and the moved operators, in one sentence without a full stop."""
         if not self.differs:
             return "no difference"
         delta = self._delta
@@ -164,7 +164,7 @@ class Comparison:
 
     @property
     def summary(self) -> str:
-        """How many stages differ, from which one on, and what moved in the results."""
+        """The number of stages that differ, the first one, and the operators that moved."""
         start = self.first_difference
         if start is None:
             return f"no difference in {counted(len(self.pairs), 'stage')}, the input included"
@@ -241,7 +241,7 @@ def compare(first: Trace, second: Trace) -> Comparison:
 
 
 def moves_text(moved: Sequence[MovedOperator]) -> str:
-    """How many operators moved which way: "2 operators moved from the host to dnnl"."""
+    """Counts of moved operators by direction: "2 operators moved from the host to dnnl"."""
     ways = Counter(move.way for move in moved)
     return ", ".join(f"{counted(n, 'operator')} moved {way}" for way, n in ways.items())
 
@@ -291,7 +291,7 @@ def _rows(comparison: Comparison) -> list[tuple[str, ...]]:
 
 
 def _outcome(stage: Stage | None, pair: StagePair) -> str:
-    """What a stage did, in words."""
+    """The outcome of a stage, in words."""
     if stage is not None:
         return stage.outcome
     return "-" if pair.name == INPUT else "not there"

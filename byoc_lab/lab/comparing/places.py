@@ -1,4 +1,4 @@
-"""Where the operators of a module are computed: on the host, or in a region of a back end."""
+"""Places where operators of a module are computed: the host, or a region of a back end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from byoc_lab.relay.ir.visit import post_order
 
 @dataclass(frozen=True)
 class Place:
-    """Where an operator is computed.
+    """The place where an operator is computed.
 
     back_end: its name; "" for the host. region: the name of the region, "region 3" before
     PartitionGraph and "@dnnl_0" after it; "" on the host.

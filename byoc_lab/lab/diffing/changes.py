@@ -122,7 +122,7 @@ class _Classifier:
                 yield Change("moved", text, x, y, "let", f"another place in @{home}")
 
     def pair(self, x: Expr, y: Expr) -> Iterator[Change]:
-        """What is different about a node itself; only the first such thing, but for variables."""
+        """The differences of a node itself: only the first one, but all of a variable."""
         if isinstance(x, Var) and isinstance(y, Var):
             name = f"variable %{y.name_hint}"
             if x.type_annotation != y.type_annotation:

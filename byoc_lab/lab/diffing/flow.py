@@ -88,7 +88,7 @@ class Flow:
     # ---- how ----------------------------------------------------------------------------------
 
     def _count_uses(self) -> Counter[Hashable]:
-        """How often functions and variables are used, globals by name."""
+        """The number of uses of functions and variables, globals by name."""
         uses: Counter[Hashable] = Counter()
         for node in post_order(*self.mod.functions.values()):
             if isinstance(node, Let) and isinstance(node.value, Function):
@@ -164,7 +164,7 @@ class Flow:
             self._leave(param, self.value[arg], *self._place(function, home, group))
 
     def _place(self, node: Expr, home: str, group: Function | None) -> tuple[str, Function | None]:
-        """Where the parts of a node are."""
+        """The function and the group that hold the parts of a node."""
         if not isinstance(node, Function):
             return home, group
         if node in self._names:
@@ -208,7 +208,7 @@ class Flow:
 
 
 def label(node: Expr) -> Hashable:
-    """What a node does, without its operands; only nodes of one label can correspond."""
+    """The operation of a node, without operands; only nodes with equal labels can correspond."""
     if isinstance(node, Call):
         if is_annotation(node):
             return (node.op_name, compiler_of(node))

@@ -1,4 +1,4 @@
-"""Which nodes of the second module the first one has already, with everything below them."""
+"""Subgraphs of the second module that the first module already has."""
 
 from __future__ import annotations
 

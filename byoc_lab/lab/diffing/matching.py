@@ -34,7 +34,7 @@ _UNMADE = (Op, GlobalVar, Constructor)  # nodes that no module owns
 
 
 class Lineage(Protocol):
-    """What is known of how one module became another: `lab.tracing.Provenance`."""
+    """The known origins of a module's nodes in another module: `lab.tracing.Provenance`."""
 
     def origins(self, node: Expr, /) -> Sequence[Expr]:
         """The nodes of the first module that a node of the second comes from, nearest first."""

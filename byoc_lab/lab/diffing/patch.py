@@ -33,7 +33,7 @@ _STAND_IN = "node_"  # begins the names of placeholders, which end with an addre
 
 @dataclass(eq=False)
 class Patch:
-    """What turns one module into another.
+    """A change that makes one module of another.
 
     module: the functions, types and attributes of the second module, with placeholders.
     kept: functions that stay whole: the name in the second module -> the address in the first one.
@@ -52,7 +52,7 @@ class Patch:
 
     @cached_property
     def fingerprint(self) -> str:
-        """That of the first module."""
+        """The fingerprint of the first module."""
         return self.source if isinstance(self.source, str) else fingerprint(self.source)
 
     def apply(self, mod: IRModule) -> IRModule:
@@ -176,7 +176,7 @@ def _counted(mod: IRModule) -> list[Expr]:
 
 
 def _addresses(mod: IRModule) -> dict[Expr, str]:
-    """Where `_at` finds each node: "7", or "7_0" for the first part of that one."""
+    """The address of each node for `_at`: "7", or "7_0" for the first part of node 7."""
     found: dict[Expr, str] = {}
     for n, node in enumerate(_counted(mod)):
         found[node] = str(n)

@@ -62,8 +62,8 @@ class Change:
 
 
 def summary_of(changes: Sequence[Change], words: Mapping[str, str] = KINDS) -> str:
-    """What changed how often, such as "59 calls moved into @f, 2 calls added". words: of each kind
-    of change."""
+    """The changes with their counts, such as "59 calls moved into @f, 2 calls added". words: the
+    words for each kind of change."""
     found: dict[str, list[Change]] = {}
     for change in changes:
         found.setdefault(change.kind, []).append(change)

@@ -57,7 +57,7 @@ class Diff:
 
     @cached_property
     def correspondence(self) -> Correspondence:
-        """Which node of `before` is which node of `after`."""
+        """The pairs of corresponding nodes in `before` and `after`."""
         before, after = self.sides
         return Correspondence(before.flow, after.flow, self._lineage())
 
@@ -104,7 +104,7 @@ class Diff:
 
     @property
     def summary(self) -> str:
-        """What changed how often, such as "59 calls moved into @f, 2 calls added"."""
+        """The changes with their counts, such as "59 calls moved into @f, 2 calls added"."""
         return summary_of(self.changes)
 
     def __bool__(self) -> bool:

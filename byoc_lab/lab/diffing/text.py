@@ -39,7 +39,7 @@ def near_changes(rows: Sequence[Row], context: int) -> list[bool]:
 
 
 def skipped_text(count: int) -> str:
-    """What stands for `count` rows that are not shown."""
+    """The line that replaces `count` hidden rows."""
     return f"  ⋯ {count} unchanged line{'s' if count != 1 else ''}"
 
 

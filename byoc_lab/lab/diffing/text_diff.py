@@ -69,7 +69,7 @@ class TextDiff(Diff):
 
     @property
     def summary(self) -> str:
-        """How many lines of the text differ."""
+        """The number of lines that differ."""
         kinds = Counter(row.kind for row in self.rows())
         parts = [
             f"{counted(kinds[kind], 'line')} of the text {kind}"

@@ -1,4 +1,4 @@
-"""How large a module is, and how much two modules differ."""
+"""Measures of modules: size, and the distance of two modules."""
 
 from __future__ import annotations
 

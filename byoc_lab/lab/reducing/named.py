@@ -70,7 +70,7 @@ class NamedPredicate:
 
     @property
     def subject(self) -> str:
-        """What is asked about, without "on BACKEND"."""
+        """The subject of the predicate, without "on BACKEND"."""
         return self._asked_about[0]
 
     @property

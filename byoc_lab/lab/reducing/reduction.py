@@ -45,7 +45,7 @@ class Reduction:
 
     @cached_property
     def difference(self) -> Diff | None:
-        """What makes `passing` of `module`."""
+        """The difference from `module` to `passing`, or None."""
         return None if self.passing is None else diff(self.module, self.passing)
 
     def script(self) -> str:

@@ -268,7 +268,7 @@ class _Annotator:
 
 
 def _callee(call: Call) -> str:
-    """What a call calls, in words."""
+    """The callee of a call, in words."""
     if isinstance(call.op, Function) and "Composite" in call.op.attrs:
         return f"the composite function {call.op.attrs['Composite']}"
     return call.op_name or describe(call.op)
@@ -308,5 +308,5 @@ def report_annotations(pre: Expr, post: Expr, new: Expr, reason: str) -> None:
 
 
 def _bare(part: Expr) -> Expr:
-    """What a begin is around; a node that is no begin."""
+    """The operand of a `compiler_begin`; any other node unchanged."""
     return part.args[0] if is_annotation(part, BEGIN) else part

@@ -278,7 +278,7 @@ class _FunctionPartitioner:
         return {v: TupleGetItem(call, n) for n, v in enumerate(values)}
 
     def _summary(self, region: Region, external: _External) -> Sentence:
-        """What goes into a region and what comes out of it, in words."""
+        """The inputs and outputs of a region, in words."""
         inputs = ", ".join(map(describe, external.params)) or "nothing"
         outputs = ", ".join(describe(o.args[0]) for o in region.outputs)
         told = f" of {region.target} computes {outputs} from {inputs}"

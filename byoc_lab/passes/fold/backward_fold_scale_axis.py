@@ -68,7 +68,7 @@ class _Backward:
         return rebuild(self.func, self._rewrite, memo=made)
 
     def _message(self, call: Call) -> ScaleRequest | None:
-        """What scale this call could take over."""
+        """The scale that this call could absorb, or None."""
         name = call.op_name
         if name in CONV:
             axes = output_axes(call)

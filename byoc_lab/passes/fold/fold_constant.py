@@ -42,7 +42,7 @@ SHAPES = ("shape_of", "ndarray_size")
 
 
 class FoldConstant(FunctionPass):
-    """What depends on constants alone is computed now.
+    """Evaluates constant subexpressions at compile time.
 
     A call of an operator whose arguments are all constants (or tuples of them) becomes the constant
     that it evaluates to; so do projections of literal tuples, ifs with a constant condition, and
@@ -111,7 +111,7 @@ class FoldConstant(FunctionPass):
 
 
 def _computed(call: Call, result: Expr) -> str:
-    """What was computed, with the values."""
+    """The call and its result, with their values, in words."""
     return f"{call.op_name}({', '.join(map(_shown, call.args))}) = {_shown(result)}"
 
 

@@ -61,7 +61,7 @@ class _FoldPad(DFPatternCallback):
         return Call(post.op, [pad.args[0], *post.args[1:]], attrs, post.type_args, span=post.span)
 
     def _own(self, call: Call, value: np.ndarray) -> object:
-        """What the operator pads with."""
+        """The value that the operator pads with."""
         if self.op == QUANTIZED:
             return _scalar(call.args[2])
         if self.op in MAX_POOLS:

@@ -1,4 +1,4 @@
-"""What the two directions of FoldScaleAxis share: which scale fits which axes of what.
+"""Common parts of both directions of FoldScaleAxis: scales, and the axes that they fit.
 
 A *message* says that a node could take over a scale along some axes of a tensor, and whether the
 scale has to be positive for that (it must not change what a relu in between lets through).

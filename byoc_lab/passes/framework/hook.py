@@ -102,7 +102,7 @@ class Event:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Note:
-    """What a pass decided without a rewrite: a refusal, or a merge that it did not make.
+    """A decision of a pass without a rewrite: a refusal, or a merge that it did not make.
 
     rule: what was decided. node: the expression in question. told: why, in words; `reason` is its
     text.
@@ -143,8 +143,8 @@ def listening(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def rewriting(root: Expr, function: str | None = None) -> Iterator[None]:
-    """What is reported inside is a round of rewriting `root`, of the global `function` (the one
-    being rewritten already, when not given).
+    """A context in which events belong to a rewrite of `root` in the global `function`; by default
+    the function that is being rewritten already.
     """
     outer = _round.get()
     name = function if function is not None else outer.function if outer else ""

@@ -92,8 +92,8 @@ def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
 
 
 def odd_answer(answer: object) -> str:
-    """That an answer counts as True without being meant so, perhaps, in words; empty for a bool, a
-    `Refused`, and what counts as False."""
+    """A remark on an answer that counts as True but may not be meant so; empty for a bool, for a
+    `Refused`, and for an answer that counts as False."""
     if isinstance(answer, (bool, np.bool_, Refused)) or not answer:
         return ""
     return (

@@ -88,7 +88,7 @@ class ConvertLayout(FunctionPass):
 
 @dataclass(frozen=True)
 class _Converter:
-    """How an operator is told its layouts.
+    """The attributes that state an operator's layouts.
 
     data, kernel: the attributes for the layout of the data (all of them get it) and the weight.
     weights: by the layout of the data, the layout of the weight that is its default. Empty where

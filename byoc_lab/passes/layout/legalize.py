@@ -47,7 +47,8 @@ class Legalize(FunctionPass):
 
 
 def replacement(new: object, attribute: str, call: Call) -> Call:
-    """What a function registered for an operator gave; it must be a call. Raises PassError."""
+    """The call that a function registered for an operator returned. Raises PassError for another
+    value."""
     if not isinstance(new, Call):
         raise PassError(
             f"the {attribute} of {call.op_name} must give a call or None, found "

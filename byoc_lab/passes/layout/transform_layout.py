@@ -1,4 +1,4 @@
-"""What AlterOpLayout and ConvertLayout share: operators change layout, and what is around follows.
+"""Common parts of AlterOpLayout and ConvertLayout: change layouts of operators and their users.
 
 A value may be computed in another layout than it was. Who uses it is asked by its layout rule
 (`relay/op/layout_rules.py`) whether it can take it so; if it can, the new layout travels on through

@@ -21,7 +21,7 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 class AffineTypes(dict[Expr, AffineType]):
-    """What the integers of each expression stand for.
+    """The affine types of expressions: the real numbers that their integers represent.
 
     float_types: the type of an expression before it was quantized. root: the quantize that
         the region ends in.
@@ -76,7 +76,7 @@ def product_type(a: TensorAffineType, b: TensorAffineType, axis: int) -> TensorA
 
 
 def length_of(vector: Expr) -> int:
-    """How many scales or zero points there are."""
+    """The number of scales or zero points in a vector."""
     numbers = numbers_of(vector)
     if numbers is not None:
         return numbers.size

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 
 class FakeQuantizationToInteger(FunctionPass):
-    """What is computed between dequantizing and quantizing goes whole.
+    """Rewrites each region from dequantize to quantize to integer arithmetic, all or nothing.
 
     qnn.quantize(nn.relu(nn.conv2d(qnn.dequantize(%x), qnn.dequantize(%w)))) ->
     qnn.requantize(maximum(qnn.conv2d(%x, %w), 0))
@@ -95,7 +95,7 @@ class FakeQuantizationToInteger(FunctionPass):
         return RULES[kind] if asked or not kind.optional else None
 
     def attempt(self, what: Call, make: Callable[[], Expr]) -> Expr | None:
-        """What `make` makes, or None where it fails."""
+        """The result of `make`, or None if it fails."""
         try:
             return make()
         except Exception as error:  # a rule may be anybody's; whatever it raises, it cannot do it
@@ -108,7 +108,7 @@ class FakeQuantizationToInteger(FunctionPass):
         _log.debug("%s was not brought to integers: %s", what.op_name, why)
 
     def in_integers(self, call: Call, types: AffineTypes) -> Expr:
-        """What the rule of `call`, of rewritten operands, makes of it."""
+        """The result of the rule for `call`, whose operands are already rewritten."""
         rule = self.rule_of(call.op)
         if rule is None:
             raise PassError(
@@ -169,8 +169,8 @@ class _Regions:
 
 
 def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
-    """How many calls of each operator in @main lie between dequantize and quantize; one that leads
-    to several quantize counts for each.
+    """The number of calls of each operator in @main between dequantize and quantize. A call that
+    leads to several quantize counts once for each.
 
     Source: src/relay/analysis/extract_fake_quantized_ops.cc of TVM 0.16.
     """
@@ -270,7 +270,7 @@ def _operands(node: Expr) -> Iterable[Expr]:
 
 
 def _affine_type(call: Call) -> TensorAffineType:
-    """What the integers are that a quantize gives, or that a dequantize takes."""
+    """The affine type of a quantize's result, or of a dequantize's operand."""
     ty: Type = (call if call.is_op(QUANTIZE) else call.args[0]).checked_type
     assert isinstance(ty, TensorType)
     return TensorAffineType(call.args[1], call.args[2], ty.dtype, call.attrs.axis)

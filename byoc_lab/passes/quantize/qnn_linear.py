@@ -66,7 +66,7 @@ def _known(zero: Expr, kernel_zero: Expr) -> tuple[int | None, int | None]:
 
 
 def _wrapped(value: int) -> int:
-    """What an int32 product of the number is."""
+    """The number as int32, wrapped as int32 products are."""
     return int(np.int64(value).astype(np.int32))
 
 

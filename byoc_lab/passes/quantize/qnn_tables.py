@@ -1,4 +1,4 @@
-"""What `relay.qnn.transform.Legalize` puts for quantized operators: tables, and int16.
+"""Replacements that `relay.qnn.transform.Legalize` makes: tables, and int16 arithmetic.
 
 A function of one tensor of 8 bits becomes a table of 256 entries, `take(table, reinterpret(x))`;
 qnn.conv2d_transpose, which TVM lowers nowhere else, subtracts the zero points and multiplies int16.

@@ -1,4 +1,4 @@
-"""What the lowerings of quantized operators share: scales and zero points, known or not.
+"""Common parts of the lowerings of quantized operators: scales and zero points, known or not.
 
 Where TVM compares a zero point with 0 to leave something out, a zero point that is no constant is
 not 0; one that is must have the very dtype.
@@ -73,7 +73,7 @@ def tensor_type(ty: Type) -> TensorType:
 
 
 def length(ty: Type, axis: int) -> int:
-    """How long an axis is. Raises PassError where that is not known."""
+    """The length of an axis. Raises PassError if it is unknown."""
     found = tensor_type(ty).shape[axis]
     if not isinstance(found, int):
         raise PassError(

@@ -52,7 +52,7 @@ class SimplifyExpr(PatternRewrite):
 
 
 class SimplifyExprPostAlterOp(PatternRewrite):
-    """What AlterOpLayout leaves to be tidied up."""
+    """Simplifies what AlterOpLayout leaves: identities, and neighbouring layout changes."""
 
     def callbacks(self) -> Sequence[DFPatternCallback]:
         return (

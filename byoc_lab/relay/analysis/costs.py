@@ -1,4 +1,4 @@
-"""What calls cost: floating-point operations, and bytes across the boundary of a region."""
+"""Costs of calls: floating-point operations, and bytes across the boundary of a region."""
 
 from __future__ import annotations
 

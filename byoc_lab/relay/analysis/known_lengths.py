@@ -1,4 +1,4 @@
-"""Which unknown lengths are known as soon as those of the inputs are.
+"""Unknown lengths that follow from the lengths of the inputs.
 
 The others depend on values, such as the number of elements that are not 0.
 """

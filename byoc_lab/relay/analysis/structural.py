@@ -91,7 +91,7 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
 def first_difference(
     lhs: Any, rhs: Any, map_free_vars: bool = False, *, constants: bool = True
 ) -> Difference | None:
-    """Where two structures first differ, or None.
+    """The first place at which two structures differ, or None.
 
     With `constants=False` constants of one type are equal, whatever their values: for comparing
     with a text without its metadata.

@@ -51,7 +51,7 @@ class ForeignOp(Op):
 
 
 class _Operands:
-    """What is known of a foreign operator: the names of its operands, if any; not its cost."""
+    """A foreign operator's definition: the names of its operands, if known; without a cost."""
 
     flops = None
 

@@ -47,7 +47,7 @@ class Layout:
 
     @property
     def rank(self) -> int:
-        """How many axes a tensor of this layout has without its blocks."""
+        """The number of axes of a tensor in this layout, blocks not counted."""
         return sum(letter.isupper() for letter, _ in self.axes)
 
     @property

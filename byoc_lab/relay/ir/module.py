@@ -40,7 +40,7 @@ def module_expected(taker: str, value: Any) -> str:
 
 
 def module_hint(value: Any) -> str:
-    """How to get a module from another value."""
+    """Advice on how to get a module from a value of another type."""
     if isinstance(value, tuple) and any(isinstance(each, IRModule) for each in value):
         return "an importer returns (mod, params): mod, params = ..."
     if isinstance(getattr(type(value), "result", None), property):

@@ -52,7 +52,7 @@ class Expr:
 
     @property
     def virtual_device_(self) -> Any:
-        """Where the value shall be stored, `VirtualDevice(?)` when undecided.
+        """The device that is to store the value, `VirtualDevice(?)` if undecided.
 
         Only variables and functions keep a device; TVM's other nodes have one too, but neither
         print nor compare it.

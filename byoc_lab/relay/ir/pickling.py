@@ -30,7 +30,7 @@ def dump(obj: Any, roots: Iterable[Expr]) -> bytes:
 
 
 def load(data: bytes) -> Any:
-    """What `dump` was given. As with any pickle, load only what you trust."""
+    """The object that `dump` wrote. As with any pickle, load only what you trust."""
     return pickle.loads(data)[1]
 
 

@@ -30,7 +30,7 @@ class Source:
 
     @cached_property
     def starts(self) -> Sequence[int]:
-        """Where each line starts."""
+        """The offset of the start of each line."""
         return array("L", (found.end() for found in _BEFORE_LINE.finditer(self.text)))
 
     @property

@@ -1,4 +1,4 @@
-"""Where a node comes from: a place in a text, or the name of a node of an imported model.
+"""Source locations of nodes: a place in a text, or the name of a node of an imported model.
 
 Source: `tvm.ir.Span`, `SourceName`, `SequentialSpan`.
 """
@@ -13,7 +13,7 @@ from byoc_lab.printing import printable
 
 
 class SourceName(str):
-    """What a text is called: a string that also has its own as `.name`, as in TVM."""
+    """The name of a text: a string whose `.name` is itself, as in TVM."""
 
     __slots__ = ()
 
@@ -26,7 +26,7 @@ _set = object.__setattr__
 
 
 class Span:
-    """Where in a text a node was read; lines and columns count from 1, the end is exclusive.
+    """The place of a node in a text; lines and columns count from 1, the end is exclusive.
 
     Line 0: the node was not read but imported, and `source_name` names the node of the model.
     """

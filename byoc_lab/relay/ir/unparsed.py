@@ -27,7 +27,7 @@ class UnparsedModule(IRModule):
         self.reason = reason
 
     def __getattr__(self, name: str) -> Any:
-        """What a module has and a text has not."""
+        """Raise UnparsedModuleError for attributes that a module has and a text does not have."""
         if name in _UNKNOWN:
             raise UnparsedModuleError(
                 f"this module is known as text only, which can be shown and compared: {self.reason}"

@@ -1,4 +1,4 @@
-"""What lies below a pattern: the operators that a match can call, its sub-patterns, its size."""
+"""Properties of patterns: the operators that a match can call, the sub-patterns, the size."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def levels_below(pattern: DFPattern) -> dict[DFPattern, int]:
 
 @remembered
 def size_of(pattern: DFPattern) -> int:
-    """What a pattern counts for: its operators, constants, variables and conditions.
+    """The size of a pattern: the number of its operators, constants, variables and conditions.
 
     Of alternatives the smaller one counts.
     """

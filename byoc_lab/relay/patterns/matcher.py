@@ -21,8 +21,8 @@ Taken = dict[DFPattern, list[Expr]]
 
 
 def find_match(pattern: DFPattern, expr: Expr, graph: IndexedGraph) -> Taken | None:
-    """What each sub-pattern of `pattern` matches in `expr`, a node of `graph`; None if `pattern`
-    does not match.
+    """The expressions that each sub-pattern matches if `pattern` matches `expr`, a node of
+    `graph`; None if it does not.
 
     A sub-pattern matches one expression; on the path of a dominator pattern it may match several.
     Raises PassError when the match is nested too deeply: a pattern that was redirected to itself

@@ -1,4 +1,4 @@
-"""How much memory reading a text may take: 20 times its size, and 256 MiB in any case."""
+"""A limit on the memory for reading a text: 256 MiB, or 20 times its size if that is more."""
 
 TIMES = 20
 FLOOR = 256 << 20

@@ -136,8 +136,8 @@ def _without_comments(source: Source, start: int, end: int) -> str:
 
 
 def comments(source: Source, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where comments begin and end in a part of a text; those of /* */ nest. Raises ParseError for
-    one that never ends."""
+    """The start and end of each comment in a part of a text; comments in /* */ nest. Raises
+    ParseError for a comment that does not end."""
     text, at = source.text, start
     while found := _COMMENT_OR_STRING.search(text, at, end):
         at = found.end()
@@ -155,6 +155,6 @@ def comments(source: Source, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def metadata_start(text: str) -> int:
-    """Where the metadata section of a text begins, which is no Relay; the end if it has none."""
+    """The start of a text's metadata section, which is not Relay; the end of a text without one."""
     mark = _METADATA_LINE.search(text)
     return mark.start() if mark else len(text)

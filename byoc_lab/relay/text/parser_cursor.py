@@ -56,7 +56,7 @@ _PLAIN_WORDS = {"True": True, "False": False, "None": None, "nullptr": None}
 
 
 class Places:
-    """Which place in the text a node gets: that of the tokens it was read from."""
+    """Gives each node its place in the text: the place of the tokens that it was read from."""
 
     follows_mentions = False
     """Whether `mentioned` is to be called for each mention of a node."""

@@ -1,4 +1,4 @@
-"""What TVM 0.16's reader takes, where that is less than its printer writes.
+"""Text in the forms that TVM 0.16's parser accepts; its printer writes others, too.
 
 Its printer gives 6 digits of a number, quotes in strings as `\\"` (which its reader does not
 undo), and names of variables as they are. A text that is to be read again avoids all that: numbers

@@ -214,7 +214,7 @@ class _Solver(CallRules, DataTypeRules):
                 stack += reversed(self._below(node))
 
     def _below(self, node: Expr) -> Sequence[Any]:
-        """What to visit before `node` itself, and where to stop midway."""
+        """The nodes to visit before `node` itself, with marks for the steps between them."""
         if isinstance(node, Let):
             self.of_variable(node.var)  # must be known before the body is visited
             return node.value, _Midway(node), node.body

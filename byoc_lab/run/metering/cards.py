@@ -32,7 +32,7 @@ SLOW = ("ref", "simple_nchw")
 
 @dataclass(frozen=True)
 class RegionFacts:
-    """What is known of a region before it runs.
+    """Static properties of a region.
 
     compiler: the back end it was cut out for. why: the reason why TVM compiled it instead; None
     where the back end did. operators: its operator calls, 0
@@ -101,7 +101,7 @@ class RegionFacts:
 
 @dataclass(frozen=True)
 class OpCard:
-    """How one operation of a region runs.
+    """The execution of one operation of a region.
 
     impl: the back end's name of the kernel. fused: post-ops inside that kernel; separate: those
     that run by themselves after it. reorders: changes of layout on every call. bytes: read and
@@ -272,7 +272,7 @@ class RegionCard:
         return "\n  ".join([", ".join(filter(None, parts)), *ops, *self.remarks()])
 
     def remarks(self) -> list[str]:
-        """What there is to say of its operations together, one line each."""
+        """Remarks on all of its operations together, one per line."""
         return [
             *([f"layouts of its convolutions: {self.layouts}"] if self.layouts else []),
             *(f"contradiction: {text}" for text in self.contradictions),

@@ -180,7 +180,7 @@ class Meter:
         self._contradictions[symbol] = tuple(found)
 
     def _times_contradicted(self, region: MeteredRegion) -> list[str]:
-        """What cannot be about the times of the last profiled call."""
+        """Contradictions in the times of the last profiled call."""
         symbol, found = region.facts.symbol, []
         took = self._seconds.get(symbol)
         if took is None or region.native:
@@ -263,7 +263,7 @@ def _calls_contradicted(
 
 
 def library_facts(regions: Sequence[MeteredRegion], varying: bool, host: Cost) -> bytes:
-    """What cards need of the module that an exported library was built from, as JSON."""
+    """The data that cards need of the module that an exported library was built from, as JSON."""
     rows = [{"facts": asdict(r.facts), "plain": r.plain} for r in regions]
     return json.dumps({"regions": rows, "varying": varying, "host": asdict(host)}).encode()
 

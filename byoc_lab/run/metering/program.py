@@ -1,4 +1,4 @@
-"""What compiled programs have in common: calls, cards, times of regions, the proof of offload."""
+"""Common base of compiled programs: calls, cards, times of regions, the proof of offload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a back end says of its region, read with distrust: a wrong form is reported and not used."""
+"""Validates the statistics that a back end reports: malformed ones are reported and not used."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stated(region: Any) -> Stated:
 
 
 def _fault(found: Any) -> str:
-    """What is wrong with statistics; "" if nothing is."""
+    """The fault in statistics; "" if there is none."""
     if not isinstance(found, dict):
         return f"expected a dict, found {found!r:.80}"
     for key in COUNTS:

@@ -87,7 +87,7 @@ def get_optimal_layout_for_conv(
     groups: str,
     dtype: str,
 ) -> str:
-    """What oneDNN would choose for data, weight and result: "aBcd8b,ABcd8b8a,aBcd8b".
+    """The layouts that oneDNN chooses for data, weight and result: "aBcd8b,ABcd8b8a,aBcd8b".
 
     All but the layouts and the dtype are lists of integers as text, "1,16,6,6"; paddings are those
     before, then those behind. Raises AttributeValueError for other layouts than NCHW and OIHW

@@ -69,7 +69,7 @@ class _Fuser:
         return rewrite(func, rules, _is_open, self.memo, self._inside)
 
     def _inputs(self, expr: Expr) -> Sequence[Expr] | None:
-        """What a node takes that goes into a function; None for a node that does not."""
+        """The operands of a node that can be fused into a function; None for any other node."""
         if isinstance(expr, Call):
             return expr.args if _computes(expr.op) and not expr.is_op(STOP) else None
         if isinstance(expr, Tuple):

@@ -1,4 +1,4 @@
-"""Which operators run as one: the groups that FuseOps makes functions of.
+"""Groups of operators that run as one: FuseOps makes a function of each group.
 
 A value is fused with its post-dominator, the first node that everything made of the value flows
 into, if all nodes on the way may be fused (so both arms of a diamond join or neither does). How

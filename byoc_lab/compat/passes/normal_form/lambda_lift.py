@@ -71,7 +71,7 @@ class _Lifter:
         return rewrite(root, [rule], enter)
 
     def _lift(self, pre: Function, post: Function, own: list[Var]) -> Expr | None:
-        """What stands for the closure `pre`, of which `post` is left: others are lifted out of it.
+        """The replacement of the closure `pre`; `post` is `pre` after inner closures were lifted.
 
         own: variables by which the closure may call itself.
         """

@@ -61,8 +61,8 @@ def cut(whole: Expr, axis: int, lengths: Sequence[int], rank: int) -> list[Expr]
 
 
 def axis_behind(branch: Branch, axis: int) -> int | None:
-    """Where `axis` of the first operator's result is in the last one's; None where combining
-    that axis, one branch behind the other, would give the followers another shape or meaning.
+    """The position, in the last operator's result, of `axis` of the first operator's result; None
+    if concatenating branches on that axis would change the shape or meaning of the followers.
     """
     for before, call in pairwise(branch):
         old, new = shape_of(before), shape_of(call)
@@ -81,7 +81,7 @@ def axis_behind(branch: Branch, axis: int) -> int | None:
 
 
 class Combiner:
-    """How the branches of one operator are made one. Types are those before the pass."""
+    """Combines the branches of one operator. Types are those before the pass."""
 
     op: str
 
@@ -205,13 +205,13 @@ class _Plan:
         return True
 
     def needs(self) -> list[Expr]:
-        """What the combined operators read."""
+        """The operands of the combined operators."""
         inside = {call for branch in self.branches for call in branch}
         args = (arg for branch in self.branches for call in branch for arg in call.args)
         return list(dict.fromkeys(arg for arg in args if arg not in inside))
 
     def result(self, output: Expr, new: New) -> Expr:
-        """What takes the place of the end of a branch."""
+        """The replacement for the last operator of a branch."""
         if self._results is None:
             whole = self.combiner.combined([b[0] for b in self.branches], new)
             for depth, parent in enumerate(self.parents, 1):
@@ -256,7 +256,7 @@ class _Rewriter:
         return {output: plan for plan in self.plans for output in plan.outputs}
 
     def _order(self) -> list[Expr] | _Plan:
-        """What is needed first; or a plan that needs what it gives."""
+        """The nodes and plans, each after its operands; or a plan that needs its own result."""
         plan_of = self._plan_of()
         needs = {plan: plan.needs() for plan in self.plans}
         active: dict[Expr | _Plan, None] = {}

@@ -82,5 +82,5 @@ def _of_weight(conv: Call, axis: str) -> int:
 
 
 def _channel(conv: Call) -> int:
-    """Which axis of the result holds the channels."""
+    """The axis of the channels in the result."""
     return (conv.attrs.out_layout or conv.attrs.data_layout).index("C")

@@ -68,7 +68,7 @@ class DeadCodeElimination(ModulePass):
 
 
 def _uses(func: Function, lets: dict[Var, Let], pure: dict[Var, bool]) -> dict[Var, int]:
-    """How often each let-bound variable is needed, found by following what is needed.
+    """The number of needed uses of each let-bound variable.
 
     A value is looked at where its variable is met first: if that is in a nested function, all that
     the value uses from outside counts as used there. What is inside a shared value counts twice, as

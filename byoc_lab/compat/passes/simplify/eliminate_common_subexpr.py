@@ -12,7 +12,7 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class EliminateCommonSubexpr(FunctionPass):
-    """What is computed twice from the same values is computed once.
+    """Computes equal calls of equal operands once.
 
     `add(abs(%x), abs(%x))` with two calls of abs -> one call, used twice. Two calls are the same
     when operator, attributes and arguments are: the same nodes, equal scalars, or tuples of such.
@@ -41,7 +41,7 @@ class EliminateCommonSubexpr(FunctionPass):
 
 
 def _key(expr: Expr) -> Any:
-    """What `expr` computes, as something to look it up by; None when it is not to be shared."""
+    """A key that equal computations share; None if `expr` must not be shared."""
     if isinstance(expr, TupleGetItem):
         return expr.tuple_value, expr.index
     if not isinstance(expr, Call) or not isinstance(expr.op, Op) or not expr.args:

@@ -71,7 +71,7 @@ class Purity:
         return _does_something(node, callee)
 
     def _callee(self, call: Call) -> Expr:
-        """What is called, if that is known."""
+        """The callee, if it is known."""
         callee, seen = call.op, set()
         while isinstance(callee, Var) and callee in self._value_of and callee not in seen:
             seen.add(callee)

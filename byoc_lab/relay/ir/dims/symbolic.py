@@ -65,7 +65,7 @@ class Rounded:
 
     @property
     def leaves(self) -> int:
-        """How many names and numbers it is written with."""
+        """The number of names and literals in its text."""
         return sum(d.leaves if isinstance(d, Symbolic) else 1 for d in (self.a, self.b))
 
     def _parts(self) -> tuple[object, ...]:
@@ -94,7 +94,7 @@ class Symbolic(Unknown):
     __slots__ = ("_hash", "leaves", "terms")
     terms: Terms
     leaves: int
-    """How many names and numbers it is written with."""
+    """The number of names and literals in its text."""
 
     def __init__(self, terms: Terms):
         self.terms = terms

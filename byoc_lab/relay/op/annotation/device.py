@@ -1,4 +1,4 @@
-"""Where a value is: the attribute type VirtualDevice, which variables and functions may have.
+"""Device of a value: the attribute type VirtualDevice of variables and functions.
 
 Source: include/tvm/target/virtual_device.h of TVM 0.16.
 """

@@ -1,4 +1,4 @@
-"""How an operator computes on quantized tensors, for FakeQuantizationToInteger.
+"""Rules for operators on quantized tensors, for FakeQuantizationToInteger.
 
 Source: python/tvm/relay/transform/fake_quantization_to_integer.py of TVM 0.16.
 """
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class FakeQuantized(Enum):
-    """What the operator becomes on integers. optional: only where the pass is asked for it by name.
+    """The operator's replacement on integers. optional: used only if the pass names it.
 
     The result is quantized as the first operand, except where something else is said.
     """

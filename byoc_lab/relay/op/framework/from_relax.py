@@ -29,7 +29,7 @@ class RelaxCall:
 
     @property
     def rank(self) -> int:
-        """How many axes the first operand has."""
+        """The number of axes of the first operand."""
         return len(self.shape)
 
     @property

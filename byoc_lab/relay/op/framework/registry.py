@@ -33,7 +33,7 @@ from byoc_lab.relay.op.framework.relations import NO_DTYPE
 
 
 class OpPattern(IntEnum):
-    """How an operator may be fused (TVM: TOpPattern)."""
+    """The kinds of fusion that an operator allows (TVM: TOpPattern)."""
 
     ELEMWISE = 0
     BROADCAST = 1
@@ -142,7 +142,7 @@ class OpDef:
             object.__setattr__(self, "branches", self.arithmetic.branches)
 
     def arithmetic_of(self, attrs: Any) -> Arithmetic:
-        """How a call with these attributes computes its elements."""
+        """The kind of arithmetic of a call with these attributes."""
         if self.arithmetic is None:
             return BY_PATTERN.get(self.pattern, Arithmetic.OTHER)
         return (

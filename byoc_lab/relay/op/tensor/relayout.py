@@ -138,7 +138,7 @@ def padding_steps(op: str, shape: Sequence[Dim], source: str, target: str) -> li
 
 
 def _block(axes: Sequence[Axis], letter: str) -> int:
-    """How many elements of an axis lie within all its blocks."""
+    """The number of elements of an axis that all its blocks together hold."""
     return prod(size for name, size in axes if name == letter.lower())
 
 

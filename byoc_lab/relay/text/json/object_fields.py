@@ -1,4 +1,4 @@
-"""Which fields of attributes TVM keeps as objects: its JSON refers to those as nodes of their own.
+"""Fields of attributes that TVM keeps as objects: in its JSON they are separate nodes.
 
 All but plain numbers, strings and dtypes are; and some numbers (Integer, Bool) and strings (String)
 of C++ are too, which a schema does not tell. Source: the attributes' headers of TVM 0.16.

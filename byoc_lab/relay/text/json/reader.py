@@ -72,7 +72,7 @@ def read_table(graph: Any, arrays: Sequence[NDArray]) -> MetaTable:
 
 
 def metadata_reader(graph: Any) -> GraphReader:
-    """What reads a metadata section: expressions and types, too, when there are such in it."""
+    """A reader for a metadata section; it reads expressions and types if the section has any."""
     nodes = graph.get("nodes") if isinstance(graph, dict) else None
     keys = {str(n.get("type_key")) for n in nodes or () if isinstance(n, dict)}
     more = any(_kind(key) in _NODE_BUILDERS for key in keys - {"relay.Constant"})

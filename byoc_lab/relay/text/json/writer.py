@@ -33,7 +33,7 @@ def write_node_json(root: Any) -> str:
 
 
 def metadata_writer(table: Mapping[str, list[Any]]) -> NodeGraphWriter:
-    """What writes a metadata section: expressions and types, too, when there are such in it."""
+    """A writer for a metadata section; it writes expressions and types if the table has any."""
     return NodeWriter() if any(key in _KEYS for key in table) else NodeGraphWriter()
 
 
