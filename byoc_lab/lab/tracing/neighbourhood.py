@@ -13,13 +13,7 @@ from functools import cached_property
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.tracing.cutting import Part, cut, is_computing, not_function
 from byoc_lab.lab.tracing.lineage import ComposedLineage
-from byoc_lab.lab.tracing.provenance import (
-    Provenance,
-    has_origin,
-    nodes_of,
-    pairs,
-    root_provenance,
-)
+from byoc_lab.lab.tracing.provenance import Provenance, has_origin, nodes_of, pairs
 from byoc_lab.lab.tracing.replay import (
     Replaced,
     function_of,
@@ -306,10 +300,10 @@ class _Root:
         after = self._stage.after
         return after is not None and is_typed(after) and is_typed(self._stage.before)
 
-    @cached_property
+    @property
     def provenance(self) -> Provenance:
         """Where the nodes of the root come from."""
-        return root_provenance(self._stage.before, self._stage.events, self._round)
+        return self._stage.numbering.root(self._round)
 
     @cached_property
     def _copied(self) -> dict[Expr, Expr]:

@@ -36,6 +36,7 @@ class Numbering:
         self._stage = stage
         self._numbers_before = before
         self._of_round: dict[Round, Numbers] = {}
+        self._roots: dict[Round, Provenance] = {}
 
     @cached_property
     def before(self) -> Numbers:
@@ -74,7 +75,26 @@ class Numbering:
 
     def of_external(self, func: Expr) -> int | None:
         """Of an external function, as it was in the input or added; None if it was no region."""
-        return self.before.get(func, self._created.get(func))
+        if func in self.before:
+            return self.before[func]
+        sources, found = self._added.get(func, ((), None))
+        if found is None:
+            return self._created.get(func)
+        numbers = self.of_round(found)
+        return next((numbers[node] for node in sources if node in numbers), None)
+
+    @cached_property
+    def _added(self) -> dict[Expr, tuple[Sequence[Expr], Round | None]]:
+        """For each function that the pass adds: the nodes that it comes from, and the round that
+        has them in its root."""
+        added: dict[Expr, tuple[Sequence[Expr], Round | None]] = {}
+        following: Round | None = None
+        for event in reversed(self._stage.events):
+            if event.round is not None:
+                following = event.round
+            elif event.before is None and event.after is not None:
+                added[event.after] = event.sources or (), following
+        return added
 
     def of_state(self, mod: IRModule, provenance: Provenance) -> Numbers:
         """In a state between two rewrites. provenance: of its nodes, in the input."""
@@ -91,12 +111,19 @@ class Numbering:
     def of_round(self, found: Round) -> Numbers:
         """In the root of a round."""
         if found not in self._of_round:
-            provenance = root_provenance(self._stage.before, self._stage.events, found)
+            provenance = self.root(found)
             begins = (n for n in provenance.results if is_annotation(n, BEGIN))
             places: dict[Expr, Expr] = {b: provenance.identity(b) for b in begins}
             known = self._known(places, self.before)
             self._of_round[found] = region_numbers(found.root, known)
         return self._of_round[found]
+
+    def root(self, found: Round) -> Provenance:
+        """Where the nodes of a round's root come from, in the input of the pass."""
+        if found not in self._roots:
+            stage = self._stage
+            self._roots[found] = root_provenance(stage.before, stage.events, found)
+        return self._roots[found]
 
     def _known(self, places: Mapping[Expr, Expr], earlier: Numbers) -> Numbers:
         """The numbers of nodes that had these places earlier, or that the pass created there."""

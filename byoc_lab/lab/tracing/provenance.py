@@ -208,10 +208,14 @@ class _Tracker:
 
     def _copy(self, original: Expr | None, copied: Expr) -> None:
         """Nodes of a copy, with types or under another name, come from where the originals do."""
+        origins, marked = self.origins, self.rules or self.inner
         for a, b in pairs(original, copied):
             if a is not b and has_origin(a):
-                self.origins[b] = self.origins.get(a, ())
-                self._inherit(a, b)
+                origins[b] = origins.get(a, ())
+                if marked:
+                    self._inherit(a, b)
+                else:
+                    self._enter(b, a)
 
     def _enter(self, new: Expr, old: Expr) -> None:
         """`new` has the place of `old`."""
@@ -231,13 +235,20 @@ class _Tracker:
         made = found.made
         if not self._whole or found.root not in made:  # the pass does not keep what it makes
             made = nodes_made(found, rewrites.replaced)
+        replaced, known = rewrites.replaced, self.origins
         for pre, post in found.made.items():  # those of later rewrites too: not all are in `made`
-            if pre not in rewrites.replaced and pre not in self._later and has_origin(pre):
+            if post in self.entered or pre in replaced or pre in self._later:
+                continue
+            if has_origin(pre):
                 self._enter(post, pre)
         now: dict[Expr, Nodes] = {}
         for pre, post in made.items():
-            if pre not in rewrites.replaced and has_origin(pre):
-                self._extend(now, post, self.origins.get(pre, ()))
+            if pre in replaced or not has_origin(pre):
+                continue
+            if post is pre and pre not in now:
+                now[pre] = known.get(pre, ())
+            else:
+                self._extend(now, post, known.get(pre, ()))
                 self._inherit(pre, post)
         for copies in found.copies:
             for source, copied in copies.items():
@@ -377,18 +388,19 @@ def _is_copy(a: Expr, b: Expr, of: dict[Expr, Expr]) -> bool:
     """Whether `b` differs from `a` at most in types, names of functions and their attributes."""
     if a is b:
         return True
-    if type(a) is not type(b) or len(a.parts()) != len(b.parts()):
+    mine, theirs = a.parts(), b.parts()
+    if type(a) is not type(b) or len(mine) != len(theirs) or isinstance(a, Op):
         return False
-    if isinstance(a, Op):
-        return False
-    if isinstance(a, Call) and isinstance(b, Call) and a.attrs != b.attrs:
-        return False
-    if isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem) and a.index != b.index:
-        return False
-    if isinstance(a, Var) and isinstance(b, Var) and a.vid is not b.vid:
-        return False
-    if isinstance(a, Constant) and isinstance(b, Constant) and a.data is not b.data:
-        return False
-    if isinstance(a, Function) and isinstance(b, Function) and len(a.params) != len(b.params):
-        return False
-    return all(of.get(p) is q for p, q in zip(a.parts(), b.parts(), strict=True))
+    if isinstance(a, Call) and isinstance(b, Call):
+        same = a.attrs is b.attrs or a.attrs == b.attrs
+    elif isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem):
+        same = a.index == b.index
+    elif isinstance(a, Var) and isinstance(b, Var):
+        same = a.vid is b.vid
+    elif isinstance(a, Constant) and isinstance(b, Constant):
+        same = a.data is b.data
+    elif isinstance(a, Function) and isinstance(b, Function):
+        same = len(a.params) == len(b.params)
+    else:
+        same = True
+    return same and all(of.get(p) is q for p, q in zip(mine, theirs, strict=True))

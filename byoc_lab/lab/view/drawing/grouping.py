@@ -90,6 +90,8 @@ class Grouping:
 
     def edges_between(self, members: Sequence[Member]) -> set[tuple[int, int]]:
         """The edges from one of the members to another, as pairs of positions."""
+        if len(members) < 2:
+            return set()
         place = {box: n for n, member in enumerate(members) for box in boxes_of(member)}
         found: set[tuple[int, int]] = set()
         for box, n in place.items():

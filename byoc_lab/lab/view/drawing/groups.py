@@ -236,6 +236,8 @@ def _group_inputs(grouping: Grouping) -> None:
     data = next((box for box in grouping.boxes if box.kind == "input"), None)
     for group in [None, *grouping.groups()]:
         members = grouping.members_of(group)
+        if sum(member.kind == "input" for member in members) <= MAX_INPUTS:
+            continue
         users: dict[int, set[int]] = {}
         for source, target in grouping.edges_between(members):
             users.setdefault(source, set()).add(target)

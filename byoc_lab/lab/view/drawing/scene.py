@@ -29,6 +29,7 @@ from __future__ import annotations
 import re
 import textwrap
 import zlib
+from functools import lru_cache
 from typing import Any
 
 from byoc_lab.errors import counted
@@ -46,6 +47,9 @@ COLOURS = {"dnnl": 0, "ccompiler": 1}  # other back ends share the remaining col
 OTHER_COLOURS = 4
 
 Scene = dict[str, Any]
+Cost = tuple[int | None, int | None]
+"""Floating-point operations of an operator, and the bytes of its operands and its result; None
+where they are not known."""
 
 # Marks that turn the direction of writing would show a name in another order; they are spelled out.
 _TURNING = re.compile("[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
@@ -69,9 +73,10 @@ def scene_of(picture: Picture, id_of: IdOf, grouping: Grouping | None = None) ->
     number = {box: n for n, box in enumerate(grouping.boxes)}
     names = names_of(grouping.boxes, id_of)
     boxes = []
+    costs: dict[Any, Cost] = {}
     for box, name in names.items():
         home = grouping.homes[box]
-        boxes.append(_box(box, name, place[home] if home is not None else -1, id_of))
+        boxes.append(_box(box, name, place[home] if home is not None else -1, id_of, costs))
     drawn: list[Scene] = []
     for group in groups:
         *_, last = boxes_of(group)
@@ -92,9 +97,9 @@ def scene_of(picture: Picture, id_of: IdOf, grouping: Grouping | None = None) ->
     return {"boxes": boxes, "groups": drawn, "arrows": arrows}
 
 
-def _box(box: Box, name: str, home: int, id_of: IdOf) -> Scene:
+def _box(box: Box, name: str, home: int, id_of: IdOf, costs: dict[Any, Cost]) -> Scene:
     detail = ", ".join(filter(None, (window_of(box), box.detail)))
-    flops, size = _cost(box)
+    flops, size = _cost(box, costs)
     return {
         "id": name,
         "kind": box.kind,
@@ -107,17 +112,20 @@ def _box(box: Box, name: str, home: int, id_of: IdOf) -> Scene:
     }
 
 
-def _cost(box: Box) -> tuple[int | None, int | None]:
-    """Floating-point operations of an operator, and the bytes of its operands and its result; None
-    where they are not known."""
+def _cost(box: Box, known: dict[Any, Cost]) -> Cost:
+    """The cost of an operator. known: those of its picture, by operator, attributes and types."""
     call = box.exprs[0] if box.exprs else None
     if not isinstance(call, Call) or not isinstance(call.op, Op) or is_annotation(call):
         return None, None
     nodes = (*call.args, call)
     if not all(node.is_typed for node in nodes):
         return None, None
-    sizes = [type_bytes(node.checked_type) for node in nodes]
-    return call_flops(call), None if None in sizes else sum(s for s in sizes if s is not None)
+    types = (call.op, id(call.attrs), *(node.checked_type for node in nodes))
+    if types not in known:
+        sizes = [type_bytes(ty) for ty in types[2:]]
+        total = None if None in sizes else sum(size for size in sizes if size is not None)
+        known[types] = call_flops(call), total
+    return known[types]
 
 
 def _group(group: Group, name: str, home: int, id_of: IdOf) -> Scene:
@@ -144,9 +152,7 @@ def _text_of(group: Group) -> list[str]:
         return [counted(count, "operator"), "on weights alone"]
     if group.kind == "inputs":
         return [group.label]
-    lines = textwrap.wrap(contents(group), WIDTH) or [_cut(group.label)]
-    if len(lines) > MAX_TEXT_LINES:
-        lines = [*lines[: MAX_TEXT_LINES - 1], _ends(" ".join(lines[MAX_TEXT_LINES - 1 :]))]
+    lines = _wrapped(contents(group)) or (_cut(group.label),)
     last = group.label
     if group.kind == "section":
         count = sum(box.kind == "op" for box in boxes_of(group))
@@ -155,6 +161,15 @@ def _text_of(group: Group) -> list[str]:
         last = [box.detail for box in boxes_of(group)][-1]
     names = last.split(" · ") if len(last) > WIDTH else [last]
     return [*lines, *map(_cut, filter(None, names))]
+
+
+@lru_cache(maxsize=4096)
+def _wrapped(text: str) -> tuple[str, ...]:
+    """A text in as many lines as a group may have."""
+    lines = textwrap.wrap(text, WIDTH)
+    if len(lines) > MAX_TEXT_LINES:
+        lines = [*lines[: MAX_TEXT_LINES - 1], _ends(" ".join(lines[MAX_TEXT_LINES - 1 :]))]
+    return tuple(lines)
 
 
 def _ends(names: str) -> str:
@@ -166,6 +181,7 @@ def _ends(names: str) -> str:
     return _cut(" + ".join([*first, "…", last]) if others else names)
 
 
+@lru_cache(maxsize=4096)
 def _cut(text: str, width: int = WIDTH) -> str:
     """A text shortened in the middle, the least informative part of a name."""
     text = _TURNING.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text)

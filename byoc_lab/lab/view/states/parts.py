@@ -68,7 +68,7 @@ class Parts:
         self._page = ""
         self._held: set[int] = set()  # positions of the modules that the page has
         self._followed = 0  # stages whose nodes have their ids
-        self._steps = Steps(trace, self.builder.ids)
+        self._steps = Steps(trace, self.builder.ids, self.follow)
 
     def outline(self) -> State:
         """The state with all stages pending; they refer to one module without content."""
@@ -115,7 +115,6 @@ class Parts:
     def prepare(self, index: int, rewrite: int = 0) -> None:
         """Compute the graphs of a stage, or of the step to one of its rewrites."""
         if rewrite:
-            self.follow(index)
             self._steps.prepare(index, rewrite)
         elif (index, "picture") not in self._stages:
             self.follow(index)
@@ -134,7 +133,6 @@ class Parts:
 
     def step(self, index: int, rewrite: int, what: str) -> State:
         """The step to a rewrite of a stage, see `Steps`."""
-        self.follow(index)
         return self._steps.step(index, rewrite, what)
 
     def _module(self, n: int, what: str) -> State:

@@ -17,6 +17,7 @@ as the limit on their lines allows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 
 from byoc_lab.lab.tracing import Trace
@@ -34,11 +35,13 @@ MAX_WITH_TEXT = 500  # nodes of a module whose step is sent at once
 
 class Steps:
     """The steps of a trace, each built when it is first asked for; the last few are kept. `ids`: of
-    the nodes in the state of the trace."""
+    the nodes in the state of the trace. `follow`: gives ids to the nodes of the stages up to one,
+    where they do not have them yet."""
 
-    def __init__(self, trace: Trace, ids: Ids):
+    def __init__(self, trace: Trace, ids: Ids, follow: Callable[[int], None] = lambda _: None):
         self._trace = trace
         self._ids = ids
+        self._follow = follow
         self._made: dict[tuple[int, int, str], State] = {}
         self._parts: dict[int, PartSteps] = {}
         self._wholes: dict[int, WholeSteps] = {}
@@ -46,6 +49,7 @@ class Steps:
     def prepare(self, stage: int, rewrite: int) -> None:
         """Compute a step, and what other steps of the stage need too."""
         if not self._is_small(stage):
+            self._follow(stage - 1)
             self._parts_of(stage).prepare()
         self.step(stage, rewrite, "picture")
 
@@ -64,8 +68,10 @@ class Steps:
         return self._made[key]
 
     def _step(self, stage: int, rewrite: int, what: str) -> State:
+        self._follow(stage - 1)
         part = self._parts_of(stage).step(rewrite)
         if part is None:
+            self._follow(stage)
             if stage not in self._wholes:
                 self._wholes[stage] = WholeSteps(self._trace[stage], self._ids)
             part = self._wholes[stage].step(rewrite, what)

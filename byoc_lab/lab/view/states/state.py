@@ -120,6 +120,7 @@ class Builder:
         self.drawn: Drawn = {} if drawn is None else drawn
         self.replaced: dict[int, list[str]] = {}  # by stage
         self.lineage: dict[int, State] = {}  # origins and rules of a stage's nodes
+        self.followed: list[Stage] = []  # whose nodes have their ids
         self.computed: Computed | None = None  # of the trace, from its first stage on
         self.opens = 0
         self.numbers: dict[IRModule, Numbers] = {}  # of the regions of modules with a past
@@ -175,16 +176,17 @@ class Builder:
             b = self.module(stage.before, text_lines(stage.before), stage.findings_before)
             a, hunks = None, [["=", 0, 0, len(self.modules[b]["lines"])]]
             replaced: list[str] = []
+            past: State = {}
         else:
             delta = stage.diff()
-            replaced = self.follow(stage)
+            replaced, past = self.follow(stage), self.past(stage)
             b, a, hunks = self.compare(delta, stage.findings_before, stage.findings_after)
         made = new_stage(stage.name, bool(stage.changed), stage.seconds, b, a, hunks)
         made.update(group=stage.group, skipped=stage.skipped, outcome=outcome(stage.outcome))
         made["replaced"] = replaced
         if stage.changed:
             self.add_changes(made, delta)
-        made.update(self.lineage.get(stage.index, {}))
+        made.update(past)
         made["summary"] = "; ".join(filter(None, (made["summary"], nested_text(stage))))
         made["caption"] = caption(stage, made["summary"], stage.index == self.opens)
         made["events_total"] = len(stage.events)
@@ -205,18 +207,26 @@ class Builder:
         """Give the nodes of a stage's result their ids; returns the ids of replacements."""
         if stage.index not in self.replaced:
             if stage.is_reported:
-                provenance = stage.provenance
-                self.replaced[stage.index] = sorted(self.ids.follow(provenance))
-                self.computed = self.computed or Computed(stage.before, self.ids)
-                computed = self.computed.of(provenance)
-                self.lineage[stage.index] = {
-                    **lineage_of(provenance, self.ids),
-                    "computed": computed,
-                }
+                self.replaced[stage.index] = sorted(self.ids.follow(stage.provenance))
             else:
                 self.pair(stage.diff())
                 self.replaced[stage.index] = []
+            self.followed.append(stage)
         return self.replaced[stage.index]
+
+    def past(self, stage: Stage) -> State:
+        """Where the nodes of a stage's result come from, of a stage that was followed. Constants
+        are named by what earlier stages computed, so these come first."""
+        for earlier in self.followed[len(self.lineage) :]:
+            made: State = {}
+            if earlier.is_reported:
+                self.computed = self.computed or Computed(earlier.before, self.ids)
+                computed = self.computed.of(earlier.provenance)
+                made = {**lineage_of(earlier.provenance, self.ids), "computed": computed}
+            self.lineage[earlier.index] = made
+            if earlier is stage:
+                break
+        return self.lineage[stage.index]
 
     def pair(self, delta: Diff) -> None:
         """Give the nodes of a module the ids of the nodes that a diff pairs them with."""
