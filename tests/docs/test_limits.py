@@ -94,7 +94,8 @@ def tvm_stops_at_branches() -> None:
 
 @limit(
     "docs/relax.md",
-    "Those of `FuseOpsByPattern` come from a replay; there is no stepping inside the others",
+    "Those of `FuseOpsByPattern` and `MergeCompositeFunctions` come\n  from replays; there is no "
+    "stepping inside the others",
 )
 def other_passes_of_tvm_have_no_rewrites() -> None:
     mod = _of_relax()
@@ -102,7 +103,10 @@ def other_passes_of_tvm_have_no_rewrites() -> None:
     assert [stage.is_reported for stage in stages] == [False]
     assert not stages[0].events
     partitioned = byoc_lab.trace(mod, "dnnl")
-    assert [stage.name for stage in partitioned if stage.events] == ["FuseOpsByPattern"]
+    assert [stage.name for stage in partitioned if stage.events] == [
+        "FuseOpsByPattern",
+        "MergeCompositeFunctions",
+    ]
 
 
 @limit(

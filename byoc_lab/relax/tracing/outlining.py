@@ -160,7 +160,7 @@ class _Function:
         needs: dict[Any, list[Any]] = defaultdict(list)
         for binding in bindings:
             mine = self.groups.get(binding.var, binding.var)
-            for used in _variables(binding.value):
+            for used in variables_of(binding.value):
                 producer = self.groups.get(used, used)
                 if producer is not mine:
                     needs[mine].append(producer)
@@ -202,18 +202,25 @@ class _Function:
         gv = self.builder.add_func(creator.function, creator.name)
         args = [substituted(arg, self.places) for arg in creator.arguments]
         call = self.relax.Call(gv, args)
-        inner = isinstance(last.var, self.relax.DataflowVar)
-        result = self.builder.emit(call) if inner else self.builder.emit_output(call)
+        several = len(creator.outputs) > 1
+        result = self._bind(call, inner=several or self._is_inner(last.var))
         group.symbol, group.result, group.outputs = str(gv.name_hint), result, creator.outputs
         self.called.append(group)
-        if len(creator.outputs) == 1:
+        if not several:
             self.places[creator.outputs[0]] = result
             return
         position = {variable: index for index, variable in enumerate(creator.outputs)}
         for binding in group.bindings:
             if binding.var in position:
                 item = self.relax.TupleGetItem(result, position[binding.var])
-                self.places[binding.var] = self.builder.emit(item)
+                self.places[binding.var] = self._bind(item, inner=self._is_inner(binding.var))
+
+    def _is_inner(self, variable: Any) -> bool:
+        """Whether a variable is unknown outside its dataflow block."""
+        return isinstance(variable, self.relax.DataflowVar)
+
+    def _bind(self, value: Any, inner: bool) -> Any:
+        return self.builder.emit(value) if inner else self.builder.emit_output(value)
 
 
 class _Creator:
@@ -336,5 +343,6 @@ def type_object(value: Any) -> Any:
     return value.ty if hasattr(value, "ty") else value.struct_info
 
 
-def _variables(value: Any) -> list[Any]:
+def variables_of(value: Any) -> list[Any]:
+    """The variables in a value, each once."""
     return list(import_tvm().relax.analysis.all_vars(value))

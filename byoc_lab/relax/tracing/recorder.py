@@ -12,10 +12,10 @@ from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.relax import backends
 from byoc_lab.relax.calls import composite_names
-from byoc_lab.relax.passes import FUSES, pass_error
+from byoc_lab.relax.passes import FUSES, MERGES, pass_error
 from byoc_lab.relax.tracing.findings import pattern_findings
 from byoc_lab.relax.tracing.mirror import Mirror
-from byoc_lab.relax.tracing.rewrites import rewrites_of
+from byoc_lab.relax.tracing.rewrites import matches_of, merges_of
 from byoc_lab.relax.tracing.script import Script
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -268,11 +268,13 @@ class _Recorder:
 
     def _rewrites(self, ran: RecordedPass) -> tuple[Events, Notes]:
         """What a pass did, rewrite by rewrite, where a replay of it knows."""
-        if ran.name != FUSES or ran.after is None:
+        if ran.name not in (FUSES, MERGES) or ran.after is None:
             return Events(), Notes()
         before, after = self._states[ran.before], self._states[ran.after]
+        if ran.name == MERGES:
+            return merges_of(self._script, before, after)
         table = self.table or _tables_of(composite_names(after.source))
-        return rewrites_of(self._script, before, after, table)
+        return matches_of(self._script, before, after, table)
 
 
 def _tables_of(composites: set[str]) -> list[Any]:

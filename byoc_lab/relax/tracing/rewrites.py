@@ -1,31 +1,33 @@
-"""The rewrites of FuseOpsByPattern as the events of a stage, on the nodes of its modules."""
+"""The rewrites of FuseOpsByPattern and MergeCompositeFunctions as the events of a stage, on the
+nodes of its modules."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import PredicateError
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.replay import replay
-from byoc_lab.passes.framework.hook import Event, Note, Round
-from byoc_lab.relax.calls import region_functions
+from byoc_lab.passes.framework.hook import Event, Note
+from byoc_lab.relax.calls import CODEGEN, region_functions
 from byoc_lab.relax.tracing.fusing import EntryRun, Refusal, fused
-from byoc_lab.relax.tracing.outlining import Group
+from byoc_lab.relax.tracing.merging import MAIN, Decision, composite_of, merged, what_is
+from byoc_lab.relax.tracing.outlining import Group, Outlined
+from byoc_lab.relax.tracing.walks import Nodes, State, Walk, state_of
 from byoc_lab.relax.types import name_of
 from byoc_lab.relay.analysis.structural import structural_equal
-from byoc_lab.relay.ir.expr import Expr, Function
+from byoc_lab.relay.ir.expr import Call, Expr, Function
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.tvm_runtime import import_tvm, same_structure
 
 if TYPE_CHECKING:
     from byoc_lab.relax.tracing.module import RelaxModule
     from byoc_lab.relax.tracing.script import Script
 
-Nodes = dict[Any, Expr]  # by the variable that each is bound to
 
-
-def rewrites_of(
+def matches_of(
     script: Script, before: RelaxModule, after: RelaxModule, table: Sequence[Any]
 ) -> tuple[Events, Notes]:
     """What FuseOpsByPattern did to a module: a rewrite for each match, a note for each refusal.
@@ -43,18 +45,31 @@ def rewrites_of(
         if not same_structure(found, after.source):
             continue
         reader = _Reader(script, before.source, after.source)
-        events = Events(reader.events(runs))
-        if structural_equal(replay(before, events), after):
-            return events, Notes(reader.notes(refusals))
+        return _checked(before, after, reader.matches(runs), reader.refusals(refusals))
     return Events(), Notes()
 
 
-@dataclass
-class _State:
-    """A function between two entries: its node, and those of its bindings."""
+def merges_of(script: Script, before: RelaxModule, after: RelaxModule) -> tuple[Events, Notes]:
+    """What MergeCompositeFunctions did to a module: a rewrite for each region, and a note for each
+    two composites that it joined, or did not join.
 
-    function: Function
-    nodes: Nodes
+    The pass is replayed; without rewrites where that gives another result than TVM's.
+    """
+    made, decisions = merged(before.source)
+    if not same_structure(made.mod, after.source):
+        return Events(), Notes()
+    reader = _Reader(script, before.source, after.source)
+    return _checked(before, after, reader.regions(made), reader.decisions(decisions))
+
+
+def _checked(
+    before: RelaxModule, after: RelaxModule, found: Iterator[Event], notes: Iterator[Note]
+) -> tuple[Events, Notes]:
+    """Rewrites and notes, if the rewrites give the result."""
+    events = Events(found)
+    if structural_equal(replay(before, events), after):
+        return events, Notes(notes)
+    return Events(), Notes()
 
 
 @dataclass
@@ -66,13 +81,9 @@ class _Reader:
     after: Any
     _known: set[str] = field(default_factory=set)  # functions that were added
 
-    def events(self, runs: Sequence[EntryRun]) -> Iterator[Event]:
+    def matches(self, runs: Sequence[EntryRun]) -> Iterator[Event]:
         last = {name: n for n, run in enumerate(runs) for name in run.outlined.groups}
-        states = {
-            str(gv.name_hint): self._shown(gv, function, function)
-            for gv, function in self.before.functions.items()
-            if str(gv.name_hint) in last
-        }
+        states = {name: self._initial(name) for name in last}
         for n, run in enumerate(runs):
             for name, groups in run.outlined.groups.items():
                 gv = run.outlined.mod.get_global_var(name)
@@ -80,113 +91,126 @@ class _Reader:
                 result = (
                     self._shown(gv, made, self.after[name])
                     if last[name] == n
-                    else _state(made, made, self.script.mirror.function(made))
+                    else state_of(made, made, self.script.mirror.function(made))
                 )
-                yield from self._of_function(name, run, groups, states[name], result)
+                walk = Walk(name, run.outlined, states[name], result)
+                for group in groups:
+                    told = f"the pattern matches: {_parts(group, run.before)}"
+                    match = f"the function of this match of {run.entry}"
+                    yield from self._outlined(walk, group, run.entry, told, match)
+                unused = run.outlined.unused[name]
+                if unused:
+                    parts = "; ".join(_parts(group, run.before) for group in unused)
+                    yield walk.drop(run.entry, f"nothing uses the match, so TVM drops it: {parts}")
                 states[name] = result
 
-    def notes(self, refusals: Sequence[Refusal]) -> Iterator[Note]:
+    def regions(self, made: Outlined) -> Iterator[Event]:
+        main = made.mod.get_global_var(MAIN)
+        result = self._shown(main, made.mod[main], self.after[MAIN])
+        walk = Walk(MAIN, made, self._initial(MAIN), result)
+        for group in made.groups.get(MAIN, ()):
+            back_end = group.attrs[CODEGEN]
+            composites = (composite_of(self.before, b.value) for b in group.bindings)
+            told = f"a region of {back_end}: {', '.join(filter(None, composites))}"
+            region = f"the function of this region of {back_end}"
+            yield from self._outlined(walk, group, "outline", told, region)
+        if walk.drops_dead_code:
+            yield walk.drop("remove dead code", "nothing uses it")
+        for gv, function in self.before.functions.items():
+            name = str(gv.name_hint)
+            if name not in self._names(self.after):
+                node = self.script.mirrored(gv, function).function
+                told = "nothing that main calls needs it; regions have copies of their composites"
+                yield Event("remove function", told, node, None, name, None)
+
+    def refusals(self, found: Sequence[Refusal]) -> Iterator[Note]:
         """The refusals about operators that the module had before."""
-        states: dict[str, _State] = {}
-        for refusal in refusals:
+        states: dict[str, State] = {}
+        for refusal in found:
             name = refusal.function
             if name not in states:
-                gv = self.before.get_global_var(name)
-                states[name] = self._shown(gv, self.before[gv], self.before[gv])
+                states[name] = self._initial(name)
             node = states[name].nodes.get(refusal.variable)
             if node is not None:
                 why = f": {refusal.reason}" if refusal.reason else ""
                 told = f"the pattern matches at %{name_of(refusal.variable)}, and its check refuses"
                 yield Note(f"refuse {refusal.entry}", told + why, node, name)
 
-    def _shown(self, gv: Any, function: Any, other: Any) -> _State:
+    def decisions(self, found: Sequence[Decision]) -> Iterator[Note]:
+        nodes = self._initial(MAIN).nodes
+        values = import_tvm().relax.analysis.get_var2val(self.before[MAIN])
+
+        def named(variable: Any) -> str:
+            return what_is(values.get(variable), self.before)
+
+        for made in found:
+            node = nodes.get(made.call)
+            if node is not None:
+                rule = "join region" if made.joined else "keep apart"
+                yield Note(rule, _why(made, named), node, MAIN)
+
+    def _names(self, mod: Any) -> set[str]:
+        return {str(gv.name_hint) for gv in mod.functions}
+
+    def _initial(self, name: str) -> State:
+        """The state of a function before the pass."""
+        gv = self.before.get_global_var(name)
+        return self._shown(gv, self.before[gv], self.before[gv])
+
+    def _shown(self, gv: Any, function: Any, other: Any) -> State:
         """The state of a function of the stage. other: the same function as TVM has it."""
-        return _state(function, self.script.first(gv, other), self.script.mirrored(gv, other))
+        return state_of(function, self.script.first(gv, other), self.script.mirrored(gv, other))
 
-    def _of_function(
-        self, name: str, run: EntryRun, groups: Sequence[Group], old: _State, new: _State
+    def _outlined(
+        self, walk: Walk, group: Group, rule: str, told: str, function_told: str
     ) -> Iterator[Event]:
-        made = _made(run.outlined.places, old, new)
-        found = Round(name, old.function, made)
-        for group in groups:
-            taken = {b.var: old.nodes[b.var] for b in group.bindings if b.var in old.nodes}
-            sources = tuple(taken.values())
-            found.copies.append(self._copies(group, taken))
-            if group.symbol not in self._known:
-                self._known.add(group.symbol)
-                function = self._composite(group.symbol).function
-                why = f"the function of this match of {run.entry}"
-                yield Event("add function", why, None, function, group.symbol, None, sources)
-            told = f"the pattern matches: {_parts(group)}"
-            bound = {name_of(variable): node for variable, node in taken.items()}
-            for output in group.outputs:
-                result = new.nodes[run.outlined.places[output]]
-                yield Event(run.entry, told, taken[output], result, name, found, sources, bound)
-        unused = run.outlined.unused[name]
-        if unused:
-            told = f"nothing uses the match, so that TVM drops it: {'; '.join(map(_parts, unused))}"
-            yield Event(run.entry, told, old.function.body, new.function.body, name, found, ())
+        """The events of a group that became a function."""
+        old, found = walk.old, walk.round
+        taken = {b.var: old.nodes[b.var] for b in group.bindings if b.var in old.nodes}
+        sources = tuple(taken.values())
+        found.copies += self._copies(group, taken)
+        if group.symbol not in self._known:
+            self._known.add(group.symbol)
+            function = self._function(group.symbol).function
+            yield Event("add function", function_told, None, function, group.symbol, None, sources)
+        bound = {name_of(variable): node for variable, node in taken.items()}
+        for output in group.outputs:
+            result = walk.new.nodes.get(walk.outlined.places[output])
+            if result is not None:  # None for one that is dead code
+                yield Event(rule, told, taken[output], result, walk.name, found, sources, bound)
 
-    def _composite(self, symbol: str) -> _State:
+    def _function(self, symbol: str) -> State:
         function = self.after[symbol]
         return self._shown(self.after.get_global_var(symbol), function, function)
 
-    def _copies(self, group: Group, taken: Nodes) -> dict[Expr, Expr]:
-        """The nodes of a group, each with its copy in the function."""
-        inside = list(self._composite(group.symbol).nodes.values())
-        return dict(zip(taken.values(), inside, strict=True)) if len(inside) == len(taken) else {}
+    def _copies(self, group: Group, taken: Nodes) -> Iterator[dict[Expr, Expr]]:
+        """The nodes of a group, each with its copy in the function, and those of the composites
+        that it calls."""
+        known = self._function(group.symbol).nodes.values()
+        inside = [node for node in known if not isinstance(node, Function)]
+        if len(inside) == len(taken):
+            yield dict(zip(taken.values(), inside, strict=True))
+            for binding, copy in zip(group.bindings, inside, strict=True):
+                local = copy.op if isinstance(copy, Call) else None
+                if isinstance(local, Function) and composite_of(self.before, binding.value):
+                    gv, composite = binding.value.op, self.before[binding.value.op]
+                    original = self.script.mirrored(gv, composite).function
+                    yield dict(zip(post_order(original), post_order(local), strict=True))
 
 
-def _state(function: Any, shown: Any, mirrored: Any) -> _State:
-    """shown: a function of equal structure, mirrored: its nodes."""
-    known = {binding.var: node for binding, node in mirrored.bindings}
-    both = zip(_variables(function), _variables(shown), strict=True)
-    return _State(
-        mirrored.function, {mine: known[theirs] for mine, theirs in both if theirs in known}
+def _parts(group: Group, mod: Any) -> str:
+    """Such as "%lv = nn.conv2d, %lv1 = nn.relu". mod: has the composites that are called."""
+    return ", ".join(f"%{name_of(b.var)} = {what_is(b.value, mod)}" for b in group.bindings)
+
+
+def _why(made: Decision, named: Callable[[Any], str]) -> str:
+    """The reason of a decision. named: the words for what is bound to a variable."""
+    told = f"{named(made.call)} takes the result of {named(made.producer)}"
+    if made.joined:
+        return f"{told}, of the same back end"
+    if made.blocking is None:
+        return f"{told}, of another back end"
+    return (
+        f"{told}, of the same back end, and that of {named(made.blocking)}, which is computed "
+        f"outside of that region and needs it: the region would need its own result"
     )
-
-
-def _variables(function: Any) -> Iterator[Any]:
-    """The variables of the bindings of a function, without those of branches."""
-    for block in function.body.blocks:
-        for binding in block.bindings:
-            yield binding.var
-
-
-def _made(places: Mapping[Any, Any], old: _State, new: _State) -> dict[Expr, Expr]:
-    """What each node of a function became, but for those inside groups."""
-    made: dict[Expr, Expr] = {}
-    for variable, node in old.nodes.items():
-        found = new.nodes.get(places.get(variable, variable))
-        if found is None:
-            continue
-        if variable in places:
-            made[node] = found
-        else:
-            _pair(made, node, found)
-    _pair(made, old.function, new.function)
-    return made
-
-
-def _pair(made: dict[Expr, Expr], old: Expr, new: Expr) -> None:
-    """Pairs a node with its successor, and their parts, but for those that are known."""
-    todo = [(old, new)]
-    while todo:
-        a, b = todo.pop()
-        if a is b or a in made or type(a) is not type(b):
-            continue
-        made[a] = b
-        if len(a.parts()) == len(b.parts()):
-            todo += zip(a.parts(), b.parts(), strict=True)
-
-
-def _parts(group: Group) -> str:
-    """Such as "%lv = nn.conv2d, %lv1 = nn.relu"."""
-    relax = import_tvm().relax
-    named = []
-    for binding in group.bindings:
-        value = binding.value
-        what = f"item {value.index}" if isinstance(value, relax.TupleGetItem) else ""
-        operator = str(getattr(getattr(value, "op", None), "name", ""))
-        named.append(f"%{name_of(binding.var)} = {what or operator.removeprefix('relax.')}")
-    return ", ".join(named)

@@ -79,4 +79,4 @@ def test_values_of_constants_are_compared() -> None:
 
 def test_the_summary_counts_in_english() -> None:
     stage = byoc_lab.trace(resnet(2), dnnl_passes())["MergeCompositeFunctions"]
-    assert "function literals added" in stage.diff().summary
+    assert "function literals added" in byoc_lab.diff(stage.before, stage.after).summary

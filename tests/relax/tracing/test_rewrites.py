@@ -1,4 +1,5 @@
-"""Steps inside FuseOpsByPattern: rewrites of a stage, their folding, provenance and display."""
+"""Steps inside FuseOpsByPattern and MergeCompositeFunctions: their rewrites, folding, provenance
+and display."""
 
 from __future__ import annotations
 
@@ -18,13 +19,21 @@ from byoc_lab.lab.view.states.objects import state_and_ids
 from byoc_lab.lab.view.states.rewrites import Steps
 from byoc_lab.relax.checks import EntryCheck
 from byoc_lab.relay.analysis.structural import structural_equal
-from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.visit import post_order
 
 from .drawn import drawn_module, drawn_table
 from .networks import SMALL, dataflow, relax, resnet, transform
 
 op = relax.op
+
+
+def all_nodes(mod: Any) -> Any:
+    return post_order(*mod.functions.values())
+
+
+def of_operator(node: Any) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, Op)
 
 
 def fusing(mod: Any, table: Any, **options: Any) -> Any:
@@ -52,6 +61,58 @@ def test_folding_all_rewrites_gives_the_result_and_each_state_has_one_match_more
     for n, event in enumerate(stage.events):
         same = structural_equal(states[n], states[n + 1])
         assert not same, event
+
+
+def merging(mod: Any, table: Any) -> Any:
+    passes = [transform.FuseOpsByPattern(table), transform.MergeCompositeFunctions()]
+    return byoc_lab.trace(mod, passes)[1]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_merges_of_drawn_modules_have_rewrites_that_fold_to_tvms_result(seed: int) -> None:
+    draw = random.Random(seed)
+    stage = merging(drawn_module(draw), drawn_table(draw))
+    assert bool(stage.events) == stage.changed
+    assert structural_equal(stage.state_after(len(stage.events)), stage.after)
+
+
+def test_each_region_is_a_rewrite_and_each_merge_a_note() -> None:
+    stage = byoc_lab.trace(SMALL, "dnnl")["MergeCompositeFunctions"]
+    added, outlined, *removed = stage.events
+    assert added.rule == "add function" and added.function.endswith("_dnnl")
+    assert outlined.rule == "outline" and outlined.reason.startswith("a region of dnnl: dnnl.")
+    assert [event.rule for event in removed] == ["remove function"] * 3
+    assert [note.rule for note in stage.notes] == ["join region"] * 2
+    assert stage.notes[0].reason.endswith("of the same back end")
+
+
+def test_nodes_in_a_region_come_from_those_of_its_composites() -> None:
+    stage = byoc_lab.trace(SMALL, "dnnl")["MergeCompositeFunctions"]
+    called = {n.op.name: n for n in all_nodes(stage.before) if of_operator(n)}
+    for node in filter(of_operator, all_nodes(stage.after)):
+        assert stage.origins(node) == (called[node.op.name],)
+    assert stage.is_reported
+
+
+def diamond(emit: Any, x: Any) -> Any:
+    """A value outside of regions between two that a back end supports."""
+    first = emit(op.nn.relu(x))
+    return emit(op.add(first, emit(op.erf(first))))
+
+
+def test_a_merge_that_would_make_a_cycle_is_a_note_that_names_the_operand_outside() -> None:
+    add = is_op("relax.add")(wildcard(), wildcard())
+    table = [("a.relu", is_op("relax.nn.relu")(wildcard())), ("a.add", add)]
+    stage = merging(dataflow(diamond), table)
+    (note,) = stage.notes
+    assert note.rule == "keep apart" and "that of erf, which is computed outside of" in note.reason
+
+
+def test_composites_of_two_back_ends_are_kept_apart() -> None:
+    mod = dataflow(lambda emit, x: emit(op.nn.gelu(emit(op.nn.relu(x)))))
+    table = [(f"{o}.x", is_op(f"relax.nn.{o}")(wildcard())) for o in ("relu", "gelu")]
+    (note,) = merging(mod, table).notes
+    assert note.reason.endswith("of another back end")
 
 
 @pytest.mark.parametrize("seed", range(12))
