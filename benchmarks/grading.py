@@ -18,9 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from byoc_lab.containment.limits import Limits
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading.course import Course
-from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.grading.submissions import grade, submissions_in, write_feedback
 from tests.lessons.grading.generated import with_code, write, write_class
 from tests.lessons.grading.running import FOR_EVER, Grader

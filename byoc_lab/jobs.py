@@ -7,11 +7,10 @@ that one that crashes or never ends is an outcome like any other.
 from __future__ import annotations
 
 import inspect
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import product
@@ -21,6 +20,7 @@ from typing import Any
 
 from byoc_lab.containment.children import ChildError
 from byoc_lab.containment.guarded import guarded
+from byoc_lab.containment.workers import pool
 from byoc_lab.errors import ArgumentError, nearest
 from byoc_lab.importers import load
 from byoc_lab.lab.checking.bisection import bisect
@@ -169,16 +169,8 @@ def outcomes(
         return
     cores = os.cpu_count() or 1
     workers = max(1, min(len(jobs), cores))
-    pool = ProcessPoolExecutor(
-        workers,
-        multiprocessing.get_context("spawn"),
-        initializer=_share_cores,
-        initargs=(max(1, cores // workers),),
-    )
-    try:
-        yield from _submitted(jobs, pool, time_limit)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+    with pool(workers, _share_cores, max(1, cores // workers)) as own:
+        yield from _submitted(jobs, own, time_limit)
 
 
 def _submitted(jobs: Sequence[Job], executor: Executor, time_limit: float) -> Iterator[Outcome]:

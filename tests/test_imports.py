@@ -33,7 +33,7 @@ LAYERS = {
     "files": "errors",
     "terminal": "printing",
     "processor_time": "",
-    "containment": "errors processor_time",
+    "containment": "errors printing processor_time",
     "output": "version",
     "plugins": "errors",
     "relay.ir": "errors printing display",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import faulthandler
 import os
-import pickle
 import signal
 import traceback
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-from byoc_lab.containment.children import Child, ChildError, write_message
+from byoc_lab.containment.children import ChildError
+from byoc_lab.containment.guarded import forked
 from byoc_lab.errors import ArgumentError, RegionError, place_outside, shortened
 
 TIME_LIMIT = 60.0
@@ -52,9 +51,8 @@ def in_this_process(symbol: str, call: Call) -> Any:
 def in_child(symbol: str, call: Call, time_limit: float) -> Any:
     """The result of a call in a process forked for it. Raises RegionError when that raises, dies
     or uses more than `time_limit` seconds of processor time."""
-    child = Child.forked(partial(_answer, symbol, call))
     try:
-        result, message = pickle.loads(child.receive(time_limit))
+        return forked(_without_handlers, symbol, call, time_limit=time_limit)
     except ChildError as error:
         if error.kind == "timed out":
             raise RegionError(
@@ -62,23 +60,13 @@ def in_child(symbol: str, call: Call, time_limit: float) -> Any:
                 f"time (an endless loop?); time_limit= allows more"
             ) from None
         raise RegionError(f"region @{symbol}: {_death(error.code)}") from None
-    finally:
-        child.end()
-    if message is not None:
-        raise RegionError(message)
-    return result
 
 
-def _answer(symbol: str, call: Call, written: int) -> None:
+def _without_handlers(symbol: str, call: Call) -> Any:
     faulthandler.disable()
     for fault in FAULTS:  # a crash ends the process, without the stack that TVM's handler prints
         signal.signal(signal.Signals[fault], signal.SIG_DFL)
-    found: tuple[Any, str | None]
-    try:
-        found = in_this_process(symbol, call), None
-    except RegionError as error:
-        found = None, str(error)
-    write_message(written, pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
+    return in_this_process(symbol, call)
 
 
 def _death(code: int | None) -> str:

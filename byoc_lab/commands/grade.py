@@ -42,10 +42,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from byoc_lab.containment import containers
+    from byoc_lab.containment.limits import Limits
     from byoc_lab.errors import ArgumentError
     from byoc_lab.lessons.grading import submissions as grading
     from byoc_lab.lessons.grading.course import OF_TEACHER, read_course
-    from byoc_lab.lessons.grading.limits import Limits
     from byoc_lab.lessons.grading.settings import read_settings
     from byoc_lab.lessons.grading.tables import write_beside
 

@@ -6,7 +6,6 @@ import argparse
 import importlib.util
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -30,6 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """0, or the exit code of JupyterLab."""
+    from byoc_lab.containment.children import in_front
     from byoc_lab.lessons.course_files import FIRST, copy_course
 
     written, kept = copy_course(options.folder)
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     if options.opens and _can_open():
         root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         sys.stdout.flush()
-        return subprocess.run([sys.executable, "-m", "jupyterlab", *root, first]).returncode
+        return in_front([sys.executable, "-m", "jupyterlab", *root, first])
     print(f"begin with: jupyter lab {shlex.quote(first)}")
     return OK
 

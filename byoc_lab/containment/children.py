@@ -18,7 +18,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from byoc_lab import processor_time
 from byoc_lab.containment.family import die_with
@@ -27,6 +27,7 @@ from byoc_lab.errors import ByocLabError
 END_LIMIT = 10.0  # seconds in which a process ends that has closed its pipe
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows ends a process by any signal
 LENGTH = struct.Struct("<Q")
+NOTHING = subprocess.DEVNULL
 LONGEST_LOOK = 0.05  # seconds between two looks at a process that should end
 
 
@@ -56,7 +57,7 @@ class Child:
         answers: int | None = None,
         requests: int | None = None,
     ):
-        self.pid, self._poll, self._answers, self._requests = pid, poll, answers, requests
+        self.pid, self.poll, self.answers, self._requests = pid, poll, answers, requests
 
     @classmethod
     def forked(cls, serve: Callable[[int], None]) -> Child:
@@ -102,15 +103,15 @@ class Child:
             except BrokenPipeError:
                 raise self._crashed() from None
 
-    def receive(self, limit: float) -> bytes:
-        """The next message. limit: seconds of processor time. Raises ChildError."""
-        (length,) = LENGTH.unpack(self._read(LENGTH.size, limit))
-        return self._read(length, limit)
+    def receive(self, limit: float, asleep: float | None = None) -> bytes:
+        """The next message. limit, asleep: as `processor_time.wait` has them. Raises ChildError."""
+        (length,) = LENGTH.unpack(self._read(LENGTH.size, limit, asleep))
+        return self._read(length, limit, asleep)
 
     def ended(self, seconds: float) -> int | None:
         """The exit status of the child, if it ends within some seconds of wall-clock time."""
         until, pause = time.monotonic() + seconds, 0.0005
-        while (code := self._poll()) is None and time.monotonic() < until:
+        while (code := self.poll()) is None and time.monotonic() < until:
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_LOOK)
         return code
@@ -120,27 +121,31 @@ class Child:
         if hasattr(os, "killpg"):  # not on Windows
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, KILL)
-        if self._poll() is None:  # a fork may have no session yet
+        if self.poll() is None:  # a fork may have no session yet
             with suppress(ProcessLookupError):
                 os.kill(self.pid, KILL)
         self.ended(END_LIMIT)
-        for descriptor in (self._answers, self._requests):
+        for descriptor in (self.answers, self._requests):
             if descriptor is not None:
                 os.close(descriptor)
 
-    def _read(self, count: int, limit: float) -> bytes:
-        assert self._answers is not None
-        found, descriptor = bytearray(), self._answers
+    def _read(self, count: int, limit: float, asleep: float | None) -> bytes:
+        assert self.answers is not None
+        found, descriptor = bytearray(), self.answers
         while len(found) < count:
-            self._wait(lambda seconds: bool(select.select([descriptor], [], [], seconds)[0]), limit)
+            self._wait(
+                lambda seconds: bool(select.select([descriptor], [], [], seconds)[0]), limit, asleep
+            )
             part = os.read(descriptor, count - len(found))
             if not part:
                 raise self._crashed()
             found += part
         return bytes(found)
 
-    def _wait(self, ready: Callable[[float], bool], limit: float) -> None:
-        if not processor_time.wait(ready, self.pid, limit):
+    def _wait(
+        self, ready: Callable[[float], bool], limit: float, asleep: float | None = None
+    ) -> None:
+        if not processor_time.wait(ready, self.pid, limit, asleep):
             raise timed_out(limit)
 
     def _crashed(self) -> ChildError:
@@ -188,6 +193,11 @@ def run(
             file.seek(0)
             written.append(file.read().decode(errors="replace"))
     return Completed(process.returncode, *written)
+
+
+def in_front(command: Sequence[str]) -> int:
+    """The exit status of a command that has this terminal, and no limit: a person works with it."""
+    return subprocess.run(command).returncode
 
 
 def timed_out(limit: float) -> ChildError:
@@ -245,4 +255,19 @@ def write_message(descriptor: int, message: bytes) -> None:
         left = left[os.write(descriptor, left) :]
 
 
-__all__ = ["Child", "ChildError", "Completed", "run", "write_message"]
+def read_message(stream: BinaryIO) -> bytes | None:
+    """The next message that a child gets on its input; None after the last one."""
+    header = stream.read(LENGTH.size)
+    return stream.read(*LENGTH.unpack(header)) if len(header) == LENGTH.size else None
+
+
+__all__ = [
+    "NOTHING",
+    "Child",
+    "ChildError",
+    "Completed",
+    "in_front",
+    "read_message",
+    "run",
+    "write_message",
+]

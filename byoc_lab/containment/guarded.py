@@ -1,7 +1,8 @@
 """Guarded calls: a function runs in a child process, so that a crash or an endless loop costs the
 answer and nothing else.
 
-`python -m byoc_lab.containment.guarded` is the child: it reads pickled calls from its standard
+`forked` makes a child for the call alone. That of `guarded` is a new Python, so a process with
+threads may have it: it reads pickled calls from its standard
 input and writes pickled answers, until its input ends. It serves one call after the other, and a
 new one is started after a crash or a call that took too long.
 """
@@ -16,9 +17,10 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, BinaryIO
 
-from byoc_lab.containment.children import LENGTH, Child, ChildError, write_message
+from byoc_lab.containment.children import Child, ChildError, read_message, write_message
 from byoc_lab.containment.family import die_with
 
 START_LIMIT = 120.0  # seconds in which a child must be ready
@@ -47,10 +49,8 @@ class Guard:
                 child.receive(START_LIMIT)
                 self._answered = True
             child.send(request, time_limit)
-            ok, value = pickle.loads(child.receive(time_limit))
-        if ok:
-            return value
-        raise value
+            answer = child.receive(time_limit)
+        return _result(answer)
 
     def close(self) -> None:
         """End the child, whatever it is doing."""
@@ -95,19 +95,33 @@ _guards = threading.local()
 
 def guarded(function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
     """`Guard.call` with the child of this thread, which serves later calls too."""
-    return _guard().call(function, *args, time_limit=time_limit)
-
-
-def warm() -> None:
-    """Start the child of this thread, so that the first guarded call need not wait for it."""
-    _guard().start()
-
-
-def _guard() -> Guard:
     if not hasattr(_guards, "guard"):
         _guards.guard = Guard()
-    guard: Guard = _guards.guard
-    return guard
+    return _guards.guard.call(function, *args, time_limit=time_limit)
+
+
+def forked(function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
+    """`guarded` in a fork of this process, which has what this one has imported.
+
+    For processes without threads: a fork has none of them, and waits for ever for what they hold.
+    """
+    child = Child.forked(partial(_serve_one, function, args))
+    try:
+        answer = child.receive(time_limit)
+    finally:
+        child.end()
+    return _result(answer)
+
+
+def _serve_one(function: Callable[..., Any], args: tuple[Any, ...], written: int) -> None:
+    write_message(written, _answered(function, args))
+
+
+def _result(answer: bytes) -> Any:
+    ok, value = pickle.loads(answer)
+    if ok:
+        return value
+    raise value
 
 
 # The child takes the path of its parent before it imports anything that is not Python's own.
@@ -126,22 +140,28 @@ def serve() -> None:
     faulthandler.enable()
     answers = os.dup(1)
     os.dup2(2, 1)  # what functions print is no answer
-    requests = sys.stdin.buffer
     write_message(answers, _answer(True, None))
-    while header := requests.read(LENGTH.size):
-        request = requests.read(*LENGTH.unpack(header))
-        try:
-            function, args = pickle.loads(request)
-            found = True, function(*args)
-        except Exception as error:
-            found = False, error
-        write_message(answers, _answer(*found))
+    while (request := read_message(sys.stdin.buffer)) is not None:
+        write_message(answers, _answered(_call, (request,)))
+
+
+def _call(request: bytes) -> Any:
+    function, args = pickle.loads(request)
+    return function(*args)
+
+
+def _answered(function: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
+    try:
+        return _answer(True, function(*args))
+    except Exception as error:
+        return _answer(False, error)
 
 
 def _answer(ok: bool, value: Any) -> bytes:
     try:
-        made = pickle.dumps((ok, value))
-        pickle.loads(made)  # some errors can be written and not read
+        made = pickle.dumps((ok, value), pickle.HIGHEST_PROTOCOL)
+        if not ok:
+            pickle.loads(made)  # some errors can be written and not read
     except Exception as error:
         what = f"{type(value).__name__}: {value}" if not ok else f"a {type(value).__name__}"
         reason = f"{what} (it cannot be sent to another process: {error})"
@@ -149,4 +169,4 @@ def _answer(ok: bool, value: Any) -> bytes:
     return made
 
 
-__all__ = ["Guard", "guarded", "serve", "warm"]
+__all__ = ["Guard", "forked", "guarded", "serve"]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from byoc_lab.containment.limits import Limits
 from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course
-from byoc_lab.lessons.grading.limits import Limits
 from tests.lessons.grading.generated import HOSTILE, right, with_code, write, wrong
 
 from .test_access import violations

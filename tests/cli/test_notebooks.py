@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import pytest
 
 from byoc_lab.cli import main
 from byoc_lab.commands import notebooks
+from byoc_lab.containment import children
 from byoc_lab.lessons import course_files
 from tests.notebooks.test_links import links, problem
 
@@ -22,11 +22,11 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """The commands that would have been started."""
     started: list[list[str]] = []
 
-    def run(command: list[str]) -> CompletedProcess[str]:
+    def in_front(command: list[str]) -> int:
         started.append(command)
-        return CompletedProcess(command, 3)
+        return 3
 
-    monkeypatch.setattr(notebooks.subprocess, "run", run)
+    monkeypatch.setattr(children, "in_front", in_front)
     return started
 
 

@@ -11,7 +11,7 @@ import pytest
 from byoc_lab import processor_time
 from byoc_lab.containment import children
 from byoc_lab.containment.children import ChildError
-from byoc_lab.containment.guarded import Guard
+from byoc_lab.containment.guarded import Guard, forked
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals of POSIX")
 
@@ -53,3 +53,26 @@ def test_a_child_that_was_started_before_serves_the_first_call() -> None:
     guard.close()
     assert guard.call(os.getpid, time_limit=9) != child.pid
     guard.close()
+
+
+STATE: list[int] = []
+
+
+def remember(number: int) -> tuple[int, list[int]]:
+    STATE.append(number)
+    return os.getpid(), STATE
+
+
+def test_forked_calls_leave_no_state() -> None:
+    (first, state), (second, later) = (forked(remember, n, time_limit=9) for n in (1, 2))
+    assert len({first, second, os.getpid()}) == 3
+    assert (state, later, STATE) == ([1], [2], [])
+
+
+def test_what_a_forked_call_raises_is_raised_here() -> None:
+    with pytest.raises(ZeroDivisionError):
+        forked(divmod, 1, 0, time_limit=9)
+    with pytest.raises(RuntimeError, match="cannot be sent to another process"):
+        forked(open, os.devnull, time_limit=9)
+    with pytest.raises(ChildError, match="SIGKILL"):
+        forked(lambda: os.kill(os.getpid(), signal.SIGKILL), time_limit=9)

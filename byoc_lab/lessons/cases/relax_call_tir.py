@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
+from byoc_lab.containment.children import run
 from byoc_lab.lessons.cases.base import DumpCase, ExpectedDiagnosis, Symptom, decode_says
 
+SECONDS = 120.0  # of processor time, of the installed TVM
 SCRIPT = """
 import tvm
 from tvm import relax, topi
@@ -68,7 +69,7 @@ Segmentation fault (core dumped)
 
     def today(self) -> str:
         """Runs the installed TVM in a process of its own."""
-        done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
-        if done.returncode:
-            return f"the installed TVM ends with {done.returncode}: {done.stderr[-300:]}"
-        return f"apache-tvm {done.stdout.strip()} merges it"
+        done = run([sys.executable, "-c", SCRIPT], SECONDS)
+        if done.code:
+            return f"the installed TVM ends with {done.code}: {done.errors[-300:]}"
+        return f"apache-tvm {done.output.strip()} merges it"

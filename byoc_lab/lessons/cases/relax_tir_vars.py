@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
+from byoc_lab.containment.children import run
 from byoc_lab.lessons.cases.base import DumpCase, ExpectedDiagnosis, Symptom, decode_says
 
+SECONDS = 120.0  # of processor time, of the installed TVM
 SCRIPT = """
 import inspect, tvm
 from tvm import relax
@@ -46,5 +47,5 @@ TypeError: call_tir() got an unexpected keyword argument 'tir_vars'
 
     def today(self) -> str:
         """Asks the installed TVM, in a process of its own."""
-        done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
-        return done.stdout.strip() or f"the installed TVM does not say: {done.stderr[-300:]}"
+        done = run([sys.executable, "-c", SCRIPT], SECONDS)
+        return done.output.strip() or f"the installed TVM does not say: {done.errors[-300:]}"

@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from byoc_lab.containment.limits import Limits
 from byoc_lab.files import write_text
 from byoc_lab.lessons.grading.course import MAX_NAME, Course
 from byoc_lab.lessons.grading.handed_in import Submission
-from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.verdict import NOT_HERE
 
 NOT_GRADED, NOT_JUDGED, MISSING = "not graded", "not judged", "missing"

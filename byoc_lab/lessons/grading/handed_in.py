@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, field, replace
 from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 
+from byoc_lab.containment.limits import Limits
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading.course import MANIFEST, Course, read_course
-from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.grading.settings import SETTINGS
 
 VERSION = 3  # of kept results: those of another version are graded again

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from byoc_lab.containment.children import ChildError
 from byoc_lab.containment.confinement import limit
 from byoc_lab.containment.guarded import guarded
+from byoc_lab.containment.limits import ENDED, Limits
 from byoc_lab.lessons.exercises import get
 from byoc_lab.lessons.grading import alike, notebooks
 from byoc_lab.lessons.grading.copied import copied
 from byoc_lab.lessons.grading.grades import NOT_GRADED, NOT_JUDGED, Grade
-from byoc_lab.lessons.grading.limits import ENDED, Limits
 from byoc_lab.lessons.grading.replies import decode
 from byoc_lab.lessons.grading.sandboxed import LOST
 from byoc_lab.lessons.verdict import NOT_HERE, Mistake, Verdict
 
 JUDGE_SECONDS, JUDGE_MEMORY = 30.0, 8 << 30
+Apart = Callable[..., Any]  # `guarded`, or `forked` in a process without threads
 
 
 def graded(
@@ -28,9 +29,10 @@ def graded(
     notes: Sequence[str],
     limits: Limits,
     cells: Sequence[str] = (),
+    apart: Apart = guarded,
 ) -> Grade:
     """The grade for what a sandbox gave for one notebook. seeds: of the variants it was tried on.
-    notes: for the teacher. cells: the student's code."""
+    notes: for the teacher. cells: the student's code. apart: how the judge's process is made."""
     told = list(notes)
     if result["status"] == LOST:
         note = "its sandbox ended or did not answer, twice: memory or the disk may be full"
@@ -51,7 +53,7 @@ def graded(
         if "replies" not in data:
             message = "after your cells have run, there is no variable `answer`"
             return Grade(name, 0, "no answer", "no-answer", (message, *errors), tuple(told))
-        verdict = _judged_apart(name, seeds, data["replies"], cells)
+        verdict = _judged_apart(apart, name, seeds, data["replies"], cells)
     except MemoryError as error:
         message = f"your answer cannot be judged: {type(error).__name__}: {error}"
         return Grade(name, 0, "too large", "too-large", (message,), tuple(told))
@@ -70,14 +72,14 @@ def graded(
     )  # fmt: skip
 
 
-def _judged_apart(name: str, *given: Sequence[Any]) -> dict[str, Any]:
+def _judged_apart(apart: Apart, name: str, *given: Sequence[Any]) -> dict[str, Any]:
     """`_judge` in a guarded process; in another one, should the first die. Raises ChildError."""
     try:
-        found: dict[str, Any] = guarded(_judge, name, *given, time_limit=JUDGE_SECONDS)
+        found: dict[str, Any] = apart(_judge, name, *given, time_limit=JUDGE_SECONDS)
     except ChildError as error:
         if error.kind == "timed out":
             raise
-        found = guarded(_judge, name, *given, time_limit=JUDGE_SECONDS)
+        found = apart(_judge, name, *given, time_limit=JUDGE_SECONDS)
     return found
 
 

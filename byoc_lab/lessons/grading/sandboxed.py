@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import select
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from byoc_lab.containment import containers
+from byoc_lab.containment.children import NOTHING, Child, ChildError
 from byoc_lab.containment.family import end_with_all_below
+from byoc_lab.containment.limits import Limits
 from byoc_lab.containment.scratch import scratch_folder
-from byoc_lab.lessons.grading.limits import READY, Limits
 from byoc_lab.processor_time import asleep_limit
 from byoc_lab.run.threads import OF_LIBRARIES
 
@@ -50,7 +46,6 @@ def run_sandboxed(
             request = {
                 "notebooks": left, "limits": asdict(limits), "hidden": list(hidden),
                 "folder": containers.FOLDER if way else folder,
-                "parent": None if way else os.getpid(),
             }  # fmt: skip
             seconds = asleep_limit(limits.seconds) + START_SECONDS
             for result in _served(request, seconds, way, folder):
@@ -66,8 +61,8 @@ def _served(
     request: dict[str, Any], seconds: float, way: str | None, folder: str
 ) -> Iterator[dict[str, Any]]:
     """The results of one sandbox, until it ends or gives none for some seconds."""
-    told, go = os.pipe()
-    command = [sys.executable, "-m", "byoc_lab.lessons.grading.sandbox", str(told)]
+    parent = 0 if way else os.getpid()
+    command = [sys.executable, "-m", "byoc_lab.lessons.grading.sandbox", str(parent)]
     environment = containers.environment() | {name: "1" for name in OF_LIBRARIES}
     if way is None:
         environment |= {"TMPDIR": folder, "HOME": folder, "PATH": os.environ.get("PATH", "")}
@@ -75,36 +70,14 @@ def _served(
         hidden = map(Path, request["hidden"])
         size = request["limits"]["folder"]
         command = containers.contained(command, way, Path(folder), hidden, size)
-    with tempfile.TemporaryFile() as asked:
-        asked.write(json.dumps(request).encode())
-        asked.seek(0)
-        child = subprocess.Popen(
-            command, stdin=asked, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env=environment, cwd=folder, start_new_session=True, pass_fds=[told],
-        )  # fmt: skip
-    os.close(told)
-    assert child.stdout is not None
-    descriptor, read = child.stdout.fileno(), bytearray()
+    child = Child.started(command, stderr=NOTHING, env=environment, cwd=folder)
     try:
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
-            if not select.select([descriptor], [], [], left)[0]:
-                break
-            data = os.read(descriptor, 1 << 20)
-            if not data:
-                break
-            read += data
-            *lines, rest = read.split(b"\n") if b"\n" in data else [read]
-            read = bytearray(rest)
-            for line in lines:
-                if line == READY.encode():
-                    with suppress(BrokenPipeError):  # it has ended, which its output shows
-                        os.write(go, b"1")
-                else:
-                    yield json.loads(line)
-                until = time.monotonic() + seconds
+        child.receive(seconds, seconds)
+        child.send(json.dumps(request).encode(), seconds)
+        for _ in request["notebooks"]:
+            yield json.loads(child.receive(seconds, seconds))
+    except ChildError:
+        return
     finally:
-        os.close(go)
         end_with_all_below(child.pid)
-        child.stdout.close()
-        child.wait()
+        child.end()

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    wait,
-)
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import replace
-from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
 from byoc_lab.containment import containers
 from byoc_lab.containment.containers import ContainmentError
-from byoc_lab.containment.family import die_with
-from byoc_lab.containment.guarded import START_LIMIT, warm
+from byoc_lab.containment.guarded import START_LIMIT, forked, guarded
+from byoc_lab.containment.limits import Limits
 from byoc_lab.containment.scratch import remove_abandoned
+from byoc_lab.containment.workers import pool
 from byoc_lab.errors import ArgumentError
+from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading import grades as grades_of
 from byoc_lab.lessons.grading import notebooks
 from byoc_lab.lessons.grading.choice import Choice, Chosen, choose
@@ -32,8 +25,7 @@ from byoc_lab.lessons.grading.credit import with_credit
 from byoc_lab.lessons.grading.feedback import write_feedback
 from byoc_lab.lessons.grading.grades import MISSING, NOT_GRADED, Grade, not_graded
 from byoc_lab.lessons.grading.handed_in import Submission, course_of, submissions_in, whole_class
-from byoc_lab.lessons.grading.judging import JUDGE_SECONDS, graded
-from byoc_lab.lessons.grading.limits import Limits
+from byoc_lab.lessons.grading.judging import JUDGE_SECONDS, Apart, graded
 from byoc_lab.lessons.grading.sandboxed import SCRATCH, START_SECONDS, TRIES, run_sandboxed
 from byoc_lab.lessons.grading.settings import DEFAULTS, Settings
 from byoc_lab.lessons.grading.tables import write_grades
@@ -165,43 +157,42 @@ def _results(
     """
     if not batch:
         return
-    others = set(active_children())
-    pool = executor or ProcessPoolExecutor(
-        workers or os.cpu_count() or 1,
-        mp_context=get_context("spawn"),
-        initializer=_worker,
-        initargs=(os.getpid(),),
-    )
+    if executor is not None:
+        yield from _submitted(batch, left, (*given, guarded), executor, longest)
+        return
     try:
-        running: dict[Future[list[Grade]], Submission] = {}
-        for each in batch:
-            try:
-                running[pool.submit(grade_one, each, left[each.student], *given)] = each
-            except BrokenExecutor as error:  # a worker died of an earlier one
-                yield each, error
-        while running:
-            done, _ = wait(running, longest, return_when=FIRST_COMPLETED)
-            for future in done or list(running):
-                submission = running.pop(future)
-                try:
-                    yield submission, future.result(timeout=0)
-                except Exception as error:
-                    yield submission, error
+        with pool(workers or os.cpu_count() or 1, _begin) as own:
+            yield from _submitted(batch, left, (*given, forked), own, longest)
     finally:
-        if executor is None:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for worker in set(active_children()) - others:
-                worker.kill()  # it may be stopped, and Python would wait for it at its end
-                worker.join()
-            remove_abandoned(SCRATCH)
+        remove_abandoned(SCRATCH)
 
 
-def _worker(parent: int) -> None:
-    """Start a worker, and its judge beside the first sandbox. An interrupt is the grader's, which
-    ends its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with(parent)
-    warm()
+def _submitted(
+    batch: Sequence[Submission],
+    left: Mapping[str, Sequence[str]],
+    given: tuple[Any, ...],
+    executor: Executor,
+    longest: float,
+) -> Iterator[tuple[Submission, list[Grade] | Exception]]:
+    running: dict[Future[list[Grade]], Submission] = {}
+    for each in batch:
+        try:
+            running[executor.submit(grade_one, each, left[each.student], *given)] = each
+        except BrokenExecutor as error:  # a worker died of an earlier one
+            yield each, error
+    while running:
+        done, _ = wait(running, longest, return_when=FIRST_COMPLETED)
+        for future in done or list(running):
+            submission = running.pop(future)
+            try:
+                yield submission, future.result(timeout=0)
+            except Exception as error:
+                yield submission, error
+
+
+def _begin() -> None:
+    """Import what judges need: each is a fork of its worker, which runs no module itself."""
+    all_exercises()
 
 
 def _longest(course: Course, limits: Limits) -> float:
@@ -218,9 +209,11 @@ def grade_one(
     limits: Limits,
     hidden: Sequence[str],
     trust: bool = False,
+    apart: Apart = guarded,
 ) -> list[Grade]:
     """The grades of some exercises of one submission; called by a worker of an executor.
 
+    apart: how the process of a judge is made, `forked` or `guarded`.
     Raises ContainmentError where no container can be made, without `trust`.
     """
     found = choose(submission, course)
@@ -229,7 +222,7 @@ def grade_one(
     replies = run_sandboxed(tasks, limits, hidden, _way(trust)) if tasks else ()
     results = dict(zip(chosen, replies, strict=True))
     return [
-        _of_chosen(name, chosen[name], results[name], submission, course, limits)
+        _of_chosen(name, chosen[name], results[name], submission, course, limits, apart)
         if name in chosen
         else _of_none(name, found, submission)
         for name in exercises
@@ -243,11 +236,12 @@ def _of_chosen(
     submission: Submission,
     course: Course,
     limits: Limits,
+    apart: Apart,
 ) -> Grade:
     seeds = [chosen.seed, *course.hidden_seeds(name)]
     notes, cells = (*chosen.notes, *submission.notes), notebooks.answer_cells(chosen.data)
     return replace(
-        graded(name, seeds, result, notes, limits, cells),
+        graded(name, seeds, result, notes, limits, cells, apart),
         file=chosen.path,
         hints=notebooks.hints_of(chosen.data),
         code=notebooks.answer_of(chosen.data),

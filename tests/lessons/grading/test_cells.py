@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from byoc_lab.containment.limits import Limits
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading.judging import judged
-from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.grading.notebooks import code_of, dumps, notebook, with_solution
 from byoc_lab.lessons.grading.sandboxed import run_sandboxed
 from tests.lessons.grading.ways import BEST

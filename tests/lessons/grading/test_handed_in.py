@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from byoc_lab.containment.limits import Limits
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.grading import notebooks
 from byoc_lab.lessons.grading.choice import choose
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.handed_in import Submission, decoded, submissions_in, whole_class
-from byoc_lab.lessons.grading.limits import Limits
 from tests.lessons.grading.generated import right, with_code
 
 A, B = "add-the-missing-begin", "annotate-diamond"

@@ -22,11 +22,11 @@ import pytest
 
 from byoc_lab.containment import containers
 from byoc_lab.containment.family import below
+from byoc_lab.containment.limits import Limits
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.grades import Grade
-from byoc_lab.lessons.grading.limits import Limits
 from tests.lessons.grading.generated import right, with_code, write
 from tests.lessons.grading.ways import BEST, counted, each_container
 

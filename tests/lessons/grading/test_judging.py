@@ -7,11 +7,11 @@ import json
 import textwrap
 from typing import Any
 
+from byoc_lab.containment.limits import Limits
 from byoc_lab.lessons.exercises import get
 from byoc_lab.lessons.grading.alike import CODE, MODULE
 from byoc_lab.lessons.grading.grades import Grade
 from byoc_lab.lessons.grading.judging import graded
-from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.grading.replies import encode
 from byoc_lab.lessons.solutions import solution, source
 from byoc_lab.passes.byoc.merge_composite import MergeComposite

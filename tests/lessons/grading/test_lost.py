@@ -6,18 +6,19 @@ import csv
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from byoc_lab import cli
+from byoc_lab.containment.limits import Limits
 from byoc_lab.lessons.grading import sandboxed
 from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.grades import NOT_GRADED
 from byoc_lab.lessons.grading.handed_in import Submission
-from byoc_lab.lessons.grading.limits import Limits
 from tests.lessons.grading.generated import right, write
 
 NAME = "annotate-diamond"
@@ -105,7 +106,7 @@ def test_the_command_has_an_exit_code_for_it(
         return [grading.Grade(NAME, 10 if submission.files else 0, status)]
 
     monkeypatch.setattr(grading, "grade_one", graded)
-    monkeypatch.setattr(grading, "ProcessPoolExecutor", lambda *a, **k: Losing(0))
+    monkeypatch.setattr(grading, "pool", lambda *given: nullcontext(Losing(0)))
     arguments = ["grade", str(tmp_path / "in"), "-o", str(tmp_path / "grades.csv")]
     assert cli.main(arguments) == cli.INCONCLUSIVE
     assert "1 answers could not be graded" in capsys.readouterr().err

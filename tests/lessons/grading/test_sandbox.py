@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.lessons.grading.limits import Limits
+from byoc_lab.containment.limits import Limits
 from byoc_lab.lessons.grading.sandboxed import run_sandboxed
 from byoc_lab.lessons.grading.submissions import SOLUTIONS
 from byoc_lab.lessons.solutions import source

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from byoc_lab import relay
+from byoc_lab.containment.limits import Limits
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.judging import graded
-from byoc_lab.lessons.grading.limits import Limits
 from byoc_lab.lessons.grading.replies import encode
 from byoc_lab.lessons.solutions import solution
 from byoc_lab.lessons.tools import module_of

@@ -1,4 +1,4 @@
-"""What one notebook may use, and the words of its sandbox that the grader knows."""
+"""What a program that nobody trusts may use, and the words for how its run ended."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 from byoc_lab.printing import printable
 
+RAN, CRASHED, TIMED_OUT = "ran", "crashed", "timed out"
 ENDED = "ended Python"
-"""The status of a notebook whose process exited without a reply."""
-
-READY = "ready"
-"""The first line that a sandbox writes: it will end with its grader, and waits for the byte."""
+"""The status of a program whose process exited without a reply."""
+MUCH_MEMORY, MUCH_OUTPUT = "too much memory", "too much output"
+MANY_PROCESSES = "too many processes"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one notebook may use.
+    """What one program may use.
 
     seconds: of processor time, of all its processes together. memory: bytes of address space of a
     process, and in use by all and by the files in its folder. processes: at one time. output: bytes
     that it prints. reply: bytes of its answers. file: bytes of one file. folder: bytes of the
-    folder that the notebooks of a submission share, where there are containers.
+    folder that programs of one container share.
     """
 
     seconds: float = 30.0
