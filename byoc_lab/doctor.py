@@ -79,6 +79,7 @@ def examine() -> Iterator[Check]:
     yield _checked("graph layout", _layout)
     yield _checked("notebooks", _notebooks, needed=False)
     yield _checked("C compiler", _compiler, needed=False)
+    yield _checked("containment", _containment, needed=False)
     for name in ("onnx", "torch"):
         yield _package(name, name, needed=False)
     for name, package in plugins.packages().items():
@@ -185,6 +186,15 @@ def _layout() -> str:
     if found is None:
         raise MissingDependencyError("no layout program; pip install graphviz graphviz-pure")
     return f"{_version('graphviz-pure') or 'of the system'}, {found}"
+
+
+def _containment() -> str:
+    """How `grade` contains notebooks, and who counts their memory."""
+    from byoc_lab.containment import containers, groups
+
+    reason = groups.failure()
+    counted = f"the grader, fifty times a second ({reason})" if reason else "a control group"
+    return f"{containers.way()}; memory of notebooks is counted by {counted}"
 
 
 def _notebooks() -> str:

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         course, folder = read_course(options.course), options.course
     settings = read_settings(folder, course.exercises)
     if options.trust and not containers.possible():
-        print(f"warning: {grading.NOT_CONTAINED}", file=sys.stderr)
+        print(f"warning: {grading.not_contained()}", file=sys.stderr)
     keep = options.output.with_suffix(".graded")
     secret = [options.course] if options.course else [folder / name for name in OF_TEACHER]
     grades = grading.grade(

@@ -9,7 +9,7 @@ from typing import Any
 from byoc_lab.containment.children import ChildError
 from byoc_lab.containment.confinement import limit
 from byoc_lab.containment.guarded import guarded
-from byoc_lab.containment.limits import ENDED, Limits
+from byoc_lab.containment.limits import ENDED, MUCH_MEMORY, Limits
 from byoc_lab.lessons.exercises import get
 from byoc_lab.lessons.grading import alike, notebooks
 from byoc_lab.lessons.grading.copied import copied
@@ -41,6 +41,8 @@ def graded(
         return Grade(name, 0, NOT_HERE, "", (result["reply"],), tuple(told))
     if result["status"] != "ran":
         message = f"your notebook was stopped: {result['status']}; it may use {limits}"
+        if result["status"] == MUCH_MEMORY:
+            message = f"your notebook took more memory than {limits.memory >> 20} MiB"
         if result["status"] == ENDED:
             message = "your notebook ended Python, as os._exit does; remove the call that does it"
         return Grade(name, 0, result["status"], result["status"], (message,), tuple(told))

@@ -6,14 +6,15 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.containment import containers
+from byoc_lab.containment import containers, groups
 from byoc_lab.containment.children import NOTHING, Child, ChildError
 from byoc_lab.containment.family import end_with_all_below
-from byoc_lab.containment.limits import Limits
+from byoc_lab.containment.limits import MUCH_MEMORY, Limits
 from byoc_lab.containment.scratch import scratch_folder
 from byoc_lab.processor_time import asleep_limit
 from byoc_lab.run.threads import OF_LIBRARIES
@@ -21,6 +22,8 @@ from byoc_lab.run.threads import OF_LIBRARIES
 LOST = "sandbox lost"
 """The status of a notebook whose sandbox ended, or did not answer, twice."""
 
+MUCH = {"status": MUCH_MEMORY, "reply": ""}  # what the kernel ended a process for
+OF_SANDBOX = 16  # processes and threads of the sandbox itself, and more
 SCRATCH = "byoc-lab-grading-"
 TRIES = 2
 START_SECONDS = 120.0  # until a sandbox has imported what notebooks need
@@ -70,14 +73,28 @@ def _served(
         hidden = map(Path, request["hidden"])
         size = request["limits"]["folder"]
         command = containers.contained(command, way, Path(folder), hidden, size)
-    child = Child.started(command, stderr=NOTHING, env=environment, cwd=folder)
-    try:
-        child.receive(seconds, seconds)
-        child.send(json.dumps(request).encode(), seconds)
-        for _ in request["notebooks"]:
-            yield json.loads(child.receive(seconds, seconds))
-    except ChildError:
-        return
-    finally:
-        end_with_all_below(child.pid)
-        child.end()
+    with _counting(Limits(**request["limits"])) as group:
+        if group is not None:
+            command = group.entering(command)
+        child = Child.started(command, stderr=NOTHING, env=environment, cwd=folder)
+        killed = 0
+        try:
+            child.receive(seconds, seconds)
+            child.send(json.dumps(request).encode(), seconds)
+            for _ in request["notebooks"]:
+                result = json.loads(child.receive(seconds, seconds))
+                before, killed = killed, group.killed() if group else 0
+                yield {**result, **MUCH} if killed > before else result
+        except ChildError:
+            if group is not None and group.killed() > killed:
+                yield {"printed": "", "isolated": bool(way), **MUCH}
+        finally:
+            end_with_all_below(child.pid)
+            child.end()
+
+
+def _counting(limits: Limits) -> AbstractContextManager[groups.Group | None]:
+    """A control group for a sandbox, if there are any here."""
+    if groups.failure():
+        return nullcontext()
+    return groups.group(limits.memory, 2 * limits.processes + OF_SANDBOX)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.containment import containers
+from byoc_lab.containment import containers, groups
 from byoc_lab.containment.containers import ContainmentError
 from byoc_lab.containment.guarded import START_LIMIT, forked, guarded
 from byoc_lab.containment.limits import Limits
@@ -31,14 +31,19 @@ from byoc_lab.lessons.grading.settings import DEFAULTS, Settings
 from byoc_lab.lessons.grading.tables import write_grades
 from byoc_lab.processor_time import asleep_limit
 
-NOT_CONTAINED = (
-    "notebooks are graded without a container: they can read and change every file that this "
-    "account can, see and end its processes, and use shared memory, files and processes that no "
-    "limit counts. They still cannot open sockets, and the limits of each process hold"
-)
 TURNS = 3  # of a submission, should its worker die
 SOLUTIONS = Path(__file__).parents[1] / "solutions"
 _CLONE = Path(__file__).parents[3]
+
+
+def not_contained() -> str:
+    """What is not protected where notebooks are graded without a container."""
+    uncounted = "shared memory, files and processes" if groups.failure() else "files"
+    return (
+        "notebooks are graded without a container: they can read and change every file that this "
+        f"account can, see and end its processes, and use {uncounted} that no limit counts. They "
+        "still cannot open sockets, and the limits of each process hold"
+    )
 
 
 def secret() -> list[Path]:
@@ -68,7 +73,7 @@ def grade(
     `concurrent.futures`, such as a Dask client's; None for a pool of `workers` processes, in which
     a worker that dies is replaced. keep: a folder in which results are kept, so that an interrupted
     run resumes where it stopped. trust: grade also where no container can be made, with less
-    protection (`NOT_CONTAINED`). table: a CSV file, written anew after each submission. settings:
+    protection (`not_contained`). table: a CSV file, written anew after each submission. settings:
     what the points depend on beside the answers; kept results are without it. again: students and
     exercises that are graded anew, though their results are kept.
 
@@ -264,7 +269,8 @@ def _way(trust: bool) -> str | None:
     try:
         return containers.way()
     except ContainmentError as error:
-        raise ContainmentError(f"{error}; --trust grades all the same: {NOT_CONTAINED}") from error
+        advice = f"--trust grades all the same: {not_contained()}"
+        raise ContainmentError(f"{error}; {advice}") from error
 
 
 __all__ = [

@@ -5,18 +5,21 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from byoc_lab.containment.limits import Limits
+from byoc_lab.lessons.grading import sandboxed
+from byoc_lab.lessons.grading.judging import graded
 from byoc_lab.lessons.grading.sandboxed import run_sandboxed
 from byoc_lab.lessons.grading.submissions import SOLUTIONS
 from byoc_lab.lessons.solutions import source
 from tests.lessons.grading.generated import HOSTILE, NOTICED
-from tests.lessons.grading.ways import each_container, each_way
+from tests.lessons.grading.ways import BEST, each_container, each_way
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 NAME = "add-the-missing-begin"
@@ -109,3 +112,35 @@ def test_a_cell_with_an_error_does_not_stop_the_next(way: str | None) -> None:
     found = _replied(result)
     assert found["errors"] == ["cell 1: ZeroDivisionError: division by zero"]
     assert found["replies"] == [{"value": 3}]
+
+
+class Counted:
+    """A control group in which the kernel ends a process for each of some results."""
+
+    def __init__(self, *ended: bool):
+        self.ended, self.count = list(ended), 0
+
+    def entering(self, command: Sequence[str]) -> Sequence[str]:
+        return command
+
+    def killed(self) -> int:
+        self.count += self.ended.pop(0)
+        return self.count
+
+
+def test_a_process_that_the_kernel_ends_for_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = nullcontext(Counted(False, True, False))
+    monkeypatch.setattr(sandboxed, "_counting", lambda limits: group)
+    found = list(run_sandboxed([GOOD] * 3, LIMITS, [], BEST))
+    assert [each["status"] for each in found] == ["ran", "too much memory", "ran"]
+    grade = graded(NAME, [0, 1001], found[1], (), LIMITS)
+    assert grade.messages == ("your notebook took more memory than 2048 MiB",)
+    assert (grade.points, grade.mistake) == (0, "too much memory")
+
+
+def test_a_sandbox_that_the_kernel_ends_for_memory_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = iter([Counted(True, False), Counted(False)])
+    monkeypatch.setattr(sandboxed, "_counting", lambda limits: nullcontext(next(given)))
+    end = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)"
+    found = list(run_sandboxed([_cells(end), GOOD], LIMITS, [], None))
+    assert [each["status"] for each in found] == ["too much memory", "ran"]

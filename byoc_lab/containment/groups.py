@@ -1,0 +1,159 @@
+"""Control groups of version 2: the kernel counts all memory of a command and of what it starts.
+
+Memory of files, shared memory and the kernel's own count too, and so do processes, whoever has
+started them. A group is made where this account may make one: in the group of this process, if that
+has no process, or in one above it, whose controllers are for those below.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from byoc_lab.containment.children import END_LIMIT, LONGEST_LOOK, ChildError, run
+from byoc_lab.errors import ByocLabError
+
+PREFIX = "byoc-lab-"
+CONTROLLERS = ("memory", "pids")
+ENTER = 'echo 0 > "$0/cgroup.procs" && exec "$@"'  # a script of sh: it enters before it begins
+TRIED, TAKEN = 64 << 20, 256 << 20  # bytes that the trial may have, and takes
+TRIAL = f"print(len(b'x' * {TAKEN}))"
+TRIAL_SECONDS = 60.0
+FORBIDDEN = "this account may not write it"
+ADVICE = "`systemd-run --user --scope byoc-lab ...` runs a command where it may"
+
+
+class GroupError(ByocLabError, RuntimeError):
+    """This process can make no control group."""
+
+
+class Group:
+    """A control group for one command; `path` is its folder."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def entering(self, command: Sequence[str]) -> list[str]:
+        """The command line that runs a command in the group, from its first instruction on."""
+        return ["/bin/sh", "-c", ENTER, str(self.path), *command]
+
+    def killed(self) -> int:
+        """How many processes the kernel has ended because the group took too much memory."""
+        counts = dict(line.split() for line in _read(self.path / "memory.events").splitlines())
+        return int(counts.get("oom_kill", 0))
+
+    def remove(self) -> None:
+        """End all processes of the group, and remove it."""
+        until = time.monotonic() + END_LIMIT
+        while self.path.exists() and time.monotonic() < until:
+            for process in _read(self.path / "cgroup.procs").split():
+                with suppress(ProcessLookupError):
+                    os.kill(int(process), signal.SIGKILL)
+            with suppress(OSError):  # a process is still in it
+                self.path.rmdir()
+                return
+            time.sleep(LONGEST_LOOK)
+
+
+@contextmanager
+def group(memory: int, processes: int) -> Iterator[Group]:
+    """A group whose processes may have so many bytes of memory together, none of them swapped, and
+    so many processes and threads at one time. It is removed afterwards; those of processes that
+    were killed are removed before. Raises GroupError."""
+    above = parent()
+    for path in above.glob(f"{PREFIX}*"):
+        if not os.path.exists(f"/proc/{path.name.removeprefix(PREFIX).partition('-')[0]}"):
+            Group(path).remove()
+    made = Group(above / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        made.path.mkdir()
+        (made.path / "memory.max").write_text(str(memory))
+        (made.path / "pids.max").write_text(str(processes))
+        with suppress(FileNotFoundError):  # a kernel that does not count swapped memory
+            (made.path / "memory.swap.max").write_text("0")
+    except OSError as error:
+        made.remove()
+        raise GroupError(f"no control group in {above}: {error}") from error
+    try:
+        yield made
+    finally:
+        made.remove()
+
+
+def parent() -> Path:
+    """The nearest group, from that of this process upwards, in which this account may make others.
+    Raises GroupError for none."""
+    own, top = _own()
+    reasons = []
+    for path in (own, *own.parents):
+        if not path.is_relative_to(top):
+            break
+        reason = _refusal(path)
+        if not reason:
+            return path
+        reasons.append(f"{path}: {reason}")
+    advice = [ADVICE] if any(FORBIDDEN in reason for reason in reasons) else []
+    raise GroupError("; ".join([*reasons[:3], *advice]))
+
+
+@cache
+def failure() -> str:
+    """Why no group limits memory here, found by trying; empty if one does."""
+    if sys.platform != "linux":
+        return f"needs Linux, found {sys.platform}"
+    try:
+        with group(TRIED, 64) as tried:
+            done = run(tried.entering([sys.executable, "-S", "-c", TRIAL]), TRIAL_SECONDS)
+            if tried.killed():
+                return ""
+    except (GroupError, ChildError) as error:
+        return str(error)
+    return done.errors.strip() or f"{TAKEN >> 20} MiB were had in a group of {TRIED >> 20} MiB"
+
+
+def _refusal(path: Path) -> str:
+    """Why no group with our limits can be made in one; empty if one can."""
+    if not (os.access(path, os.W_OK) and os.access(path / "cgroup.procs", os.W_OK)):
+        return FORBIDDEN
+    missing = set(CONTROLLERS) - set(_read(path / "cgroup.controllers").split())
+    if missing:
+        return f"without the controller {' and '.join(sorted(missing))}"
+    control = path / "cgroup.subtree_control"
+    if not set(CONTROLLERS) <= set(_read(control).split()):
+        try:
+            control.write_text(" ".join(f"+{name}" for name in CONTROLLERS))
+        except OSError as error:  # the kernel has no groups below one that has processes
+            return f"its controllers are not for groups below it: {error.strerror}"
+    return ""
+
+
+def _own() -> tuple[Path, Path]:
+    """The folder of the group of this process, and that of all groups. Raises GroupError."""
+    named = [
+        line[3:] for line in _read(Path("/proc/self/cgroup")).splitlines() if line[:3] == "0::"
+    ]
+    for line in _read(Path("/proc/self/mounts")).splitlines():
+        _, place, kind, *_ = line.split()
+        if kind == "cgroup2" and named:
+            path = Path(place + named[0].rstrip("/"))
+            if path.is_dir():
+                return path, Path(place)
+    raise GroupError("this system has no control groups of version 2")
+
+
+def _read(path: Path) -> str:
+    """The text of a file of the kernel; empty if its group is gone."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+__all__ = ["Group", "GroupError", "failure", "group", "parent"]
