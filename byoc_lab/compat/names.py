@@ -119,6 +119,8 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.backend.graph_executor_factory": (f"{_HERE}.runtime.building",),
     "tvm.relay.backend.interpreter": (f"{_HERE}.runtime.executors", f"{_HERE}.ir.containers"),
     "tvm.relay.backend.runtime": (f"{_HERE}.runtime.building",),
+    "tvm.relay.backend.compile_engine": (f"{_HERE}.runtime.te_compiler",),  # until TVM 0.7
+    "tvm.relay.backend.te_compiler": (f"{_HERE}.runtime.te_compiler",),
     "tvm.relay.backend.utils": (f"{_HERE}.ir.relay_names",),
     "tvm.relay.backend.vm": (f"{_HERE}.runtime.vm",),
     "tvm.relay.base": (f"{_HERE}.ir.relay_names", f"{_RELAY}.ir.expr", f"{_RELAY}.ir.span"),

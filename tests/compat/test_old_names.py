@@ -206,8 +206,23 @@ def test_executors_and_runtimes_know_their_options() -> None:
     ):
         with pytest.raises(tvm.TVMError, match=message):
             backend.Executor(*wrong)
-    with pytest.raises(tvm.TVMError, match="found crt"):
-        relay.build(_relu(), "llvm", runtime=backend.Runtime("crt"))
+
+
+def test_the_c_runtime_is_replaced_by_this_process_with_a_warning() -> None:
+    crt = relay.backend.Runtime("crt", {"system-lib": True})
+    with pytest.warns(UserWarning, match="for this process.*as crt"):
+        graph, lib, params = relay.build(_relu(), "c", runtime=crt)
+    executor = tvm.contrib.graph_executor.create(graph, lib, tvm.cpu())
+    executor.run(x=-np.ones((2, 3), np.float32), **params)
+    assert not executor.get_output(0).numpy().any()
+
+
+def test_the_cache_of_compiled_operators_can_be_cleared() -> None:
+    for name in ("te_compiler", "compile_engine"):
+        cache = getattr(relay.backend, name).get()
+        assert cache.clear() is None
+        with pytest.raises(UnsupportedNameError, match="lower"):
+            cache.lower(1)
 
 
 def test_build_module_keeps_what_it_built() -> None:

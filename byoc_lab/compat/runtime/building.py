@@ -238,12 +238,14 @@ def build(
 ) -> Library:
     """Compile a module for this machine's CPU, with `params` (by name) as constants.
 
-    Raises BuildError for a target that is no CPU, the C runtime, a region of ccompiler that neither
+    The program runs in this process: the C runtime (`Runtime("crt")`) is not supported, which a
+    warning says. Raises BuildError for a target that is no CPU, a region of ccompiler that neither
     byoc_lab nor TVM has C for, and what `byoc_lab.build` raises.
     """
     check_target(target)
     if runtime is not None and runtime.name != "cpp":
-        raise BuildError(f"byoc_lab runs programs in this process ('cpp'), found {runtime!r}")
+        told = f"the program is for this process ('cpp'), not for a device, as {runtime!r} asks"
+        warnings.warn(told, UserWarning, stacklevel=2)
     mod = InferType()(as_module(ir_mod))  # a pass, so that instruments hear of the build
     built = _compiled(outlined(mod), params, target)
     return Library(built.mod, built, mod_name, target)

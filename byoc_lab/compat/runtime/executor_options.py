@@ -89,6 +89,6 @@ class Executor(_Registered):
 
 
 class Runtime(_Registered):
-    """The runtime of a program: "cpp"; or "crt", microcontrollers, which `relay.build` refuses."""
+    """The runtime of a program: "cpp", or "crt" (microcontrollers; built as "cpp")."""
 
     _options: ClassVar = {name: {"system-lib": "IntImm"} for name in ("cpp", "crt")}
