@@ -83,25 +83,29 @@ def test_ceil_mode_agrees_with_the_framework_at_any_size(kind, size, kernel, str
     check(net, {"v": data}, built=False, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "size, kernel, stride, pad, include",
-    [
-        (n, k, s, p, i)
-        for n, k, s, p, i in itertools.product((5, 6, 7), (2, 3), (2, 3), (0, 1), (False, True))
-        if p <= k // 2
-    ],
-)
-def test_ceil_mode_agrees_with_pytorch(size, kernel, stride, pad, include):
+@pytest.mark.parametrize("size", [5, 6, 7])
+def test_ceil_mode_agrees_with_pytorch(size):
     torch = pytest.importorskip("torch")
     from byoc_lab.importers.pytorch import from_pytorch
 
+    pools = {}
+    for kernel, stride, pad in itertools.product((2, 3), (2, 3), (0, 1)):
+        window = f"kernel {kernel}, stride {stride}, pad {pad}"
+        pools[f"max, {window}"] = torch.nn.MaxPool2d(kernel, stride, pad, ceil_mode=True)
+        for include in (False, True):
+            pools[f"average, {window}, pad counted {include}"] = torch.nn.AvgPool2d(
+                kernel, stride, pad, ceil_mode=True, count_include_pad=include
+            )
+
+    class All(torch.nn.Module):  # one export of all takes as long as one of each
+        def forward(self, x):
+            return tuple(pool(x) for pool in pools.values())
+
     x = torch.randn(1, 2, size, size)
-    average = torch.nn.AvgPool2d(kernel, stride, pad, ceil_mode=True, count_include_pad=include)
-    for net in (average, torch.nn.MaxPool2d(kernel, stride, pad, ceil_mode=True)):
-        mod, _ = from_pytorch(net.eval(), (x,))
-        wanted = net(x).numpy()
-        found = byoc_lab.evaluate(mod, [x.numpy()]).outputs[0]
-        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    mod, _ = from_pytorch(All().eval(), (x,))
+    outputs = byoc_lab.evaluate(mod, [x.numpy()]).outputs
+    for name, found, wanted in zip(pools, outputs, All()(x), strict=True):
+        np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-5, atol=1e-6, err_msg=name)
 
 
 @given(

@@ -17,8 +17,8 @@ from byoc_lab.errors import (
     TypeInferenceError,
 )
 from byoc_lab.relay import nn
-from byoc_lab.run import tvm_runtime
-from byoc_lab.run.dynamic import KEPT, DynamicExecutable
+from byoc_lab.run import dynamic, tvm_runtime
+from byoc_lab.run.dynamic import DynamicExecutable
 
 WEIGHT = np.random.default_rng(0).normal(size=(4, 3, 3, 3)).astype("float32")
 
@@ -58,17 +58,19 @@ def test_cards_are_those_of_the_last_shapes() -> None:
     assert flops[1] == [4 * n for n in flops[0]]
 
 
-def test_code_is_kept_for_some_shapes() -> None:
+def test_code_is_kept_for_some_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = 3
+    monkeypatch.setattr(dynamic, "KEPT", kept)
     exe = byoc_lab.build(network())
     assert isinstance(exe, DynamicExecutable)
     first = exe.for_inputs([data(1, 3, 8, 8)])
-    for batch in range(2, KEPT + 1):
+    for batch in range(2, kept + 1):
         exe.for_inputs([data(batch, 3, 8, 8)])
     assert exe.for_inputs([data(1, 3, 8, 8)]) is first
-    exe.for_inputs([data(KEPT + 1, 3, 8, 8)])
-    exe.for_inputs([data(KEPT + 2, 3, 8, 8)])
+    exe.for_inputs([data(kept + 1, 3, 8, 8)])
+    exe.for_inputs([data(kept + 2, 3, 8, 8)])
     assert exe.for_inputs([data(1, 3, 8, 8)]) is first
-    assert len(exe._made) == KEPT
+    assert len(exe._made) == kept
 
 
 def test_an_empty_batch_is_computed_by_the_host() -> None:

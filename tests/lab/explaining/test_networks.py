@@ -80,10 +80,10 @@ CASES = [
         pytest.param(name, "dnnl", marks=[pytest.mark.slow] if name in LONG else [])
         for name in NETWORKS
     ),
-    ("mobilenet", "ccompiler"),
+    ("mlp", "ccompiler"),
     *(
         pytest.param(name, "ccompiler", marks=pytest.mark.slow)
-        for name in ("resnet-18", "squeezenet")
+        for name in ("mobilenet", "resnet-18", "squeezenet")
     ),
 ]
 

@@ -114,7 +114,7 @@ def layers(count: int) -> IRModule:
 
 
 def test_the_blocks_of_a_chain_stay_the_same() -> None:
-    assert check(byoc_lab.trace(layers(9), "dnnl"), every=3) > 500
+    assert check(byoc_lab.trace(layers(9), "dnnl"), every=8) > 200
 
 
 def test_the_blocks_of_mobilenet_stay_the_same() -> None:

@@ -119,7 +119,7 @@ def test_every_rewrite_is_marked(network: Any) -> None:
     steps = rewrites.Steps(trace, state_and_ids(trace)[1])
     for n, stage in enumerate(trace.stages):
         count = len(stage.events)
-        for rewrite in range(1, count + 1, max(1, count // 8)):
+        for rewrite in range(1, count + 1, max(1, count // 4)):
             step = steps.step(n, rewrite, "text")
             assert marked(step), (stage.name, rewrite, str(stage.events[rewrite - 1]))
 
