@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import Home
 from byoc_lab.lab.explaining.trials import VerifiedChange
 from byoc_lab.lab.explaining.workbench import Workbench
+from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Expr, describe
 
@@ -33,6 +34,14 @@ CAUSES = {
     "skipped-pass": "it is offloaded after a pass that this PassContext skips",
 }
 """Why a call is not offloaded, in a word and in a sentence."""
+
+
+@without_collection()
+def diagnose_all(explanations: Iterable[Explanation]) -> None:
+    """Find what stands in the way of each of several calls; of a large module, most of it is kept
+    until all are explained."""
+    for explanation in explanations:
+        _ = explanation._diagnosis
 
 
 class Nearest:

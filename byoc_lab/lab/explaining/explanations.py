@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from byoc_lab.display import text_in_full
 from byoc_lab.errors import UnknownNodeError, counted
-from byoc_lab.lab.explaining.explanation import Explanation
+from byoc_lab.lab.explaining.explanation import Explanation, diagnose_all
 from byoc_lab.lab.explaining.trials import VerifiedChange
 from byoc_lab.markup import table
 from byoc_lab.printing import printable
@@ -111,6 +111,7 @@ class Explanations(Sequence[Explanation]):
     def by_cause(self) -> dict[str, list[Explanation]]:
         """Those that are not offloaded, by cause, the most frequent cause first."""
         groups: dict[str, list[Explanation]] = {}
+        diagnose_all(self.host)
         for e in self.host:
             groups.setdefault(str(e.cause), []).append(e)
         return dict(sorted(groups.items(), key=lambda item: -len(item[1])))

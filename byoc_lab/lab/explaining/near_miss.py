@@ -320,7 +320,8 @@ class NearMatcher:
         roots = root_operators(pattern)
         if not isinstance(expr, Call) or (roots is not None and expr.op_name not in roots):
             return _stopped(pattern, expr)
-        callee = self._fit(pattern.op, expr.op, depth)
+        is_named = isinstance(pattern.op, ExprPattern) and pattern.op.expr is expr.op
+        callee = ANYTHING if is_named else self._fit(pattern.op, expr.op, depth)
         if callee.stops:
             if Matcher(self.graph).match(pattern, expr):  # it was re-associated
                 size = size_of(pattern)

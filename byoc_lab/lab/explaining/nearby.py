@@ -31,7 +31,7 @@ from byoc_lab.relay.ir.expr import (
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import is_dataflow, post_order, rebuild, users
 
-NEAR = 30
+NEAR = 20
 """Nodes in a part; modules of less than twice as many are tried whole."""
 _LEAVES = (Constant, GlobalVar, Op, Var)
 

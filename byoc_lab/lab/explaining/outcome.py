@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from byoc_lab.errors import ByocLabError, PartitionError, PassError, WellFormedError
 from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.recorder import Member, as_member, as_pass, recorded
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, Sequential
@@ -247,6 +248,7 @@ class PipelineRun:
         return {}
 
     @cached_property
+    @without_collection()
     def _all(self) -> list[dict[Call, tuple[Call, ...]]]:
         """For each stage, and for the result: the calls that come from each call of the input."""
         now: dict[Call, tuple[Call, ...]] = {c: (c,) for c in self.calls}

@@ -20,17 +20,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from byoc_lab.errors import UnknownNodeError
+from byoc_lab.lab.tracing.copies import pairs
 from byoc_lab.lab.tracing.replay import Replaced, contradiction, function_of, nodes_made
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.expr import (
-    Call,
-    Constant,
     Expr,
-    Function,
     GlobalVar,
     Op,
-    TupleGetItem,
     Var,
     describe,
 )
@@ -210,7 +207,7 @@ class _Tracker:
         """Nodes of a copy, with types or under another name, come from where the originals do."""
         origins, marked = self.origins, self.rules or self.inner
         for a, b in pairs(original, copied):
-            if a is not b and has_origin(a):
+            if has_origin(a):
                 origins[b] = origins.get(a, ())
                 if marked:
                     self._inherit(a, b)
@@ -258,8 +255,10 @@ class _Tracker:
                         self._enter(copied, source)
                     if type(copied) is not type(source):  # a parameter, for an argument
                         self.inner.add(copied)
-        added = [e.after for e in self._added if e.after is not None]
-        live = set(post_order(made[found.root], *added))
+        live: set[Expr] = set()
+        if any(event.sources is None for event in rewrites.events):
+            added = [e.after for e in self._added if e.after is not None]
+            live.update(post_order(made[found.root], *added))
         seen: set[Expr] = set()
         for event in rewrites.events:
             self._create(event, made, now, live, seen)
@@ -368,39 +367,3 @@ def _consumed(
             yield part
             if made.get(part, part) not in live:
                 todo.append(part)
-
-
-def pairs(original: Expr | None, copied: Expr) -> list[tuple[Expr, Expr]]:
-    """The nodes of two graphs of one structure, in pairs; nothing if their structures differ."""
-    if original is None or original is copied:
-        return []
-    of: dict[Expr, Expr] = {}
-    theirs = post_order(copied)
-    for a in post_order(original):
-        b = next(theirs, None)
-        if b is None or not _is_copy(a, b, of):
-            return []
-        of[a] = b
-    return [] if next(theirs, None) is not None else list(of.items())
-
-
-def _is_copy(a: Expr, b: Expr, of: dict[Expr, Expr]) -> bool:
-    """Whether `b` differs from `a` at most in types, names of functions and their attributes."""
-    if a is b:
-        return True
-    mine, theirs = a.parts(), b.parts()
-    if type(a) is not type(b) or len(mine) != len(theirs) or isinstance(a, Op):
-        return False
-    if isinstance(a, Call) and isinstance(b, Call):
-        same = a.attrs is b.attrs or a.attrs == b.attrs
-    elif isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem):
-        same = a.index == b.index
-    elif isinstance(a, Var) and isinstance(b, Var):
-        same = a.vid is b.vid
-    elif isinstance(a, Constant) and isinstance(b, Constant):
-        same = a.data is b.data
-    elif isinstance(a, Function) and isinstance(b, Function):
-        same = len(a.params) == len(b.params)
-    else:
-        same = True
-    return same and all(of.get(p) is q for p, q in zip(mine, theirs, strict=True))

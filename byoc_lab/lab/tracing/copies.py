@@ -1,0 +1,44 @@
+"""Copies of graphs: the same structure with other types, or with functions of other names."""
+
+from __future__ import annotations
+
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, Var
+
+
+def pairs(original: Expr | None, copied: Expr) -> list[tuple[Expr, Expr]]:
+    """The nodes that differ in two graphs of one structure, in pairs; nothing if their structures
+    differ."""
+    if original is None:
+        return []
+    of: dict[Expr, Expr] = {}
+    todo = [(original, copied)]
+    while todo:
+        a, b = todo.pop()
+        if a is b:  # and all below
+            continue
+        if a not in of:
+            if not _is_alike(a, b):
+                return []
+            of[a] = b
+            todo += zip(a.parts(), b.parts(), strict=True)
+        elif of[a] is not b:
+            return []
+    return list(of.items()) if len(set(of.values())) == len(of) else []
+
+
+def _is_alike(a: Expr, b: Expr) -> bool:
+    """Whether `b` by itself differs from `a` at most in types, names of functions and their
+    attributes."""
+    if type(a) is not type(b) or len(a.parts()) != len(b.parts()):
+        return False
+    if isinstance(a, Call) and isinstance(b, Call):
+        return a.attrs is b.attrs or bool(a.attrs == b.attrs)
+    if isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem):
+        return a.index == b.index
+    if isinstance(a, Var) and isinstance(b, Var):
+        return a.vid is b.vid
+    if isinstance(a, Constant) and isinstance(b, Constant):
+        return a.data is b.data
+    if isinstance(a, Function) and isinstance(b, Function):
+        return len(a.params) == len(b.params)
+    return not isinstance(a, Op)
