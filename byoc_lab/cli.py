@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from byoc_lab import __version__, plugins
 from byoc_lab.commands import INCONCLUSIVE, NO, OK, USAGE, all_commands
-from byoc_lab.commands.shared import shape_options
-from byoc_lab.errors import ByocLabError, UnknownLengthsError, UnknownShapeError
+from byoc_lab.commands.shared import given_options
+from byoc_lab.errors import ByocLabError, UnknownInputsError
 from byoc_lab.terminal import Visible, visible_output
 
 if TYPE_CHECKING:
@@ -66,9 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name in options.imports:
                 plugins.import_code(name)
             return options.run(options)
-    except (UnknownShapeError, UnknownLengthsError) as error:
-        again = [*(sys.argv[1:] if arguments is None else arguments), *shape_options(error.shape)]
-        return _stopped(f"{error}\nFor example: byoc-lab {shlex.join(again)}", USAGE)
+    except UnknownInputsError as error:
+        more = given_options(error.shape, error.freeze)
+        again = shlex.join([*(sys.argv[1:] if arguments is None else arguments), *more])
+        return _stopped(f"{error}\nFor example: byoc-lab {again}" if more else str(error), USAGE)
     except ByocLabError as error:
         return _stopped(str(error), USAGE)
     except KeyboardInterrupt:

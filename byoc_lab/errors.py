@@ -11,7 +11,7 @@ import difflib
 import os
 import re
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -290,17 +290,28 @@ class InputError(ByocLabError, ValueError):
     advice = "Pass the values by name: the parameters of @main have the names, shapes and dtypes"
 
 
-class UnknownLengthsError(InputError):
-    """Inputs cannot be made, because some of their lengths are not known.
+class UnknownInputsError(ByocLabError):
+    """Shapes or values of inputs must be known, and are not.
 
-    shape: for each such input a guess of its shape.
+    shape: shapes of inputs by name, a proposal for `shape=` of an importer. freeze: values of
+    inputs by name, a proposal for `freeze=`.
     """
 
-    advice = "Give the inputs, or their shapes: the importer's shape=, --shape on the command line"
-
-    def __init__(self, message: str, shape: dict[str, tuple[int, ...]] | None = None):
+    def __init__(
+        self,
+        message: str,
+        shape: Mapping[str, Sequence[int]] | None = None,
+        freeze: Mapping[str, Any] | None = None,
+    ):
         super().__init__(message)
         self.shape = dict(shape or {})
+        self.freeze = dict(freeze or {})
+
+
+class UnknownLengthsError(UnknownInputsError, InputError):
+    """Inputs cannot be made, because some of their lengths are not known."""
+
+    advice = "Give the inputs, or their shapes: the importer's shape=, --shape on the command line"
 
 
 class BuildError(ByocLabError, RuntimeError):
@@ -376,25 +387,20 @@ class UnsupportedOperatorError(ImporterError):
     """An operator of a model cannot be imported; the message names operator, node and opset."""
 
 
-class UnknownShapeError(UnsupportedOperatorError):
-    """A model whose inputs have unknown lengths cannot be imported as it is.
-
-    shape: for each such input a shape that the model allows, a guess for `from_onnx(shape=)`.
-    """
-
-    def __init__(self, message: str, shape: dict[str, tuple[int, ...]] | None = None):
-        super().__init__(message)
-        self.shape = dict(shape or {})
+class UnknownShapeError(UnknownInputsError, UnsupportedOperatorError):
+    """A model whose inputs have unknown lengths cannot be imported as it is."""
 
 
-class UnknownValueError(UnsupportedOperatorError):
+class UnknownValueError(UnknownInputsError, UnsupportedOperatorError):
     """A model cannot be imported unless values are known that its inputs give at run time.
 
     inputs: the names of these inputs, for `from_onnx(freeze=)`.
     """
 
-    def __init__(self, message: str, inputs: Iterable[str] = ()):
-        super().__init__(message)
+    def __init__(
+        self, message: str, inputs: Iterable[str] = (), freeze: Mapping[str, Any] | None = None
+    ):
+        super().__init__(message, freeze=freeze)
         self.inputs = tuple(inputs)
 
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab.errors import ArgumentError, InputError
+from byoc_lab.errors import ArgumentError, InputError, UnknownLengthsError
 from byoc_lab.files import ordinary_file
 from byoc_lab.relay import IRModule, parse
 from byoc_lab.relay.text.parser import MAX_CHARACTERS
 
 if TYPE_CHECKING:
+    from byoc_lab.importers.guessing import Guess
     from byoc_lab.lab.tracing import Trace
 
 OK, NO, USAGE, INCONCLUSIVE = 0, 1, 2, 3
@@ -109,28 +110,48 @@ def judged_share(
     return NO
 
 
-def read_module(name: str, options: argparse.Namespace) -> IRModule:
+def read_module(name: str, options: argparse.Namespace, known: bool = False) -> IRModule:
     """The module of a file, the first one of a saved trace, or that of standard input for "-";
-    with the shapes and values of inputs that the options give.
+    with the shapes and values of inputs that the options give. known: all lengths of its inputs
+    must be known.
 
-    Raises ParseError, ImporterError, TraceFileError, ArgumentError and OSError."""
+    Raises ParseError, ImporterError, TraceFileError, ArgumentError and OSError; UnknownLengthsError
+    for lengths that must be known."""
     from byoc_lab.importers import load
-    from byoc_lab.importers.given import with_given
+    from byoc_lab.importers.given import inputs_of, with_given
+    from byoc_lab.importers.registry import guess_inputs
 
     shape = {n: _lengths(n, text) for n, text in _pairs("--shape", options.shape)}
     freeze = {n: _value(n, text) for n, text in _pairs("--freeze", options.freeze)}
+    whole = None
     if name == STANDARD_INPUT:
-        return with_given(parse(read_text(name), STDIN), shape, freeze)
-    saved = read_trace(name)
-    if saved is not None:
-        return with_given(saved.initial, shape, freeze)
-    return load(Path(name), shape, freeze)[0]
+        whole = parse(read_text(name), STDIN)
+    elif (saved := read_trace(name)) is not None:
+        whole = saved.initial
+    mod = load(Path(name), shape, freeze)[0] if whole is None else with_given(whole, shape, freeze)
+    if known and "main" in mod and any(None in (i.lengths or ()) for i in inputs_of(mod)):
+        path = Path(name) if whole is None else None
+        raise _unknown_lengths(guess_inputs(mod, path, shape, freeze))
+    return mod
 
 
-def shape_options(shape: Mapping[str, Sequence[int]]) -> list[str]:
-    """Shapes of inputs as options of the command line."""
-    given = (f"{name}={','.join(map(str, lengths))}" for name, lengths in shape.items())
-    return [word for text in given for word in ("--shape", text)]
+def _unknown_lengths(guess: Guess) -> UnknownLengthsError:
+    return UnknownLengthsError(
+        f"the inputs {', '.join(guess.shape):.200} have unknown lengths, so that none can be made: "
+        f"give inputs, or their shapes by --shape, such as {guess.told}",
+        guess.shape,
+        guess.freeze,
+    )
+
+
+def given_options(shape: Mapping[str, Sequence[int]], freeze: Mapping[str, Any]) -> list[str]:
+    """Shapes and values of inputs as options of the command line."""
+    words = []
+    for name, lengths in shape.items():
+        words += ["--shape", f"{name}={','.join(map(str, lengths))}"]
+    for name, value in freeze.items():
+        words += ["--freeze", f"{name}={str(value).lower()}"]
+    return words
 
 
 def _pairs(option: str, given: Sequence[str]) -> list[tuple[str, str]]:

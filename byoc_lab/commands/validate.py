@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
 
     with ProgressLine() as progress:
         progress(f"reading {options.model}")
-        mod = read_module(options.model, options)
+        mod = read_module(options.model, options, known=options.inputs is None)
         inputs = None if options.inputs is None else read_arrays(options.inputs)
         result = trace(
             mod, options.pipeline, progress=lambda name: progress(f"running {name}")

@@ -20,28 +20,36 @@ from byoc_lab.errors import (
 )
 from byoc_lab.files import ordinary_file, path_of
 from byoc_lab.importers.given import Shapes, Values, with_given
+from byoc_lab.importers.guessing import Guess, guess_of_module
 from byoc_lab.relay.ir.module import IRModule
 
 Params = dict[str, np.ndarray]
 Function = Callable[..., tuple[IRModule, Params]]
+Guessing = Callable[[Path, "Shapes | None", "Values | None"], Guess]
 
 
 @dataclass(frozen=True)
 class Importer:
     """A registered importer: `function(path)` returns a module and its parameters; with
-    `with_shapes`, `function(path, shape, freeze)`."""
+    `with_shapes`, `function(path, shape, freeze)`. `guess(path, shape, freeze)` finds shapes and
+    values of inputs that a file may be imported with."""
 
     name: str
     suffixes: tuple[str, ...]
     function: Function
     with_shapes: bool = False
+    guess: Guessing | None = None
 
 
 _importers: dict[str, Importer] = {}
 
 
 def register(
-    suffixes: str | Iterable[str], function: Function, name: str, with_shapes: bool = False
+    suffixes: str | Iterable[str],
+    function: Function,
+    name: str,
+    with_shapes: bool = False,
+    guess: Guessing | None = None,
 ) -> Importer:
     """Let `load` read files with these suffixes.
 
@@ -50,6 +58,8 @@ def register(
     NumPy arrays. name: what messages call the importer; registering a name again replaces it.
     with_shapes: the function takes the shapes and values of inputs too, `function(path, shape,
     freeze)`, because it needs them before it imports; otherwise the module gets them afterwards.
+    guess: finds shapes and values for inputs with unknown lengths, `guess(path, shape, freeze)`;
+    otherwise they are tried on the module.
 
     Raises ArgumentError for a malformed suffix, DuplicateNameError for a suffix that another
     importer reads.
@@ -66,7 +76,7 @@ def register(
             f"importer {name!r} needs at least one suffix and a function of a path, found "
             f"suffixes {wanted!r:.80} and {type(function).__name__}"
         )
-    importer = Importer(name, tuple(s.lower() for s in wanted), function, with_shapes)
+    importer = Importer(name, tuple(s.lower() for s in wanted), function, with_shapes, guess)
     for suffix in importer.suffixes:
         owner = _reader_of(suffix)
         if owner is not None and owner.name != name:
@@ -117,6 +127,18 @@ def load(
             "permissions"
         ) from error
     return with_given(mod, shape, freeze), params
+
+
+def guess_inputs(mod: IRModule, path: Path | None, shape: Shapes, freeze: Values) -> Guess:
+    """Shapes, and values that choose branches, with which all lengths of a module are known.
+
+    path: the file that the module was read from with `shape` and `freeze`; None for none, or for
+    one that needs no importer.
+    """
+    importer = None if path is None else _reader_of(path.suffix.lower())
+    if path is None or importer is None or importer.guess is None:
+        return guess_of_module(mod)
+    return importer.guess(path, shape, freeze)
 
 
 def _reader_of(suffix: str) -> Importer | None:

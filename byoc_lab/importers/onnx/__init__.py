@@ -6,9 +6,9 @@ The `onnx` package (pip install onnx) reads the files; it is imported on first u
 `operators/` defines converters of related operators and is imported by discovery.
 """
 
-from byoc_lab.importers.onnx.convert import from_onnx, load_onnx
+from byoc_lab.importers.onnx.convert import from_onnx, guess_onnx, load_onnx
 from byoc_lab.importers.registry import register
 
 __all__ = ["from_onnx"]
 
-register(".onnx", load_onnx, "ONNX", with_shapes=True)
+register(".onnx", load_onnx, "ONNX", with_shapes=True, guess=guess_onnx)

@@ -6,30 +6,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from byoc_lab.errors import (
     ArgumentError,
     ImporterError,
+    UnknownShapeError,
     UnknownValueError,
     UnsupportedOperatorError,
 )
-from byoc_lab.importers.given import check_shapes, shapes_of
-from byoc_lab.importers.onnx.graph import GraphConverter
-from byoc_lab.importers.onnx.inputs import (
-    check_frozen,
-    guessed_shapes,
-    inputs_of_graph,
-    unknown_shape,
-)
+from byoc_lab.importers.given import check_shapes
+from byoc_lab.importers.guessing import Guess
+from byoc_lab.importers.onnx.importing import Importing, Params
+from byoc_lab.importers.onnx.inputs import check_frozen
 from byoc_lab.importers.onnx.reading import read_model
-from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import dtype_named
-from byoc_lab.relay.ir.variables import free_vars
-from byoc_lab.relay.typing.infer import infer_module
 
-Params = dict[str, np.ndarray[Any, Any]]
 OLDEST, NEWEST = 1, 21
 
 
@@ -66,6 +57,35 @@ def from_onnx(
     Source: tvm.relay.frontend.from_onnx of TVM 0.16, whose modules these are structurally equal to
     except as docs/importers.md lists.
     """
+    importing = _read(model, shape, dtype, opset, freeze_params, convert_config, freeze)
+    try:
+        return importing.module()
+    except UnsupportedOperatorError as error:
+        if not importing.begun:
+            raise
+        guess = importing.guess()
+        needed = set(error.inputs) if isinstance(error, UnknownValueError) else set()
+        needs_values = bool(needed) and not needed & guess.shape.keys()
+        if not guess.shape or (needs_values and not guess.imports):
+            raise
+        raise UnknownShapeError(
+            f"{error}; the lengths of {', '.join(map(repr, guess.shape)):.200} are unknown: give "
+            f"shapes by from_onnx(..., {guess.told}), or by --shape on the command line",
+            guess.shape,
+            guess.freeze,
+        ) from error
+
+
+def _read(
+    model: Any,
+    shape: Mapping[str, Any] | None,
+    dtype: str | Mapping[str, str] = "float32",
+    opset: int | None = None,
+    freeze_params: bool = True,
+    convert_config: Mapping[str, Any] | None = None,
+    freeze: Mapping[str, Any] | None = None,
+) -> Importing:
+    """The model, read, with the arguments of `from_onnx`, which are checked."""
     _check_arguments(shape, dtype, opset)
     proto = read_model(model)
     opsets = {("" if o.domain == "ai.onnx" else o.domain): o.version for o in proto.opset_import}
@@ -78,34 +98,9 @@ def from_onnx(
             "Export it again with an opset_version in that range, or convert it by "
             "onnx.version_converter"
         )
-    inputs_stated = inputs_of_graph(proto.graph)
-    shapes = shapes_of(inputs_stated, shape or {})
     check_frozen(freeze or {}, proto.graph)
     use_nt = _config(convert_config or {})
-    converter = GraphConverter(
-        opsets, shapes, dtype, freeze_params, use_nt_batch_matmul=use_nt, frozen=freeze or {}
-    )
-    try:
-        outputs = converter.convert(proto.graph)
-    except UnsupportedOperatorError as error:
-        guess = guessed_shapes(inputs_stated, shapes, set(freeze or {}) | _constants(proto.graph))
-        needs_values = isinstance(error, UnknownValueError) and not guess.keys() & set(error.inputs)
-        if converter.begun and guess and not needs_values:
-            raise unknown_shape(error, guess) from error
-        raise
-    body = converter.packed(outputs)
-    used = {id(v) for v in free_vars(body)}
-    inputs = dict(converter.inputs)
-    for name in converter.params:
-        variable = converter.values[name]
-        if id(variable) in used:
-            inputs.setdefault(name, variable)
-    mod = infer_module(IRModule.from_expr(Function(list(inputs.values()), body)))
-    return mod, {name: array for name, array in converter.params.items() if name in inputs}
-
-
-def _constants(graph: Any) -> set[str]:
-    return {t.name for t in graph.initializer}
+    return Importing(proto.graph, opsets, shape or {}, dtype, freeze_params, use_nt, freeze or {})
 
 
 def _check_arguments(shape: Any, dtype: Any, opset: Any) -> None:
@@ -134,3 +129,11 @@ def load_onnx(
 ) -> tuple[IRModule, Params]:
     """The module of an ONNX file; its parameters are constants."""
     return from_onnx(path, shape, freeze=freeze)
+
+
+def guess_onnx(
+    model: Any, shape: Mapping[str, Any] | None, freeze: Mapping[str, Any] | None
+) -> Guess:
+    """Shapes for the inputs of an ONNX model that have unknown lengths, and values of inputs that
+    choose branches, with which the model imports."""
+    return _read(model, shape, freeze=freeze).guess()

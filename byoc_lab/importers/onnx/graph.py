@@ -51,6 +51,7 @@ class GraphConverter:
         self.frozen = dict(frozen or {})
         self.begun = False  # whether all operators are supported and nodes are converted
         self.count = 0  # of nodes, with those of all graphs inside
+        self.converted = 0  # of these
         self.outer = outer
         self.use_nt_batch_matmul: bool = outer.use_nt_batch_matmul if outer else use_nt_batch_matmul
         self.settle: Settler = outer.settle if outer else Settler()
@@ -76,9 +77,7 @@ class GraphConverter:
 
     def unknown_value(self, reason: str, value: Expr) -> UnsupportedOperatorError:
         """The error about a value that must be constant; it names the inputs that it depends on."""
-        root = self._root
-        used = free_vars(value)
-        names = [name for name, variable in root.inputs.items() if variable in used]
+        names = list(self.deciding_inputs(value))
         if not names:
             return UnsupportedOperatorError(reason)
         them = ", ".join(names)
@@ -89,6 +88,11 @@ class GraphConverter:
             "command line",
             names,
         )
+
+    def deciding_inputs(self, value: Expr) -> dict[str, Var]:
+        """The inputs of the model that a value depends on, by name."""
+        used = free_vars(value)
+        return {name: v for name, v in self._root.inputs.items() if v in used}
 
     @property
     def _root(self) -> GraphConverter:
@@ -124,6 +128,7 @@ class GraphConverter:
             node = Node(proto, inputs, self)
             with self.settle.placed(node.title):
                 self._define(node, self._converted(node))
+            self._root.converted += 1
 
     def _check_supported(self, protos: Sequence[Any]) -> None:
         """One error for all operators that have no converter, before the work begins."""

@@ -1,13 +1,17 @@
-"""The inputs that an ONNX graph states, and guesses for their unknown lengths."""
+"""The inputs that an ONNX graph states, and the lengths that its constants state."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from math import prod
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, UnknownShapeError, UnsupportedOperatorError, nearest
+from byoc_lab.errors import ArgumentError, nearest
 from byoc_lab.importers.given import Input
-from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
+from byoc_lab.importers.guessing import MAX_LENGTH
+from byoc_lab.importers.onnx.reading import array_of
+
+TENSOR_INT32, TENSOR_INT64 = 6, 7  # data types of onnx.TensorProto, which is imported when used
 
 
 def inputs_of_graph(graph: Any) -> list[Input]:
@@ -40,34 +44,26 @@ def check_frozen(freeze: Mapping[str, Any], graph: Any) -> None:
             )
 
 
-def guessed_shapes(
-    inputs: Sequence[Input], given: Mapping[str, Sequence[Any]], known: Collection[str]
-) -> dict[str, tuple[int, ...]]:
-    """A shape for each input that has unknown lengths and is not among `known`. A length that has
-    a name gets one guess everywhere."""
-    named: dict[str, int] = {}
-    found = {}
-    for one in inputs:
-        lengths = given.get(one.name, one.lengths)
-        if lengths is None or one.name in known or all(isinstance(n, int) for n in lengths):
-            continue
-        guess = guessed_lengths(lengths)
-        names = one.lengths or ()
-        stated = names if len(names) == len(lengths) else lengths
-        found[one.name] = tuple(
-            named.setdefault(name, n) if isinstance(name, str) else n
-            for name, n in zip(stated, guess, strict=True)
-        )
-    return found
+def stated_lengths(graph: Any) -> list[int]:
+    """Lengths that inputs of a graph may need: windows of its convolutions, and numbers of the
+    constants that its reshapes and slices read. The graphs inside it count, too."""
+    found: set[int] = set()
+    for part in _graphs(graph):
+        values = {t.name: t for t in part.initializer}
+        for node in part.node:
+            tensors = [values[n] for n in node.input if n in values]
+            tensors += [a.t for a in node.attribute if a.HasField("t")]
+            for tensor in tensors:
+                if node.op_type == "Conv":
+                    found.update(tensor.dims[2:])
+                elif tensor.data_type in (TENSOR_INT32, TENSOR_INT64) and prod(tensor.dims) <= 64:
+                    found.update(int(n) for n in array_of(tensor).ravel())
+    return sorted(n for n in found if 1 < n <= MAX_LENGTH)
 
 
-def unknown_shape(
-    error: UnsupportedOperatorError, guess: dict[str, tuple[int, ...]]
-) -> UnknownShapeError:
-    """The error of a model that may be imported once its inputs have shapes."""
-    return UnknownShapeError(
-        f"{error}; the lengths of {', '.join(map(repr, guess)):.200} are unknown: give shapes by "
-        f"from_onnx(..., shape={guess}), or by --shape on the command line (these are a guess; "
-        f"change them to what the model expects)",
-        guess,
-    )
+def _graphs(graph: Any) -> Iterator[Any]:
+    """A graph and those inside it."""
+    waiting = [graph]
+    while waiting:
+        yield (one := waiting.pop())
+        waiting += [a.g for node in one.node for a in node.attribute if a.HasField("g")]

@@ -7,7 +7,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from byoc_lab import relay
-from byoc_lab.errors import UnsupportedOperatorError
+from byoc_lab.errors import UnknownValueError, UnsupportedOperatorError
+from byoc_lab.importers.onnx.conditions import value_that_gives
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.graph import GraphConverter
 from byoc_lab.importers.onnx.node import EMPTY, MAX_STEPS, Node
@@ -43,21 +44,61 @@ def _scalar(node: Node, condition: Expr) -> Expr:
     return relay.reshape(condition, ()) if node.rank(condition) else condition
 
 
-def _branch(node: Node, name: str) -> list[Any]:
-    """The outputs of a branch. An error names the branch, and the condition that chooses it."""
+BRANCHES = {True: "then_branch", False: "else_branch"}  # by the condition that takes one
+
+
+def _branch(node: Node, taken: bool) -> list[Any]:
+    """The outputs of a branch; an error names the branch."""
+    name = BRANCHES[taken]
     try:
         return _inner(node, node.attr(name), {})
     except UnsupportedOperatorError as error:
-        advice = ""
-        if node.value(0) is None:
-            condition = node.input_name(0)
-            taken = "false" if name == "then_branch" else "true"
-            advice = (
-                f"; a run-time condition needs both branches. If {condition!r:.80} is always "
-                f"{taken}, freeze the inputs it depends on: from_onnx(..., freeze={{...}}), or "
-                "--freeze NAME=VALUE on the command line"
-            )
-        node.fail(f"the {name.replace('_', ' ')} cannot be imported: {error}{advice}")
+        node.fail(f"the {name.replace('_', ' ')} cannot be imported: {error}")
+
+
+def _both_branches(node: Node) -> tuple[list[Any], list[Any]]:
+    """The outputs of both branches, which a run-time condition needs.
+
+    If one of them alone cannot be imported, the error says with which value of which input the
+    other one is taken.
+    """
+    found: dict[bool, list[Any]] = {}
+    errors: dict[bool, UnsupportedOperatorError] = {}
+    for taken in BRANCHES:
+        try:
+            found[taken] = _branch(node, taken)
+        except UnsupportedOperatorError as error:
+            errors[taken] = error
+    if not errors:
+        return found[True], found[False]
+    first = next(iter(errors.values()))
+    if not found:
+        raise first
+    raise _unknown_condition(node, True in found, first) from first
+
+
+def _unknown_condition(
+    node: Node, fits: bool, error: UnsupportedOperatorError
+) -> UnsupportedOperatorError:
+    """The error of a branch, when the other one, which `fits` takes, can be imported."""
+    condition = node[0]
+    inputs = node.graph.deciding_inputs(condition)
+    reason = f"{error}; a run-time condition needs both branches"
+    if not inputs:
+        return UnsupportedOperatorError(reason)
+    values: dict[str, Any] = {}
+    if len(inputs) == 1:
+        (name,) = inputs
+        value = value_that_gives(fits, condition, inputs[name], node.graph.settle)
+        values = {} if value is None else {name: value}
+    flags = " ".join(f"--freeze {name}={values.get(name, 'VALUE')}" for name in inputs)
+    return UnknownValueError(
+        f"{reason}. If {node.input_name(0)!r:.80} is always {str(fits).lower()}, freeze the inputs "
+        f"it depends on ({', '.join(inputs):.200}): from_onnx(..., freeze={values or '{...}'}), or "
+        f"{flags:.400} on the command line",
+        inputs,
+        values,
+    )
 
 
 @converts("If")
@@ -65,9 +106,9 @@ def if_(node: Node) -> tuple[Any, ...]:
     """A constant condition chooses its branch now."""
     condition = node.value(0)
     if condition is not None:
-        found = _branch(node, "then_branch" if condition.all() else "else_branch")
+        found = _branch(node, bool(condition.all()))
         return tuple(EMPTY if o is None else o for o in found)
-    then, other = (_branch(node, name) for name in ("then_branch", "else_branch"))
+    then, other = _both_branches(node)
     if not _are_tensors(then + other):
         node.known(0, "the condition of branches that give sequences or optionals")
     if len(then) != len(other):

@@ -16,6 +16,7 @@ from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import Node
 from byoc_lab.relay.ir.expr import Constant, Expr, TupleGetItem
+from byoc_lab.relay.op.framework.relations import differ
 
 Activation = Callable[[Expr], Expr]
 States = tuple[Expr, ...]
@@ -150,7 +151,9 @@ def _layer(
     steps = node.steps(data, 0)
     reverse = DIRECTIONS[direction]
     hidden = node.length(node[2], 2)
-    starts = [_start(node, 5 + n, batch_first) for n in range(1 + memory)]
+    starts = [
+        _start(node, 5 + n, batch_first, (len(reverse), batch, hidden)) for n in range(1 + memory)
+    ]
     functions = _functions(node, defaults * len(reverse))
     lengths = _lengths(node, steps)
     over, finals = [], []
@@ -201,9 +204,21 @@ def _direction(x: Expr, number: int, count: int) -> Expr:
     return relay.squeeze(_parts(x, count, 0)[number], axis=[0])
 
 
-def _start(node: Node, index: int, batch_first: bool) -> Expr | None:
+def _start(
+    node: Node, index: int, batch_first: bool, expected: tuple[int, int, int]
+) -> Expr | None:
+    """A first state, (directions, batch, hidden); None if it is left out."""
     found = node.optional(index)
-    return relay.transpose(found, (1, 0, 2)) if found is not None and batch_first else found
+    if found is None:
+        return None
+    state = relay.transpose(found, (1, 0, 2)) if batch_first else found
+    shape = node.type_of(state).shape
+    if len(shape) != 3 or any(map(differ, shape, expected)):
+        node.fail(
+            f"the first state (input {index}) is {node.type_of(found)}; expected are "
+            f"{expected[0]} directions, a batch of {expected[1]} and {expected[2]} hidden elements"
+        )
+    return state
 
 
 def _lengths(node: Node, steps: int) -> Expr | None:

@@ -234,7 +234,19 @@ def pad(node: Node) -> Expr:
         return _wrapped(node, x, width)
     if mode not in ("constant", "edge", "reflect"):
         node.fail(f"mode {mode!r:.40} does not exist")
+    if mode == "reflect":
+        _check_reflection(node, x, width)
     return relay.nn.pad(x, width, value, pad_mode=mode)
+
+
+def _check_reflection(node: Node, x: Expr, width: list[tuple[int, int]]) -> None:
+    """ONNX Runtime reflects once; a length that is known must be larger than its padding."""
+    for axis, (n, pads) in enumerate(zip(node.type_of(x).shape, width, strict=True)):
+        if isinstance(n, int) and n and max(pads) >= n:
+            node.fail(
+                f"reflection adds {max(pads)} to the {n} elements of axis {axis}; at most "
+                f"{n - 1} can be reflected"
+            )
 
 
 def _scalar(node: Node, x: Expr) -> Expr:
