@@ -163,9 +163,44 @@ HALF: dict[str, Callable[[], Any]] = {
     ),
     "add": lambda: x(*IMAGE, dtype="bfloat16") + w(*IMAGE, dtype="bfloat16"),
 }  # fmt: skip
+# Operands that broadcast along other axes than those of channels.
+SIDES = {
+    "a row": (56,), "a plane": (56, 56), "rows": (64, 56, 1), "columns": (64, 1, 56),
+    "a plane of one channel": (1, 1, 56, 56),
+}  # fmt: skip
+BROADCAST: dict[str, Callable[[str], Any]] = {
+    "": lambda dtype: x(*IMAGE, dtype=dtype),
+    ", conv": lambda dtype: conv(dtype=dtype),
+    ", max_pool2d": lambda dtype: nn.max_pool2d(
+        x(*IMAGE, dtype=dtype), pool_size=(3, 3), padding=(1, 1)
+    ),
+    ", softmax": lambda dtype: nn.softmax(x(*IMAGE, dtype=dtype), axis=1),
+}
+# Windows with gaps, and channels that fill no blocks.
+POOLS: dict[str, dict[str, Any]] = {
+    "": {"strides": (2, 2), "padding": (1, 1)},
+    " dilated": {"dilation": (2, 2)},
+}
 FORMS |= QUANTIZED
 FORMS |= {f"{name}, bfloat16": build for name, build in HALF.items()}
 for _name in UNARY:
     _build = getattr(nn if _name.startswith("nn.") else relay, _name.removeprefix("nn."))
     FORMS[f"{_name} alone"] = lambda build=_build: build(relay.abs(x(*IMAGE)) + number(0.1))
     FORMS[f"{_name}, conv"] = lambda build=_build: build(conv())
+for _dtype, _end in (("float32", ""), ("bfloat16", ", bfloat16")):
+    for _side, _shape in SIDES.items():
+        for _after, _before in BROADCAST.items():
+            FORMS[f"multiply by {_side}{_after}{_end}"] = (
+                lambda shape=_shape, before=_before, dtype=_dtype: (
+                    before(dtype) * w(*shape, dtype=dtype)
+                )
+            )
+    for _channels in (1, 3, 12, 64):
+        _image = (1, _channels, 112, 112)
+        for _kind, _attrs in POOLS.items():
+            for _pool in (nn.max_pool2d, nn.avg_pool2d):
+                FORMS[f"{_pool.__name__}{_kind} of {_channels}{_end}"] = (
+                    lambda pool=_pool, shape=_image, dtype=_dtype, attrs=_attrs: pool(
+                        x(*shape, dtype=dtype), pool_size=(3, 3), **attrs
+                    )
+                )

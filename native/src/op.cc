@@ -128,6 +128,11 @@ void CheckEltwise(const std::string& where, const std::string& alg, double alpha
   }
 }
 
+bool IsReference(const std::string& impl) {
+  return impl.rfind("ref", 0) == 0 || impl.rfind("simple_nchw", 0) == 0 ||
+         impl.rfind("simple_nhwc", 0) == 0;
+}
+
 dnnl::algorithm BinaryAlgorithm(const std::string& where, const std::string& alg) {
   using dnnl::algorithm;
   static const std::map<std::string, algorithm> known = {

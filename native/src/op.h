@@ -67,6 +67,10 @@ class RowsKernel : public OwnKernel {
   virtual void RunRows(const RowsOperands& operands, int64_t first, int64_t count) const = 0;
 };
 
+// Whether oneDNN's name of a kernel is that of plain C++ loops: right, and up to a hundred times slower
+// than its others.
+bool IsReference(const std::string& impl);
+
 // A primitive ready to run, with the layouts it wants its operands in.
 struct Built {
   struct Input {
@@ -84,10 +88,7 @@ struct Built {
   std::vector<std::pair<int, int32_t>> numbers;
   MemoryDesc dst;
   MemoryDesc scratchpad;
-  // oneDNN's plain C++ loops: right, and up to a hundred times slower than its kernels.
-  bool is_reference() const {
-    return impl.rfind("ref", 0) == 0 || impl.rfind("simple_nchw", 0) == 0;
-  }
+  bool is_reference() const { return IsReference(impl); }
 };
 
 // What the operands and the result of an operator may hold.

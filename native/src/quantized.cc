@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <type_traits>
 
 #include "vectorized.h"
@@ -104,13 +103,12 @@ inline __attribute__((always_inline)) void Rescale(const int32_t* x, int64_t cou
 #define FOR_AVX512 __attribute__((target("avx512f,avx512bw")))
 
 // The quick way for vectors of AVX-512, 16 elements at a time. Conversions round down here, so that
-// nothing is lifted. Small numbers are cut when they are narrowed; large ones before, since an int32
-// could not hold them.
+// nothing is lifted. What an int32 could not hold is cut before.
 struct QuickVectors {
   const int32_t *x, *offset;
   const float* scale;
   bool each;
-  __m512 add, most;
+  __m512 add, least, most;
   __m512i doubt;  // bits of the units, all 0 of a result in doubt
 
   // The results, not cut to their range, and a bit for each that is in doubt.
@@ -121,7 +119,7 @@ struct QuickVectors {
     const __m512 scales = each ? _mm512_loadu_ps(scale + at) : _mm512_set1_ps(*scale);
     const __m512i moved = _mm512_add_epi32(_mm512_loadu_si512(x + at), offsets);
     const __m512 real = _mm512_fmadd_ps(_mm512_cvtepi32_ps(moved), scales, add);
-    const __m512i units = _mm512_cvt_roundps_epi32(_mm512_min_ps(real, most),
+    const __m512i units = _mm512_cvt_roundps_epi32(_mm512_min_ps(_mm512_max_ps(real, least), most),
                                                    _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
     *doubtful = _mm512_testn_epi32_mask(units, doubt);
     return _mm512_srai_epi32(units, kUnitBits);
@@ -149,16 +147,15 @@ FOR_AVX512 int64_t RescaleVectors(const int32_t* x, int64_t count, const Rescali
                                   T* out) {
   constexpr int64_t kLanes = 16;
   if (!Quick(how, zero, low, high).small) return 0;
-  // Of numbers that have no sign, what is below 0 becomes 0 in any case.
-  constexpr int kSign = std::is_signed_v<T> ? 0 : std::numeric_limits<int32_t>::min();
   const QuickVectors vectors = {
       x,
       how.offset.data() + channel,
       how.scale.data() + channel,
       kEach,
       _mm512_set1_ps(static_cast<float>(zero * kUnit + kUnit / 2 + 1)),
+      _mm512_set1_ps((static_cast<float>(low) + 0.01f) * kUnit),
       _mm512_set1_ps((static_cast<float>(high) + 0.99f) * kUnit),
-      _mm512_set1_epi32(kSign | (kUnit - 2))};
+      _mm512_set1_epi32(kUnit - 2)};
   const __m512i least = _mm512_set1_epi8(static_cast<char>(low)),
                 most = _mm512_set1_epi8(static_cast<char>(high));
   int64_t i = 0;

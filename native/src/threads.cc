@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "check.h"
@@ -19,6 +20,11 @@ const int watching = pthread_atfork(nullptr, nullptr, [] { lost_threads = ran_wi
 }  // namespace
 
 int64_t GetNumThreads() { return omp_get_max_threads(); }
+
+int64_t ThreadsFor(int64_t elements, int64_t pieces) {
+  constexpr int64_t kWorthThread = 1 << 15;  // below, starting a thread costs more
+  return std::max<int64_t>(1, std::min({GetNumThreads(), elements / kWorthThread, pieces}));
+}
 
 WithThreads::WithThreads(int64_t threads) : before_(GetNumThreads()) {
   omp_set_num_threads(static_cast<int>(threads));

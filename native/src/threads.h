@@ -9,6 +9,10 @@ namespace byoc_lab {
 
 int64_t GetNumThreads();
 
+// How many of them are worth starting for a loop of this library over `elements`, which falls into
+// `pieces`.
+int64_t ThreadsFor(int64_t elements, int64_t pieces);
+
 // While it lives, primitives created in this thread get `threads`.
 class WithThreads {
  public:

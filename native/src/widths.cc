@@ -1,41 +1,26 @@
 #include "widths.h"
 
-#include <omp.h>
-
-#include <algorithm>
-#include <cstring>
-
+#include "threads.h"
 #include "vectorized.h"
 
 namespace byoc_lab {
-namespace {
-
-constexpr int64_t kWorthThread = 1 << 15;  // elements: below, starting a thread costs more
 
 VECTORIZED void Widen(const uint16_t* from, int64_t count, float* to) {
-  for (int64_t i = 0; i < count; ++i) {
-    const uint32_t bits = static_cast<uint32_t>(from[i]) << 16;
-    std::memcpy(&to[i], &bits, sizeof(bits));
-  }
+  for (int64_t i = 0; i < count; ++i) to[i] = Real(from[i]);
 }
 
 VECTORIZED void Narrow(const float* from, int64_t count, uint16_t* to) {
-  for (int64_t i = 0; i < count; ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, &from[i], sizeof(bits));
-    const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    const uint32_t nan = bits >> 16 | 0x40;  // whose payload may lie in the bits that go
-    to[i] = static_cast<uint16_t>((bits & 0x7fffffff) > 0x7f800000 ? nan : rounded);
-  }
+  for (int64_t i = 0; i < count; ++i) Put(from[i], &to[i]);
 }
+
+namespace {
 
 class Conversion : public OwnKernel {
  public:
   Conversion(DType from, int64_t count)
       : widens_(from == DType::bf16),
         count_(count),
-        threads_(std::max<int64_t>(
-            1, std::min<int64_t>(omp_get_max_threads(), count / kWorthThread))) {}
+        threads_(ThreadsFor(count, count)) {}
 
   void Run(const std::vector<void*>& operands) const final {
 #pragma omp parallel for num_threads(static_cast<int>(threads_)) if (threads_ > 1)

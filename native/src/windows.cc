@@ -49,6 +49,9 @@ Window::Window(const OpCall& call) : strides(call.attrs.Ints("strides")) {
   for (int64_t step : call.attrs.Ints("dilation")) gaps.push_back(step - 1);
 }
 
+Window::Window(size_t spatial)
+    : strides(spatial, 1), gaps(spatial, 0), before(spatial, 0), after(spatial, 0) {}
+
 int64_t WindowedSize(const OpCall& call, size_t axis, int64_t taps) {
   const size_t spatial = SpatialAxes(call);
   const Dims& pad = call.attrs.Ints("padding");

@@ -33,6 +33,7 @@ size_t SpatialAxes(const OpCall& call);
 // The attributes in oneDNN's terms: gaps are what lies between taps, 0 without dilation.
 struct Window {
   explicit Window(const OpCall& call);
+  explicit Window(size_t spatial);  // that does not slide, without padding
   Dims strides, gaps, before, after;
 };
 

@@ -26,7 +26,7 @@ HEAD = (
 )  # fmt: skip
 NUMBERS = tuple(range(2, len(HEAD)))  # columns
 HOST = "llvm"
-SLOW = ("ref", "simple_nchw")
+SLOW = ("ref", "simple_nchw", "simple_nhwc")
 """How oneDNN's names of its plain loops begin."""
 
 
@@ -104,8 +104,8 @@ class OpCard:
     """The execution of one operation of a region.
 
     impl: the back end's name of the kernel. fused: post-ops inside that kernel; separate: those
-    that run by themselves after it. reorders: changes of layout on every call. bytes: read and
-    written. time_us: of the last profiled call.
+    that run by themselves after it, with the kernels `separate_impls`. reorders: changes of layout
+    on every call. bytes: read and written. time_us: of the last profiled call.
     """
 
     name: str
@@ -115,6 +115,7 @@ class OpCard:
     reorders: int | None = None
     bytes: int | None = None
     time_us: float | None = None
+    separate_impls: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, stats: Mapping[str, Any], time_us: float | None) -> OpCard:
@@ -127,12 +128,13 @@ class OpCard:
             stats.get("reorders"),
             stats.get("bytes"),
             time_us,
+            tuple(stats.get("post_ops_separate_impls", ())),
         )
 
     @property
     def is_slow(self) -> bool:
-        """Whether oneDNN has no kernel for it, and runs plain loops: tens of times slower."""
-        return self.impl is not None and self.impl.startswith(SLOW)
+        """Whether oneDNN runs plain loops for some of it, tens of times slower than kernels."""
+        return any(impl.startswith(SLOW) for impl in (self.impl or "", *self.separate_impls))
 
     @printable
     def __str__(self) -> str:

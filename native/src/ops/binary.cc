@@ -1,5 +1,6 @@
 // dst = a (op) b, element by element, for the functions BinaryAlgorithm lists. Shapes broadcast as
 // NumPy's do.
+#include "../broadcast.h"
 #include "../op.h"
 
 namespace byoc_lab {
@@ -8,6 +9,19 @@ namespace {
 Dims Infer(const OpCall& call) {
   BinaryAlgorithm(call.where, call.attrs.Word("alg"));
   return Broadcast(call.where, call.inputs[0], call.inputs[1]);
+}
+
+Built MadeHere(const OpCall& call, dnnl::algorithm alg, const Dims& shape) {
+  Built built;
+  built.impl = "rows";
+  built.dst = Plain(shape, call.result);
+  for (int i = 0; i < 2; ++i) {
+    const MemoryDesc desc = Plain(PadRank(call.inputs[i].dims, shape.size()), call.result);
+    built.inputs.push_back({i, desc, desc});
+  }
+  built.own = MakeBroadcast(alg, built.inputs[0].desc.get_dims(), built.inputs[1].desc.get_dims(),
+                            shape, call.result);
+  return built;
 }
 
 std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& have,
@@ -25,10 +39,12 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
     const Dims dims = PadRank(call.inputs[i].dims, shape.size());
     return dims == shape ? layout : Beside(layout, dims);
   };
-  return Finish(dnnl::binary::primitive_desc(
-                    Cpu(), BinaryAlgorithm(call.where, call.attrs.Word("alg")), wanted(0),
-                    wanted(1), layout, attr, /*allow_empty=*/true),
-                {DNNL_ARG_SRC_0, DNNL_ARG_SRC_1});
+  const dnnl::algorithm alg = BinaryAlgorithm(call.where, call.attrs.Word("alg"));
+  auto built = Finish(dnnl::binary::primitive_desc(Cpu(), alg, wanted(0), wanted(1), layout, attr,
+                                                   /*allow_empty=*/true),
+                      {DNNL_ARG_SRC_0, DNNL_ARG_SRC_1});
+  if (attr.get_post_ops().len() != 0 || (built && !built->is_reference())) return built;
+  return MadeHere(call, alg, shape);
 }
 
 const bool defined = DefineOp({"binary",

@@ -5,13 +5,19 @@
 // A mean counts padded zeros if count_include_pad. A global pool (global_avg_pool2d,
 // global_max_pool2d, ...) has the whole image as window.
 #include <algorithm>
+#include <map>
 
-#include "../windows.h"
+#include "../planes.h"
 
 namespace byoc_lab {
 namespace {
 
 using Algorithm = dnnl::algorithm;
+
+const std::map<Pooling, Algorithm> kAlgorithms = {
+    {Pooling::kMax, Algorithm::pooling_max},
+    {Pooling::kMeanOfAll, Algorithm::pooling_avg_include_padding},
+    {Pooling::kMeanOfData, Algorithm::pooling_avg_exclude_padding}};
 
 Dims Infer(const OpCall& call) {
   const Operand& data = call.inputs[0];
@@ -47,27 +53,47 @@ Dims InferAvg(const OpCall& call) {
   return Infer(call);
 }
 
-std::optional<Built> MakePool(const OpCall& call, Algorithm algorithm, const MemoryDesc& src,
+// Row-major data that oneDNN is slow on: it pools blocks of channels, where these are not full their
+// padding as well, and has plain loops alone for windows with gaps.
+bool IsForPlanes(const OpCall& call, const MemoryDesc& src, const Window& window) {
+  return src == Plain(call.inputs[0]) &&
+         (call.inputs[0].dims[1] % 8 != 0 || !IsAll(window.gaps, 0));
+}
+
+std::optional<Built> MakeWindowed(const OpCall& call, Pooling pooling, const MemoryDesc& src,
+                                  const Dims& taps, const Window& window, const Dims& dst,
+                                  const dnnl::primitive_attr& attr) {
+  if (!IsForPlanes(call, src, window)) {
+    return Finish(dnnl::pooling_forward::primitive_desc(
+                      Cpu(), dnnl::prop_kind::forward_inference, kAlgorithms.at(pooling), src,
+                      AnyLayout(dst, call.result), window.strides, taps, window.gaps,
+                      window.before, window.after, attr, /*allow_empty=*/true),
+                  {DNNL_ARG_SRC});
+  }
+  // What follows runs by itself, on the smaller result.
+  if (attr.get_post_ops().len() != 0) return std::nullopt;
+  Built built;
+  built.impl = "planes";
+  built.own = MakePlanePool(pooling, call.inputs[0], taps, window, dst);
+  built.inputs.push_back({0, src, src});
+  built.dst = Plain(dst, call.result);
+  return built;
+}
+
+std::optional<Built> MakePool(const OpCall& call, Pooling pooling, const MemoryDesc& src,
                               const Dims& dst, const dnnl::primitive_attr& attr) {
-  const Window window(call);
-  return Finish(dnnl::pooling_forward::primitive_desc(
-                    Cpu(), dnnl::prop_kind::forward_inference, algorithm, src, AnyLayout(dst, call.result),
-                    window.strides, call.attrs.Ints("pool_size"), window.gaps, window.before,
-                    window.after, attr, /*allow_empty=*/true),
-                {DNNL_ARG_SRC});
+  return MakeWindowed(call, pooling, src, call.attrs.Ints("pool_size"), Window(call), dst, attr);
 }
 
 std::optional<Built> MakeMax(const OpCall& call, const std::vector<MemoryDesc>& have,
                              const Dims& dst, const dnnl::primitive_attr& attr) {
-  return MakePool(call, Algorithm::pooling_max, have[0], dst, attr);
+  return MakePool(call, Pooling::kMax, have[0], dst, attr);
 }
 
 std::optional<Built> MakeAvg(const OpCall& call, const std::vector<MemoryDesc>& have,
                              const Dims& dst, const dnnl::primitive_attr& attr) {
-  return MakePool(call,
-                  CountsPadding(call) ? Algorithm::pooling_avg_include_padding
-                                      : Algorithm::pooling_avg_exclude_padding,
-                  have[0], dst, attr);
+  return MakePool(call, CountsPadding(call) ? Pooling::kMeanOfAll : Pooling::kMeanOfData, have[0],
+                  dst, attr);
 }
 
 template <size_t spatial>
@@ -79,25 +105,21 @@ Dims InferGlobal(const OpCall& call) {
   return dst;
 }
 
-std::optional<Built> MakeGlobal(const OpCall& call, Algorithm algorithm, const MemoryDesc& src,
+std::optional<Built> MakeGlobal(const OpCall& call, Pooling pooling, const MemoryDesc& src,
                                 const Dims& dst, const dnnl::primitive_attr& attr) {
   const Dims& dims = call.inputs[0].dims;
-  const Dims window(dims.begin() + 2, dims.end());
-  const Dims ones(window.size(), 1), zeros(window.size(), 0);
-  return Finish(dnnl::pooling_forward::primitive_desc(
-                    Cpu(), dnnl::prop_kind::forward_inference, algorithm, src, AnyLayout(dst, call.result), ones,
-                    window, zeros, zeros, zeros, attr, /*allow_empty=*/true),
-                {DNNL_ARG_SRC});
+  const Dims all(dims.begin() + 2, dims.end());
+  return MakeWindowed(call, pooling, src, all, Window(all.size()), dst, attr);
 }
 
 std::optional<Built> MakeGlobalMax(const OpCall& call, const std::vector<MemoryDesc>& have,
                                    const Dims& dst, const dnnl::primitive_attr& attr) {
-  return MakeGlobal(call, Algorithm::pooling_max, have[0], dst, attr);
+  return MakeGlobal(call, Pooling::kMax, have[0], dst, attr);
 }
 
 std::optional<Built> MakeGlobalAvg(const OpCall& call, const std::vector<MemoryDesc>& have,
                                    const Dims& dst, const dnnl::primitive_attr& attr) {
-  return MakeGlobal(call, Algorithm::pooling_avg_exclude_padding, have[0], dst, attr);
+  return MakeGlobal(call, Pooling::kMeanOfData, have[0], dst, attr);
 }
 
 template <size_t spatial>

@@ -15,13 +15,13 @@ namespace {
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kHugePage = 2 << 20;
 
-int64_t RoundUp(int64_t bytes, int64_t to) { return (bytes + to - 1) / to * to; }
+int64_t WholeBlocks(int64_t bytes, int64_t to) { return (bytes + to - 1) / to * to; }
 
 }  // namespace
 
 Memory::Memory(int64_t bytes) : bytes_(bytes) {
   const int64_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
-  const int64_t size = RoundUp(std::max<int64_t>(bytes, 1), alignment);
+  const int64_t size = WholeBlocks(std::max<int64_t>(bytes, 1), alignment);
   owned_.reset(static_cast<char*>(std::aligned_alloc(alignment, size)));
   if (owned_ == nullptr) TVM_FFI_THROW(MemoryError) << "cannot allocate " << bytes << " bytes";
   data_ = owned_.get();
@@ -52,13 +52,13 @@ void ModuleMemory::Expect(int64_t bytes) {
 
 SharedMemory ModuleMemory::Allocate(int64_t bytes) {
   if (block_ == nullptr && expected_ >= kHugePage) {
-    block_ = std::make_shared<Memory>(RoundUp(expected_, kHugePage));
+    block_ = std::make_shared<Memory>(WholeBlocks(expected_, kHugePage));
     block_->UseHugePages();
   }
   // Blocked layouts fill channels up, so there may be more than was said.
   if (block_ == nullptr || used_ + bytes > block_->bytes()) return std::make_shared<Memory>(bytes);
   auto part = std::make_shared<Memory>(block_, used_, bytes);
-  used_ += RoundUp(bytes, kAlignment);
+  used_ += WholeBlocks(bytes, kAlignment);
   return part;
 }
 
@@ -92,7 +92,7 @@ SharedMemory ModuleMemory::Aligned(const SharedMemory& from) {
 SharedMemory ModuleMemory::Workspace(int64_t bytes) {
   SharedMemory workspace = workspace_.lock();
   if (workspace == nullptr || workspace->bytes() < bytes) {
-    workspace = std::make_shared<Memory>(RoundUp(bytes, bytes < kHugePage ? kAlignment : kHugePage));
+    workspace = std::make_shared<Memory>(WholeBlocks(bytes, bytes < kHugePage ? kAlignment : kHugePage));
     workspace->UseHugePages();
     workspace_ = workspace;
   }

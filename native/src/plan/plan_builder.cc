@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "banded.h"
+#include "broadcast.h"
 #include "plan/plan_parts.h"
 #include "plan/uses.h"
 
@@ -208,10 +209,14 @@ class Builder : private PlanParts {
 
   // The result as elements of `dtype`, which replaces what it was.
   void Convert(int index, DType dtype) {
+    const MemoryDesc& desc = versions_[graph_.ops[index].output].front().desc;
+    if (desc.get_data_type() != dtype) LayOut(index, Plain(desc.get_dims(), dtype));
+  }
+
+  void LayOut(int index, const MemoryDesc& desc) {
     Version& result = versions_[graph_.ops[index].output].front();
-    if (result.desc.get_data_type() == dtype) return;
-    Version other{Plain(result.desc.get_dims(), dtype), -1};
-    other.buffer = AddArena(other.desc);
+    if (result.desc == desc) return;
+    Version other{desc, AddArena(desc)};
     AddReorder(result, other, index);
     result = other;
   }
@@ -285,6 +290,7 @@ class Builder : private PlanParts {
       if (post_op.kind == PostOp::Kind::kBinary) {
         desc = dnnl::binary::primitive_desc(Cpu(), BinaryAlgorithm(op.call.where, post_op.alg),
                                             result.desc, other, result.desc, UserScratchpad());
+        if (IsReference(desc.impl_info_str())) return AddBroadcast(index, post_op);
         operands = {{DNNL_ARG_SRC_0, result.buffer, result.desc}, {DNNL_ARG_SRC_1, buffer, other}};
       } else {
         const std::vector<MemoryDesc> terms = {result.desc, other};
@@ -301,6 +307,24 @@ class Builder : private PlanParts {
     operands.push_back({DNNL_ARG_DST, result.buffer, result.desc});
     AddSeparate(index, desc.impl_info_str(), dnnl::primitive(desc.get()), std::move(operands),
                 desc.scratchpad_desc());
+  }
+
+  // A binary post-op by a kernel of this library, in place on the result, which is row-major then.
+  void AddBroadcast(int index, const PostOp& post_op) {
+    const OpSpec& op = graph_.ops[index];
+    const MemoryDesc& made = versions_[op.output].front().desc;
+    const MemoryDesc desc = Plain(made.get_dims(), made.get_data_type());
+    LayOut(index, desc);
+    const int buffer = versions_[op.output].front().buffer;
+    const Dims dims = desc.get_dims(), padded = PadRank(post_op.input_dims, dims.size());
+    const MemoryDesc other = Plain(padded, desc.get_data_type());
+    const int added = Provide(post_op.input, other, index);
+    AddSeparate(index, "rows", dnnl::primitive(),
+                {{DNNL_ARG_SRC_0, buffer, desc}, {DNNL_ARG_SRC_1, added, other},
+                 {DNNL_ARG_DST, buffer, desc}},
+                MemoryDesc());
+    steps_.back().own = MakeBroadcast(BinaryAlgorithm(op.call.where, post_op.alg), dims, padded,
+                                      dims, desc.get_data_type());
   }
 
   void AddSeparate(int index, const std::string& impl, const dnnl::primitive& primitive,

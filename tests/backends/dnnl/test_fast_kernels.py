@@ -4,11 +4,14 @@ kernels and than what LLVM makes. Told by the names of the kernels, on whichever
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Callable
+import itertools
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -22,6 +25,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.metering.cards import OpCard
 from byoc_lab.transform import InferType
+from tests.backends.dnnl import forms
 
 pytestmark = [
     pytest.mark.native,
@@ -29,37 +33,23 @@ pytestmark = [
 ]
 
 
-def _forms() -> dict[str, Callable[[], Any]]:
-    path = Path(__file__).parents[3] / "benchmarks" / "dnnl_forms.py"
-    spec = importlib.util.spec_from_file_location("dnnl_forms", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    forms: dict[str, Callable[[], Any]] = module.FORMS
-    return forms
+ROOT = Path(__file__).parents[3]
 
 
-FORMS = _forms()
-
-
-def regions(body: Any) -> list[Function]:
-    params = relay.analysis.free_vars(body)
-    mod = InferType()(relay.IRModule.from_expr(Function(params, body)))
-    cut = byoc_lab.trace(mod, "dnnl").result
-    return [f for f in cut.functions.values() if "Compiler" in f.attrs]
-
-
-def operations(function: Function) -> list[OpCard]:
-    region = dnnl.compile_region(function, "r")
-    return [OpCard.of(stats, None) for stats in region.stats()["ops"]]
-
-
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", forms.FORMS)
 def test_no_accepted_form_runs_on_plain_loops(name: str) -> None:
-    cut = regions(FORMS[name]())
-    assert cut
-    found = [op for function in cut for op in operations(function)]
-    assert found and not [str(op) for op in found if op.is_slow]
+    assert not forms.plain_loops(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("instructions", ["SSE41", "AVX2"])
+def test_nor_does_one_on_a_lesser_processor(instructions: str) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "tests.backends.dnnl.forms"],
+        capture_output=True, text=True, cwd=ROOT,
+        env={**os.environ, "ONEDNN_MAX_CPU_ISA": instructions},
+    )  # fmt: skip
+    assert (found.returncode, found.stdout) == (0, f"{len(forms.FORMS)} forms\n"), found.stderr
 
 
 RNG = np.random.default_rng(0)
@@ -110,15 +100,89 @@ def test_pools_that_come_first(channels: int, size: int) -> None:
     window: dict[str, Any] = {"pool_size": (3, 3), "strides": (2, 2), "padding": (1, 1)}
     data = random(2, channels, size, size)
     for made in (nn.max_pool2d(x, **window), nn.avg_pool2d(x, **window), nn.global_avg_pool2d(x)):
-        (function,) = regions(made)
+        (function,) = forms.regions(made)
         mod = InferType()(relay.IRModule.from_expr(Function([x], made)))
         (wanted,) = byoc_lab.evaluate(mod, [data]).outputs
         (got,) = dnnl.compile_region(function, "r")(data)
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
+WINDOWS = [
+    ((2, 3, 11), {"pool_size": 3, "strides": 2, "padding": 1}),
+    ((1, 5, 9, 7), {"pool_size": (3, 2), "strides": (1, 3), "padding": (1, 0, 1, 1)}),
+    ((1, 64, 9, 9), {"pool_size": 3, "dilation": 2}),
+    ((2, 1, 5, 6, 7), {"pool_size": 2, "strides": (1, 2, 3), "padding": 1}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("shape", "window"), WINDOWS)
+@pytest.mark.parametrize("kind", ["max", "avg of data", "avg of all"])
+def test_pools_plane_by_plane_equal_each_window_by_itself(
+    shape: tuple[int, ...], window: dict[str, Any], kind: str, dtype: str
+) -> None:
+    data = random(*shape).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else np.float32)
+    axes = len(shape) - 2
+    pool = getattr(kernels, f"{kind[:3]}_pool{axes}d")
+    options = {} if kind == "max" else {"count_include_pad": kind == "avg of all"}
+    got = pool(data, **window, **options).astype(np.float64)
+    assert got.shape[:2] == shape[:2]
+    for at in itertools.product(*map(range, got.shape[2:])):
+        inside, taps = _window(data.astype(np.float64), at, window)
+        wanted = inside.max(-1) if kind == "max" else inside.sum(-1)
+        if kind != "max":
+            wanted /= taps if kind == "avg of all" else inside.shape[-1]
+        np.testing.assert_allclose(
+            got[(..., *at)], wanted, rtol=1e-2 if dtype == "bfloat16" else 1e-6, atol=1e-6
+        )
+
+
+def _window(
+    data: np.ndarray, at: tuple[int, ...], window: dict[str, Any]
+) -> tuple[np.ndarray, int]:
+    """The elements in the window at a place of the result, and how many taps there are."""
+    axes = len(at)
+    taps, strides, gaps = (
+        np.broadcast_to(window.get(name, 1), axes) for name in ("pool_size", "strides", "dilation")
+    )
+    before = (*np.ravel(window.get("padding", 0)), *[np.ravel(window.get("padding", 0))[0]] * 2)
+    inside = data
+    for axis in range(axes):
+        index = at[axis] * strides[axis] - before[axis] + gaps[axis] * np.arange(taps[axis])
+        index = index[(index >= 0) & (index < data.shape[2 + axis])]
+        inside = np.take(inside, index, axis=2 + axis)
+    return inside.reshape(*data.shape[:2], -1), int(np.prod(taps))
+
+
+def test_a_nan_is_the_largest_element_of_planes() -> None:
+    data = np.zeros((1, 1, 4, 4), np.float32)
+    data[0, 0, 0, 1] = np.nan
+    assert np.isnan(kernels.max_pool2d(data, 2, strides=2)).tolist() == [
+        [[[True, False], [False, False]]]
+    ]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("alg", ["add", "sub", "mul", "div", "max", "min"])
+@pytest.mark.parametrize("other", [(5, 1, 7), (5, 6, 1), (2, 1, 6, 7), (1, 1, 6, 7), (6, 7), (1,)])
+def test_operands_broadcast_along_any_axes(other: tuple[int, ...], alg: str, dtype: Any) -> None:
+    a, b = random(2, 5, 6, 7).astype(dtype), random(*other).astype(dtype)
+    names = {"sub": "subtract", "mul": "multiply", "div": "divide", "max": "maximum"}
+    function = getattr(np, {"min": "minimum", **names}.get(alg, alg))
+    close = {"rtol": 1e-6 if dtype == np.float32 else 1e-2}
+    wide = a.astype(np.float64), b.astype(np.float64)
+    for left, right, wanted in ((a, b, function(*wide)), (b, a, function(*wide[::-1]))):
+        got = kernels.binary(alg, left, right).astype(np.float64)
+        np.testing.assert_allclose(got, wanted, **close)
+    after = kernels.eltwise("abs", a, post_ops=[{"kind": "binary", "alg": alg, "input": b}])
+    np.testing.assert_allclose(
+        after.astype(np.float64), function(np.abs(wide[0]), wide[1]), **close
+    )
+
+
 def test_a_slow_kernel_is_a_warning_on_the_card() -> None:
-    for impl in ("ref:any", "simple_nchw:any"):
+    for impl in ("ref:any", "simple_nchw:any", "simple_nhwc:any"):
         assert "warning" in str(OpCard("softmax_0", impl))
+        assert "warning" in str(OpCard("conv2d_0", "jit:avx2", separate_impls=("jit:uni", impl)))
     for impl in ("jit:avx2", "simple:any", "rows", None):
         assert "warning" not in str(OpCard("softmax_0", impl))
