@@ -190,7 +190,7 @@ def members(obj: Any) -> list[tuple[str, Any]]:
 
 
 def _annotated(cls: type) -> list[tuple[str, str]]:
-    return [(name, _name(value)) for name, value in vars(cls).get("__annotations__", {}).items()]
+    return [(name, _name(value)) for name, value in inspect.get_annotations(cls).items()]
 
 
 def _name(annotation: Any) -> str:

@@ -6,6 +6,7 @@ import ast
 import io
 import sys
 from collections.abc import Callable
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from .drawing.test_region_picture import residual_block
 from .samples import annotated, chain, network
 
 DISPLAYS = ("_repr_html_", "_repr_mimebundle_", "_repr_markdown_", "_ipython_display_")
-OBJECTS: dict[str, Callable[[], Any]] = {
+MAKERS: dict[str, Callable[[], Any]] = {
     "module": lambda: chain()[0].before,
     "function": lambda: chain()[0].before["main"],
     "trace": chain,
@@ -70,6 +71,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     ),
     "stepper": lambda: Stepper(chain()),
 }
+OBJECTS = {name: cache(make) for name, make in MAKERS.items()}
 
 
 def bundle_of(obj: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,36 +47,62 @@ def test_hostile_notebooks_are_marked_and_the_rest_goes_on(way: str | None) -> N
         assert all("value" in reply for reply in _replied(good)["replies"])
 
 
+COMPILED = f"""
+import glob, os
+os.symlink({str(SOLUTIONS)!r}, 'link')
+answer = []
+for path in ['link/__init__.py', *glob.glob({str(SOLUTIONS / "__pycache__" / "*")!r})]:
+    try:
+        answer.append(len(open(path, 'rb').read()))
+    except OSError:
+        pass
+"""
+IMPORTED = "from byoc_lab.lessons.solutions import annotate_diamond as found\nanswer = found.answer"
+NOTEBOOKS = {
+    "compiled solutions": _cells(COMPILED),
+    "imported solutions": _cells(IMPORTED),
+    "memory": _cells("answer = bytearray(8 << 30)"),
+    "an error": _cells("%matplotlib inline\n1 / 0", "answer = 3"),
+    **{note: _cells(text, source(NAME)) for note, text in NOTICED.items()},
+}
+
+
+@cache
+def results(way: str | None) -> dict[str, Mapping[str, Any]]:
+    """What becomes of each notebook: all run in one sandbox, which takes a second to start."""
+    importlib.import_module("byoc_lab.lessons.solutions.annotate_diamond")  # it may be compiled now
+    ran = run_sandboxed(list(NOTEBOOKS.values()), LIMITS, [str(SOLUTIONS)], way)
+    return dict(zip(NOTEBOOKS, ran, strict=True))
+
+
 @each_way
 def test_network_and_hidden_folders_are_refused_and_noticed(way: str | None) -> None:
-    tasks = [_cells(text, source(NAME)) for text in NOTICED.values()]
-    results = list(run_sandboxed(tasks, LIMITS, [str(SOLUTIONS)], way))
-    for note, result in zip(NOTICED, results, strict=True):
-        assert _replied(result)["noticed"] == [note]
+    for note in NOTICED:
+        assert _replied(results(way)[note])["noticed"] == [note]
 
 
 @each_way
 def test_compiled_solutions_and_links_to_them_cannot_be_read(way: str | None) -> None:
-    importlib.import_module("byoc_lab.lessons.solutions.annotate_diamond")  # it may be compiled now
-    text = (
-        "import glob, os\n"
-        f"os.symlink({str(SOLUTIONS)!r}, 'link')\n"
-        "answer = []\n"
-        f"for path in ['link/__init__.py', *glob.glob({str(SOLUTIONS / '__pycache__' / '*')!r})]:\n"
-        "    try:\n"
-        "        answer.append(len(open(path, 'rb').read()))\n"
-        "    except OSError:\n"
-        "        pass\n"
-    )
-    (result,) = run_sandboxed([_cells(text)], LIMITS, [str(SOLUTIONS)], way)
+    result = results(way)["compiled solutions"]
     assert _replied(result)["replies"] == [{"value": {"list": []}}], result
 
 
 @each_way
 def test_solutions_cannot_be_imported(way: str | None) -> None:
-    text = "from byoc_lab.lessons.solutions import annotate_diamond as found\nanswer = found.answer"
-    (result,) = run_sandboxed([_cells(text)], LIMITS, [str(SOLUTIONS)], way)
+    result = results(way)["imported solutions"]
     assert _replied(result).get("missing"), result
+
+
+@each_way
+def test_memory_is_limited(way: str | None) -> None:
+    assert _replied(results(way)["memory"])["errors"] == ["cell 1: MemoryError: "]
+
+
+@each_way
+def test_a_cell_with_an_error_does_not_stop_the_next(way: str | None) -> None:
+    found = _replied(results(way)["an error"])
+    assert found["errors"] == ["cell 1: ZeroDivisionError: division by zero"]
+    assert found["replies"] == [{"value": 3}]
 
 
 @each_container
@@ -92,26 +119,11 @@ def test_native_code_finds_nothing_in_a_container(tmp_path: Path, way: str) -> N
     assert [p.name for p in tmp_path.iterdir()] == ["other.ipynb"]
 
 
-@each_way
-def test_memory_is_limited(way: str | None) -> None:
-    text = "answer = bytearray(8 << 30)"
-    (result,) = run_sandboxed([_cells(text)], LIMITS, [], way)
-    assert _replied(result)["errors"] == ["cell 1: MemoryError: "]
-
-
 @each_container
 def test_a_notebook_that_kills_what_it_can_costs_itself_only(way: str) -> None:
     text = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(-1, signal.SIGKILL)"
     first, second = run_sandboxed([_cells(text), GOOD], LIMITS, [], way)
     assert first["status"] != "timed out" and "value" in _replied(second)["replies"][0]
-
-
-@each_way
-def test_a_cell_with_an_error_does_not_stop_the_next(way: str | None) -> None:
-    (result,) = run_sandboxed([_cells("%matplotlib inline\n1 / 0", "answer = 3")], LIMITS, [], way)
-    found = _replied(result)
-    assert found["errors"] == ["cell 1: ZeroDivisionError: division by zero"]
-    assert found["replies"] == [{"value": 3}]
 
 
 class Counted:
