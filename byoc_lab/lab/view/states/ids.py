@@ -8,8 +8,19 @@ from byoc_lab.lab.tracing.neighbourhood import Neighbourhood
 from byoc_lab.lab.tracing.provenance import Provenance, nodes_of
 from byoc_lab.passes.framework.hook import Event
 from byoc_lab.relay.analysis.annotations import is_annotation, skip_annotations
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Var
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Tuple,
+    TupleGetItem,
+    Var,
+)
 from byoc_lab.relay.ir.module import IRModule
+
+BOXLESS = (Constant, Tuple, TupleGetItem)  # drawn inside the boxes of others
 
 
 class Ids:
@@ -18,6 +29,7 @@ class Ids:
     def __init__(self) -> None:
         self._ids: dict[Hashable, str] = {}
         self._made = 0
+        self._roots: set[Provenance] = set()  # of rounds, whose nodes have ids
 
     @staticmethod
     def _key(node: Expr) -> Hashable:
@@ -65,6 +77,12 @@ class Ids:
                 replaced.add(ident)
         return replaced
 
+    def follow_root(self, root: Provenance) -> None:
+        """The same, once, for the root of a round, of which events name nodes."""
+        if root not in self._roots:
+            self._roots.add(root)
+            self.follow(root)
+
     def follow_part(self, part: Neighbourhood) -> set[str]:
         """The same for the part around a rewrite; the nodes of its round's root have their ids."""
         used: set[str] = set()
@@ -90,31 +108,37 @@ class Ids:
     def marked(
         self, event: Event, replaced: set[str], before: IRModule, after: IRModule
     ) -> set[str]:
-        """The ids of the nodes that show a rewrite: those that replaced a node; the result of a
-        function that is replaced; what a rewrite gave an annotation; and, since constants and
-        removed annotations have no boxes, what takes the constant or took the annotation.
+        """The ids of the nodes that show a rewrite: those that replaced a node, and the functions
+        that these call; the result of a function that is replaced; what a rewrite gave an
+        annotation; and, since constants, tuples, projections and removed annotations have no
+        boxes, what takes or took them. What nothing takes is itself marked.
 
         replaced: what `follow` says of the states before and after the rewrite.
         """
         made = {node for node in nodes_of(after) if self.get(node) in replaced}
-        if any(not isinstance(node, Constant) for node in made):
-            ends = (
-                f.body for f in after.functions.values() if f in made and "Compiler" not in f.attrs
-            )
-            return replaced.union(*(self._shown(skip_annotations(end)) for end in ends))
+        if any(not isinstance(skip_annotations(node), BOXLESS) for node in made):
+            functions = {gv.name_hint: func for gv, func in after.functions.items()}
+            ends = [f.body for f in functions.values() if f in made and "Compiler" not in f.attrs]
+            ops = (node.op for node in made if isinstance(node, Call))
+            called = [functions.get(op.name_hint) for op in ops if isinstance(op, GlobalVar)]
+            drawn = (*map(skip_annotations, (*made, *ends)), *called)
+            return replaced.union(*map(self._shown, drawn))
         if not made and not is_annotation(event.before):
             if isinstance(event.after, GlobalVar):  # a function was renamed
                 return self._shown(after.functions.get(event.after))
             return self._shown(event.after)
-        gone, found = replaced or self._shown(event.before), set(replaced)
-        through: set[Expr] = set()
-        for node in nodes_of(before):  # operands come first
-            if any(part in through or self.get(part) in gone for part in node.parts()):
-                if is_annotation(node):
+        gone = self._shown(event.before)
+        taken = made or {node for node in nodes_of(before) if self.get(node) in gone}
+        found, through = set(replaced), set(taken)
+        for node in nodes_of(after if made else before):  # operands come first
+            if any(part in through for part in node.parts()):
+                if is_annotation(node) or isinstance(node, BOXLESS):
                     through.add(node)
                 else:
                     found |= self._shown(node)
-        return found
+        if found - replaced or event.before is None:
+            return found
+        return found | self._shown(skip_annotations(event.before))
 
     def share(
         self, pairs: Iterable[tuple[Expr, Expr]], first: Iterable[Expr], second: Iterable[Expr]

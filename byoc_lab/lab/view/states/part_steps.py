@@ -8,7 +8,6 @@ from byoc_lab.errors import counted
 from byoc_lab.lab.tracing import Stage
 from byoc_lab.lab.tracing.cutting import Part
 from byoc_lab.lab.tracing.neighbourhood import Neighbourhood, Neighbourhoods
-from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.view.drawing.elements import Picture
 from byoc_lab.lab.view.drawing.groups import framed
 from byoc_lab.lab.view.drawing.picture import picture_of
@@ -25,14 +24,13 @@ class PartSteps:
         self._stage = stage
         self._around = Neighbourhoods(stage)
         self._ids = ids
-        self._followed: set[Provenance] = set()  # their results have ids
 
     def step(self, rewrite: int) -> State | None:
         """A step as in `rewrites.py`, without its place; None if it shows the whole module."""
         step = self._around.step(rewrite)
         if step is None:
             return None
-        self._follow(step.root)
+        self._ids.follow_root(step.root)
         sides = step.before, step.after
         earlier, later = map(self._ids.follow_part, sides)
         event = self._stage.events[rewrite - 1]
@@ -53,13 +51,7 @@ class PartSteps:
     def prepare(self) -> None:
         """Compute once what all steps need."""
         for root in self._around.prepare():
-            self._follow(root)
-
-    def _follow(self, root: Provenance) -> None:
-        """Give the nodes of a round's root their ids."""
-        if root not in self._followed:
-            self._ids.follow(root)
-            self._followed.add(root)
+            self._ids.follow_root(root)
 
     def _drawn(self, side: Neighbourhood) -> State:
         """The fields of a module that come from its graph."""

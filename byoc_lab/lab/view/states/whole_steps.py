@@ -32,6 +32,8 @@ class WholeSteps:
         builder.numbers.update(zip((step.before, step.after), step.numbers, strict=True))
         replaced: set[str] = set()
         if step.is_reported:
+            if step.event.round is not None:
+                self._ids.follow_root(self._stage.numbering.root(step.event.round))
             earlier, later = map(self._ids.follow, step.provenances)
             replaced = self._ids.marked(step.event, later - earlier, step.before, step.after)
         else:

@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 import traitlets
 
@@ -103,25 +104,76 @@ def resnet() -> Any:
     return tracing.trace(mod, "dnnl")
 
 
+def inception() -> Any:
+    """Inception-v3, which has tuples of branches, and regions with several results."""
+    mod, params = relay.testing.inception_v3.get_workload()
+    mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
+    return tracing.trace(mod, "dnnl")
+
+
+def transformer() -> Any:
+    """A block of a transformer: attention of two heads and a layer of two products, each with its
+    residual and its norm."""
+    x: relay.Expr = relay.var("x", shape=(1, 8, 16))
+    rng = np.random.default_rng(0)
+
+    def weight(*shape: int) -> relay.Expr:
+        return relay.const(rng.normal(size=shape).astype("float32"))
+
+    def dense(value: relay.Expr, units: int, width: int) -> relay.Expr:
+        flat = relay.reshape(value, (8, width))
+        made = nn.bias_add(nn.dense(flat, weight(units, width)), weight(units))
+        return relay.reshape(made, (1, 8, units))
+
+    def heads(value: relay.Expr) -> relay.Expr:
+        split = relay.reshape(dense(value, 16, 16), (8, 2, 8))
+        return relay.transpose(split, (1, 0, 2))
+
+    scores = nn.softmax(nn.batch_matmul(heads(x), heads(x)))
+    mixed = nn.batch_matmul(scores, relay.transpose(heads(x), (0, 2, 1)))
+    joined = relay.reshape(relay.transpose(mixed, (1, 0, 2)), (1, 8, 16))
+    x = nn.layer_norm(relay.add(x, dense(joined, 16, 16)), weight(16), weight(16))
+    inner = dense(nn.relu(dense(x, 32, 16)), 16, 32)
+    x = nn.layer_norm(relay.add(x, inner), weight(16), weight(16))
+    return tracing.trace(relay.IRModule.from_expr(x), "dnnl")
+
+
+SAMPLED = 4  # rewrites of a pass
+
+
 @pytest.mark.parametrize(
-    "network",
+    ("network", "of_each"),
     [
-        layers_with_parameters,
-        lambda: chain(True),
-        mobilenet,
-        pytest.param(resnet, marks=pytest.mark.slow),
+        pytest.param(layers_with_parameters, SAMPLED, id="chain of layers"),
+        pytest.param(lambda: chain(True), None, id="chain of blocks"),
+        pytest.param(transformer, None, id="transformer", marks=pytest.mark.slow),
+        pytest.param(mobilenet, SAMPLED, id="mobilenet"),
+        pytest.param(resnet, SAMPLED, id="resnet-50", marks=pytest.mark.slow),
+        pytest.param(inception, SAMPLED, id="inception-v3", marks=pytest.mark.slow),
     ],
 )
-def test_every_rewrite_is_marked(network: Any) -> None:
+def test_every_rewrite_is_marked(network: Any, of_each: int | None) -> None:
     """A rewrite on constants, or one that removes an annotation, makes no box: what takes the
     constant or took the annotation glows."""
     trace = network()
     steps = rewrites.Steps(trace, state_and_ids(trace)[1])
+    unmarked = []
     for n, stage in enumerate(trace.stages):
         count = len(stage.events)
-        for rewrite in range(1, count + 1, max(1, count // 4)):
-            step = steps.step(n, rewrite, "text")
-            assert marked(step), (stage.name, rewrite, str(stage.events[rewrite - 1]))
+        for rewrite in range(1, count + 1, max(1, count // of_each) if of_each else 1):
+            if not marked(steps.step(n, rewrite, "picture")):
+                unmarked.append(f"{stage.name} {rewrite}: {stage.events[rewrite - 1]}")
+    assert any(stage.events for stage in trace.stages)
+    assert unmarked == []
+
+
+@pytest.mark.slow
+def test_rewrites_of_branches_and_of_regions_with_several_results_are_marked() -> None:
+    trace = inception()
+    steps = rewrites.Steps(trace, state_and_ids(trace)[1])
+    merging, partitioning = len(trace) - 2, len(trace) - 1
+    for stage, rewrite in ((merging, 8), (merging, 39), (partitioning, 13), (partitioning, 68)):
+        assert marked(steps.step(stage, rewrite, "picture")), str(trace[stage].events[rewrite - 1])
 
 
 def test_a_folded_constant_marks_the_box_that_it_enters(trace: Any) -> None:
