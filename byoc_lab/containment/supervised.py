@@ -108,7 +108,8 @@ def _confined(
     os.closerange(3, written)  # among them where the caller answers
     os.closerange(written + 1, DESCRIPTORS)
     limit(
-        as_=limits.memory, fsize=limits.file, nproc=2 * limits.processes, core=0, nofile=256,
+        as_=limits.memory + usage.address_space(), fsize=limits.file, core=0, nofile=256,
+        nproc=2 * limits.processes,
         cpu=2 * int(limits.seconds) + 1,  # should the caller be late to notice
     )  # fmt: skip
     confine()

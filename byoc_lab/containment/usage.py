@@ -34,6 +34,11 @@ def used(contained: bool) -> tuple[int, float]:
     return pages * PAGE, sum(process_seconds(int(name)) for name in ids)
 
 
+def address_space() -> int:
+    """The bytes of address space of this process; it depends on what its libraries reserve."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * PAGE
+
+
 def bytes_in(folder: Path) -> int:
     """The bytes in a folder that is a file system in memory, with those of the names of files."""
     found = os.statvfs(folder)

@@ -43,7 +43,7 @@ def reply_for_ever(written: int) -> None:
 
 
 def take_memory(written: int) -> None:
-    os.write(written, str(len(bytearray(1 << 30))).encode())
+    os.write(written, str(len(bytearray(8 << 30))).encode())
 
 
 ENDS = {

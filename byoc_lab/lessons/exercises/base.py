@@ -81,6 +81,14 @@ class Exercise(ABC):
     def question(self, seed: int = 0) -> Any:
         """What an answer gets, in the variant of a seed."""
 
+    def drawn(self, seed: int) -> Any:
+        """What a process gets that may have the question and not the seed: what pickle takes."""
+        return self.question(seed)
+
+    def made(self, drawn: Any) -> Any:
+        """The question of what `drawn` gave."""
+        return drawn
+
     def words(self, seed: int) -> Mapping[str, str]:
         """The words of the statement and the stub that differ from variant to variant."""
         return {}

@@ -64,7 +64,15 @@ def answer(mod):
         return {"blocks": counted(_blocks(seed), "block")}
 
     def question(self, seed: int = 0) -> Any:
+        return self.made(self.drawn(seed))
+
+    def drawn(self, seed: int) -> tuple[int, str]:
+        """The number of blocks and the operator of the host: pickle takes no module of TVM."""
+        return _blocks(seed), HOST[seed % 3]
+
+    def made(self, drawn: Any) -> Any:
         """A Relax module: blocks, a conv2d and relu without bias, and an operator of the host."""
+        blocks, host = drawn
         relax = import_tvm().relax
         kind = relax.TensorType if hasattr(relax, "TensorType") else relax.TensorStructInfo
 
@@ -76,14 +84,14 @@ def answer(mod):
         with builder.function("main", [x, w, b]):
             with builder.dataflow():
                 out = x
-                for block in range(_blocks(seed)):  # equal ones would share a function
+                for block in range(blocks):  # equal ones would share a function
                     padding = (1 + block, 1 + block)
                     out = builder.emit(relax.op.nn.conv2d(out, w, padding=padding))
                     out = builder.emit(relax.op.add(out, b))
                     out = builder.emit(relax.op.nn.relu(out))
                 out = builder.emit(relax.op.nn.conv2d(out, w))
                 out = builder.emit(relax.op.nn.relu(out))
-                out = builder.emit_output(getattr(relax.op, HOST[seed % 3])(out))
+                out = builder.emit_output(getattr(relax.op, host)(out))
             builder.emit_func_output(out)
         return builder.get()
 

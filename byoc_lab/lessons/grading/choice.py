@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading import notebooks
 from byoc_lab.lessons.grading.course import SEEDS, Course
 from byoc_lab.lessons.grading.handed_in import Submission
@@ -29,11 +30,17 @@ class Chosen:
 
 @dataclass
 class Choice:
-    """The notebooks of a submission that are graded, and for other exercises what is wrong with
-    the file that has their name."""
+    """The notebooks of a submission that are graded, and by its path what is wrong with a file
+    that cannot be read."""
 
     chosen: dict[str, Chosen] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
+
+    def notes(self, name: str) -> list[str]:
+        """What cannot be read and may have the answer to an exercise: a file of its name, or of
+        the name of none."""
+        others = {each.name for each in all_exercises()} - {name}
+        return [f"{path}: {why}" for path, why in self.unread.items() if _stem(path) not in others]
 
 
 def choose(submission: Submission, course: Course) -> Choice:
@@ -45,7 +52,7 @@ def choose(submission: Submission, course: Course) -> Choice:
         try:
             read[path] = notebooks.read(text)
         except notebooks.NotebookError as error:
-            found.unread[_stem(path)] = str(error)
+            found.unread[path] = str(error)
     candidates: dict[str, list[str]] = {}
     for path, data in read.items():
         name = _told(data).get("exercise")
@@ -61,6 +68,8 @@ def choose(submission: Submission, course: Course) -> Choice:
         changed = [path for path in paths if not _is_stub(read[path], name)]
         path = (changed or paths)[-1]
         found.chosen[name] = _chosen(path, read[path], name, len(paths), submission, course)
+        if not changed:
+            found.chosen[name].notes += found.notes(name)
     return found
 
 

@@ -20,7 +20,7 @@ from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading.course import MANIFEST, Course, read_course
 from byoc_lab.lessons.grading.settings import SETTINGS
 
-VERSION = 3  # of kept results: those of another version are graded again
+VERSION = 4  # of kept results: those of another version are graded again
 MAX_FILE = 32 << 20
 MAX_NOTEBOOKS = 500  # of one student
 NOTEBOOK, ZIP = ".ipynb", ".zip"
@@ -193,7 +193,12 @@ def _archive(path: Path, name: str, notes: list[str]) -> Read:
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
                 inside = PurePosixPath(member.filename)
-                if _suffix(inside) != NOTEBOOK or member.is_dir() or _is_hidden(inside.parts):
+                if member.is_dir() or _is_hidden(inside.parts):
+                    continue
+                if _suffix(inside) in (ZIP, *PACKED):
+                    inner = displayed(member.filename)
+                    notes.append(f"{name}/{inner} was not opened: it is an archive in an archive")
+                if _suffix(inside) != NOTEBOOK:
                     continue
                 with archive.open(member) as file:
                     data = file.read(MAX_FILE + 1)

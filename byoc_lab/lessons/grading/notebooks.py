@@ -108,16 +108,17 @@ def dumps(data: Notebook) -> str:
 
 
 def read(text: str) -> Notebook:
-    """A notebook of somebody else. Raises NotebookError for text that is none."""
+    """A notebook of somebody else, from version 3 on. Raises NotebookError for other text."""
     try:
         data = json.loads(text)
+        if "worksheets" in data:  # version 3, whose code cells have an input
+            cells = [cell for sheet in data["worksheets"] for cell in sheet["cells"]]
+            data["cells"] = [{"source": cell.get("input", ""), **cell} for cell in cells]
         for cell in data["cells"]:
-            if not isinstance(cell["cell_type"], str) or not isinstance(
-                cell["source"], (str, list)
-            ):
-                raise TypeError("a cell without source")
-            "".join(cell["source"])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+            if not isinstance(cell["cell_type"], str):
+                raise TypeError("the kind of a cell is not text")
+            "".join(cell.setdefault("source", ""))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise NotebookError(f"the file is no notebook: {type(error).__name__}: {error}") from error
     return data
 

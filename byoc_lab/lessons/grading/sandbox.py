@@ -1,10 +1,11 @@
 """The process that runs the notebooks of one submission.
 
 `python -m byoc_lab.lessons.grading.sandbox PARENT` writes an empty message when it is sure to end
-with its grader, reads one request, imports what notebooks need, and writes a message for each
-notebook. It forks a process for each notebook, in which alone a student's code runs; what that
-process sends back is data, which is judged elsewhere. PARENT: the process with which it ends; 0 in
-a container, which ends with its parent.
+with its grader, gets one request, and writes a message for each notebook. It forks a process for
+each notebook, in which alone a student's code runs; what that process sends back is data, which is
+judged elsewhere. Another fork reads the request, so that the seeds of hidden variants were never
+in the memory that a notebook's process inherits. PARENT: the process with which it ends; 0 in a
+container, which ends with its parent.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 from byoc_lab.containment.children import read_message, write_message
 from byoc_lab.containment.confinement import become_reaper, hide_from_others
 from byoc_lab.containment.family import die_with
+from byoc_lab.containment.guarded import forked
 from byoc_lab.containment.limits import Limits
 from byoc_lab.containment.supervised import supervised
 from byoc_lab.lessons.grading.cells import run_cells
@@ -29,6 +31,7 @@ from byoc_lab.lessons.grading.replies import encode
 from byoc_lab.lessons.verdict import NOT_HERE
 
 NETWORK_EVENTS = ("socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo")
+READ_SECONDS = 120.0  # of processor time, until the questions are drawn
 FILE_EVENTS = ("open", "os.listdir", "os.scandir")
 
 
@@ -42,9 +45,7 @@ def main() -> int:
         hide_from_others()
     out = os.dup(1)
     write_message(out, b"")
-    message = read_message(sys.stdin.buffer)
-    if message is None:  # the grader has ended
-        return 1
+    requests = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)
@@ -52,16 +53,29 @@ def main() -> int:
     import byoc_lab.lessons.exercises as exercises
 
     exercises.all_exercises()
-    request = json.loads(message)
+    request = forked(read_request, requests, time_limit=READ_SECONDS)
+    os.close(requests)
+    if request is None:  # the grader has ended
+        return 1
     folder, hidden = Path(request["folder"]), [Path(path) for path in request["hidden"]]
     limits = Limits(**request["limits"])
-    for notebook in [with_questions(each) for each in request.pop("notebooks")]:
+    for notebook in request.pop("notebooks"):
         if notebook["not_here"]:
             result = {"status": NOT_HERE, "printed": "", "reply": notebook["not_here"]}
         else:
             result = run_notebook(notebook, limits, folder, hidden, contained=not parent)
         write_message(out, json.dumps({"isolated": not parent, **result}).encode())
     return 0
+
+
+def read_request(descriptor: int) -> dict[str, Any] | None:
+    """The request, with questions in place of seeds; None if there is none."""
+    with os.fdopen(descriptor, "rb") as file:
+        message = read_message(file)
+    if message is None:
+        return None
+    request: dict[str, Any] = json.loads(message)
+    return {**request, "notebooks": [with_questions(each) for each in request["notebooks"]]}
 
 
 def run_notebook(
@@ -113,7 +127,7 @@ def refuse_by_hook(hidden: Sequence[Path], noticed: list[str]) -> None:
 
 
 def with_questions(notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook with the questions of its seeds, and without the seeds: no process in which a
+    """The notebook with what is drawn by its seeds, and without the seeds: no process in which a
     student's code runs has those of hidden variants, its own or another exercise's.
 
     "not_here": what the exercise needs that is not on this machine; a student cannot claim it."""
@@ -121,7 +135,7 @@ def with_questions(notebook: dict[str, Any]) -> dict[str, Any]:
 
     exercise, seeds = get(notebook["exercise"]), notebook.pop("seeds")
     missing = exercise.missing()
-    questions = [] if missing else [exercise.question(seed) for seed in seeds]
+    questions = [] if missing else [exercise.drawn(seed) for seed in seeds]
     return {**notebook, "questions": questions, "not_here": missing}
 
 
@@ -134,12 +148,12 @@ def replies(notebook: dict[str, Any]) -> dict[str, Any]:
 
     exercise = get(notebook["exercise"])
     respond, varies = exercise.respond, exercise.varies
+    questions = [exercise.made(each) for each in notebook["questions"]]
     namespace, errors = run_cells(notebook["cells"])
     if "answer" not in namespace:
         return {"errors": errors, "missing": True}
     answer = namespace["answer"]
     found: list[Any] = []
-    questions = notebook["questions"]
     for question in questions if varies(answer) else questions[:1]:
         try:
             if exercise.only_functions and not exercise.is_function(answer):

@@ -256,10 +256,11 @@ def _of_chosen(
 
 def _of_none(name: str, found: Choice, submission: Submission) -> Grade:
     """The grade of an exercise for which there is no notebook."""
-    reason = found.unread.get(name, "no notebook was handed in")
     # A file that could not be read may have had the answer.
-    status = NOT_GRADED if submission.notes else MISSING
-    return Grade(name, 0, status, "", (reason,), submission.notes)
+    unread = found.notes(name)
+    notes = (*unread, *submission.notes)
+    status = NOT_GRADED if notes else MISSING
+    return Grade(name, 0, status, "", tuple(unread) or ("no notebook was handed in",), notes)
 
 
 def _way(trust: bool) -> str | None:

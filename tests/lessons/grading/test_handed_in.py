@@ -17,6 +17,7 @@ from byoc_lab.lessons.grading import notebooks
 from byoc_lab.lessons.grading.choice import choose
 from byoc_lab.lessons.grading.course import Course
 from byoc_lab.lessons.grading.handed_in import Submission, decoded, submissions_in, whole_class
+from byoc_lab.lessons.grading.submissions import grade_one
 from tests.lessons.grading.generated import right, with_code
 
 A, B = "add-the-missing-begin", "annotate-diamond"
@@ -128,6 +129,16 @@ def test_an_archive_that_cannot_be_opened_is_a_note(tmp_path: Path, number: int)
     assert "ann.zip could not be read" in found.notes[0], found.notes
 
 
+def test_an_archive_in_an_archive_is_a_note(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "ann.zip", "w") as archive:
+        archive.writestr("week 1/inner.zip", b"")
+        archive.writestr("week 1/.cache/other.tar", b"")
+        archive.writestr(f"{A}.ipynb", TEXT)
+    (ann,) = submissions_in(tmp_path)
+    assert list(ann.files) == [f"ann.zip/{A}.ipynb"]
+    assert ann.notes == ("ann.zip/week 1/inner.zip was not opened: it is an archive in an archive",)
+
+
 def test_links_and_other_archives_are_notes(tmp_path: Path) -> None:
     (tmp_path / "ann.tar").write_bytes(b"")
     (tmp_path / "bob").symlink_to("/etc")
@@ -215,4 +226,32 @@ def test_any_metadata_gives_a_notebook(metadata: Any) -> None:
 @pytest.mark.parametrize("text", ["", "{", "3", "[]", '{"cells": 3}', "[" * 100_000, "\0"])
 def test_what_is_not_a_notebook_is_told(text: str) -> None:
     found = choose(_submission(**{A: text}), COURSE)
-    assert not found.chosen and "the file is no notebook" in found.unread[A]
+    assert not found.chosen and "the file is no notebook" in found.unread[f"{A}.ipynb"]
+
+
+@pytest.mark.parametrize(("name", "of"), [(A, [A]), ("my answers", [A, B])])
+def test_what_cannot_be_read_may_have_an_answer(name: str, of: list[str]) -> None:
+    submission = _submission(**{name: "{"})
+    found = {each.exercise: each for each in grade_one(submission, [A, B], COURSE, Limits(), ())}
+    for exercise in (A, B):
+        lost = exercise in of
+        assert found[exercise].status == ("not graded" if lost else "missing")
+        assert bool(found[exercise].notes) == lost
+    assert f"{name}.ipynb: the file is no notebook" in found[A].notes[0]
+
+
+def test_a_notebook_as_it_was_handed_out_says_which_other_file_cannot_be_read() -> None:
+    stub = notebooks.notebook(A, COURSE.seed_of("ann", A))
+    found = choose(_submission(**{A: stub, f"{A}-Copy1": "{"}), COURSE).chosen[A]
+    assert f"{A}-Copy1.ipynb: the file is no notebook" in found.notes[-1]
+
+
+def test_notebooks_of_version_3_and_cells_without_text_are_read() -> None:
+    sheet = {"cells": [
+        {"cell_type": "heading", "level": 1, "source": "text"},
+        {"cell_type": "code", "language": "python", "input": ["answer = ", "1"], "outputs": []},
+    ]}  # fmt: skip
+    old = notebooks.read(json.dumps({"nbformat": 3, "metadata": {}, "worksheets": [sheet]}))
+    assert notebooks.code_of(old) == ["answer = 1"]
+    new = notebooks.read(json.dumps({"cells": [{"cell_type": "code"}, {"cell_type": "widget"}]}))
+    assert notebooks.code_of(new) == [""]
