@@ -92,11 +92,10 @@ def _loaded(name: str, package: str) -> str:
 
 
 def _package(name: str, wanted: str, needed: bool = True) -> Check:
-    advice = f"not installed; pip install {wanted}"
     try:
-        return Check(name, importlib.metadata.version(name), advice, needed)
+        return Check(name, importlib.metadata.version(name), needed=needed)
     except importlib.metadata.PackageNotFoundError:
-        return Check(name, None, advice, needed)
+        return Check(name, None, f"not installed; pip install {wanted}", needed)
 
 
 def _checked(name: str, ask: Callable[[], str], needed: bool = True) -> Check:

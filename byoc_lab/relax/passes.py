@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable
+from itertools import dropwhile
+from pathlib import Path
 from typing import Any
 
 from byoc_lab.errors import ByocLabError, PassError
 from byoc_lab.relax.variables import check_variables
+from byoc_lab.run.tvm_runtime import import_tvm
 
 FUSES = "FuseOpsByPattern"
 MERGES = "MergeCompositeFunctions"
+_CALLS_TVM = "function.pxi"  # the file of TVM-FFI whose frame is between Python and C++
 
 
 def applied(passes: Iterable[Any], mod: Any, who: str) -> Any:
@@ -32,6 +37,19 @@ def applied(passes: Iterable[Any], mod: Any, who: str) -> Any:
 def pass_error(who: str, name: str, error: Exception) -> PassError:
     """The error of a pass of TVM that failed with another one."""
     return PassError(f"{who}: {name} of TVM failed: {_said(error)}")
+
+
+def is_of_tvm(error: Exception) -> bool:
+    """Whether TVM raised an error: by its type or, as TVM also raises errors of Python, if no
+    frame inside TVM's call of a pass is of a file outside TVM."""
+    if type(error).__module__.startswith("tvm"):
+        return True
+    files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    inside = list(dropwhile(lambda file: not file.endswith(_CALLS_TVM), files))
+    package = str(Path(import_tvm().__file__).parent)
+    return bool(inside) and all(
+        not file.endswith(".py") or file.startswith(package) for file in inside
+    )
 
 
 def _said(error: Exception) -> str:

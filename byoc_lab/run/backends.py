@@ -126,7 +126,7 @@ def get_backend(name: str) -> Codegen:
         known = ", ".join(backend_names()) or "none"
         about = f"{unregistered(name, [])} " if name in IN_COMPAT else ""
         raise UnknownNameError(
-            f"no back end is registered for the compiler {name!r}; there are {known}. {about}"
+            f"no code generator is registered for the compiler {name!r}; there are {known}. {about}"
             f"Register a code generator with byoc_lab.backends.register({name!r}, codegen=...)"
         )
     return _backends[name]

@@ -42,6 +42,12 @@ def test_it_names_what_is_missing(
     assert "ok        Python" in out
 
 
+def test_advice_is_given_for_what_is_missing_alone() -> None:
+    checks = doctor.examine()
+    assert any(check.found for check in checks)
+    assert [check.name for check in checks if check.found and "not installed" in check.advice] == []
+
+
 def test_it_says_what_runs_here() -> None:
     from byoc_lab.doctor import examine
 

@@ -63,6 +63,13 @@ def test_a_batch_known_at_run_time_has_cards() -> None:
     assert [card.calls for card in exe.cards()] == [2, 2]
 
 
+def test_a_card_says_that_a_region_ran_only_after_a_call() -> None:
+    exe = byoc_relax.build(byoc_relax.partition_for_dnnl(two_regions()))
+    assert ": runs on dnnl, 0 calls" in str(exe.cards()[0])
+    exe(random(*SHAPE))
+    assert ": ran on dnnl, 1 call" in str(exe.cards()[0])
+
+
 def test_values_of_each_call() -> None:
     exe = byoc_relax.build(byoc_relax.partition_for_dnnl(two_regions()))
     outputs, calls = exe.observed([random(*SHAPE)])

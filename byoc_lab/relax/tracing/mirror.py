@@ -15,6 +15,7 @@ from hashlib import blake2b
 from typing import Any
 
 from byoc_lab.relax.calls import CODEGEN, operator_calls
+from byoc_lab.relax.compiled import compiled_regions_of
 from byoc_lab.relax.types import name_of, tensor_of
 from byoc_lab.relay.ir.attrs import DictAttrs
 from byoc_lab.relay.ir.dims import Any as AnySize
@@ -58,14 +59,15 @@ class Mirrored:
 class Mirror:
     """The nodes of functions, each made once: stages of a trace share those that did not change.
 
-    regions: the functions of TVM for back ends by symbol, of all modules that were seen: RunCodegen
-    leaves only the symbols. refusals: why DNNL's code generator refuses a function, "" where it
+    regions: the back ends of functions by symbol and how many operators each has, of all modules
+    that were seen: RunCodegen leaves only the symbols, without a number where that was before.
+    refusals: why DNNL's code generator refuses a function, "" where it
     does not.
     """
 
     def __init__(self) -> None:
         self.tvm = import_tvm()
-        self.regions: dict[str, Any] = {}
+        self.regions: dict[str, tuple[str, int]] = {}
         self.refusals: dict[Any, str] = {}
         self._functions: dict[Any, Mirrored] = {}
         self._globals: dict[str, GlobalVar] = {}
@@ -77,7 +79,11 @@ class Mirror:
         for gv, function in mod.functions.items():
             attrs = attributes(function)
             if CODEGEN in attrs:
-                self.regions[str(attrs.get("global_symbol", gv.name_hint))] = function
+                count = sum(1 for _ in operator_calls(function))
+                symbol_name = str(attrs.get("global_symbol", gv.name_hint))
+                self.regions[symbol_name] = (str(attrs[CODEGEN]), count)
+        for found in compiled_regions_of(mod):
+            self.regions.setdefault(found.symbol, (found.compiler, 0))
 
     def function(self, function: Any) -> Mirrored:
         """A function of Relax."""
@@ -250,12 +256,11 @@ class _Body:
             Var(f"x{n}", arg.checked_type if arg.is_typed else None)
             for n, arg in enumerate(made.args)
         ]
-        compiled = self.mirror.regions[symbol_name]
-        count = sum(1 for _ in operator_calls(compiled))
+        compiler, count = self.mirror.regions[symbol_name]
         body = _set_type(
             Call(made.op, params, DictAttrs({**dict(made.attrs.items()), OPERATORS: count})), ty
         )
-        attrs = {"Compiler": str(compiled.attrs[CODEGEN]), "global_symbol": symbol_name}
+        attrs = {"Compiler": compiler, "global_symbol": symbol_name}
         return Call(Function(params, body, attrs=attrs), made.args)
 
 

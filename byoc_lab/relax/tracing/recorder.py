@@ -12,7 +12,7 @@ from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.relax import backends
 from byoc_lab.relax.calls import composite_names
-from byoc_lab.relax.passes import FUSES, MERGES, pass_error
+from byoc_lab.relax.passes import FUSES, MERGES, is_of_tvm, pass_error
 from byoc_lab.relax.tracing.findings import pattern_findings
 from byoc_lab.relax.tracing.mirror import Mirror
 from byoc_lab.relax.tracing.rewrites import matches_of, merges_of
@@ -211,7 +211,7 @@ class _Recorder:
 
     def error(self, raised: Exception) -> Exception:
         """What a pass raised; an error of TVM as a PassError that says what it means."""
-        if not type(raised).__module__.startswith("tvm") or not self._open:
+        if not self._open or not is_of_tvm(raised):
             return raised
         made = pass_error("trace", self._open[-1].name, raised)
         made.__cause__ = raised

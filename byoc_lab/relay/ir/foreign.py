@@ -25,7 +25,8 @@ CODE = "Code"
 """The attribute of a function that is code of a language below operators, such as TIR; its value
 stands for what it computes, and its body is empty. It is drawn as one box where it is called."""
 OPERATORS = "operators"
-"""The attribute of a call of compiled code: how many operators of the network that computes."""
+"""The attribute of a call of compiled code: how many operators of the network that computes; 0 if
+that is not known."""
 INPUTS = "num_input"
 """The attribute of a function that tells its inputs from its weights: how many come first."""
 

@@ -259,7 +259,7 @@ class RegionCard:
     def __str__(self) -> str:
         name, where, _, _, _, took, flops, rate, share, size, largest, nearest = self.cells()
         parts = [
-            f"{name}: ran on {where}",
+            f"{name}: {'ran' if self.calls else 'runs'} on {where}",
             counted(self.calls, "call"),
             counted(self.operators, "operator") if self.operators else "",
             took,

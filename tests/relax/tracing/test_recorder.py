@@ -47,6 +47,23 @@ def test_a_region_that_was_compiled_counts_the_operators_it_computes() -> None:
     assert "call_dps_packed" in str(recorded.final)
 
 
+def test_a_region_that_was_compiled_before_the_trace_is_a_region_without_a_number() -> None:
+    compiled = byoc_lab.trace(SMALL, [*dnnl_passes(), "RunCodegen"]).result
+    traced = byoc_lab.trace(compiled, "dnnl")
+    stats = picture_of(traced[0].before).stats()
+    assert (stats["regions"], stats["offloaded"], stats["host"]) == (1, 0, 1)
+    assert isinstance(traced.error, PassError) and "ExternFunc" in str(traced.error)
+
+
+def test_an_error_of_python_that_tvm_raises_is_a_pass_error_and_that_of_a_user_is_not() -> None:
+    without_main = tvm.IRModule({"f": SMALL["main"].with_attr("global_symbol", "f")})
+    recorded = byoc_lab.trace(without_main, ["MergeCompositeFunctions"])
+    assert isinstance(recorded.error, PassError)
+    assert isinstance(recorded.error.__cause__, ValueError)
+    recorded = byoc_lab.trace(SMALL, [lambda mod: mod["missing"]])
+    assert type(recorded.error) is ValueError
+
+
 def test_a_pass_that_fails_ends_the_trace_with_its_error() -> None:
     @tvm.transform.module_pass(opt_level=0, name="Bad")
     def bad(mod: Any, ctx: Any) -> Any:

@@ -14,6 +14,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from byoc_lab.errors import counted
 from byoc_lab.lab.view.drawing.elements import (
     Arrow,
     Box,
@@ -229,7 +230,8 @@ class _Artist:
             box = self.box(scope, "op" if is_op else "call", _callee_name(node), node)
             if isinstance(node.op, ForeignOp) and OPERATORS in node.attrs:
                 box.operators = node.attrs[OPERATORS]
-                box.detail = f"{box.operators} operators, {box.detail}"
+                known = counted(box.operators, "operator") if box.operators else "compiled code"
+                box.detail = f"{known}, {box.detail}"
         definition = getattr(node.op, "definition", None)
         self.connect(scope, box, node.args, getattr(definition, "inputs", ()))
 

@@ -133,7 +133,8 @@ def _add_cards(made: State, places: Places, cards: Cards) -> None:
 def _of_region(card: RegionCard) -> str:
     if not card.offloaded:
         return f"ran on {card.ran_on}, not on {card.compiler}: {card.why_not_offloaded}"
-    return "; ".join([f"ran on {card.ran_on}, {counted(card.calls, 'call')}", *map(str, card.ops)])
+    ran = f"{'ran' if card.calls else 'runs'} on {card.ran_on}, {counted(card.calls, 'call')}"
+    return "; ".join([ran, *map(str, card.ops)])
 
 
 def _of_kernel(symbol: str, number: int, op: OpCard) -> str:
