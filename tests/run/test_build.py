@@ -230,7 +230,7 @@ def external(compiler: str) -> tuple[IRModule, IRModule]:
 
 
 def test_an_unknown_back_end_and_a_refused_region_are_errors() -> None:
-    with pytest.raises(UnknownNameError, match="no code generator .* the compiler 'npu'"):
+    with pytest.raises(UnknownNameError, match=r"no code generator .* the compiler 'npu'"):
         build(external("npu")[1])
     with pytest.raises(BuildError, match="DNNL has no counterpart of erf"):
         build(external("dnnl")[1])
