@@ -40,21 +40,6 @@ from byoc_lab.run.tvm_runtime import import_tvm
 
 PRODUCTS = dict.fromkeys(("nn.batch_matmul", "nn.dense", "nn.matmul"), "matmul")
 """Operators that are one operator of Relax."""
-INSTEAD = {
-    "broadcast_to_like": ("broadcast_to",),
-    "cast_like": ("cast",),
-    "fast_erf": ("erf",),
-    "fast_exp": ("exp",),
-    "fast_tanh": ("tanh",),
-    "nn.batch_flatten": ("reshape",),
-    "nn.bias_add": ("add",),
-    "nn.fast_softmax": ("nn.softmax",),
-    "nn.global_avg_pool2d": ("nn.adaptive_avg_pool2d", "mean"),
-    "nn.global_max_pool2d": ("max",),
-    "reshape_like": ("reshape",),
-}
-"""Operators that compute in Relax what one does that it does not have. Of a pattern with both as
-alternatives, Relax uses the other one."""
 EXCHANGE = {"axes": [0, 2, 1]}
 """The attributes of a permute_dims that transposes each matrix of a stack."""
 READ = dict.fromkeys(("nn.batch_matmul", "nn.matmul"), ("transpose_a", "transpose_b"))
@@ -68,6 +53,12 @@ def relax_name(operator: str) -> str | None:
         (n for n, read in reads if isinstance(read, partial) and read.args[0].name == operator),
         PRODUCTS.get(operator),
     )
+
+
+def _instead(operator: str) -> tuple[str, ...]:
+    """The operators that compute in Relax what one does that it does not have. Of a pattern with
+    both as alternatives, Relax uses the other one."""
+    return tuple(Op.get(operator).definition.in_relax)
 
 
 @dataclass(frozen=True)
@@ -140,8 +131,8 @@ class _Translator:
         if not isinstance(callee, _Operators):
             raise self.error(pattern, "its callee must be an operator or alternatives of operators")
         args = None if pattern.args is None else [self.value(arg) for arg in pattern.args]
-        names = tuple(n for n in callee.names if not {*INSTEAD.get(n, ())} & {*callee.names})
-        lone = next((name for name in names if name in INSTEAD), None)
+        names = tuple(n for n in callee.names if not {*_instead(n)} & {*callee.names})
+        lone = next((name for name in names if _instead(name)), None)
         if lone is not None:
             return self.without_counterpart(pattern, lone)  # an alternative may be in its place
         return reduce(or_, (self.operator_call(name, pattern, args) for name in names))
@@ -163,12 +154,14 @@ class _Translator:
 
     def without_counterpart(self, pattern: CallPattern, name: str) -> PatternTranslationError:
         reason = f"Relax has no counterpart of {name}"
-        if name in INSTEAD:
-            given = f"({', '.join(Op.get(name).definition.inputs)})"
-            either = (f'is_op("{n}"){given}' for n in (name, INSTEAD[name][0]))
+        others = _instead(name)
+        if others:
+            inputs = Op.get(name).definition.inputs
+            counts = ((n, len(Op.get(n).definition.inputs)) for n in (name, *others))
+            either = (f'is_op("{n}")({", ".join(inputs[:count])})' for n, count in counts)
             reason += (
-                f". It computes the same with the operator {' or '.join(INSTEAD[name])}: write "
-                f"{' | '.join(either)}, whose second alternative is used for Relax"
+                f". It computes the same with the operator {' or '.join(others)}: write "
+                f"{' | '.join(either)}; Relax uses the alternatives after the first"
             )
         return self.error(pattern, reason)
 
@@ -190,7 +183,7 @@ class _Translator:
             (pattern.right, pattern.left),
         ):
             names, others = root_operators(side), root_operators(other)
-            if names and others and all(others <= {*INSTEAD.get(name, ())} for name in names):
+            if names and others and all(others <= {*_instead(name)} for name in names):
                 return self.part(other)
         left, right = self.part(pattern.left), self.part(pattern.right)
         if isinstance(left, _Operators) and isinstance(right, _Operators):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,7 +22,7 @@ from byoc_lab.relax.partition import partitioned, preparing_passes
 from byoc_lab.relax.passes import applied
 from byoc_lab.relax.pattern_translation import relax_entry, relax_name, relax_pattern
 from byoc_lab.relax.reference import region_in_relay
-from byoc_lab.relay import nn
+from byoc_lab.relay import Op, nn
 from byoc_lab.relay.dataflow_pattern import (
     dominates,
     has_dtype,
@@ -360,6 +361,22 @@ def test_a_bias_is_an_add_in_relax() -> None:
     assert matched(network, either) == (True, True)
     callee = (is_op("nn.bias_add") | is_op("add"))(CONV, BIAS)
     assert matched(network, callee) == (True, True)
+
+
+def in_relax(operator: str) -> tuple[str, ...]:
+    return getattr(Op.get(operator).definition, "in_relax", ())
+
+
+@pytest.mark.parametrize("operator", [n for n in Op.list_op_names() if in_relax(n)])
+def test_the_alternatives_that_an_error_tells_match_in_both_languages(operator: str) -> None:
+    inputs = Op.get(operator).definition.inputs
+    with pytest.raises(PatternTranslationError) as raised:
+        relax_entry("npu.x", is_op(operator)(*(wildcard() for _ in inputs)))
+    told = re.search("write (.*); Relax uses", str(raised.value))
+    assert told is not None
+    pattern = eval(told[1], {"is_op": is_op, **{name: wildcard() for name in inputs}})
+    networks = [sample.function().body for sample in SAMPLES if sample.op == operator]
+    assert (True, True) in (matched(network, pattern) for network in networks)
 
 
 OPERATORS = sorted({sample.op for sample in SAMPLES if relax_name(sample.op)})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from byoc_lab.lab.linting.base import called
 from byoc_lab.lab.linting.edits import without_annotations
 from byoc_lab.lab.linting.subject import Subject
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
@@ -17,17 +17,28 @@ from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Sequential
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.analysis.annotations import skip_annotations
-from byoc_lab.relay.ir.expr import Call, Constant, Expr
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import post_order
 
 BATCH_NORM = "nn.batch_norm"
 DECOMPOSED = tuple(op for op in SimplifyInference.replaces if op != "nn.dropout")
 """The operators that SimplifyInference replaces by several."""
 
-_STEPS = frozenset({"add", "divide", "multiply", "negative", "expand_dims"})
-"""What the decomposition is made of beside sqrt."""
 _DEPTH = 6
 """Its longest way from sqrt to the result: divide, multiply, multiply, add, expand_dims, add."""
+
+
+@cache
+def _steps() -> frozenset[str]:
+    """The operators of the decomposition beside sqrt."""
+    norm = Op.get(BATCH_NORM)
+    data, *others = norm.definition.inputs
+    operands = [Var(data, TensorType((1, 1, 1, 1), "float32")), *map(Var, others)]
+    mod = IRModule.from_expr(TupleGetItem(Call(norm, operands, norm.definition.attrs.make()), 0))
+    calls = post_order(SimplifyInference()(InferType()(mod))["main"])
+    return frozenset(n.op_name for n in calls if isinstance(n, Call)) - {"sqrt"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +81,33 @@ def _whole(divide: Call, deviation: Call, shifted: Call, subject: Subject) -> fr
             u
             for n in level
             for u in subject.users.get(n, ())
-            if isinstance(u, Call) and called(u) in _STEPS and u not in nodes
+            if isinstance(u, Call) and u.op_name in _steps() and u not in nodes
         ]
         nodes.update(level)
         for node in level:  # negative(mean) is beside the way
             nodes.update(p for p in node.parts() if isinstance(p, Call) and p.is_op("negative"))
     return frozenset(nodes)
+
+
+def moves_into_weight(product: Call, conv: Call, used_again: bool) -> bool:
+    """Whether FoldScaleAxis moves a factor of `product` into the weight of its other factor. Tried
+    on a copy of the two; true of calls without types, for which nothing can be tried."""
+    if not product.is_typed:
+        return True
+    copy = Call(conv.op, [_leaf(a) for a in conv.args], conv.attrs)
+    factors = [copy if skip_annotations(a) is conv else _leaf(a) for a in product.args]
+    scaled = Call(product.op, factors, product.attrs)
+    tried = IRModule.from_expr(Tuple([scaled, copy]) if used_again else scaled)
+    with PassContext(opt_level=3):
+        body = Sequential([InferType(), FoldScaleAxis()])(tried)["main"].body
+    found = body.fields[0] if isinstance(body, Tuple) else body
+    return not (isinstance(found, Call) and found.is_op(product.op_name))
+
+
+def _leaf(operand: Expr) -> Expr:
+    """A constant, or a variable of the operand's type."""
+    value = skip_annotations(operand)
+    return value if isinstance(value, Constant) else Var("x", value.checked_type)
 
 
 def fold_then_annotate(mod: IRModule, compilers: Sequence[str]) -> IRModule | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from byoc_lab.passes.fold.backward_fold_scale_axis import BackwardFoldScaleAxis
 from byoc_lab.passes.fold.fold_constant import FoldConstant
 from byoc_lab.passes.fold.forward_fold_scale_axis import ForwardFoldScaleAxis
+from byoc_lab.passes.fold.scale_axis import WEIGHTED
 from byoc_lab.passes.framework.passes import Sequential
 
 
@@ -14,6 +17,8 @@ class FoldScaleAxis(Sequential):
     Both directions, then FoldConstant. As in TVM it is a sequence whose first two members are of
     level 3: at the default level 2 only FoldConstant runs, and every multiply is still there.
     """
+
+    weighted: ClassVar = WEIGHTED
 
     def __init__(self) -> None:
         passes = [BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant()]

@@ -23,6 +23,8 @@ from byoc_lab.relay.op.tensor.shape import reshaped_to
 ADD_SUB = ("add", "subtract")
 RELU = ("nn.relu", "nn.leaky_relu")
 CONV = ("nn.conv2d", "nn.conv3d")
+WEIGHTED = (*CONV, "nn.dense")
+"""The operators whose weights take over scales."""
 _SEEN_THROUGH = ("expand_dims", "reshape", "transpose", "squeeze", "repeat")
 
 

@@ -18,7 +18,8 @@ for _name, _function, _doc in (
         _function,
         f"out = {_doc}; TVM approximates it.",
         relax=_name,
+        in_relax=(_name,),
         mixed_precision=FOLLOW,
     )
 
-define_softmax("nn.fast_softmax", "; TVM approximates exp")
+define_softmax("nn.fast_softmax", "; TVM approximates exp", in_relax=("nn.softmax",))

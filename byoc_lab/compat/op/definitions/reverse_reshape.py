@@ -49,6 +49,7 @@ define_op(
     attrs=attrs_type("relay.attrs.ReshapeAttrs"),
     normalize=numbers_to_lists("newshape"),
     flops=no_flops,
+    in_relax=("reshape",),
     relax=lambda R, attrs, x: R.reshape(x, reversed_reshape(shape_of(x), attrs.newshape)),
     pattern=OpPattern.INJECTIVE,
     python_name="reverse_reshape",

@@ -201,6 +201,7 @@ define_op(
     arithmetic=Arithmetic.EXACT,
     reference=lambda attrs, x: np.argsort(x, kind="stable").astype(x.dtype),
     flops=no_flops,
+    in_relax=("argsort",),
     relax=lambda R, attrs, x: R.argsort(x, dtype=dtype_of(x)),
     pattern=OpPattern.INJECTIVE,
     doc="The inverse of a permutation: out[data[i]] = i.",

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject, called
-from byoc_lab.lab.linting.batch_norms import fold_then_annotate
+from byoc_lab.lab.linting.batch_norms import fold_then_annotate, moves_into_weight
 from byoc_lab.lab.linting.edits import Proposal, compilers_in
 from byoc_lab.lab.linting.external import is_external
+from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
 from byoc_lab.relay.analysis.annotations import skip_annotations
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Var
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.visit import post_order
 
 _T = "Tensor[(1, 2, 4, 4), float32]"
@@ -23,7 +24,6 @@ _HEAD = (
 _CONV = "nn.conv2d({}, {}, padding=[0, 0, 0, 0], channels=3, kernel_size=[1, 1])"
 _SCALE = '  %2 = annotation.compiler_begin(2f, compiler="A");\n'
 _END = '  annotation.compiler_end({}, compiler="A")\n}}'
-WEIGHTED = ("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.dense")
 
 
 class LeftoverMultiply(LintRule):
@@ -33,7 +33,8 @@ class LeftoverMultiply(LintRule):
     FoldScaleAxis moves the scale of a batch norm into the weight: `multiply(%weight, scale)`, which
     FoldConstant computes if the weight is a constant. If the weight is still a parameter, the
     multiply stays and runs for every inference. A multiply on the result stays where FoldScaleAxis
-    did not run, because it came too late or because the level of the context was below 3.
+    did not run, because it came too late or because the level of the context was below 3; one that
+    FoldScaleAxis leaves where it is, as along another axis, is no finding.
 
     A scale that the network computes, such as the gate of squeeze-and-excitation, is moved into the
     weight as well. That multiply is part of the network: where a region gets such a value from
@@ -79,9 +80,15 @@ class LeftoverMultiply(LintRule):
             for other in operands:
                 weighed = _weighed(node, subject)
                 if isinstance(other, Var) and weighed is not None:
-                    say = self._weight if _has_shape_of(other, node) else self._scale
-                    yield say(node, other, weighed, subject)
-                elif isinstance(other, Call) and other.op_name in WEIGHTED:
+                    if _has_shape_of(other, node):
+                        yield self._weight(node, other, weighed, subject)
+                    elif weighed.op_name in FoldScaleAxis.weighted:
+                        yield self._scale(node, other, weighed, subject)
+                elif (
+                    isinstance(other, Call)
+                    and other.op_name in FoldScaleAxis.weighted
+                    and moves_into_weight(node, other, len(subject.users[other]) > 1)
+                ):
                     yield self._result(node, other, subject)
 
     def _weight(self, node: Call, weight: Var, user: Call, subject: Subject) -> Finding:
@@ -147,13 +154,17 @@ def _inside(node: Expr, subject: Subject) -> bool:
 
 def _takes_as_weight(user: Call, value: Expr) -> Call | None:
     """The convolution of which a value is the weight: the user, or one in a composite function."""
-    if user.op_name in WEIGHTED:
+    if _has_weight(user):
         return user if user.args[1] is value else None
     if not isinstance(user.op, Function) or value not in user.args:
         return None
     param = user.op.params[user.args.index(value)]
     inside = (n for n in post_order(user.op.body) if isinstance(n, Call))
-    return next((n for n in inside if n.op_name in WEIGHTED and n.args[1] is param), None)
+    return next((n for n in inside if _has_weight(n) and n.args[1] is param), None)
+
+
+def _has_weight(call: Call) -> bool:
+    return isinstance(call.op, Op) and call.op.definition.inputs[1:2] == ("weight",)
 
 
 def _weighed(node: Call, subject: Subject) -> Call | None:

@@ -65,6 +65,8 @@ class OpDef:
     relax(R, attrs, *relax_exprs) -> Relax expression, where R is the module `tvm.relax.op`.
     from_relax: for the names of Relax operators, functions (op, RelaxCall, *operands in Relay) that
         give the call in Relay (`from_relax.py`).
+    in_relax: the operators that compute in Relax what this one does, which Relax does not have:
+        alternatives for a pattern of both languages.
     attrs_key: the type of attributes that TVM's operator declares, where that is not `attrs`;
         "" for none. TVM's parser creates attributes of that type only, so its printer puts
         attributes of other types into the metadata.
@@ -113,6 +115,7 @@ class OpDef:
     flops: Callable[..., int] | None = None
     relax: Callable[..., Any] | None = None
     from_relax: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    in_relax: tuple[str, ...] = ()
     pattern: OpPattern = OpPattern.OPAQUE
     results: int | Callable[[Call], int | None] | None = None
     python_name: str = ""

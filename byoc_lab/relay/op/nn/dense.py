@@ -315,6 +315,7 @@ define_op(
         (Attr("axis", integer, 1, "axis that the bias is broadcast along"),),
     ),
     flops=per_element(1),
+    in_relax=("add",),
     relax=lambda R, attrs, x, b: R.add(
         x, R.expand_dims(b, list(range(1, rank_of(x) - attrs.axis % rank_of(x))))
     ),

@@ -301,6 +301,7 @@ def _global(kind: str, compute, doc: str) -> None:
             flops=per_input_element(1),
             relax=relax,
         ),
+        in_relax=("max",) if kind == "max" else ("nn.adaptive_avg_pool2d", "mean"),
         attrs=GLOBAL_ATTRS,
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.pooling,

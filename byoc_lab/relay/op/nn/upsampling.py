@@ -92,6 +92,7 @@ def _define(op: str, rank: int, more: Attr) -> None:
             flops=upsampling_flops,
             relax=relax,
         ),
+        in_relax=("image.resize2d",) if rank == 2 else (),
         attrs=AttrsType(name, (*scales, layout, method, more)),
         defaults={f"scale_{axis.lower()}": 1 for axis in spatial},
         pattern=OpPattern.INJECTIVE,

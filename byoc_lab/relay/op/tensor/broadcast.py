@@ -210,6 +210,7 @@ for _name in ("mod", "trunc_mod"):
         Arithmetic.STEPS,
         "out = remainder of trunc_divide; has the sign of lhs.",
         relax="mod",
+        in_relax=("mod",) if _name == "trunc_mod" else (),
     )
 _binary("logical_xor", np.logical_xor, Arithmetic.FUNCTION, "out = lhs xor rhs.")
 _binary("bitwise_and", np.bitwise_and, Arithmetic.FUNCTION, "out = lhs & rhs, bit by bit.")
@@ -327,6 +328,7 @@ define_op(
     broadcast_to_like_relation,
     reference=lambda attrs, x, like: np.broadcast_to(x, like.shape).copy(),
     flops=no_flops,
+    in_relax=("broadcast_to",),
     relax=lambda R, attrs, x, like: R.broadcast_to(x, shape_of(like)),
     pattern=OpPattern.BROADCAST,
     doc="data broadcast to the shape of another tensor.",

@@ -307,6 +307,7 @@ define_op(
     arithmetic=Arithmetic.CAST,
     reference=lambda attrs, x, like: x.astype(like.dtype),
     flops=per_element(1),
+    in_relax=("cast",),
     relax=lambda R, attrs, x, like: R.astype(x, dtype_of(like)),
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,

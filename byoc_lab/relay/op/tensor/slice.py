@@ -229,6 +229,7 @@ define_op(
     ),
     defaults={"axes": None},
     flops=no_flops,
+    in_relax=("strided_slice",),
     relax=_slice_like_relax,
     pattern=OpPattern.INJECTIVE,
     layout=layout_rules.slice_like,

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from byoc_lab import lint, relay
 from byoc_lab.lab.linting import Severity
 from byoc_lab.lab.linting.rules.leftover_multiply import LeftoverMultiply
+from byoc_lab.passes import AnnotateTarget, FoldScaleAxis, InferType, MergeCompilerRegions
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.passes import Sequential
+from byoc_lab.relay import nn
 from tests.lab.linting.samples import RuleChecks
 
 
@@ -45,3 +50,36 @@ def test_a_weight_that_comes_from_outside_is_to_be_bound() -> None:
     (finding,) = findings(given="(3, 2, 1, 1)", constant="(3, 1, 1, 1)")
     assert finding.severity is Severity.WARNING
     assert finding.what_to_do.startswith("bind the value that @main passes for %i1")
+
+
+def constant(*shape: int) -> relay.Constant:
+    return relay.const(np.full(shape, 1.5, "float32"))
+
+
+IMAGE = relay.var("x", shape=(1, 4, 6, 6))
+ROWS = relay.var("x", shape=(2, 4))
+PRODUCTS = {
+    "channels": nn.conv2d(IMAGE, constant(4, 4, 3, 3)) * constant(4, 1, 1),
+    "scalar": nn.conv2d(IMAGE, constant(4, 4, 3, 3)) * constant(),
+    "pixels": nn.conv2d(IMAGE, constant(4, 4, 3, 3)) * constant(4, 4),
+    "groups": nn.conv2d(IMAGE, constant(4, 2, 3, 3), groups=2) * constant(4, 1, 1),
+    "conv1d": nn.conv1d(relay.var("x", shape=(1, 4, 8)), constant(4, 4, 3)) * constant(4, 1),
+    "units": nn.dense(ROWS, constant(5, 4)) * constant(5),
+    "rows": nn.dense(ROWS, constant(5, 4)) * constant(2, 1),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_scale_is_a_finding_exactly_if_fold_scale_axis_moves_it(name: str) -> None:
+    mod = InferType()(relay.IRModule.from_expr(PRODUCTS[name]))
+    with PassContext(opt_level=3):
+        folded = Sequential([FoldScaleAxis()])(mod)
+    annotated = Sequential([AnnotateTarget("dnnl"), MergeCompilerRegions(), InferType()])(mod)
+    assert bool(lint(annotated).by_code("BYL025")) == ("multiply" not in str(folded))
+
+
+def test_a_scaled_result_that_is_used_again_is_no_finding() -> None:
+    conv = nn.conv2d(IMAGE, constant(4, 4, 3, 3))
+    mod = InferType()(relay.IRModule.from_expr(conv * constant(4, 1, 1) + nn.relu(conv)))
+    annotated = Sequential([AnnotateTarget("dnnl"), MergeCompilerRegions(), InferType()])(mod)
+    assert not lint(annotated).by_code("BYL025")
