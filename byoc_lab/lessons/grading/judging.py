@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from byoc_lab.containment.children import ChildError
 from byoc_lab.containment.confinement import limit
 from byoc_lab.containment.guarded import guarded
 from byoc_lab.containment.limits import ENDED, MUCH_MEMORY, Limits
-from byoc_lab.lessons.exercises import get
+from byoc_lab.lab.linting import all_rules
+from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.grading import alike, notebooks
 from byoc_lab.lessons.grading.copied import copied
 from byoc_lab.lessons.grading.grades import NOT_GRADED, NOT_JUDGED, Grade
@@ -20,6 +22,14 @@ from byoc_lab.lessons.verdict import NOT_HERE, Mistake, Verdict
 
 JUDGE_SECONDS, JUDGE_MEMORY = 30.0, 8 << 30
 Apart = Callable[..., Any]  # `guarded`, or `forked` in a process without threads
+
+
+def prepare() -> None:
+    """Import what judges need: a fork of this process then has it, and need not."""
+    all_exercises()
+    all_rules()
+    for name in ("byoc_lab.lab.checking", "numpy.random"):
+        import_module(name)
 
 
 def graded(

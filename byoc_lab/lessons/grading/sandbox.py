@@ -28,6 +28,7 @@ from byoc_lab.containment.limits import Limits
 from byoc_lab.containment.supervised import supervised
 from byoc_lab.lessons.grading.cells import run_cells
 from byoc_lab.lessons.grading.replies import encode
+from byoc_lab.lessons.tools import library
 from byoc_lab.lessons.verdict import NOT_HERE
 
 NETWORK_EVENTS = ("socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo")
@@ -148,6 +149,7 @@ def replies(notebook: dict[str, Any]) -> dict[str, Any]:
 
     exercise = get(notebook["exercise"])
     respond, varies = exercise.respond, exercise.varies
+    library()  # in Jupyter, `check` registers it with the question
     questions = [exercise.made(each) for each in notebook["questions"]]
     namespace, errors = run_cells(notebook["cells"])
     if "answer" not in namespace:

@@ -16,7 +16,6 @@ from byoc_lab.containment.limits import Limits
 from byoc_lab.containment.scratch import remove_abandoned
 from byoc_lab.containment.workers import pool
 from byoc_lab.errors import ArgumentError
-from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading import grades as grades_of
 from byoc_lab.lessons.grading import notebooks
 from byoc_lab.lessons.grading.choice import Choice, Chosen, choose
@@ -25,7 +24,7 @@ from byoc_lab.lessons.grading.credit import with_credit
 from byoc_lab.lessons.grading.feedback import write_feedback
 from byoc_lab.lessons.grading.grades import MISSING, NOT_GRADED, Grade, not_graded
 from byoc_lab.lessons.grading.handed_in import Submission, course_of, submissions_in, whole_class
-from byoc_lab.lessons.grading.judging import JUDGE_SECONDS, Apart, graded
+from byoc_lab.lessons.grading.judging import JUDGE_SECONDS, Apart, graded, prepare
 from byoc_lab.lessons.grading.sandboxed import SCRATCH, START_SECONDS, TRIES, run_sandboxed
 from byoc_lab.lessons.grading.settings import DEFAULTS, Settings
 from byoc_lab.lessons.grading.tables import write_grades
@@ -166,7 +165,7 @@ def _results(
         yield from _submitted(batch, left, (*given, guarded), executor, longest)
         return
     try:
-        with pool(workers or os.cpu_count() or 1, _begin) as own:
+        with pool(workers or os.cpu_count() or 1, prepare) as own:
             yield from _submitted(batch, left, (*given, forked), own, longest)
     finally:
         remove_abandoned(SCRATCH)
@@ -193,11 +192,6 @@ def _submitted(
                 yield submission, future.result(timeout=0)
             except Exception as error:
                 yield submission, error
-
-
-def _begin() -> None:
-    """Import what judges need: each is a fork of its worker, which runs no module itself."""
-    all_exercises()
 
 
 def _longest(course: Course, limits: Limits) -> float:

@@ -126,6 +126,14 @@ def test_a_notebook_that_kills_what_it_can_costs_itself_only(way: str) -> None:
     assert first["status"] != "timed out" and "value" in _replied(second)["replies"][0]
 
 
+def test_the_library_of_the_exercises_is_known_without_the_cell_of_the_task() -> None:
+    names = ("let-program", "annotate-diamond", "halve-the-bytes", "find-the-wrong-region")
+    tasks = [{"exercise": name, "cells": [source(name)], "seeds": [0, 1001]} for name in names]
+    for name, result in zip(names, run_sandboxed(tasks, LIMITS, [], BEST), strict=True):
+        grade = graded(name, [0, 1001], result, (), LIMITS)
+        assert grade.points == 10, grade
+
+
 class Counted:
     """A control group in which the kernel ends a process for each of some results."""
 
