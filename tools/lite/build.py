@@ -18,6 +18,7 @@ from pathlib import Path
 
 from byoc_lab.lab.view.assets import css, esm
 from tools.lite.articles import GLOSSARY, Article, notebook_article, prose_article
+from tools.lite.choices import choices, sample_state
 from tools.lite.guest_files import guest_files
 from tools.lite.ingredients import PYTHON, ROOT, WEB, fetch
 from tools.lite.licences import licences
@@ -66,7 +67,10 @@ def page(ingredients: dict[str, str], connect: str) -> str:
         "view_style": css(),
         "navigation": _navigation(found),
         "articles": "\n".join(_article(a) for a in found),
-        "licence_texts": base64.b64encode(gzip.compress(licences().encode(), mtime=0)).decode(),
+        "playground": (WEB / "playground.html").read_text(encoding="utf-8"),
+        "choices": _json(choices()),
+        "sample_state": _packed(json.dumps(sample_state())),
+        "licence_texts": _packed(licences()),
         "notebooks": _json(notebooks),
         "stored": _json(stored_outputs(ROOT / "notebooks")),
         "view": _json(esm()),
@@ -76,6 +80,11 @@ def page(ingredients: dict[str, str], connect: str) -> str:
     }
     text = (WEB / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], text)
+
+
+def _packed(text: str) -> str:
+    """A text as base64 of gzip."""
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 
 
 def _json(value: object) -> str:

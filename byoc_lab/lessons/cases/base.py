@@ -80,6 +80,8 @@ class Case(ABC):
     """What to do, in one sentence."""
     cause: ClassVar[str]
     """The code, cause or name with which `diagnosis()` states the right cause."""
+    pipeline: ClassVar[tuple[str, ...]] = ("PartitionGraph",)
+    """The names of the passes that show the trouble in an annotated module."""
 
     @abstractmethod
     def shown(self) -> Symptom:

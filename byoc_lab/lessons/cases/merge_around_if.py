@@ -33,6 +33,7 @@ class MergeAroundIf(LiveCase):
     era = "until 0.13; unannotated code between regions in all"
     fix = 'Annotate what the host computes between two regions for "default".'
     cause = "BYL013"
+    pipeline = ("MergeCompilerRegions", "PartitionGraph")
     codes = ("BYL013",)
 
     def plain(self) -> IRModule:

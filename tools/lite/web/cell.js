@@ -61,7 +61,7 @@ export class Cell {
       if (fresh) this.outputs.clear();
       fresh = false;
     };
-    kernel.run(`${this.notebook.name}/${this.id}`, this.source, {
+    kernel.run({ do: "run", cell: `${this.notebook.name}/${this.id}`, source: this.source }, {
       hear: (message) => {
         begin();
         failed ||= message.kind === "error";

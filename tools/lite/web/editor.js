@@ -24,10 +24,10 @@ const completion = (complete) => async (/** @type {import("@codemirror/autocompl
   return { from, validFor: /^\w*$/, options: found.map(({ name, about }) => ({ label: name.slice(name.lastIndexOf(".") + 1), info: about || undefined })) };
 };
 
-/** Make an editor; Shift+Enter and Ctrl+Enter run.
+/** Make an editor; Shift+Enter and Ctrl+Enter run. Without `complete` it is one for plain text.
  * @param {HTMLElement} parent
  * @param {{ source: string, label: string, changed: (source: string) => void, run: (onwards: boolean) => void,
- *   complete: (text: string) => Promise<{ name: string, about: string }[]> }} given */
+ *   complete?: (text: string) => Promise<{ name: string, about: string }[]> }} given */
 export function editor(parent, { source, label, changed, run, complete }) {
   const keys = [
     { key: "Shift-Enter", run: () => (run(true), true) },
@@ -41,11 +41,9 @@ export function editor(parent, { source, label, changed, run, complete }) {
     indentUnit.of("    "),
     bracketMatching(),
     closeBrackets(),
-    python(),
-    syntaxHighlighting(COLOURS),
-    autocompletion({ override: [completion(complete)] }),
+    complete ? [python(), syntaxHighlighting(COLOURS), autocompletion({ override: [completion(complete)] })] : [],
     keymap.of([...closeBracketsKeymap, ...completionKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab]),
-    EditorView.contentAttributes.of({ "aria-label": label }),
+    EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
     EditorView.updateListener.of((update) => update.docChanged && changed(update.state.doc.toString())),
   ];
   return new EditorView({ parent, state: EditorState.create({ doc: source, extensions }) });

@@ -54,9 +54,11 @@ export class Kernel {
     } else this.listener?.hear(message);
   }
 
-  /** Run a cell when those before it have run. @param {string} cell @param {string} source @param {Listener} listener */
-  run(cell, source, listener) {
-    this.queue.push({ message: { do: "run", cell, source }, listener });
+  /** Do what a message asks for when all before it is done: {do: "run", cell, source} runs a cell,
+   * {do: "look", cell, given} shows an input of the playground.
+   * @param {Record<string, any>} message @param {Listener} listener */
+  run(message, listener) {
+    this.queue.push({ message, listener });
     this.next();
   }
 

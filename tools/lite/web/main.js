@@ -4,14 +4,17 @@ import { inflated } from "./inflated.js";
 import { Kernel } from "./kernel.js";
 import { Models } from "./models.js";
 import { Notebook } from "./notebook.js";
+import { Playground } from "./playground.js";
 
-const FIRST = "00_start_here";
+const FIRST = "playground";
 const files = value("notebooks");
 const stored = value("stored");
 /** @type {Map<string, Notebook>} */
 const opened = new Map();
 /** @type {Notebook | undefined} */
 let notebook;
+/** @type {Playground | undefined} */
+let playground;
 /** @type {import("./notebook.js").Host} */
 let host;
 
@@ -27,18 +30,34 @@ function ingredient(id) {
   return text.length > 100 ? { text } : { address: new URL(text, location.href).href };
 }
 
-/** Show the article that the address names, such as "#01_one_region" and "#glossary/region". */
+/** What the address names; "" if that cannot be read. */
+function wantedPlace() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch (error) {
+    if (error instanceof URIError) return "";
+    throw error;
+  }
+}
+
+/** Show the article that the address names, such as "#01_one_region", "#glossary/region" and
+ * "#playground/" with an input. */
 function open() {
-  const wanted = decodeURIComponent(location.hash.slice(1));
-  const name = wanted.split("/")[0];
+  const wanted = wantedPlace();
+  const [name, ...rest] = wanted.split("/");
   const article = document.querySelector(`article[id="${CSS.escape(name)}"]`) ?? find(FIRST);
   for (const other of document.querySelectorAll("article")) other.hidden = other !== article;
   for (const link of document.querySelectorAll("nav a")) link.toggleAttribute("aria-current", link.getAttribute("href") === `#${article.id}`);
+  document.body.dataset.article = article.id;
   document.title = `${article.getAttribute("aria-label")} · byoc_lab`;
   if (files[article.id] && !opened.has(article.id)) opened.set(article.id, new Notebook(article, files[article.id], stored[article.id] ?? {}, host));
   notebook = opened.get(article.id);
+  if (article.id === FIRST) {
+    playground ??= new Playground(article, host);
+    playground.open(rest.join("/"));
+  }
   if (article.id === "licences") showLicences(article.querySelector("pre"));
-  for (const id of ["run-all", "reset", "download", "upload"]) find(id).disabled = !files[article.id];
+  for (const id of ["run-all", "reset", "download", "upload"]) find(id).hidden = !files[article.id];
   const place = wanted === name ? null : find(wanted);
   if (place) place.scrollIntoView();
   else window.scrollTo(0, 0);

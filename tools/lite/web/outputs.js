@@ -30,8 +30,16 @@ export class Outputs {
   /** @param {any} message */
   hear(message) {
     if (message.kind === "error") this.error(message);
+    else if (message.heading) this.heading(message.heading);
     else if (message.stream) this.text(message.stream, message.text);
     else this.bundle(message.bundle);
+  }
+
+  /** A part of what is shown, which gives its widgets their names. @param {string} words */
+  heading(words) {
+    this.last = null;
+    this.place = words;
+    this.element.append(make("h2", {}, words));
   }
 
   /** @param {string} stream @param {string} text */
@@ -64,14 +72,24 @@ export class Outputs {
 
   /** @param {Record<string, any>} bundle */
   bundle({ model, ...data }) {
+    if (model) this.widget(/** @type {import("./models.js").Model} */ (this.models.known.get(model)));
+    else this.still(data);
+    this.kept.push({ output_type: "display_data", data, metadata: {} });
+  }
+
+  /** @param {Record<string, any>} data */
+  still(data) {
+    const here = this.block();
+    if (data["image/svg+xml"]) here.innerHTML = data["image/svg+xml"];
+    else if (data["text/html"]) here.innerHTML = data["text/html"];
+    else here.append(make("pre", { tabindex: "0" }, data["text/plain"]));
+  }
+
+  block() {
     this.last = null;
     const here = make("div", { class: "shown" });
     this.element.append(here);
-    if (model) this.widget(/** @type {import("./models.js").Model} */ (this.models.known.get(model)), here);
-    else if (data["image/svg+xml"]) here.innerHTML = data["image/svg+xml"];
-    else if (data["text/html"]) here.innerHTML = data["text/html"];
-    else here.append(make("pre", { tabindex: "0" }, data["text/plain"]));
-    this.kept.push({ output_type: "display_data", data, metadata: {} });
+    return here;
   }
 
   /** What a cell that asks for a compiler or TVM shows elsewhere. @param {any[] | undefined} messages */
@@ -83,8 +101,9 @@ export class Outputs {
   }
 
   /** A page has many widgets: their landmarks are named by their cells.
-   * @param {import("./models.js").Model} model @param {HTMLElement} here */
-  widget(model, here) {
+   * @param {import("./models.js").Model} model */
+  widget(model) {
+    const here = this.block();
     const named = () => {
       for (const part of here.querySelectorAll(":is(section, nav, aside, [role=\"region\"])[aria-label]")) part.ariaLabel += `, ${this.place}`;
     };

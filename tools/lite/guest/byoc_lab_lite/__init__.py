@@ -6,15 +6,20 @@ The worker calls `receive` with a message of the page; answers go to the page by
 import json
 import os
 
-from byoc_lab_lite import cells, models
+from byoc_lab_lite import cells, models, playground
 
 os.chdir(os.environ["HOME"])
 
 
 def receive(text):
-    """Do what a message of the page asks for: {do: "run", "complete" or "model", ...}."""
+    """Do what a message of the page asks for: {do: "run", "look", "complete" or "model", ...}."""
     message = json.loads(text)
     _ACTIONS[message.pop("do")](**message)
 
 
-_ACTIONS = {"run": cells.run, "complete": cells.complete, "model": models.receive}
+_ACTIONS = {
+    "run": cells.run,
+    "look": playground.look,
+    "complete": cells.complete,
+    "model": models.receive,
+}

@@ -8,6 +8,7 @@ import rlcompleter
 import sys
 import traceback
 import types
+from contextlib import contextmanager
 
 from byoc_lab_lite.channel import Stream, send
 from byoc_lab_lite.displays import begin, display
@@ -24,8 +25,7 @@ def run(cell, source):
     """Run a cell; the page gets its output, its error, and "done" at the end."""
     name = f"<cell {cell}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    begin(cell)
-    try:
+    with running(cell):
         tree = ast.parse(source, name)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, name, "exec"), main.__dict__)
@@ -35,6 +35,14 @@ def run(cell, source):
                 main._ = value
                 display(value)
         _show_figures()
+
+
+@contextmanager
+def running(cell):
+    """Until its end, what is shown goes below the cell; an exception is shown there too."""
+    begin(cell)
+    try:
+        yield
     except BaseException as error:
         _show_error(error)
     finally:

@@ -1,89 +1,23 @@
-"""The laboratory in one file, from disk, without a network: Python runs in the page."""
+"""Cells of the laboratory in one file, from disk, without a network: Python runs in the page."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from tools.lite.build import ONE_FILE, OUT
-from tools.lite.build import main as build
+from tests.browser.test_access import violations
 
-from .chromium import missing
-from .test_access import violations
+from .laboratory import Laboratory
 
 pytestmark = pytest.mark.browser
 
-SECONDS = 60_000  # ms; a machine with other work to do needs ten times as long as an idle one
 
-
-@pytest.fixture(scope="module")
-def one_file() -> Path:
-    try:
-        build()
-    except subprocess.CalledProcessError as error:  # pip and npm fetch the ingredients
-        missing(f"the laboratory in one file cannot be built: {error}")
-    return OUT / ONE_FILE
-
-
-class Laboratory:
-    """The opened page."""
-
-    def __init__(self, page: Any):
-        self.page = page
-
-    def open(self, name: str) -> None:
-        """Show an article, and wait for Python."""
-        self.page.evaluate("(hash) => { location.hash = hash }", name)
-        self.settle()
-
-    def settle(self) -> None:
-        """Wait until Python has nothing to do."""
-        expect(self.page.locator("body")).to_have_attribute("data-python", "ready")
-
-    def cell(self, words: str) -> Any:
-        """The cell of the article that is shown whose code has these words."""
-        found = self.page.locator("article:visible .cell", has_text=words).first
-        return self.page.locator(f'[data-cell="{found.get_attribute("data-cell")}"]')
-
-    def write(self, cell: Any, source: str) -> None:
-        """Type over the code of a cell."""
-        code = cell.locator(".cm-content")
-        code.click()
-        self.page.keyboard.press("ControlOrMeta+a")
-        self.page.keyboard.insert_text(source)
-
-    def run(self, cell: Any, button: str = "Run this cell") -> None:
-        cell.get_by_role("button", name=button).click()
-
-
-@pytest.fixture(scope="module")
-def lab(browser: Any, one_file: Path) -> Iterator[Laboratory]:
-    """One page for all tests: to start Python takes most of the time."""
-    context = browser.new_context(viewport={"width": 1400, "height": 900}, offline=True)
-    page = context.new_page()
-    page.set_default_timeout(SECONDS)
-    expect.set_options(timeout=SECONDS)
-    errors: list[str] = []
-    asked: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(one_file.as_uri())
-    yield Laboratory(page)
-    context.close()
-    expect.set_options(timeout=5_000)
-    assert errors == []
-    assert [url for url in asked if not url.startswith("blob:")] == [one_file.as_uri()]
-
-
-def test_prose_is_readable_and_cells_are_editable_before_python_runs(lab: Laboratory) -> None:
-    expect(lab.page.get_by_role("heading", level=1)).to_have_text("byoc_lab: start here")
+def test_cells_are_editable_before_python_runs(lab: Laboratory) -> None:
+    lab.show("00_start_here")
     expect(lab.cell("import byoc_lab").locator(".cm-content")).to_be_editable()
 
 

@@ -1,0 +1,192 @@
+"""The playground of the laboratory in one file: inputs, passes, links."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from byoc_lab.lessons import cases
+from tests.browser.test_access import violations
+from tests.browser.widget_page import NewPage
+from tools.lite.choices import SAMPLE
+
+from .laboratory import Laboratory
+
+pytestmark = pytest.mark.browser
+
+
+def link(value: Any) -> str:
+    """The part of an address for an input, as link.js writes it."""
+    return encoded(json.dumps(value).encode())
+
+
+def encoded(data: bytes) -> str:
+    packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    packed = packer.compress(data) + packer.flush()
+    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def shown(lab: Laboratory) -> Any:
+    return lab.page.locator("#play-shown")
+
+
+def chips(lab: Laboratory) -> list[str]:
+    return lab.page.locator("#play-passes li").all_text_contents()
+
+
+def run(lab: Laboratory) -> None:
+    lab.page.get_by_role("button", name="Run", exact=False).filter(visible=True).first.click()
+    lab.settle()
+
+
+def test_first_screen_steps_through_a_network_before_python_runs(
+    new_page: NewPage, one_file: Path
+) -> None:
+    page = new_page(viewport={"width": 1280, "height": 800}, offline=True)
+    page.goto(one_file.as_uri())
+    expect(page.locator("body")).to_have_attribute("data-python", "starting")
+    expect(page.get_by_role("heading", level=1)).to_have_text(
+        "See what each pass does to your network"
+    )
+    stepper = page.locator("#play-shown .byl[data-ready]")
+    at = int(stepper.get_attribute("data-index"))
+    place = stepper.bounding_box()
+    assert place["width"] > 0.9 * 1280
+    assert place["y"] < 0.66 * 800
+    stepper.locator(".byl-next").click()
+    expect(stepper).to_have_attribute("data-index", str(at + 1))
+
+
+def test_case_shows_its_finding_fix_and_passes(lab: Laboratory) -> None:
+    lab.open("playground")
+    lab.page.locator("#play-case").select_option("nested-partition")
+    lab.settle()
+    expect(shown(lab)).to_contain_text("BYL001")
+    headings = shown(lab).locator(":scope > h2")
+    expect(headings).to_have_text(["Step by step", "Findings", "Fix"])
+    assert chips(lab) == ["PartitionGraph"]
+
+
+def test_address_has_the_input_and_runs_nothing_by_itself(lab: Laboratory) -> None:
+    lab.open("playground")
+    lab.page.locator("#play-case").select_option("let-bound-calls")
+    expect(shown(lab)).to_contain_text("BYL004")
+    expect(lab.page).to_have_url(re.compile("#playground/.{200}"))
+    address = lab.page.evaluate("() => location.hash.slice(1)")
+    lab.page.locator("#play-case").select_option("nested-partition")
+    expect(shown(lab)).to_contain_text("BYL001")
+    lab.show(address)
+    expect(lab.page.locator("#play-said")).to_contain_text("Nothing has run yet")
+    expect(shown(lab).locator(":scope > *")).to_have_count(0)
+    expect(lab.page.locator("body")).to_have_attribute("data-python", "ready")
+    run(lab)
+    expect(shown(lab)).to_contain_text("BYL004")
+
+
+def test_link_of_python_reads_what_the_page_writes(lab: Laboratory) -> None:
+    given = {**SAMPLE, "passes": ["InferType"], "message": "é"}
+    lab.open(f"playground/{link(given)}")
+    assert chips(lab) == ["InferType"]
+    expect(lab.page.locator("[data-kind=message] .cm-content")).to_have_text("é")
+
+
+HOSTILE = {
+    "not base64": "!!!",
+    "not deflated": "AAAA",
+    "not JSON": encoded(b"<script>document.title = 1</script>"),
+    "null": link(None),
+    "a list": link([]),
+    "no text": link({**SAMPLE, "relay_text": 1}),
+    "no list of passes": link({**SAMPLE, "passes": "InferType"}),
+    "unknown pipeline": link({**SAMPLE, "pipeline": "nothing"}),
+    "a name of objects": link({**SAMPLE, "pipeline": "__proto__"}),
+    "a method of objects": link({**SAMPLE, "era": "constructor"}),
+    "a bomb": encoded(b" " * 50_000_000),
+    "not UTF-8": encoded(b'"\xff"'),
+    "not an address": "%",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_link_changes_nothing(lab: Laboratory, name: str) -> None:
+    lab.open(f"playground/{link({**SAMPLE, 'message': name})}")
+    expect(lab.page.locator("#play-said")).to_contain_text("Nothing has run yet")
+    before = lab.page.locator("#play-texts").inner_text()
+    lab.show(f"playground/{HOSTILE[name]}")
+    if name != "not an address":  # it is read as no address, which shows the playground as it is
+        expect(lab.page.locator("#play-said")).to_contain_text("no input that can be read")
+    assert lab.page.locator("#play-texts").inner_text() == before
+    expect(shown(lab).locator(":scope > *")).to_have_count(0)
+    expect(lab.page.locator("body")).to_have_attribute("data-python", "ready")
+
+
+def test_input_that_is_markup_stays_text(lab: Laboratory) -> None:
+    markup = "<img src=data:, onerror=document.title=1>"
+    given = {**SAMPLE, "relay_text": markup, "message": markup, "passes": [markup]}
+    lab.open(f"playground/{link(given)}")
+    run(lab)
+    expect(shown(lab)).to_contain_text("The Relay text cannot be read")
+    expect(lab.page.locator("#playground img")).to_have_count(0)
+    assert "Playground" in lab.page.title()
+
+
+def test_pattern_table_is_python_that_runs_on_demand(lab: Laboratory) -> None:
+    table = (
+        "from byoc_lab.relay.dataflow_pattern import is_op, wildcard\n"
+        "conv2d = is_op('nn.conv2d')(wildcard(), wildcard())\n"
+        "[('mychip.conv2d', conv2d), ('mychip.conv2d_relu', is_op('nn.relu')(conv2d))]"
+    )
+    plain = cases.get("shadowed-pattern")
+    assert isinstance(plain, cases.LiveCase)
+    text = plain.plain().astext()
+    lab.open(f"playground/{link({**SAMPLE, 'relay_text': text, 'table': table})}")
+    expect(lab.page.locator("#play-said")).to_contain_text("the Python code of its pattern table")
+    run(lab)
+    report = shown(lab).locator("h2:text-is('Pattern table') + .shown")
+    expect(report).to_contain_text("mychip.conv2d_relu")
+    expect(report).to_contain_text("shadowed")
+
+
+def test_passes_are_moved_removed_and_inserted_by_keyboard(lab: Laboratory) -> None:
+    lab.open(f"playground/{link({**SAMPLE, 'passes': ['InferType', 'FoldConstant']})}")
+    first = lab.page.locator("#play-passes li button").first
+    first.focus()
+    lab.page.keyboard.press("Alt+ArrowRight")
+    assert chips(lab) == ["FoldConstant", "InferType"]
+    lab.page.keyboard.press("ArrowLeft")
+    lab.page.keyboard.press("Delete")
+    assert chips(lab) == ["InferType"]
+    lab.page.get_by_label("Insert a pass").select_option("SimplifyInference")
+    assert chips(lab) == ["InferType", "SimplifyInference"]
+    lab.page.get_by_label("Code of").or_(
+        lab.page.locator("[data-kind=relay_text] .cm-content")
+    ).first.focus()
+    lab.page.keyboard.press("ControlOrMeta+Enter")
+    stages = shown(lab).locator(".byl[data-ready]").first
+    expect(stages).to_contain_text("SimplifyInference")
+    expect(stages).not_to_contain_text("PartitionGraph")
+
+
+def test_era_runs_the_passes_of_that_time(lab: Laboratory) -> None:
+    lab.open("playground")
+    lab.page.locator("#play-case").select_option("nested-partition")
+    lab.settle()
+    lab.page.get_by_label("Behaves like").select_option("2020-01")
+    run(lab)
+    expect(shown(lab)).to_contain_text("BYL003")  # a region inside another one
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(lab: Laboratory, scheme: str) -> None:
+    lab.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    lab.open("playground")
+    lab.page.locator("#play-case").select_option("shadowed-pattern")
+    lab.settle()
+    assert violations(lab.page, []) == []

@@ -1,0 +1,21 @@
+"""The playground of the page: shows each part of what byoc_lab says of the input."""
+
+import traceback
+
+from byoc_lab_lite.cells import running
+from byoc_lab_lite.channel import send
+from byoc_lab_lite.displays import display
+
+
+def look(cell, given):
+    """Show all parts of the input, each under its heading."""
+    with running(cell):
+        from byoc_lab_playground import parts
+
+        for heading, shown in parts(**given):
+            send("output", heading=heading)
+            if isinstance(shown, Exception):
+                said = "".join(traceback.format_exception_only(shown))
+                send("output", stream="stderr", text=said)
+            else:
+                display(shown)
