@@ -61,16 +61,21 @@ LAYERS = {
     "run": "errors printing plugins display files markup relay passes",
     "backends": "errors plugins containment processor_time relay passes run",
     "backends.dnnl": "errors printing display markup relay passes run backends",
+    "lab.language": "errors relay",
     "lab.diffing": "errors printing output display relay",
-    "lab.linting": "errors printing output display relay passes run backends lab.diffing",
-    "lab.tracing": "errors printing display files relay passes lab.diffing lab.linting",
+    "lab.linting": (
+        "errors printing output display relay passes run backends lab.language lab.diffing"
+    ),
+    "lab.tracing": (
+        "errors printing display files relay passes lab.language lab.diffing lab.linting"
+    ),
     "lab.explaining": (
-        "errors printing display markup relay passes backends lab.tracing lab.linting"
+        "errors printing display markup relay passes backends lab.language lab.tracing lab.linting"
     ),
     "lab.comparing": "errors printing display relay lab.diffing lab.tracing",
     "lab.checking": (
         "errors printing output display files markup terminal relay "
-        "passes run backends lab.tracing lab.explaining"
+        "passes run backends lab.language lab.tracing lab.explaining"
     ),
     "lab.reducing": (
         "errors printing display files containment relay passes run backends lab.diffing "

@@ -20,11 +20,11 @@ from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import worst_of
 from byoc_lab.lab.checking.repro import write_kernel_repro, write_repro
+from byoc_lab.lab.language import in_language
 from byoc_lab.lab.tracing import Stage, trace
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes import Event, Pass
 from byoc_lab.relay.ir.expr import Call, Constant, Expr
-from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
@@ -69,12 +69,11 @@ def bisect(
 
     Raises PassError if a pass fails, and what `trace` and `evaluate` raise.
     """
-    foreign = adopted(mod)
-    if isinstance(foreign, ForeignModule):
-        asked: Bisection = foreign.bisect(
+    foreign = in_language(mod, "bisect")
+    if foreign is not None:
+        return foreign.bisect(
             pipeline, inputs, seed=seed, folder=folder, kernels=kernels, progress=progress
         )
-        return asked
     mod = infer_module(checked_module(mod, "bisect"))
     if inputs is not None and unknown_lengths(mod["main"]):
         mod = shaped(mod, types_of(mod["main"], inputs))

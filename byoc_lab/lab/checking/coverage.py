@@ -16,6 +16,7 @@ from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, chang
 from byoc_lab.lab.explaining import Explanation
 from byoc_lab.lab.explaining.calls import explained
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
+from byoc_lab.lab.language import in_language
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.markup import escaped, table
 from byoc_lab.output import to_json
@@ -23,7 +24,7 @@ from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.printing import columns, printable
 from byoc_lab.relay.analysis.costs import boundary_bytes, call_flops, cost
 from byoc_lab.relay.ir.expr import Call, Function, Op
-from byoc_lab.relay.ir.foreign import ForeignModule, adopted
+from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.symbols import shown
 
@@ -278,9 +279,9 @@ def coverage(
 
 
 def _one(mod: IRModule | Function, backend: str, pipeline: Any) -> Coverage:
-    if isinstance(mod, ForeignModule):
-        found: Coverage = mod.coverage(backend, pipeline)
-        return found
+    foreign = in_language(mod, "coverage")
+    if foreign is not None:
+        return foreign.coverage(backend, pipeline)
     setup = setup_of(mod, backend, pipeline)
     outcome = setup.run(backend)
     if outcome.trace.error is not None:

@@ -15,9 +15,9 @@ from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import NOT_CALLED, Report, region_errors, worst_of
 from byoc_lab.lab.checking.tolerances import Bounded, bounded
+from byoc_lab.lab.language import in_language
 from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
 from byoc_lab.relay.ir.expr import Call, Function, Op
-from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
@@ -63,10 +63,9 @@ def validate(
             "validate: the first argument must be the module before the pipeline, found an "
             "Executable; write validate(module, executable, inputs)"
         )
-    before = adopted(before)
-    if isinstance(before, ForeignModule):
-        report: Report = before.validate(after, inputs, detail=detail, samples=samples, seed=seed)
-        return report
+    foreign = in_language(before, "validate")
+    if foreign is not None:
+        return foreign.validate(after, inputs, detail=detail, samples=samples, seed=seed)
     if samples is not None and samples < 1:
         raise InputError(f"samples must be at least 1, found {samples}")
     if detail not in DETAILS:

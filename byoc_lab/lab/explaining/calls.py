@@ -13,11 +13,11 @@ from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import NodeNames
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
 from byoc_lab.lab.explaining.workbench import Workbench
+from byoc_lab.lab.language import in_language
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, describe
-from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
@@ -47,10 +47,9 @@ def explain(
     no module or `target` no name, UnknownNodeError if `call` is not in `mod`, and what a pass of
     the pipeline raises.
     """
-    mod = adopted(mod)
-    if isinstance(mod, ForeignModule):
-        asked: Explanations = mod.explain(target, call, pipeline)
-        return asked
+    foreign = in_language(mod, "explain")
+    if foreign is not None:
+        return foreign.explain(target, call, pipeline)
     if isinstance(mod, Function):
         mod = IRModule.from_expr(mod)
     if not isinstance(mod, IRModule):

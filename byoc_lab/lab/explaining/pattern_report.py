@@ -13,6 +13,7 @@ from byoc_lab.lab.explaining.explanation import Nearest
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.near_miss import Fit
 from byoc_lab.lab.explaining.outcome import Setup, typed_calls
+from byoc_lab.lab.language import in_language
 from byoc_lab.markup import table
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.predicates import (
@@ -24,7 +25,6 @@ from byoc_lab.passes.framework.predicates import (
 )
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call, Expr, Function
-from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op.contrib import get_pattern_table
@@ -131,10 +131,9 @@ def explain_patterns(
     what is no module, PredicateError for a check that raises.
     """
     listed = modules if isinstance(modules, (list, tuple)) else [modules]
-    foreign = [adopted(m) for m in listed]
-    if foreign and all(isinstance(m, ForeignModule) for m in foreign):
-        asked: PatternReport = foreign[0].explain_patterns(table, foreign[1:])
-        return asked
+    foreign = [m for m in (in_language(m, "explain_patterns") for m in listed) if m is not None]
+    if foreign and len(foreign) == len(listed):
+        return foreign[0].explain_patterns(table, foreign[1:])
     if isinstance(table, str):
         found = get_pattern_table(table)
         if found is None:

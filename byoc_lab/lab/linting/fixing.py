@@ -11,6 +11,7 @@ import numpy as np
 from byoc_lab.backends.registry import Backend
 from byoc_lab.backends.registry import get as get_backend
 from byoc_lab.errors import ArgumentError, ByocLabError, counted, nearest
+from byoc_lab.lab.language import in_language
 from byoc_lab.lab.linting.context import Context, Pipeline, context_of
 from byoc_lab.lab.linting.discovery import all_rules
 from byoc_lab.lab.linting.edits import Edit, Proposal, edited_module, without_annotations
@@ -21,7 +22,6 @@ from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule, module_expected
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.typing.infer import infer_module
@@ -60,12 +60,11 @@ def fix(
     Raises ArgumentError if `mod` is not a module, or if @main has no parameters of these names, and
     for a pipeline or back end what `lint` raises.
     """
-    mod = adopted(mod)
-    if isinstance(mod, ForeignModule):
+    foreign = in_language(mod, "fix")
+    if foreign is not None:
         if params is not None or pipeline is not None or backend is not None:
-            raise ArgumentError(f"fix of a module of {mod.language} takes the module alone")
-        found_there: Fix = mod.fix()
-        return found_there
+            raise ArgumentError(f"fix of a module of {foreign.language} takes the module alone")
+        return foreign.fix()
     if not isinstance(mod, IRModule):
         raise ArgumentError(module_expected("fix", mod))
     context = context_of(pipeline, backend)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from byoc_lab.errors import PassError
+from byoc_lab.lab.language import in_language
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes import Event, Pass, PassContext, Sequential, module_pass, named_pipeline
 from byoc_lab.passes.framework.hook import Note, listening
 from byoc_lab.passes.framework.passes import make_pass, observing
 from byoc_lab.passes.framework.pipelines import running_level
-from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule, module_expected
 
 Member = Pass | str | Callable[[IRModule], IRModule]
@@ -55,9 +55,9 @@ def trace(
     Raises PassError if `mod` is not a module, if `pipeline` is not a pipeline or has no passes, and
     if a pass needs more than its name; UnknownNameError for a name that does not exist.
     """
-    mod = adopted(mod)
-    if isinstance(mod, ForeignModule):
-        traced: Trace = mod.trace(
+    foreign = in_language(mod, "trace")
+    if foreign is not None:
+        return foreign.trace(
             pipeline,
             era=era,
             opt_level=opt_level,
@@ -65,7 +65,6 @@ def trace(
             progress=progress,
             patterns=patterns,
         )
-        return traced
     if patterns:
         raise PassError("patterns are for a module of Relax; passes of Relay tell theirs")
     if not isinstance(mod, IRModule):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any
 
 from byoc_lab.errors import ForeignModuleError
 from byoc_lab.printing import printable
@@ -108,35 +108,6 @@ class ForeignModule(IRModule):
         """The same without the module that it was read from: what is pickled and saved."""
         return ForeignModule(
             self.language, self.functions, self.attrs, list(self.lines), list(self.findings)
-        )
-
-    # What functions of byoc_lab of these names ask of it, with their arguments.
-
-    def trace(self, pipeline: Any, **options: Any) -> Any:
-        self._refuse("trace")
-
-    def explain(self, target: Any, call: Any, pipeline: Any) -> Any:
-        self._refuse("explain")
-
-    def explain_patterns(self, table: Any, others: Sequence[Any]) -> Any:
-        self._refuse("explain_patterns")
-
-    def validate(self, after: Any, inputs: Any, **options: Any) -> Any:
-        self._refuse("validate")
-
-    def bisect(self, pipeline: Any, inputs: Any, **options: Any) -> Any:
-        self._refuse("bisect")
-
-    def coverage(self, backend: Any, pipeline: Any) -> Any:
-        self._refuse("coverage")
-
-    def fix(self) -> Any:
-        self._refuse("fix")
-
-    def _refuse(self, who: str) -> NoReturn:
-        raise ForeignModuleError(
-            f"{who} needs the module of {self.language} itself, and this one was saved, as text "
-            f"and nodes; make it again where TVM is"
         )
 
     @printable

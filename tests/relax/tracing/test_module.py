@@ -10,6 +10,7 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import ArgumentError, ForeignModuleError, PassError, UnknownNameError
+from byoc_lab.lab.language import Language, in_language
 from byoc_lab.lab.view import graph
 from byoc_lab.lab.view.board import board
 from byoc_lab.relax.tracing import RelaxModule, read
@@ -18,6 +19,13 @@ from byoc_lab.relay.ir.expr import Call
 from .networks import SMALL, chain, resnet, tvm
 
 needs_dnnl = pytest.mark.skipif(not native.available(), reason="the extension is not built")
+
+
+def test_a_module_of_relax_answers_for_its_language_and_one_of_relay_has_none() -> None:
+    mod = read(SMALL)
+    assert in_language(mod, "trace") is mod and isinstance(mod, Language)
+    assert in_language(relay.IRModule(), "trace") is None
+    assert not isinstance(mod.plain(), Language)
 
 
 def test_a_function_is_read_as_a_module() -> None:

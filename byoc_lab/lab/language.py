@@ -1,0 +1,55 @@
+"""`Language`: what functions of byoc_lab ask of a module of another language than Relay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from byoc_lab.errors import ForeignModuleError
+from byoc_lab.relay.ir.foreign import ForeignModule, adopted
+
+if TYPE_CHECKING:
+    from byoc_lab.lab.checking.bisected import Bisection
+    from byoc_lab.lab.checking.coverage import Coverage
+    from byoc_lab.lab.checking.validation import Report
+    from byoc_lab.lab.explaining import Explanations, PatternReport
+    from byoc_lab.lab.linting.finding import Fix
+    from byoc_lab.lab.tracing.stages import Trace
+
+
+@runtime_checkable
+class Language(Protocol):
+    """A module that answers for its language, with the results of the functions of byoc_lab of
+    these names, and their arguments. Relax has `relax.tracing.module.RelaxModule`."""
+
+    language: str
+
+    def trace(self, pipeline: Any, **options: Any) -> Trace: ...
+
+    def explain(self, target: Any, call: Any, pipeline: Any) -> Explanations: ...
+
+    def explain_patterns(self, table: Any, others: Sequence[Any]) -> PatternReport: ...
+
+    def validate(self, after: Any, inputs: Any, **options: Any) -> Report: ...
+
+    def bisect(self, pipeline: Any, inputs: Any, **options: Any) -> Bisection: ...
+
+    def coverage(self, backend: Any, pipeline: Any) -> Coverage: ...
+
+    def fix(self) -> Fix: ...
+
+
+def in_language(obj: Any, who: str) -> Language | None:
+    """A module of another language than Relay; None for anything else. who: the function that asks.
+
+    Raises ForeignModuleError for a module that was saved.
+    """
+    mod = adopted(obj)
+    if not isinstance(mod, ForeignModule):
+        return None
+    if not isinstance(mod, Language):
+        raise ForeignModuleError(
+            f"{who} needs the module of {mod.language} itself, and this one was saved, as text "
+            f"and nodes; make it again where TVM is"
+        )
+    return mod
