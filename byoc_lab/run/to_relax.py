@@ -43,21 +43,24 @@ GROWS = (
 DEPTH = "depth"  # among the values of a function: how many functions are active
 
 
-def to_relax(main: Function, functions: Mapping[GlobalVar, Function] | None = None) -> Any:
+def to_relax(
+    main: Function, functions: Mapping[GlobalVar, Function] | None = None, built: bool = False
+) -> Any:
     """A Relax module whose function "main" computes what `main` does, parameters in order.
 
     `main` is typed and flat (see `inline.flattened`): the functions that it still calls are
-    external ones, and the recursive `functions`. Raises BuildError for what has no translation,
-    naming it.
+    external ones, and the recursive `functions`. built: the module is only compiled, so operators
+    may have the translation that rounds least, not the one that patterns know. Raises BuildError
+    for what has no translation, naming it.
     """
     with COMPILING:
-        return _module(main, functions or {})
+        return _module(main, functions or {}, built)
 
 
-def _module(main: Function, functions: Mapping[GlobalVar, Function]) -> Any:
+def _module(main: Function, functions: Mapping[GlobalVar, Function], built: bool) -> Any:
     tvm = import_tvm()
     builder = tvm.relax.BlockBuilder()
-    translator = _Translator(tvm, builder)
+    translator = _Translator(tvm, builder, built)
     for gv, function in functions.items():
         translator.declare(gv, function)
     made = {gv: translator.recursive(gv, function) for gv, function in functions.items()}
@@ -100,8 +103,8 @@ def relay_name(parameter: str) -> str:
 
 
 class _Translator:
-    def __init__(self, tvm: Any, builder: Any):
-        self.tvm = tvm
+    def __init__(self, tvm: Any, builder: Any, built: bool):
+        self.tvm, self.built = tvm, built
         self.relax = tvm.relax
         self.builder = builder
         self.branch_count = 0
@@ -216,13 +219,14 @@ class _Translator:
             return self._literal(value)
         definition = op.definition
         place = _place(node)
-        if definition.relax is None:
+        translate = (self.built and definition.built_relax) or definition.relax
+        if translate is None:
             reason = definition.why_no("relax")
             raise BuildError(f"{place}{op.name} has no translation to Relax: {reason}")
         attrs = definition.attributes(node.attrs)
         try:
             args = [values[a] for a in node.args]
-            return self.builder.normalize(definition.relax(self.relax.op, attrs, *args))
+            return self.builder.normalize(translate(self.relax.op, attrs, *args))
         except BuildError as error:
             raise BuildError(f"{place}{error}") from error
         except (RuntimeError, ValueError, TypeError) as error:

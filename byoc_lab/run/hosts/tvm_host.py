@@ -30,7 +30,9 @@ class TvmHost:
 
     def __init__(self, flat: Flat, main: Function, regions: Sequence[LinkedRegion], target: str):
         with COMPILING:
-            self._compiled = _compile(to_relax(flat.main, flat.functions), regions, target)
+            self._compiled = _compile(
+                to_relax(flat.main, flat.functions, built=True), regions, target
+            )
             tvm = import_tvm()
             with _global_functions(regions):
                 # Given the module itself: for an executable without host code, the other form of

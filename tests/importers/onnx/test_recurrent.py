@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import byoc_lab
 from byoc_lab.errors import UnsupportedOperatorError
@@ -215,3 +215,64 @@ def test_a_number_of_steps_that_nobody_means_is_refused_at_once(steps: int) -> N
     model, _ = layer("GRU")
     with pytest.raises(UnsupportedOperatorError, match=r"node 'layer'.*1 to 10,000 are supported"):
         from_onnx(model, shape={"x": (steps, BATCH, INPUTS)})
+
+
+def quantized_lstm(
+    count: int, dtype: str, rows: bool, peephole: bool, states: bool
+) -> tuple[Any, dict[str, np.ndarray]]:
+    """A DynamicQuantizeLSTM, and values of its inputs. rows: whether each output has a scale."""
+    random = np.random.RandomState(1)
+    least, most, middle = (-127, 127, 0) if dtype == "int8" else (0, 255, 128)
+    scales = (count, 4 * HIDDEN) if rows else (count,)
+    constants: dict[str, np.ndarray] = {
+        "w": random.randint(least, most, (count, INPUTS, 4 * HIDDEN)).astype(dtype),
+        "r": random.randint(least, most, (count, HIDDEN, 4 * HIDDEN)).astype(dtype),
+        "b": random.uniform(-1, 1, (count, 8 * HIDDEN)).astype(np.float32),
+    }
+    for name in "wr":
+        constants[f"{name}_scale"] = random.uniform(0.002, 0.01, scales).astype(np.float32)
+        constants[f"{name}_zero"] = np.full(scales, middle, dtype)
+    if peephole:
+        constants["p"] = random.uniform(-1, 1, (count, 3 * HIDDEN)).astype(np.float32)
+    given = {"x": random.uniform(-1, 1, (STEPS, BATCH, INPUTS)).astype(np.float32)}
+    for name in ["h", "c"] * states:
+        given[name] = random.uniform(-1, 1, (count, BATCH, HIDDEN)).astype(np.float32)
+    order = ["x", "w", "r", "b", "", "h", "c", "p", "w_scale", "w_zero", "r_scale", "r_zero"]
+    inputs = [n if n in given or n in constants else "" for n in order]
+    node = helper.make_node(
+        "DynamicQuantizeLSTM", inputs, ["y", "y_h", "y_c"], hidden_size=HIDDEN,
+        direction="bidirectional" if count == 2 else "forward", domain="com.microsoft",
+    )  # fmt: skip
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [node], "net",
+        [info(n, TensorProto.FLOAT, a.shape) for n, a in given.items()],
+        [info(n, TensorProto.FLOAT, None) for n in node.output],
+        [numpy_helper.from_array(a, n) for n, a in constants.items()],
+    )  # fmt: skip
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=sets, ir_version=9), given
+
+
+@pytest.mark.parametrize(
+    ("count", "dtype", "rows", "peephole", "states"),
+    [
+        (1, "int8", False, False, False),
+        (1, "int8", True, True, True),
+        (2, "uint8", False, False, True),
+    ],
+)
+def test_a_dynamically_quantized_lstm_is_that_of_onnx_runtime(
+    count: int, dtype: str, rows: bool, peephole: bool, states: bool
+) -> None:
+    """With drawn numbers, and with zeros, whose range is empty."""
+    model, given = quantized_lstm(count, dtype, rows, peephole, states)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # several quantize parts of a batch by their own ranges
+    runtime = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    mod, _ = from_onnx(model)
+    for scale in (1, 0):
+        feed = {name: scale * array for name, array in given.items()}
+        found = byoc_lab.evaluate(mod, feed).outputs
+        for ours, theirs in zip(found, runtime.run(None, feed), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)

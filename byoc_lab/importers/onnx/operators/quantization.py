@@ -57,13 +57,24 @@ def dequantize_linear(node: Node) -> Expr:
 @converts("DynamicQuantizeLinear")
 def dynamic_quantize_linear(node: Node) -> tuple[Expr, Expr, Expr]:
     """To uint8, by the range of the data, which zero belongs to."""
-    x = node[0]
+    quantized, scale, point = _by_range(node[0])
+    return relay.cast(quantized, "uint8"), scale, relay.cast(point, "uint8")
+
+
+def _by_range(x: Expr) -> tuple[Expr, Expr, Expr]:
+    """Integers from 0 to 255, their scale and their zero point, all as float32. The scale of zeros
+    is 1, as in ONNX Runtime."""
     zero, levels = relay.const(0.0), relay.const(255.0)
     low, high = relay.minimum(relay.min(x), zero), relay.maximum(relay.max(x), zero)
-    scale = (high - low) / levels
+    scale = relay.where(high > low, (high - low) / levels, relay.const(1.0))
     point = relay.clip(round_to_even(zero - low / scale, "float32"), 0.0, 255.0)
-    quantized = relay.clip(round_to_even(x / scale, "float32") + point, 0.0, 255.0)
-    return relay.cast(quantized, "uint8"), scale, relay.cast(point, "uint8")
+    return relay.clip(round_to_even(x / scale, "float32") + point, 0.0, 255.0), scale, point
+
+
+def rounded_by_range(node: Node, x: Expr) -> Expr:
+    """The numbers that remain of data which is quantized by its range."""
+    quantized, scale, point = _by_range(x)
+    return node.typed((quantized - point) * scale)
 
 
 def _requantized(node: Node, found: Expr, scale: Expr, zero: Expr, at: int, axis: int) -> Expr:

@@ -13,8 +13,9 @@ from functools import partial
 import numpy as np
 
 from byoc_lab import relay
-from byoc_lab.importers.onnx.converters import converts
+from byoc_lab.importers.onnx.converters import MICROSOFT, converts
 from byoc_lab.importers.onnx.node import Node
+from byoc_lab.importers.onnx.operators.quantization import rounded_by_range
 from byoc_lab.relay.ir.expr import Constant, Expr, TupleGetItem
 from byoc_lab.relay.op.framework.relations import differ
 
@@ -53,9 +54,11 @@ class RecurrentCell:
     """One direction of a layer: its recurrent weights, (gates x hidden, hidden), and functions.
 
     bias: what is added to h R, or None where it is in what x contributes. peephole: of LSTM.
+    operand: what becomes of h before it is multiplied.
     """
 
     node: Node
+    operand: Activation
     recurrent: Expr
     bias: Expr | None
     peephole: Expr | None
@@ -106,7 +109,7 @@ def _gru_step(cell: RecurrentCell, x: Expr, states: States) -> States:
 
 def _lstm_step(cell: RecurrentCell, x: Expr, states: States) -> States:
     h, c = states
-    whole = x + relay.nn.dense(h, cell.recurrent)
+    whole = x + relay.nn.dense(cell.operand(h), cell.recurrent)
     of_input, of_output, of_forget, of_cell = _parts(whole, 4, 1)
     peep = _parts(cell.peephole, 3, 0) if cell.peephole is not None else None
     if peep is not None:
@@ -135,10 +138,43 @@ def lstm(node: Node) -> tuple[Expr, ...]:
     return _layer(node, 4, ["Sigmoid", "Tanh", "Tanh"], _lstm_step, memory=True)
 
 
+@converts("DynamicQuantizeLSTM", domain=MICROSOFT)
+def dynamic_quantize_lstm(node: Node) -> tuple[Expr, ...]:
+    """An LSTM of quantized weights, transposed, which quantizes what it multiplies with them."""
+    weights = _dequantized(node, 1, 8), _dequantized(node, 2, 10)
+    operand = partial(rounded_by_range, node)
+    return _layer(node, 4, ["Sigmoid", "Tanh", "Tanh"], _lstm_step, True, weights, operand)
+
+
+def _dequantized(node: Node, index: int, scale: int) -> Expr:
+    """Weights, (directions, outputs, inputs), whose scales and zero points are one for each
+    direction, or one for each output too."""
+    factor, zero = (relay.cast(node[i], "float32") for i in (scale, scale + 1))
+    if node.rank(node[scale]) == 1:
+        factor, zero = (relay.expand_dims(x, axis=1) for x in (factor, zero))
+    factor, zero = (relay.expand_dims(x, axis=1) for x in (factor, zero))
+    real = (relay.cast(node[index], "float32") - zero) * factor
+    return node.typed(relay.transpose(real, (0, 2, 1)))
+
+
+def _unchanged(x: Expr) -> Expr:
+    return x
+
+
 def _layer(
-    node: Node, gates: int, defaults: list[str], step: Step, memory: bool = False
+    node: Node,
+    gates: int,
+    defaults: list[str],
+    step: Step,
+    memory: bool = False,
+    weights: tuple[Expr, Expr] | None = None,
+    operand: Activation = _unchanged,
 ) -> tuple[Expr, ...]:
-    """The outputs Y, Y_h and, with a memory cell, Y_c."""
+    """The outputs Y, Y_h and, with a memory cell, Y_c.
+
+    weights: W and R, unless they are inputs 1 and 2. operand: what becomes of the sequence and of
+    the states before they are multiplied with these.
+    """
     direction = node.attr("direction", "forward")
     if direction not in DIRECTIONS:
         node.fail(f"attribute direction is {direction!r:.40}")
@@ -150,7 +186,8 @@ def _layer(
     _, batch, inputs = node.shape(data, "the shape of the sequence")
     steps = node.steps(data, 0)
     reverse = DIRECTIONS[direction]
-    hidden = node.length(node[2], 2)
+    weights = weights or (node[1], node[2])
+    hidden = node.length(weights[1], 2)
     starts = [
         _start(node, 5 + n, batch_first, (len(reverse), batch, hidden)) for n in range(1 + memory)
     ]
@@ -158,13 +195,14 @@ def _layer(
     lengths = _lengths(node, steps)
     over, finals = [], []
     for d, backwards in enumerate(reverse):
-        weight, recurrent = (_direction(node[i], d, len(reverse)) for i in (1, 2))
+        weight, recurrent = (_direction(w, d, len(reverse)) for w in weights)
         given = node.optional(3)
         bias = None if given is None else _direction(given, d, len(reverse))
         mine = _parts(bias, 2, 0) if bias is not None else None
         peephole = node.optional(7) if memory else None
         cell = RecurrentCell(
             node,
+            operand,
             recurrent,
             mine[1] if mine is not None and gates == 3 else None,
             None if peephole is None else _direction(peephole, d, len(reverse)),
@@ -172,7 +210,7 @@ def _layer(
             node.attr("clip", None),
         )
         x = _turned(data, lengths) if backwards else data
-        of_x = relay.nn.dense(relay.reshape(x, (steps * batch, inputs)), weight)
+        of_x = relay.nn.dense(operand(relay.reshape(x, (steps * batch, inputs))), weight)
         if mine is not None:
             of_x = of_x + (mine[0] if gates == 3 else mine[0] + mine[1])
         rows = _parts(relay.reshape(of_x, (steps, batch, gates * hidden)), steps, 0)

@@ -63,6 +63,8 @@ class OpDef:
         in the dtype of its inputs, so float64 inputs give the float64 result.
     flops(attrs, arg_types, result type) -> floating point operations of one evaluation.
     relax(R, attrs, *relax_exprs) -> Relax expression, where R is the module `tvm.relax.op`.
+    built_relax: what `build` compiles instead, where what Relax makes of its own operator is less
+        exact.
     from_relax: for the names of Relax operators, functions (op, RelaxCall, *operands in Relay) that
         give the call in Relay (`from_relax.py`).
     in_relax: the operators that compute in Relax what this one does, which Relax does not have:
@@ -114,6 +116,7 @@ class OpDef:
     attrs_key: str | None = None
     flops: Callable[..., int] | None = None
     relax: Callable[..., Any] | None = None
+    built_relax: Callable[..., Any] | None = None
     from_relax: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     in_relax: tuple[str, ...] = ()
     pattern: OpPattern = OpPattern.OPAQUE

@@ -249,7 +249,15 @@ define_op(
     ),
     defaults={"num_groups": REQUIRED},
     flops=_norm_flops,
-    relax=_by_deviations("nn.group_norm"),
+    relax=lambda R, attrs, x, gamma, beta: R.nn.group_norm(
+        x,
+        *_affine(R, attrs, gamma, beta),
+        num_groups=attrs.num_groups,
+        channel_axis=attrs.axis % rank_of(x),
+        axes=list(range(attrs.axis % rank_of(x) + 1, rank_of(x))),
+        epsilon=attrs.epsilon,
+    ),
+    built_relax=_by_deviations("nn.group_norm"),
     doc="Data normalized over each group of channels and all later axes, times gamma plus beta.",
 )
 
@@ -263,7 +271,14 @@ define_op(
     reference=_normalization_reference("nn.instance_norm"),
     attrs=AttrsType("relay.attrs.InstanceNormAttrs", (CHANNEL_AXIS, EPSILON, CENTER, SCALE)),
     flops=_norm_flops,
-    relax=_by_deviations("nn.instance_norm"),
+    relax=lambda R, attrs, x, gamma, beta: R.nn.instance_norm(
+        x,
+        *_affine(R, attrs, gamma, beta),
+        channel_axis=attrs.axis % rank_of(x),
+        axes=list(grouping("nn.instance_norm", attrs, shape_of(x))[1]),
+        epsilon=attrs.epsilon,
+    ),
+    built_relax=_by_deviations("nn.instance_norm"),
     layout=layout_rules.along_axis(vectors=2),
     doc="Data normalized over all axes except batch and channels, times gamma plus beta.",
 )

@@ -5,6 +5,7 @@ Source: `PadRel`, `MirrorPadRel` of TVM 0.16.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any as AnyValue
 
 import numpy as np
@@ -31,7 +32,15 @@ from byoc_lab.relay.op.framework.relations import (
     need_one_of,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import by_topi, constant_value
+from byoc_lab.relay.op.framework.relax_types import (
+    by_topi,
+    constant_of,
+    constant_value,
+    dtype_of,
+    is_constant,
+    shape_of,
+    typed,
+)
 
 PAD_MODES = ("constant", "edge", "reflect")
 
@@ -74,8 +83,25 @@ def pad_reference(attrs: AnyValue, x: np.ndarray, value: np.ndarray) -> np.ndarr
 
 def _pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, value: AnyValue) -> AnyValue:
     flat = [n for both in attrs.pad_width for n in both]
-    filler = constant_value(value, "nn.pad", "pad_value")
-    return R.nn.pad(x, flat, pad_mode=attrs.pad_mode, pad_value=filler)
+    if attrs.pad_mode != "constant":
+        return R.nn.pad(x, flat, pad_mode=attrs.pad_mode, pad_value=0.0)
+    if is_constant(value):
+        return R.nn.pad(x, flat, pad_value=constant_value(value, "nn.pad", "pad_value"))
+    inside = constant_of(_inside(shape_of(x), attrs.pad_width))
+    filler = value if dtype_of(value) == dtype_of(x) else R.astype(value, dtype_of(x))
+    return R.where(inside, typed(R.nn.pad(x, flat, pad_value=0.0)), filler)
+
+
+def _inside(shape: Sequence[int], widths: AnyValue) -> np.ndarray:
+    """Which elements of padded data come from the data; it has length 1 along axes that are not
+    padded."""
+    found = np.ones([1] * len(shape), bool)
+    for axis, (n, (before, after)) in enumerate(zip(shape, widths, strict=True)):
+        if before or after:
+            places = np.arange(before + n + after) - before
+            row = (places >= 0) & (places < n)
+            found = found & row.reshape([-1 if k == axis else 1 for k in range(len(shape))])
+    return found
 
 
 def _pad_from_relax(op: Op, call: RelaxCall, x: Expr) -> Expr:

@@ -9,6 +9,7 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.relay import nn
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.run.to_relax import to_relax
 from tests.relay.op.onnx_runs import numbers, run, run_onnx
 
 NORMALISATIONS = [
@@ -54,3 +55,14 @@ def test_large_elements_that_are_equal_are_no_nan_when_built(norm) -> None:
     found = np.asarray(built(x)[0])
     most = 25 * np.abs(values) * np.finfo("float32").eps / np.sqrt(1e-5)  # sums of 25 or 50 values
     assert (np.abs(found) <= np.minimum(most, 1)[:, None, None, None]).all()
+
+
+@pytest.mark.parametrize("name", ["group_norm", "instance_norm"])
+def test_a_norm_is_the_operator_of_relax_unless_it_is_built(name) -> None:
+    """Patterns of Relax know the operator; build compiles what rounds less."""
+    options = {"num_groups": 2} if name == "group_norm" else {}
+    x, vectors = relay.var("x", shape=(1, 4, 5, 5)), [relay.const(np.ones(4, "float32"))] * 2
+    norm = getattr(nn, name)(x, *vectors, **options)
+    main = relay.transform.InferType()(IRModule.from_expr(norm))["main"]
+    assert f"R.nn.{name}(" in str(to_relax(main))
+    assert f"R.nn.{name}(" not in str(to_relax(main, built=True))
