@@ -1,4 +1,4 @@
-"""The documentation site in a browser: search works from disk, axe finds nothing."""
+"""The documentation site in a browser: search works from disk, pages fit, axe finds nothing."""
 
 from __future__ import annotations
 
@@ -35,6 +35,17 @@ def test_search_works_from_disk(site: Path, new_page: NewPage) -> None:
     page.wait_for_selector(".md-search-result__item", timeout=120_000)
     assert "variable" in page.inner_text(".md-search-result__list").lower()
     assert not [url for url in asked if url.startswith("http")]
+
+
+@pytest.mark.parametrize("name", ["how-to/nested-partition.html", "operators.html", "rules.html"])
+def test_pages_are_no_wider_than_a_small_window(site: Path, new_page: NewPage, name: str) -> None:
+    """Nor are they with a long text that an object displays, as tutorials and exercises have."""
+    page = new_page(viewport={"width": 1024, "height": 800})
+    page.goto((site / name).as_uri())
+    page.locator("article").evaluate(
+        "(article) => article.insertAdjacentHTML('beforeend', `<pre>${'long '.repeat(200)}</pre>`)"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") == 1024
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
