@@ -60,7 +60,10 @@ def answers(mod: IRModule, target: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("target", ["ccompiler", pytest.param("dnnl", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("last", LAST)
+@pytest.mark.parametrize(
+    "last",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n in ("float64", "flatten"))) for n in LAST],
+)
 def test_the_answers_are_those_of_the_whole_module(
     last: str, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

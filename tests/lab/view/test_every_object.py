@@ -98,10 +98,12 @@ def test_it_displays_itself(name: str) -> None:
 def shown_classes() -> set[str]:
     """The classes of the package that define how Jupyter shows them."""
     root = Path(byoc_lab.__file__).parent
+    sources = (path.read_text(encoding="utf-8") for path in root.rglob("*.py"))
     return {
         found.name
-        for path in root.rglob("*.py")
-        for found in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for source in sources
+        if any(name in source for name in DISPLAYS)
+        for found in ast.walk(ast.parse(source))
         if isinstance(found, ast.ClassDef)
         and any(isinstance(f, ast.FunctionDef) and f.name in DISPLAYS for f in found.body)
     }

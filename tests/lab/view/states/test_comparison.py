@@ -62,7 +62,7 @@ def test_partners_have_one_id_and_others_do_not(second: str) -> None:
     check_ids(compare(trace(chain()[0].before, "dnnl"), trace(chain()[0].before, second)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(mod=strategies.modules(), other=strategies.modules())
 def test_partners_have_one_id_in_any_modules(mod: IRModule, other: IRModule) -> None:
     check_ids(compare(trace(mod, "ccompiler"), trace(other, ["InferType", "FoldConstant"])))
