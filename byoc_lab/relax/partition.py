@@ -9,6 +9,7 @@ from byoc_lab.backends.dnnl.operators import why_not
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relax import batch
 from byoc_lab.relax.calls import checked_relax, composite_names
+from byoc_lab.relax.checks import ReasonedCheck
 from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.passes import MERGES, applied
 from byoc_lab.relax.registration import TARGET, register_codegen
@@ -30,16 +31,19 @@ def patterns() -> list[tuple[Any, ...]]:
     """
     tvm = import_tvm()
     dpl, table = tvm.relax.dpl, list[tuple[Any, ...]]()
+    check = SupportedByDnnl()
     for name in OPERATORS:
         listed = [dpl.wildcard() for _ in range(tvm.ir.Op.get(f"relax.{name}").num_inputs)]
         pattern = dpl.is_op(f"relax.{name}")(*listed, varg_default_wildcard=True)
-        table.append((f"{TARGET}.{name.removeprefix('nn.')}", pattern, {}, takes))
+        table.append((f"{TARGET}.{name.removeprefix('nn.')}", pattern, {}, check))
     return table
 
 
-def takes(context: Any) -> bool:
+class SupportedByDnnl(ReasonedCheck):
     """Whether DNNL supports the call of a match: the check of every pattern."""
-    return why_not_relax(context.matched_expr) is None
+
+    def why_not(self, context: Any) -> str | None:
+        return why_not_relax(context.matched_expr)
 
 
 def why_not_relax(call: Any) -> str | None:

@@ -65,7 +65,8 @@ def trace(
     whole = as_pass(tvm, pipeline, mod)
     if isinstance(whole, tvm.transform.Sequential) and not len(whole.passes):
         raise PassError("the pipeline has no passes; give at least one")
-    recorder = _Recorder(read, progress, set(_sequences(tvm, whole)), patterns)
+    back_ends = {pipeline} if isinstance(pipeline, str) and backends.is_known(pipeline) else set()
+    recorder = _Recorder(read, progress, set(_sequences(tvm, whole)), patterns, back_ends)
     instrument = _instrument(tvm, recorder)
     current = tvm.transform.PassContext.current()
     instruments = [*(current.instruments or ()), instrument]
@@ -173,6 +174,7 @@ class _Recorder:
         progress: Callable[[str], object] | None,
         sequences: set[str],
         table: Sequence[Any],
+        back_ends: set[str],
     ):
         self._read, self._progress = read, progress
         self._sequences = sequences
@@ -180,7 +182,7 @@ class _Recorder:
         self._states: list[RelaxModule] = []
         self._top: list[RecordedPass] = []
         self._open: list[RecordedPass] = []
-        self.table = tuple(table)
+        self.table, self._back_ends = tuple(table), back_ends
         self._spent = 0.0  # seconds that recording took
 
     def begin(self, mod: Any, info: Any) -> None:
@@ -273,12 +275,12 @@ class _Recorder:
         before, after = self._states[ran.before], self._states[ran.after]
         if ran.name == MERGES:
             return merges_of(self._script, before, after)
-        table = self.table or _tables_of(composite_names(after.source))
+        table = self.table or _tables_of(composite_names(after.source) | self._back_ends)
         return matches_of(self._script, before, after, table)
 
 
 def _tables_of(composites: set[str]) -> list[Any]:
-    """The tables of the back ends that the names of composites begin with."""
+    """The tables of back ends: those that the names of composites begin with."""
     names = dict.fromkeys(name.partition(".")[0] for name in sorted(composites))
     return [
         entry for name in names if backends.is_known(name) for entry in backends.get(name).table()

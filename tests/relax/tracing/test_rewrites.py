@@ -151,6 +151,13 @@ def test_a_refusal_of_a_check_is_a_note_with_its_reason() -> None:
     assert note.rule == "refuse npu.relu" and note.reason.endswith("refuses: it is of rank 2")
 
 
+def test_refusals_of_a_back_end_are_notes_where_it_gets_nothing() -> None:
+    mod = dataflow(lambda emit, x: emit(op.nn.relu(emit(op.astype(x, "float64")))))
+    stage = byoc_lab.trace(mod, "dnnl")["FuseOpsByPattern"]
+    (note,) = stage.notes
+    assert not stage.changed and note.rule == "refuse dnnl.relu" and "float64" in note.reason
+
+
 def test_a_table_that_the_pass_did_not_run_with_shows_no_rewrites() -> None:
     mod = dataflow(lambda emit, x: emit(op.nn.relu(x)))
     fuse = transform.FuseOpsByPattern([("a.relu", is_op("relax.nn.relu")(wildcard()))])
