@@ -86,6 +86,7 @@ sanitize: install-test  ## the tests of native/ under address and undefined-beha
 generate: install-test  ## write what is generated: rules, operators, exercises, and the outputs of examples in docs/
 	$(BIN)/python tools/rule_pages.py
 	$(BIN)/python tools/operator_table.py
+	$(BIN)/python tools/message_types.py
 	$(BIN)/python -m byoc_lab.lessons.grading.handout
 	$(BIN)/python -m tools.docs.examples
 

@@ -7,11 +7,13 @@ picture (a stepper at the first stage, from the finished trace), ahead (the grap
 longest: the page asks for it while its neighbour is shown), text (differences and findings of a
 stage, the longest; the graph does not wait for them), page (seconds to write it, and MB; up to
 5,000 operators), step (in the saved page in Chromium, the longest from the key to the drawn stage).
+Processor time in Python of the first step of a new stepper, the longest: whole (to a stage), inside
+(to a rewrite).
 
 The rest is measured in Chromium with a running kernel, from the key to the drawn graph: cold (the
 last stage, as soon as the first is drawn), jump (the same, later), next (the next rewrites, one key
 after the other, the longest), rewrite (those far away, the longest). Without Chromium these are
-blank. Wall clock.
+blank. Wall clock, but for whole and inside.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -43,10 +46,15 @@ from byoc_lab.relay import nn
 PAGE_UP_TO = 5000
 NEXT = 12  # rewrites, one after the other
 FAR = (0.04, 0.3, 0.5, 0.7, 0.97)  # parts of a pass after which a rewrite is jumped to
-COLUMNS = ("picture", "ahead", "text", "page", "MB", "step", "jump", "next", "cold", "rewrite")
+COLUMNS = (
+    *("picture", "ahead", "text", "whole", "inside"),
+    *("page", "MB", "step", "jump", "next", "cold", "rewrite"),
+)
 # Up to 5,000 operators; seconds and MB.
 LIMITS = {
     "picture": 2,
+    "whole": 0.3,
+    "inside": 0.3,
     "step": 0.3,
     "page": 10,
     "MB": 8,
@@ -126,6 +134,31 @@ def first_sent(made: Trace) -> list[Any]:
     return [stepper.state, stepper.part]
 
 
+def processor(made: Trace, index: int, rewrite: int) -> float:
+    """Processor seconds of a new stepper's first step: to a stage, or to a rewrite of it."""
+    stepper = Stepper(Trace(made.stages, made.title), index=0)
+    start = time.process_time()
+    stepper.index = index
+    if rewrite:
+        stepper.rewrite = rewrite
+    else:
+        stepper.asked = {"stage": index, "what": "picture", "page": "benchmark"}
+    json.dumps([stepper.part, stepper.step])
+    return time.process_time() - start
+
+
+def longest(operators: int) -> dict[str, float]:
+    """The longest steps, each in a trace of which nothing has been computed."""
+    inside = [
+        processor(made, n, round(part * len(made[n].events)))
+        for n in (1, 2)
+        for part in FAR
+        for made in [chain(operators)]
+    ]
+    whole = [processor(chain(operators), n, 0) for n in (1, 2)]
+    return {"whole": max(whole), "inside": max(inside)}
+
+
 def measured(operators: int) -> dict[str, float]:
     """Seconds, and the size of the page in MB."""
     made = chain(operators)
@@ -135,6 +168,7 @@ def measured(operators: int) -> dict[str, float]:
         "picture": sent(lambda: first_sent(made)),
         "ahead": max(sent(partial(parts.part, n)) for n in (1, 2)),
         "text": max(sent(partial(parts.part, n, "text")) for n in (1, 2)),
+        **longest(operators),
     }
     if operators <= PAGE_UP_TO:
         with tempfile.TemporaryDirectory() as folder:

@@ -21,6 +21,7 @@ from byoc_lab.lab.linting import Findings, Fix, fix, lint
 from byoc_lab.lab.tracing import Trace, trace
 from byoc_lab.lab.view.bundles import publish, without_kernel
 from byoc_lab.lab.view.drawing.picture import picture_of
+from byoc_lab.lab.view.messages import State
 from byoc_lab.lab.view.states.objects import state_and_ids
 from byoc_lab.lab.view.stepper import View
 from byoc_lab.lab.view.text import diff_text, trace_text
@@ -250,7 +251,7 @@ class Board(View):
         passes: list[Any] = [AnnotateByHand(self.chosen), MergeCompilerRegions(), PartitionGraph()]
         return trace(self.plain, passes, title="Annotation board")
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self) -> State:
         state, ids = state_and_ids(self.trace)
         inside = {i: name for call, name in self.chosen.items() if (i := ids.get(call))}
         calls = [i for call in self._calls if (i := ids.get(call))]

@@ -11,11 +11,11 @@ from byoc_lab.files import write_text
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.bundles import render_text
 from byoc_lab.lab.view.html import page
+from byoc_lab.lab.view.messages import State
 from byoc_lab.lab.view.states.objects import state_and_ids, state_of
 from byoc_lab.lab.view.states.overlays import overlays_of
 from byoc_lab.lab.view.states.parts import is_large
 from byoc_lab.lab.view.states.rewrites import MAX_STEP_LINES, with_steps
-from byoc_lab.lab.view.states.state import State
 
 
 def export_html(obj: Any, path: str | os.PathLike[str]) -> Path:

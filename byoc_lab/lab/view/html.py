@@ -14,7 +14,7 @@ import html
 import json
 
 from byoc_lab.lab.view.assets import css, esm
-from byoc_lab.lab.view.states.state import State
+from byoc_lab.lab.view.messages import State
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'"
 
@@ -106,7 +106,7 @@ async function unpacked(id) {{
 
 
 def page(state: State, text: str = "") -> str:
-    """The page for a state (see `state.py`). The address can name what it opens at:
+    """The page for a state (`messages.State`). The address can name what it opens at:
     "trace.html#stage=3&rewrite=2&node=n12", with stages and rewrites from 1.
 
     text: shown where no script may run, or none from a `blob:` address.

@@ -16,12 +16,12 @@ from byoc_lab.lab.tracing.provenance import nodes_of
 from byoc_lab.lab.view.assets import css, esm
 from byoc_lab.lab.view.bundles import publish, without_kernel
 from byoc_lab.lab.view.export import export_trace
+from byoc_lab.lab.view.messages import State
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.objects import state_and_ids, state_of
 from byoc_lab.lab.view.states.overlays import overlays_of
 from byoc_lab.lab.view.states.parts import Parts, is_large
 from byoc_lab.lab.view.states.rewrites import Steps
-from byoc_lab.lab.view.states.state import State
 from byoc_lab.lab.view.text import stage_text, trace_text
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr, describe
@@ -31,7 +31,7 @@ AHEAD = 1.0  # seconds before a large trace is shown, in which the nearest stage
 
 
 class View(anywidget.AnyWidget):
-    """Draws a state (see `state.py`): the stages of a trace, a diff, or one module.
+    """Draws a state (`messages.State`): the stages of a trace, a diff, or one module.
 
     These traits, and no others, are synchronized with the browser:
         state: the data to draw, sent once.
@@ -39,10 +39,11 @@ class View(anywidget.AnyWidget):
         selected_id: the id of the selected node, or ""; set by both sides.
         rewrite: the rewrite of the stage that is shown, from 1, or 0 for the whole pass; set by
             both sides. TraitError if out of range.
-        step: the module around that rewrite (see `rewrites.py`), sent when `rewrite` is set.
-        part: of the state of a large trace (see `parts.py`), sent when the browser asks for it.
-        asked: the part that the browser asks for, or {}.
-        overlays: what is known about nodes besides (see `overlays.py`), or {}.
+        step: the modules around that rewrite (`messages.Step`), sent when `rewrite` is set.
+        part: of the state of a large trace (`messages.Part`), or a word that one was computed ahead
+            (`messages.Ahead`), sent when the browser asks for it.
+        asked: what the browser asks for (`messages.Asked`), or {}.
+        overlays: what is known about nodes besides (`messages.Overlays`), or {}.
         saved_as: the name of the HTML that a notebook keeps of it, which the browser hides.
     """
 

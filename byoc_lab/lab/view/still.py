@@ -13,7 +13,7 @@ from typing import Any
 from byoc_lab.errors import BuildError, MissingDependencyError
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.graph import GraphView
-from byoc_lab.lab.view.states.state import State
+from byoc_lab.lab.view.messages import State
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 
@@ -36,6 +36,7 @@ def with_still(frame: str, obj: Any, state: State) -> str:
     if stage is None:
         return frame
     shown = stage["after"] if stage["after"] is not None else stage["before"]
+    assert shown is not None  # every stage has a module
     found = state["modules"][shown]["findings"]
     return _STILL.format(
         frame=frame,

@@ -1,26 +1,5 @@
 """`scene_of`: a picture as plain data for the browser, which folds it, lays it out and draws it.
 
-A scene is:
-
-    boxes   what can be drawn, in evaluation order: [{id, kind, lines, group, ids, weights,
-            flops, bytes}]
-            lines: the text, the name first; ids: of the nodes it stands for; group: a position in
-            `groups`, or -1; weights: how many constants and weights are not drawn; flops, bytes:
-            floating-point operations, and bytes read and written, or null
-    groups  each after the group it is in:
-            [{id, kind, lines, label, compiler, partly, colour, group, node, open}]
-            kind: "region", "external", "composite", "function", "weights" (operators that compute
-            with weights alone), "chain" (a convolution and what follows it element by element),
-            "repeat" (one block several times), "copy" (one of these), "block" (what lies between
-            two places that one value crosses), "section" (a stretch of what would be too many) or
-            "inputs" (parameters of one box or group)
-            lines: its text when it is one box; label: its text when it is open
-            compiler: the back end that runs it, or null; partly: others and the host run some of it
-            colour: the number of its back end's colour, or null; node: the id of its function
-            open: whether it is open at first
-    arrows  [[from, to, crossing, begin, end]]: positions in `boxes`; begin and end are the ids of
-            the annotations on it, or null; they are drawn where it meets the border of a region
-
 Ids of boxes and groups come from ids of nodes, so they stay from stage to stage as nodes do.
 """
 
@@ -36,6 +15,9 @@ from byoc_lab.errors import counted
 from byoc_lab.lab.view.drawing.elements import Box, Picture
 from byoc_lab.lab.view.drawing.grouping import Group, Grouping, IdOf, boxes_of, names_of
 from byoc_lab.lab.view.drawing.groups import contents, grouped, window_of
+from byoc_lab.lab.view.messages import Box as BoxSent
+from byoc_lab.lab.view.messages import Group as GroupSent
+from byoc_lab.lab.view.messages import Scene
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.costs import call_flops, type_bytes
 from byoc_lab.relay.ir.expr import Call, Op
@@ -46,7 +28,6 @@ MAX_TEXT_LINES = 3  # of what a folded group contains
 COLOURS = {"dnnl": 0, "ccompiler": 1}  # other back ends share the remaining colours
 OTHER_COLOURS = 4
 
-Scene = dict[str, Any]
 Cost = tuple[int | None, int | None]
 """Floating-point operations of an operator, and the bytes of its operands and its result; None
 where they are not known."""
@@ -77,15 +58,14 @@ def scene_of(picture: Picture, id_of: IdOf, grouping: Grouping | None = None) ->
     for box, name in names.items():
         home = grouping.homes[box]
         boxes.append(_box(box, name, place[home] if home is not None else -1, id_of, costs))
-    drawn: list[Scene] = []
+    drawn: list[GroupSent] = []
     for group in groups:
         *_, last = boxes_of(group)
         home_place = place[group.parent] if group.parent is not None else -1
         name = group.name or f"{group.kind}:{names[last]}"
         if group.kind == "section" and not group.name:  # the third stays, whatever is in it
             name = f"{drawn[home_place]['id'] if home_place >= 0 else ''}/{group.label}"
-        drawn.append(_group(group, name, home_place, id_of))
-        drawn[-1]["open"] = grouping.opened or group.kind == "function"
+        drawn.append(_group(group, name, home_place, id_of, grouping.opened))
 
     def note(annotation: Box | None) -> str | None:
         return id_of(annotation.exprs[0]) if annotation is not None else None
@@ -97,7 +77,7 @@ def scene_of(picture: Picture, id_of: IdOf, grouping: Grouping | None = None) ->
     return {"boxes": boxes, "groups": drawn, "arrows": arrows}
 
 
-def _box(box: Box, name: str, home: int, id_of: IdOf, costs: dict[Any, Cost]) -> Scene:
+def _box(box: Box, name: str, home: int, id_of: IdOf, costs: dict[Any, Cost]) -> BoxSent:
     detail = ", ".join(filter(None, (window_of(box), box.detail)))
     flops, size = _cost(box, costs)
     return {
@@ -128,7 +108,7 @@ def _cost(box: Box, known: dict[Any, Cost]) -> Cost:
     return known[types]
 
 
-def _group(group: Group, name: str, home: int, id_of: IdOf) -> Scene:
+def _group(group: Group, name: str, home: int, id_of: IdOf, opened: bool) -> GroupSent:
     back_ends = group.back_ends()
     compiled = sorted(name for name in back_ends if name is not None)
     compiler = compiled[0] if compiled else None
@@ -142,6 +122,7 @@ def _group(group: Group, name: str, home: int, id_of: IdOf) -> Scene:
         "colour": colour_of(compiler),
         "group": home,
         "node": id_of(group.expr) if group.expr is not None else None,
+        "open": opened or group.kind == "function",
     }
 
 

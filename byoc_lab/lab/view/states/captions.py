@@ -8,6 +8,7 @@ from byoc_lab.errors import counted
 from byoc_lab.lab.explaining import decode
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
+from byoc_lab.lab.view.messages import Outcome
 from byoc_lab.relay.ir.expr import Expr
 
 SIGNS = {"failed": "✖", "skipped": "⤼", "changed": "●", "unchanged": "○"}
@@ -22,7 +23,7 @@ def opening(trace: Trace) -> int:
     return next(failed, next(changed, 0))
 
 
-def outcome(word: str) -> dict[str, str]:
+def outcome(word: str) -> Outcome:
     """An outcome with its sign; kind: the word as the style sheet knows it."""
     return {"sign": SIGNS[word], "word": word, "kind": word}
 

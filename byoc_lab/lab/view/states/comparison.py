@@ -1,14 +1,8 @@
-"""The state (see `state.py`) of two traces side by side.
+"""The state (`messages.State`) of two traces side by side.
 
 It is that of a trace whose stages are the pairs of the comparison: `before` is the module of the
-first trace, `after` that of the second. Besides, it has
-
-    stages
-        outcome   whether the two differ, and which pair is the first that does
-        note      which trace alone has the stage, or ""
-        moved     [{way, text, node}]: the operators that are computed elsewhere in the second, by
-                  the way that they moved; and moved_total
-        replaced  the ids of the nodes that are in both modules and are not the same
+first trace, `after` that of the second; `replaced` has the ids of the nodes that are in both
+modules and are not the same.
 
 In each pair, a node of the second module has the id of its partner in the first; no other node of
 the second has an id of the first.
@@ -25,18 +19,20 @@ from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage
 from byoc_lab.lab.tracing.provenance import nodes_of
+from byoc_lab.lab.view.messages import Move, Outcome, State
+from byoc_lab.lab.view.messages import Stage as StageSent
 from byoc_lab.lab.view.states.captions import outcome
 from byoc_lab.lab.view.states.hunks import lines_and_hunks
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.stage import new_stage
-from byoc_lab.lab.view.states.state import MAX_EVENTS, Builder, State
+from byoc_lab.lab.view.states.state import MAX_EVENTS, Builder
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 
-SAME = {**outcome("unchanged"), "word": "same"}
-DIFFERS = {**outcome("changed"), "word": "differs"}
-DIFFERS_FIRST = {"sign": "◆", "word": "differs first here", "kind": "first"}
+SAME: Outcome = {**outcome("unchanged"), "word": "same"}
+DIFFERS: Outcome = {**outcome("changed"), "word": "differs"}
+DIFFERS_FIRST: Outcome = {"sign": "◆", "word": "differs first here", "kind": "first"}
 OF_THE_NODE = ("attribute", "constant", "operands", "type")  # changes that keep the node's place
 
 
@@ -77,21 +73,18 @@ class _Sides:
         }
         return {**made, "words": words}
 
-    def stage(self, pair: StagePair) -> State:
+    def stage(self, pair: StagePair) -> StageSent:
         for side, stage in enumerate((pair.first, pair.second)):
             if stage is not None:
                 self.follow(side, stage)
         made = new_stage(pair.name, pair.differs, None, *self.modules(pair))
         if pair.differs:
             self.builders[0].add_changes(made, pair.diff())
-        made.update(
-            caption=_caption(pair, pair is self.comparison.first_difference),
-            outcome=self.outcome(pair),
-            note=f"only in the {pair.only_in}" if pair.only_in else "",
-            moved=self.moved(pair),
-            moved_total=len(pair.moved),
-            replaced=self.replaced(pair),
-        )
+        made["caption"] = _caption(pair, pair is self.comparison.first_difference)
+        made["outcome"] = self.outcome(pair)
+        made["note"] = f"only in the {pair.only_in}" if pair.only_in else ""
+        made["moved"], made["moved_total"] = self.moved(pair), len(pair.moved)
+        made["replaced"] = self.replaced(pair)
         return made
 
     def modules(self, pair: StagePair) -> tuple[int, int, list[Any]]:
@@ -120,12 +113,12 @@ class _Sides:
         else:
             builder.pair(stage.diff())
 
-    def outcome(self, pair: StagePair) -> State:
+    def outcome(self, pair: StagePair) -> Outcome:
         if pair is self.comparison.first_difference:
             return DIFFERS_FIRST
         return DIFFERS if pair.differs else SAME
 
-    def moved(self, pair: StagePair) -> list[State]:
+    def moved(self, pair: StagePair) -> list[Move]:
         counts = Counter(move.way for move in pair.moved)
         in_groups = sorted(pair.moved, key=lambda move: move.way)
         return [

@@ -1,4 +1,4 @@
-"""The state (see `state.py`) of each kind of object that the view can show."""
+"""The state (`messages.State`) of each kind of object that the view can show."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting.linter import Findings
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.tracing.collection import without_collection
+from byoc_lab.lab.view.messages import State
 from byoc_lab.lab.view.states.comparison import comparison_state
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.state import Builder, State, diff_state, module_state
+from byoc_lab.lab.view.states.state import Builder, diff_state, module_state
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 
@@ -22,7 +23,7 @@ _states: WeakKeyDictionary[Trace, tuple[State, Ids]] = WeakKeyDictionary()
 
 
 def state_of(obj: Any) -> State:
-    """The state (see `state.py`) of an object that the view can show.
+    """The state (`messages.State`) of an object that the view can show.
 
     Raises PassError for any other object.
     """

@@ -1,15 +1,6 @@
-"""Overlays: what other functions found about the nodes of a trace, as plain data for its graph.
+"""Overlays (`messages.Overlays`): what other functions found about the nodes of a trace.
 
-    reasons   {id of a call: {cause, lines}}: why it is on the host, from `explain`; lines: [name,
-              text], such as ["expected", "a constant"]
-    numbers   {name of an overlay: {most, values: {id of a function or an operator: number}}}:
-              "time" from cards (microseconds), "error" from a report (share of the tolerance);
-              most: whether a group has the largest of its values, not their sum
-    kernels   {id of a node in an external function: what computes it}, from cards; that of the
-              function has all of its kernels
-    tables    the results as tables, see `tables.py`
-
-Operations and bytes are in the scene (see `scene.py`), since they follow from the types.
+Operations and bytes are in the scene, since they follow from the types.
 """
 
 from __future__ import annotations
@@ -22,23 +13,23 @@ from byoc_lab.lab.checking.coverage import Coverages
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.explaining import Explanation, Explanations
 from byoc_lab.lab.tracing import Trace
+from byoc_lab.lab.view.messages import Overlays, Reason, Table
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.places import Places, kernel_calls
 from byoc_lab.lab.view.states.tables import tables_of
 from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard
 
-State = dict[str, Any]
 LARGEST = 1e30  # of a share; JSON has no infinity
 
 
-def overlays_of(trace: Trace, ids: Ids, found: Iterable[Any]) -> State:
+def overlays_of(trace: Trace, ids: Ids, found: Iterable[Any]) -> Overlays:
     """The overlays of a trace, whose nodes have their ids.
 
     found: results of `explain`, `coverage` and `bisect` for the input of the trace, of `validate`
     for its result, and cards of its build. Raises ArgumentError for anything else, or if nothing of
     it is in the trace.
     """
-    made: State = {"reasons": {}, "numbers": {}, "kernels": {}, "tables": []}
+    made: Overlays = {"reasons": {}, "numbers": {}, "kernels": {}, "tables": []}
     places = Places(trace, ids)
     flat = [each for obj in found for each in (obj if isinstance(obj, Coverages) else [obj])]
     for obj in flat:
@@ -58,7 +49,7 @@ def overlays_of(trace: Trace, ids: Ids, found: Iterable[Any]) -> State:
     return made
 
 
-def _is_placed(places: Places, obj: Any, tables: list[State]) -> bool:
+def _is_placed(places: Places, obj: Any, tables: list[Table]) -> bool:
     """Whether the trace has something that a result speaks of, if it speaks of anything."""
     if isinstance(obj, Explanations):  # also where all of it is offloaded
         return any(places.ids.get(e.call) is not None for e in obj)
@@ -69,7 +60,7 @@ def _is_placed(places: Places, obj: Any, tables: list[State]) -> bool:
 # ---- reasons ------------------------------------------------------------------------------------
 
 
-def _add_reasons(reasons: State, ids: Ids, found: Explanations) -> None:
+def _add_reasons(reasons: dict[str, Reason], ids: Ids, found: Explanations) -> None:
     """Add why calls are on the host; calls with one reason share a change."""
     for group in found.groups:
         for explanation in group:
@@ -78,7 +69,7 @@ def _add_reasons(reasons: State, ids: Ids, found: Explanations) -> None:
                 reasons[ident] = _reason(explanation, group.change_in_words)
 
 
-def _reason(found: Explanation, change: str) -> State:
+def _reason(found: Explanation, change: str) -> Reason:
     nearest = found.nearest
     lines = [
         ["reason", found.reason],
@@ -93,7 +84,7 @@ def _reason(found: Explanation, change: str) -> State:
 # ---- numbers and kernels ------------------------------------------------------------------------
 
 
-def _add_numbers(made: State, name: str, most: bool, values: dict[str, float]) -> None:
+def _add_numbers(made: Overlays, name: str, most: bool, values: dict[str, float]) -> None:
     """Add an overlay with these numbers."""
     if values:
         made["numbers"][name] = {"most": most, "values": values}
@@ -110,7 +101,7 @@ def _errors(places: Places, report: Report) -> dict[str, float]:
     return found
 
 
-def _add_cards(made: State, places: Places, cards: Cards) -> None:
+def _add_cards(made: Overlays, places: Places, cards: Cards) -> None:
     times: dict[str, float] = {}
     for card in cards:
         func = places.function(card.symbol)

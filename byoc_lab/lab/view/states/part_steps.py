@@ -12,8 +12,9 @@ from byoc_lab.lab.view.drawing.elements import Picture
 from byoc_lab.lab.view.drawing.groups import framed
 from byoc_lab.lab.view.drawing.picture import picture_of
 from byoc_lab.lab.view.drawing.scene import scene_of
+from byoc_lab.lab.view.messages import Drawing, Step
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.state import Builder, State, content_of
+from byoc_lab.lab.view.states.state import Builder, content_of
 from byoc_lab.relay.ir.expr import Expr, Var
 
 
@@ -25,8 +26,8 @@ class PartSteps:
         self._around = Neighbourhoods(stage)
         self._ids = ids
 
-    def step(self, rewrite: int) -> State | None:
-        """A step as in `rewrites.py`, without its place; None if it shows the whole module."""
+    def step(self, rewrite: int) -> Step | None:
+        """The step to a rewrite; None if it shows the whole module."""
         step = self._around.step(rewrite)
         if step is None:
             return None
@@ -40,6 +41,8 @@ class PartSteps:
         before, after, hunks = builder.compare(step.diff)
         _, shown, _ = calls = step.after.part.calls
         return {
+            "stage": self._stage.index,
+            "rewrite": rewrite,
             "modules": [builder.modules[before], builder.modules[after]],
             "hunks": hunks,
             "replaced": sorted(replaced),
@@ -53,7 +56,7 @@ class PartSteps:
         for root in self._around.prepare():
             self._ids.follow_root(root)
 
-    def _drawn(self, side: Neighbourhood) -> State:
+    def _drawn(self, side: Neighbourhood) -> Drawing:
         """The fields of a module that come from its graph."""
         regions = side.part.regions
         cut = {node: regions[value] for node, value in side.origins.items() if value in regions}

@@ -1,26 +1,9 @@
 """The state of a large trace in parts: an outline first, then what is shown.
 
 A small trace is sent at once (`state.py`), and a page asks for its steps alone. Of a large one the
-browser gets the outline, in which every stage is pending. The page asks for the parts of a stage,
-the graph before the text:
-
-    stage     the position of the stage
-    what      "picture", "text", or "ahead": it is computed, so that it can be sent at once
-    rewrite   with "text" and "ahead": the step to that rewrite instead (see `rewrites.py`)
-    page      a name that the page gave itself: a page that was loaded again has another one
-
-A part is, as plain data:
-
-    index     the position of the stage
-    page      the page that asked; "" for the part that comes with the outline
-    stage     as in `state.py`; with `pending` "text", it has no differences and findings yet
-    modules   [[position in the modules of the state, module], ...]: those that the page does not
-              have. A module of a picture has no lines. In one of a text, `drawn` is the position of
-              the module that has its scene.
-    about     as in `state.py`, of the rules in the findings
-
-The answer to "ahead" has `index`, `page` and the `rewrite` alone. A step is no part: it is sent as
-the steps of a small trace are, its graph first.
+browser gets the outline, in which every stage is pending. The page asks (`messages.Asked`) for the
+parts of a stage (`messages.Part`), the graph before the text. A step is no part: it is sent as the
+steps of a small trace are, its graph first.
 """
 
 from __future__ import annotations
@@ -29,11 +12,13 @@ import time
 
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.collection import without_collection
+from byoc_lab.lab.view.messages import Module, Part, Scene, State, Step
+from byoc_lab.lab.view.messages import Stage as StageSent
 from byoc_lab.lab.view.states.about import about
-from byoc_lab.lab.view.states.captions import caption, opening, outcome
+from byoc_lab.lab.view.states.captions import caption, opening
 from byoc_lab.lab.view.states.rewrites import Steps
-from byoc_lab.lab.view.states.stage import new_stage
-from byoc_lab.lab.view.states.state import Builder, State
+from byoc_lab.lab.view.states.stage import stage_of
+from byoc_lab.lab.view.states.state import Builder
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
@@ -64,7 +49,7 @@ class Parts:
         self.trace = trace
         self.builder = Builder()
         self._pictures: dict[int, int] = {}  # identity of a drawing: the position of its picture
-        self._stages: dict[tuple[int, str], State] = {}  # stages that were built
+        self._stages: dict[tuple[int, str], StageSent] = {}  # stages that were built
         self._page = ""
         self._held: set[int] = set()  # positions of the modules that the page has
         self._followed = 0  # stages whose nodes have their ids
@@ -83,7 +68,7 @@ class Parts:
             }
         )
         self.builder.opens = opening(self.trace)
-        stages = []
+        stages: list[StageSent] = []
         for stage in self.trace.stages:
             made = self._stage(stage, 0, None if stage.after is None else 0)
             stages.append({**made, "pending": "all"})
@@ -91,7 +76,7 @@ class Parts:
         return {**state, "modules": list(self.builder.modules)}
 
     @without_collection()
-    def part(self, index: int, what: str = "picture", page: str = "") -> State:
+    def part(self, index: int, what: str = "picture", page: str = "") -> Part:
         """A part of a stage; `page` is the page that asks for it."""
         if page != self._page and self._page:
             self._held.clear()
@@ -131,11 +116,11 @@ class Parts:
             self.prepare(n)
             now, took = time.monotonic(), time.monotonic() - now
 
-    def step(self, index: int, rewrite: int, what: str) -> State:
+    def step(self, index: int, rewrite: int, what: str) -> Step:
         """The step to a rewrite of a stage, see `Steps`."""
         return self._steps.step(index, rewrite, what)
 
-    def _module(self, n: int, what: str) -> State:
+    def _module(self, n: int, what: str) -> Module:
         """A module as it is sent."""
         module = self.builder.modules[n]
         if what == "picture":
@@ -144,24 +129,22 @@ class Parts:
         drawn = next((p for p in same if self._scene(p) is module["scene"]), None)
         return module if drawn is None else {**module, "scene": None, "drawn": drawn}
 
-    def _scene(self, n: int) -> State:
-        scene: State = self.builder.modules[n]["scene"]
-        return scene
+    def _scene(self, n: int) -> Scene | None:
+        return self.builder.modules[n]["scene"]
 
-    def _picture(self, stage: Stage) -> State:
+    def _picture(self, stage: Stage) -> StageSent:
         """The first part of a stage: its modules with their graphs."""
         b = self._drawn(stage.before)
         a = self._drawn(stage.after) if stage.after is not None else None
         made = self._stage(stage, b, a)
-        made.update(pending="text", caption=caption(stage, opens=stage.index == self.builder.opens))
+        made["pending"] = "text"
+        made["caption"] = caption(stage, opens=stage.index == self.builder.opens)
         made["replaced"] = self.builder.replaced.get(stage.index, [])
         return made
 
-    def _stage(self, stage: Stage, b: int, a: int | None) -> State:
+    def _stage(self, stage: Stage, b: int, a: int | None) -> StageSent:
         """A stage without differences and findings."""
-        made = new_stage(stage.name, bool(stage.changed), stage.seconds, b, a, [])
-        made.update(group=stage.group, skipped=stage.skipped, outcome=outcome(stage.outcome))
-        made["events_total"] = len(stage.events)
+        made = stage_of(stage, b, a, [])
         made["error"] = self.builder.error(stage.error) if stage.error is not None else None
         return made
 

@@ -1,16 +1,6 @@
-"""Steps inside a pass: the module before and after each rewrite.
+"""Steps inside passes (`messages.Step`): the module before and after each rewrite.
 
-A step is, as plain data:
-
-    stage, rewrite  the position of the stage (from 0) and of the rewrite in it (from 1)
-    modules         the module before this rewrite and after it, as in `state.py`
-    hunks, replaced between the two, as in `state.py`
-    event           the rewrite itself, as in `state.py`
-    part            what is shown in place of a large module, in words (see `part_steps.py`); or ""
-    part            of what part of a large module the graphs and numbers are, in words; or ""
-    pending         "text": the modules and hunks have no text yet, of a large trace; or ""
-
-Steps are computed on demand (`Steps`): a running notebook requests one at a time, of a large module
+They are computed on demand (`Steps`): a running notebook requests one at a time, of a large module
 the graph before the text. A saved page cannot request anything, so `with_steps` adds as many steps
 as the limit on their lines allows.
 """
@@ -23,9 +13,10 @@ from itertools import islice
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.provenance import nodes_of
+from byoc_lab.lab.view.messages import Stage, State, Step
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.part_steps import PartSteps
-from byoc_lab.lab.view.states.state import State, forget
+from byoc_lab.lab.view.states.state import forget
 from byoc_lab.lab.view.states.whole_steps import WholeSteps
 
 MAX_STEP_LINES = 20_000  # of all steps in one saved page: a few seconds of work, some 200 kB
@@ -42,7 +33,7 @@ class Steps:
         self._trace = trace
         self._ids = ids
         self._follow = follow
-        self._made: dict[tuple[int, int, str], State] = {}
+        self._made: dict[tuple[int, int, str], Step] = {}
         self._parts: dict[int, PartSteps] = {}
         self._wholes: dict[int, WholeSteps] = {}
 
@@ -54,7 +45,7 @@ class Steps:
         self.step(stage, rewrite, "picture")
 
     @without_collection()
-    def step(self, stage: int, rewrite: int, what: str) -> State:
+    def step(self, stage: int, rewrite: int, what: str) -> Step:
         """One step; `what`: "text", or "picture" for one whose text may be left for later.
 
         Raises StageIndexError.
@@ -67,7 +58,7 @@ class Steps:
             forget(self._made, MAX_KEPT)
         return self._made[key]
 
-    def _step(self, stage: int, rewrite: int, what: str) -> State:
+    def _step(self, stage: int, rewrite: int, what: str) -> Step:
         self._follow(stage - 1)
         part = self._parts_of(stage).step(rewrite)
         if part is None:
@@ -75,7 +66,7 @@ class Steps:
             if stage not in self._wholes:
                 self._wholes[stage] = WholeSteps(self._trace[stage], self._ids)
             part = self._wholes[stage].step(rewrite, what)
-        return {"stage": stage, "rewrite": rewrite, **part}
+        return part
 
     def _parts_of(self, stage: int) -> PartSteps:
         if stage not in self._parts:
@@ -91,7 +82,7 @@ def with_steps(trace: Trace, ids: Ids, state: State, limit: int = MAX_STEP_LINES
 
     It has the first step of each stage, then the second of each, and so on, up to `limit` lines.
     """
-    stages = [{**stage, "steps": []} for stage in state["stages"]]
+    stages: list[Stage] = [{**stage, "steps": []} for stage in state["stages"]]
     left, steps = limit, Steps(trace, ids)
     for k in range(1, 1 + max((stage["events_total"] for stage in stages), default=0)):
         for n, stage in enumerate(stages):

@@ -1,10 +1,10 @@
-"""The fields of one stage of a state (see `state.py`), and the words that depend on its kind."""
+"""The fields of one stage of a state (`messages.State`), and the words that depend on its kind."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from byoc_lab.lab.tracing import Stage as PassStage
 from byoc_lab.lab.tracing.provenance import Provenance
+from byoc_lab.lab.view.messages import Hunk, Lineage, Stage
 from byoc_lab.lab.view.states.captions import outcome, seconds_text
 from byoc_lab.lab.view.states.ids import Ids
 
@@ -18,7 +18,7 @@ WORDS = {
 }
 
 
-def lineage_of(provenance: Provenance, ids: Ids) -> dict[str, Any]:
+def lineage_of(provenance: Provenance, ids: Ids, computed: dict[str, str]) -> Lineage:
     """The origins of the nodes of a pass's result, where they are not the node with the same id,
     and the rules that created nodes."""
     origins: dict[str, list[str]] = {}
@@ -30,12 +30,21 @@ def lineage_of(provenance: Provenance, ids: Ids) -> dict[str, Any]:
             origins[ident] = found
         if rule := provenance.rule(node):
             rules[ident] = rule
-    return {"origins": origins, "rules": rules}
+    return {"origins": origins, "rules": rules, "computed": computed}
+
+
+def stage_of(stage: PassStage, b: int, a: int | None, hunks: list[Hunk]) -> Stage:
+    """A pass of a trace, with the positions of its modules, without its changes and events."""
+    made = new_stage(stage.name, bool(stage.changed), stage.seconds, b, a, hunks)
+    made["group"], made["skipped"] = stage.group, stage.skipped
+    made["outcome"] = outcome(stage.outcome)
+    made["events_total"] = len(stage.events)
+    return made
 
 
 def new_stage(
-    name: str, changed: bool, seconds: float | None, b: int | None, a: int | None, hunks: list[Any]
-) -> dict[str, Any]:
+    name: str, changed: bool, seconds: float | None, b: int | None, a: int | None, hunks: list[Hunk]
+) -> Stage:
     return {
         "name": name,
         "group": "",

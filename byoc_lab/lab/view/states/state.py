@@ -1,46 +1,4 @@
-"""The state that the browser draws, as plain data.
-
-The state is a JSON object (schema 1):
-
-    schema        1
-    kind          "trace", "diff", "module" or "comparison" (see `comparison.py`)
-    title         of the whole
-    opens         the stage that is shown first
-    tab           the panel that is open first: "graph" or "findings"
-    stat_labels   {key: [singular, plural]} for the numbers in `stats`, in display order
-    words         {name: text of the page that depends on the kind}
-    modules       each distinct module once; stages refer to them by position:
-        lines     [[text, node id or null], ...]
-        names     {"%3": node id, "@main": node id, "meta[relay.Constant][0]": node id}: the nodes
-                  that the names in the text denote
-        findings  [{code, name, severity, message, what_to_do, node, line, function, operand}]
-                  operand: the name of the argument at fault on that line ("%10"), or null
-        stats     {key: number}
-        scene     the graph to draw (see `scene.py`), or null; graph_note: why it is null
-    about         {code of a rule in the findings, or name of a pass: {page, source}}
-    stages        in order; a "module" has one, with `before` null:
-        name, group (of the sequence it is in), changed, time (in words, or ""), summary
-        outcome   {sign, word, kind}: "failed", "skipped", "changed" or "unchanged"
-        caption   what happened, in one sentence
-        skipped   why the pass did not run, or ""
-        before, after     positions in `modules`, or null (after: the pass failed)
-        hunks     [[sign, line before, line after, count], ...] with sign "=", "+", "-" or "~"
-        changes   [{kind, text, before, after}] and changes_total
-        events    [{rule, reason, before, after, before_text, after_text}] and events_total
-        replaced  the ids that a node of the result has from another node, which it replaced
-        origins   {id: [ids]}: the nodes of `before` that a node of `after` comes from; left out
-                  where that is the node with its own id. rules: {id: the rule that created it}
-        computed  {id of a constant that the pass computed: from what, in words}
-        steps     the steps of the first events (see `rewrites.py`); only in a saved page
-        error     null or {type, message, cause (its first line), node, finding (the position in
-                  the findings of `before` of the one that explains it, or null)}
-        pending   what is still to come, of a trace that is sent in parts (see `parts.py`): "all",
-                  "text" or ""
-
-Node ids ("n12") follow a node through the stages of a trace by the provenance of its passes: a node
-keeps its id while it keeps its place, and what replaces it inherits the id. Two modules without a
-trace are paired by their diff. So one id selects a node everywhere. Lines count from 0.
-"""
+"""The state that the browser draws, as plain data: `messages.State`, built by `Builder`."""
 
 from __future__ import annotations
 
@@ -52,15 +10,17 @@ from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.provenance import has_origin
+from byoc_lab.lab.view import messages
 from byoc_lab.lab.view.drawing.pass_fold import PassFold
 from byoc_lab.lab.view.drawing.picture import picture_of
 from byoc_lab.lab.view.drawing.scene import scene_of
+from byoc_lab.lab.view.messages import State
 from byoc_lab.lab.view.states.about import about
-from byoc_lab.lab.view.states.captions import caption, cause_of, explained_by, opening, outcome
+from byoc_lab.lab.view.states.captions import caption, cause_of, explained_by, opening
 from byoc_lab.lab.view.states.computed import Computed
 from byoc_lab.lab.view.states.hunks import constants_on, lines_and_hunks, text_lines
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.stage import WORDS, lineage_of, new_stage
+from byoc_lab.lab.view.states.stage import WORDS, lineage_of, new_stage, stage_of
 from byoc_lab.passes import Event
 from byoc_lab.relay.analysis.region_numbers import Numbers
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, describe
@@ -70,7 +30,6 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.text.printer_lines import Line
 
 SCHEMA = 1
-State = dict[str, Any]
 MAX_EVENTS = 1000  # of one stage; the rest is only counted
 STAT_LABELS = {  # singular, plural
     "offloaded": ["operator in a region", "operators in regions"],
@@ -79,7 +38,8 @@ STAT_LABELS = {  # singular, plural
     "functions": ["function", "functions"],
 }
 
-Drawn = MutableMapping[Hashable, State]  # the graphs of modules, by what they have
+NO_LINEAGE: messages.Lineage = {"origins": {}, "rules": {}, "computed": {}}  # not reported
+Drawn = MutableMapping[Hashable, messages.Drawing]  # the graphs of modules, by what they have
 
 
 def nested_text(stage: Stage) -> str:
@@ -115,11 +75,11 @@ class Builder:
     ):
         self.fold = fold
         self.ids = ids or Ids()
-        self.modules: list[State] = []
+        self.modules: list[messages.Module] = []
         self.known: dict[Hashable, int] = {}
         self.drawn: Drawn = {} if drawn is None else drawn
         self.replaced: dict[int, list[str]] = {}  # by stage
-        self.lineage: dict[int, State] = {}  # origins and rules of a stage's nodes
+        self.lineage: dict[int, messages.Lineage] = {}  # origins and rules of a stage's nodes
         self.followed: list[Stage] = []  # whose nodes have their ids
         self.computed: Computed | None = None  # of the trace, from its first stage on
         self.opens = 0
@@ -147,7 +107,7 @@ class Builder:
         stage["caption"] = stage["summary"]
         return self.state("diff", stage["name"], [stage])
 
-    def state(self, kind: str, title: str, stages: list[State]) -> State:
+    def state(self, kind: str, title: str, stages: list[messages.Stage]) -> State:
         codes = [f["code"] for module in self.modules for f in module["findings"]]
         return {
             "schema": SCHEMA,
@@ -170,26 +130,25 @@ class Builder:
         if stage.after is not None:
             self.numbers[stage.after] = stage.numbering.after
 
-    def stage(self, stage: Stage) -> State:
+    def stage(self, stage: Stage) -> messages.Stage:
         self.number(stage)
         if stage.after is None:
             b = self.module(stage.before, text_lines(stage.before), stage.findings_before)
             a, hunks = None, [["=", 0, 0, len(self.modules[b]["lines"])]]
             replaced: list[str] = []
-            past: State = {}
+            past = NO_LINEAGE
         else:
             delta = stage.diff()
             replaced, past = self.follow(stage), self.past(stage)
             b, a, hunks = self.compare(delta, stage.findings_before, stage.findings_after)
-        made = new_stage(stage.name, bool(stage.changed), stage.seconds, b, a, hunks)
-        made.update(group=stage.group, skipped=stage.skipped, outcome=outcome(stage.outcome))
+        made = stage_of(stage, b, a, hunks)
         made["replaced"] = replaced
         if stage.changed:
             self.add_changes(made, delta)
-        made.update(past)
+        for part in ("origins", "rules", "computed"):
+            made[part] = past[part]
         made["summary"] = "; ".join(filter(None, (made["summary"], nested_text(stage))))
         made["caption"] = caption(stage, made["summary"], stage.index == self.opens)
-        made["events_total"] = len(stage.events)
         made["events"] = [self.event(e) for e in stage.events[:MAX_EVENTS]]
         if stage.error is not None:
             made["error"] = self.error(stage.error, stage.findings_before)
@@ -197,7 +156,7 @@ class Builder:
 
     def compare(
         self, delta: Diff, found_before: Iterable[Finding] = (), found_after: Iterable[Finding] = ()
-    ) -> tuple[int, int, list[list[Any]]]:
+    ) -> tuple[int, int, list[messages.Hunk]]:
         """The positions of the two modules of a diff, and its rows as hunks."""
         before, after, hunks = lines_and_hunks(delta)
         b = self.module(delta.before, before, found_before)
@@ -214,15 +173,15 @@ class Builder:
             self.followed.append(stage)
         return self.replaced[stage.index]
 
-    def past(self, stage: Stage) -> State:
+    def past(self, stage: Stage) -> messages.Lineage:
         """Where the nodes of a stage's result come from, of a stage that was followed. Constants
         are named by what earlier stages computed, so these come first."""
         for earlier in self.followed[len(self.lineage) :]:
-            made: State = {}
+            made = NO_LINEAGE
             if earlier.is_reported:
                 self.computed = self.computed or Computed(earlier.before, self.ids)
                 computed = self.computed.of(earlier.provenance)
-                made = {**lineage_of(earlier.provenance, self.ids), "computed": computed}
+                made = lineage_of(earlier.provenance, self.ids, computed)
             self.lineage[earlier.index] = made
             if earlier is stage:
                 break
@@ -238,7 +197,7 @@ class Builder:
                 self.ids.inherit(new, old)
                 taken.add(self.ids.get(old))
 
-    def add_changes(self, stage: State, delta: Diff) -> None:
+    def add_changes(self, stage: messages.Stage, delta: Diff) -> None:
         stage["summary"] = str(delta.summary)
         stage["changes_total"] = len(delta.changes)
         stage["changes"] = [
@@ -251,7 +210,7 @@ class Builder:
             for c in delta.changes[:MAX_EVENTS]
         ]
 
-    def event(self, event: Event) -> State:
+    def event(self, event: Event) -> messages.Event:
         return {
             "rule": event.rule,
             "reason": event.reason,
@@ -261,7 +220,7 @@ class Builder:
             "after_text": describe(event.after) if event.after is not None else "",
         }
 
-    def error(self, error: Exception, findings: Sequence[Finding] = ()) -> State:
+    def error(self, error: Exception, findings: Sequence[Finding] = ()) -> messages.Failure:
         node = getattr(error, "node", None)
         return {
             "type": type(error).__name__,
@@ -298,17 +257,33 @@ class Builder:
                 names[line.defines] = ident
             for p in line.node.params if isinstance(line.node, Function) else ():
                 at.setdefault(self.ids.of(p), n)
-        made: State = {"lines": shown, "names": names, **self.drawing(mod)}
-        made["findings"] = [self.finding(f, at, lines) for f in findings]
-        self.modules.append(made)
+        told = [self.finding(f, at, lines) for f in findings]
+        self.modules.append(self._module(mod, shown, names, told))
         self.known[key] = len(self.modules) - 1
         return self.known[key]
 
-    def picture(self, mod: IRModule) -> State:
+    def picture(self, mod: IRModule) -> messages.Module:
         """A module without text."""
-        return {"lines": [], "names": {}, "findings": [], **self.drawing(mod)}
+        return self._module(mod, [], {}, [])
 
-    def drawing(self, mod: IRModule | Expr) -> State:
+    def _module(
+        self,
+        mod: IRModule | Expr,
+        lines: list[list[str | None]],
+        names: dict[str, str],
+        findings: list[messages.Finding],
+    ) -> messages.Module:
+        drawn = self.drawing(mod)
+        return {
+            "lines": lines,
+            "names": names,
+            "findings": findings,
+            "stats": drawn["stats"],
+            "graph_note": drawn["graph_note"],
+            "scene": drawn["scene"],
+        }
+
+    def drawing(self, mod: IRModule | Expr) -> messages.Drawing:
         """The fields of a module that come from its graph; nodes without an id get one. Modules of
         the same functions share them."""
         key = content_of(mod)
@@ -316,7 +291,7 @@ class Builder:
             self.drawn[key] = self._draw(mod)
         return self.drawn[key]
 
-    def _draw(self, mod: IRModule | Expr) -> State:
+    def _draw(self, mod: IRModule | Expr) -> messages.Drawing:
         if isinstance(mod, UnparsedModule):
             return {"stats": {}, "graph_note": f"No graph: {mod.reason}", "scene": None}
         roots = mod.functions.values() if isinstance(mod, IRModule) else (mod,)
@@ -332,7 +307,9 @@ class Builder:
             "scene": scene_of(picture, self.ids.drawn, grouping),
         }
 
-    def finding(self, finding: Finding, at: dict[str | None, int], lines: list[Line]) -> State:
+    def finding(
+        self, finding: Finding, at: dict[str | None, int], lines: list[Line]
+    ) -> messages.Finding:
         node = self.ids.get(finding.node)
         place = at.get(node) if node else None
         return {
@@ -356,7 +333,7 @@ def _operand(finding: Finding, line: Line) -> str | None:
     return next((name for name, node in line.refs.items() if node is wanted), None)
 
 
-def forget(kept: MutableMapping[Any, State], most: int) -> None:
+def forget(kept: MutableMapping[Any, Any], most: int) -> None:
     """Keep the newest alone."""
     while len(kept) > most:
         del kept[next(iter(kept))]

@@ -1,15 +1,5 @@
-"""Tables of results (explain, validate, bisect, coverage, cards), linked to the picture.
-
-A table is, as plain data:
-
-    name      the function that gave the result, such as "validate"
-    summary   the result in a sentence
-    columns   [[title, whether it has numbers], ...]
-    rows      the worst first: [{node, stage, wrong, cells}, ...]
-              node: the id of the node that the row is about, or null; stage: the position of the
-              stage to show where the node is not in the one that is shown, or null; cells: texts
-    left_out  how many rows, the best ones, are not sent
-"""
+"""Tables (`messages.Table`) of results (explain, validate, bisect, coverage, cards), linked to the
+picture."""
 
 from __future__ import annotations
 
@@ -23,6 +13,7 @@ from byoc_lab.lab.checking.call_sites import CallSite, called, calls_of
 from byoc_lab.lab.checking.coverage import Coverage
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.explaining import Explanations
+from byoc_lab.lab.view.messages import Row, Table
 from byoc_lab.lab.view.states.places import Places, kernel_calls
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.costs import call_flops
@@ -31,11 +22,10 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.metering.cards import Cards
 
 MAX_ROWS = 300
-State = dict[str, Any]
 Columns = Sequence[tuple[str, bool]]
 
 
-def tables_of(places: Places, found: Any) -> list[State]:
+def tables_of(places: Places, found: Any) -> list[Table]:
     """The tables of a result. Raises ArgumentError for an object that is none."""
     for kind, make in _MAKERS.items():
         if isinstance(found, kind):
@@ -46,7 +36,7 @@ def tables_of(places: Places, found: Any) -> list[State]:
     )
 
 
-def _table(name: str, summary: str, columns: Columns, rows: Sequence[State]) -> State:
+def _table(name: str, summary: str, columns: Columns, rows: Sequence[Row]) -> Table:
     return {
         "name": name,
         "summary": summary,
@@ -56,11 +46,11 @@ def _table(name: str, summary: str, columns: Columns, rows: Sequence[State]) -> 
     }
 
 
-def _row(node: str | None, stage: int | None, wrong: bool, *cells: str) -> State:
+def _row(node: str | None, stage: int | None, wrong: bool, *cells: str) -> Row:
     return {"node": node, "stage": stage, "wrong": wrong, "cells": list(cells)}
 
 
-def _explain(places: Places, found: Explanations) -> State:
+def _explain(places: Places, found: Explanations) -> Table:
     """The calls on the host, those with the most work first; one change for calls of one reason."""
     rows = []
     for group in found.groups:
@@ -76,7 +66,7 @@ def _explain(places: Places, found: Explanations) -> State:
     return _table("explain", found.summary, columns, [row for _, row in rows])
 
 
-def _validate(places: Places, found: Report) -> State:
+def _validate(places: Places, found: Report) -> Table:
     """The comparisons, the largest share of its tolerance first."""
     rows = []
     for c in sorted(found.comparisons, key=lambda c: -c.share):
@@ -91,7 +81,7 @@ def _validate(places: Places, found: Report) -> State:
     return _table("validate", verdict, columns, rows)
 
 
-def _bisect(places: Places, found: Bisection) -> State:
+def _bisect(places: Places, found: Bisection) -> Table:
     """What was compared: what is wrong first, by the order of stages and kernels."""
     rows = []
     for c in sorted(found.checked, key=lambda c: (c.ok, 0 if c.ok else c.index or 0, -c.share)):
@@ -122,7 +112,7 @@ def _checked_place(places: Places, found: Bisection, c: Checked) -> tuple[str | 
     return None, at
 
 
-def _coverage(places: Places, found: Coverage) -> State:
+def _coverage(places: Places, found: Coverage) -> Table:
     """Operators on the host, most work first, then regions, least work first."""
     columns = (("computed by", False), ("what", False), ("FLOP", True), ("bytes in and out", True))
     main = found.result["main"] if isinstance(found.result, IRModule) else None
@@ -144,7 +134,7 @@ def _coverage(places: Places, found: Coverage) -> State:
     return _table("coverage", found.heading, columns, rows)
 
 
-def _cards(places: Places, found: Cards) -> State:
+def _cards(places: Places, found: Cards) -> Table:
     """Regions that fell back first, then regions and their kernels, the slowest first."""
     rows = []
     for card in found:
@@ -173,7 +163,7 @@ def _cards(places: Places, found: Cards) -> State:
     return _table("cards", summary, columns, [row for _, row in rows])
 
 
-_MAKERS: dict[type, Callable[[Places, Any], State]] = {
+_MAKERS: dict[type, Callable[[Places, Any], Table]] = {
     Explanations: _explain,
     Report: _validate,
     Bisection: _bisect,

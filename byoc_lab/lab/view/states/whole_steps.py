@@ -8,8 +8,9 @@ from typing import Any
 from byoc_lab.lab.tracing import Stage
 from byoc_lab.lab.view.drawing.pass_fold import PassFold
 from byoc_lab.lab.view.drawing.picture import picture_of
+from byoc_lab.lab.view.messages import Step
 from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.state import Builder, Drawn, State, forget
+from byoc_lab.lab.view.states.state import Builder, Drawn, forget
 
 MAX_KEPT = 4  # graphs between rewrites
 
@@ -22,8 +23,8 @@ class WholeSteps:
         self._ids = ids
         self._drawn: Drawn = {}
 
-    def step(self, rewrite: int, what: str = "text") -> State:
-        """A step as in `rewrites.py`, without its place; `what`: "picture" for one without text.
+    def step(self, rewrite: int, what: str = "text") -> Step:
+        """The step to a rewrite; `what`: "picture" for one without text.
 
         Raises StageIndexError for a rewrite that the stage does not have.
         """
@@ -46,6 +47,8 @@ class WholeSteps:
             modules = [builder.modules[before], builder.modules[after]]
         forget(self._drawn, MAX_KEPT)
         return {
+            "stage": self._stage.index,
+            "rewrite": rewrite,
             "modules": modules,
             "hunks": hunks,
             "replaced": sorted(replaced),

@@ -3,7 +3,7 @@ import { buttons } from "./header.js";
 import { make, spelled } from "./text/relay_text.js";
 
 export class BoardBar {
-  /** @param {any} store @param {AbortSignal} signal */
+  /** @param {import("./store.js").Store} store @param {AbortSignal} signal */
   constructor(store, signal) {
     this.store = store;
     this.asked = 0;

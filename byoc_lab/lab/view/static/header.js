@@ -12,7 +12,7 @@ export function buttons(signal) {
 }
 
 export class Header {
-  /** @param {any} store @param {any} stages @param {any} tools functions {widen, present, help} @param {AbortSignal} signal */
+  /** @param {import("./store.js").Store} store @param {any} stages @param {any} tools functions {widen, present, help} @param {AbortSignal} signal */
   constructor(store, stages, tools, signal) {
     this.store = store;
     this.stages = stages;

@@ -3,7 +3,7 @@ import { ICON } from "./text/diff_view.js";
 import { make } from "./text/relay_text.js";
 
 export class Heading {
-  /** @param {any} store @param {HTMLElement[]} bars of the rewrites and of the board @param {(finding: number) => void} showFinding @param {AbortSignal} signal */
+  /** @param {import("./store.js").Store} store @param {HTMLElement[]} bars of the rewrites and of the board @param {(finding: number) => void} showFinding @param {AbortSignal} signal */
   constructor(store, bars, showFinding, signal) {
     this.store = store;
     this.bars = bars;

@@ -3,7 +3,7 @@
 const known = new WeakMap();
 
 /** The ids of all nodes of a module that the page can show.
- * @param {any} module @returns {Set<string>} */
+ * @param {Sent.Module} module @returns {Set<string>} */
 export function idsIn(module) {
   if (!module) return new Set();
   if (!known.has(module)) {
@@ -16,7 +16,7 @@ export function idsIn(module) {
 }
 
 /** The nodes of a stage's input that a node of its result comes from.
- * @param {any} state @param {number} n @param {string} id @returns {string[]} */
+ * @param {Sent.State} state @param {number} n @param {string} id @returns {string[]} */
 export function originsOf(state, n, id) {
   const stage = state.stages[n];
   return stage.origins?.[id] ?? (idsIn(state.modules[stage.before]).has(id) ? [id] : []);
@@ -25,7 +25,7 @@ export function originsOf(state, n, id) {
 const inverses = new WeakMap();
 
 /** The nodes of a stage's result that come from a node of its input.
- * @param {any} state @param {number} n @param {string} id @returns {string[]} */
+ * @param {Sent.State} state @param {number} n @param {string} id @returns {string[]} */
 export function imagesOf(state, n, id) {
   const stage = state.stages[n];
   if (stage.after === null) return [];
@@ -40,7 +40,7 @@ export function imagesOf(state, n, id) {
 }
 
 /** A node of stage `n` in the module before the first stage and after each: lists of ids.
- * @param {any} state @param {number} n @param {string} id @returns {string[][]} */
+ * @param {Sent.State} state @param {number} n @param {string} id @returns {string[][]} */
 export function historyOf(state, n, id) {
   const count = state.stages.length;
   /** @type {string[][]} */
@@ -57,7 +57,7 @@ export function historyOf(state, n, id) {
 }
 
 /** The line of a module that shows a node, and the function that it is in; null if none does.
- * @param {any} module @param {string} id */
+ * @param {Sent.Module} module @param {string} id */
 export function placeOf(module, id) {
   const at = module ? module.lines.findIndex((/** @type {[string, string]} */ [, line]) => line === id) : -1;
   if (at < 0) return null;
@@ -67,7 +67,7 @@ export function placeOf(module, id) {
 }
 
 /** What constants among nodes were computed from, in words: those with these ids.
- * @param {any} state @param {string[]} ids @returns {string[]} */
+ * @param {Sent.State} state @param {string[]} ids @returns {string[]} */
 export function computedFrom(state, ids) {
-  return [...new Set(ids)].flatMap((id) => state.stages.flatMap((/** @type {any} */ stage) => (stage.computed?.[id] ? [`${stage.name} computed it from ${stage.computed[id]}`] : [])));
+  return [...new Set(ids)].flatMap((id) => state.stages.flatMap((/** @type {Sent.Stage} */ stage) => (stage.computed?.[id] ? [`${stage.name} computed it from ${stage.computed[id]}`] : [])));
 }

@@ -5,7 +5,7 @@ import { make, tokens, withoutTypes } from "./text/relay_text.js";
 
 const FEW = 6; // nodes of one stage that are listed
 
-/** @param {HTMLElement} pane @param {any} store */
+/** @param {HTMLElement} pane @param {import("./store.js").Store} store */
 export function drawNode(pane, store) {
   const { selected, state, index } = store;
   if (!selected) {

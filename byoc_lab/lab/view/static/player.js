@@ -6,7 +6,7 @@ const BEAT = 1500; // ms that a rewrite or a stage is shown at speed 1
 const SPEEDS = [0.5, 1, 2, 4, 16];
 
 export class Player {
-  /** @param {any} store @param {any} stages @param {AbortSignal} signal */
+  /** @param {import("./store.js").Store} store @param {any} stages @param {AbortSignal} signal */
   constructor(store, stages, signal) {
     this.store = store;
     this.stages = stages;

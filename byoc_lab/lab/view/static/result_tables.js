@@ -2,23 +2,18 @@
 import { idsIn } from "./lineage.js";
 import { make } from "./text/relay_text.js";
 
-/**
- * @typedef {{node: string | null, stage: number | null, wrong: boolean, cells: string[]}} Row
- * @typedef {{name: string, summary: string, columns: [string, boolean][], rows: Row[], left_out: number}} Table
- */
-
 /** A node, then what is around it in a scene: its composite, and its region.
- * @param {any} scene @param {string} id @returns {string[]} */
+ * @param {Sent.Scene} scene @param {string} id @returns {string[]} */
 export function around(scene, id) {
   const found = [id];
-  const box = scene?.boxes.find((/** @type {any} */ b) => b.ids.includes(id));
-  const group = scene?.groups.findIndex((/** @type {any} */ g) => g.node === id) ?? -1;
+  const box = scene?.boxes.find((/** @type {Sent.Box} */ b) => b.ids.includes(id));
+  const group = scene?.groups.findIndex((/** @type {Sent.Group} */ g) => g.node === id) ?? -1;
   for (let g = box ? box.group : (scene?.groups[group]?.group ?? -1); g >= 0; g = scene.groups[g].group) if (scene.groups[g].node) found.push(scene.groups[g].node);
   return found;
 }
 
 /** The node that rows are lit for when `id` is selected: the nearest one around it with a row.
- * @param {Table} table @param {any} scene @param {string} id */
+ * @param {Sent.Table} table @param {Sent.Scene} scene @param {string} id */
 export function litNode(table, scene, id) {
   if (!id) return "";
   const nodes = new Set(table.rows.map((row) => row.node));
@@ -26,7 +21,7 @@ export function litNode(table, scene, id) {
 }
 
 export class ResultTables {
-  /** @param {any} store @param {HTMLElement} pane @param {AbortSignal} signal */
+  /** @param {import("./store.js").Store} store @param {HTMLElement} pane @param {AbortSignal} signal */
   constructor(store, pane, signal) {
     this.store = store;
     this.pane = pane;
@@ -42,7 +37,7 @@ export class ResultTables {
     this.place.addEventListener("keydown", (event) => this.key(event), { signal });
   }
 
-  /** @returns {Table[]} */
+  /** @returns {Sent.Table[]} */
   get tables() {
     return this.store.known.tables ?? [];
   }
@@ -63,7 +58,7 @@ export class ResultTables {
     this.mark(false);
   }
 
-  /** @param {Table} table @param {Row} row @param {number} n */
+  /** @param {Sent.Table} table @param {Sent.Row} row @param {number} n */
   row(table, row, n) {
     const [first, ...rest] = row.cells;
     const linked = row.node !== null || row.stage !== null;

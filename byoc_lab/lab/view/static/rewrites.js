@@ -5,7 +5,7 @@ import { counted, make } from "./text/relay_text.js";
 const PATIENCE = 4000; // ms to wait for a step from the kernel before saying that none may come
 
 export class Rewrites {
-  /** @param {any} store @param {HTMLElement[]} more what else is in the bar @param {() => void} say
+  /** @param {import("./store.js").Store} store @param {HTMLElement[]} more what else is in the bar @param {() => void} say
    * called when the words have changed @param {AbortSignal} signal */
   constructor(store, more, say, signal) {
     this.store = store;

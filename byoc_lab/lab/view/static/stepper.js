@@ -7,7 +7,6 @@ import { Header } from "./header.js";
 import { Heading } from "./heading.js";
 import { Help } from "./help.js";
 import { listenToKeys } from "./keys.js";
-import { imagesOf, originsOf } from "./lineage.js";
 import { drawNode } from "./node_panel.js";
 import { drawChanges, drawEvents, drawFindings, drawMovedOperators, markCards, Tabs } from "./panels.js";
 import { Player } from "./player.js";
@@ -83,11 +82,6 @@ function view(model, el, options) {
   root.append(header.element, make("div", { class: "byl-body" }, left, listBorder, centre, sideBorder, side), endBorder, live, help.element);
 
   // ---- what belongs to no component alone -----------------------------------------------------
-  /** The ids of the nodes that the selected one comes from, or that come from it, in this stage. */
-  Object.defineProperty(store, "related", {
-    get: () => (store.selected && store.isTrace ? new Set([...originsOf(state, store.index, store.selected), ...imagesOf(state, store.index, store.selected)]) : new Set()),
-  });
-
   store.on("stage", () => {
     root.dataset.index = String(store.index);
     stages.show(store.index);

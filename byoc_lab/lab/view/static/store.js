@@ -1,5 +1,6 @@
 // What one view shows: the values of the model, and what only this page knows. Components read it,
 // change it by its methods, and hear of changes by topic.
+import { imagesOf, originsOf } from "./lineage.js";
 import { compared } from "./text/compare.js";
 
 /**
@@ -11,7 +12,6 @@ import { compared } from "./text/compare.js";
 const PENDING = ["all", "text", ""];
 const PAUSE = 300; // ms that a stage or a rewrite is shown before the kernel computes what is not the next step
 
-/** @typedef {{ stage: number, what: string, rewrite?: number }} Wanted */
 
 /** What the reader chooses on the page. The text: side by side (null: where it is wide enough), types,
  * wrap. The graph: which of the two. The back end of the annotation board. */
@@ -25,20 +25,20 @@ export class Store {
    */
   constructor(model, options, signal) {
     this.model = model;
-    /** @type {any} the state that byoc_lab/lab/view/states/state.py describes */
+    /** @type {Sent.State} */
     this.state = model.get("state");
     /** @type {Map<Topic, ((detail?: any) => void)[]>} */
     this.topics = new Map();
     this.options = options;
     /** The number of stages before the module that is compared with; null: the stage's own input. */
     this.base = /** @type {number | null} */ (null);
-    /** @type {Map<string, any>} */
+    /** @type {Map<string, ReturnType<typeof compared>>} */
     this.comparisons = new Map();
     /** What the kernel has computed ahead, and the timer of the next question to it. */
     this.ahead = new Set();
     this.timer = 0;
     signal.addEventListener("abort", () => clearTimeout(this.timer));
-    /** @type {any} */
+    /** @type {Sent.Step | undefined} */
     this.lastStep = model.get("step");
     this.hear("change:index", () => ((this.base = null), this.tell("stage"), this.askForMore()), signal);
     this.hear("change:selected_id", () => this.tell("selection", true), signal);
@@ -71,7 +71,7 @@ export class Store {
     return this.state.kind === "trace";
   }
 
-  /** Two traces side by side (see byoc_lab/lab/view/states/comparison.py). */
+  /** Two traces side by side. */
   get isComparison() {
     return this.state.kind === "comparison";
   }
@@ -93,7 +93,14 @@ export class Store {
     return this.model.get("selected_id") || "";
   }
 
-  /** What is known about nodes besides (see byoc_lab/lab/view/states/overlays.py). */
+  /** The ids of the nodes that the selected one comes from, or that come from it, in this stage. */
+  get related() {
+    const { selected, state, index } = this;
+    const found = selected && this.isTrace ? [...originsOf(state, index, selected), ...imagesOf(state, index, selected)] : [];
+    return new Set(found);
+  }
+
+  /** What is known about nodes besides. @returns {Sent.Overlays} */
   get known() {
     const sent = this.model.get("overlays");
     return sent && Object.keys(sent).length ? sent : (this.state.overlays ?? {});
@@ -104,7 +111,8 @@ export class Store {
     return Math.min(this.model.get("rewrite") || 0, this.stage.events_total);
   }
 
-  /** The step to show (see byoc_lab/lab/view/states/rewrites.py); null for the whole pass, or while it is not there. */
+  /** The step to show; null for the whole pass, or while it is not there.
+   * @returns {Sent.Step | null} */
   get step() {
     if (!this.at) return null;
     const saved = this.stage.steps?.[this.at - 1];
@@ -182,17 +190,20 @@ export class Store {
 
   /** A step has come; its text comes after its graph, in a large trace. */
   takeStep() {
-    const [last, step] = [this.lastStep, this.model.get("step")];
+    const last = this.lastStep;
+    /** @type {Sent.Step} */
+    const step = this.model.get("step");
     const again = Boolean(step.modules && last?.pending) && last.stage === step.stage && last.rewrite === step.rewrite;
-    if (again) step.modules.forEach((/** @type {any} */ module, /** @type {number} */ n) => (module.scene = last.modules[n].scene)); // they are drawn
+    if (again) step.modules.forEach((module, n) => (module.scene = last.modules[n].scene)); // they are drawn
     this.lastStep = step;
     this.tell("rewrite", again);
     this.askForMore();
   }
 
-  /** A part of the state of a large trace has come (see byoc_lab/lab/view/states/parts.py). */
+  /** A part of the state of a large trace has come. */
   takePart() {
     const { state } = this;
+    /** @type {Sent.Part & Sent.Ahead} one of the two */
     const part = this.model.get("part");
     const own = part?.page === undefined || !part.page || part.page === this.page;
     if (own && part?.stage) {
@@ -224,7 +235,7 @@ export class Store {
   /** The next rewrite is computed ahead, and the text of this one comes. Of a large trace: the graphs
    * of this stage and its neighbours, so that a step need not wait; their texts; then the graphs of
    * all stages are computed.
-   * @returns {Wanted | null} */
+   * @returns {Sent.Asked | null} */
   missing() {
     const { stages } = this.state;
     if (!stages.length) return null;
@@ -235,6 +246,7 @@ export class Store {
     if (undrawn !== undefined) return { stage: undrawn, what: "picture" };
     if (at && !this.step) return null; // it is on its way
     const computed = this.stage.steps || !(at < this.stage.events_total) || this.ahead.has(`${stage} ${at + 1}`);
+    /** @type {Sent.Asked | null} */
     const next = computed ? null : { stage, what: "ahead", rewrite: at + 1 };
     if (at && next) return next;
     if (this.step?.pending) return { stage, what: "text", rewrite: at };
@@ -243,10 +255,10 @@ export class Store {
     if (near.length) return { stage: near[0], what: "text" };
     const far = stages.map((_, n) => n).filter((n) => stages[n].pending && !this.ahead.has(`${n} 0`));
     far.sort((a, b) => Math.abs(a - stage) - Math.abs(b - stage));
-    return far.length ? { stage: far[0], what: "ahead", rewrite: 0 } : null;
+    return far.length ? /** @type {Sent.Asked} */ ({ stage: far[0], what: "ahead", rewrite: 0 }) : null;
   }
 
-  /** @param {Wanted} wanted */
+  /** @param {Sent.Asked} wanted */
   ask(wanted) {
     this.set({ asked: { ...wanted, page: this.page, at: performance.now() } });
   }

@@ -4,7 +4,7 @@ import { make } from "../text/relay_text.js";
 import { SceneView } from "./scene_view.js";
 
 export class GraphPane {
-  /** @param {any} store @param {"" | "before" | "after"} side the module that is drawn; "": the reader chooses @param {AbortSignal} signal */
+  /** @param {import("../store.js").Store} store @param {"" | "before" | "after"} side the module that is drawn; "": the reader chooses @param {AbortSignal} signal */
   constructor(store, side, signal) {
     this.store = store;
     this.side = side;

@@ -2,11 +2,6 @@
 import { make } from "../text/relay_text.js";
 import { draw } from "./scene_drawing.js";
 
-/**
- * @typedef {{most: boolean, values: Record<string, number>}} Numbers
- * @typedef {{reasons: Record<string, {cause: string, lines: string[][]}>, numbers: Record<string, Numbers>, kernels: Record<string, string>, tables: any[]}} Known
- */
-
 const WORDS = /** @type {Record<string, string>} */ ({ flops: "FLOP", bytes: "bytes moved", coverage: "coverage", time: "time", error: "error / tolerance" });
 
 const MEANING = /** @type {Record<string, string>} */ ({
@@ -14,20 +9,20 @@ const MEANING = /** @type {Record<string, string>} */ ({
   error: "largest error as a share of its tolerance; ✖ where it is above",
 });
 
-/** The overlays that a view can show, by name. @param {Known} known @returns {[string, string][]} */
+/** The overlays that a view can show, by name. @param {Sent.Overlays} known @returns {[string, string][]} */
 export function choices(known) {
   return ["flops", "bytes", "coverage", ...Object.keys(known.numbers ?? {})].map((name) => [name, WORDS[name] ?? name]);
 }
 
 /** The value of each drawn node: Map from key to number; nodes without a number are left out.
- * @param {string} name @param {any} scene @param {any[]} nodes @param {Known} known */
+ * @param {string} name @param {Sent.Scene} scene @param {any[]} nodes @param {Sent.Overlays} known */
 export function valuesOf(name, scene, nodes, known) {
   const numbers = known.numbers?.[name];
   const given = (/** @type {string[]} */ ids) => ids.map((id) => numbers?.values[id]).find((v) => v !== undefined) ?? null;
   /** @type {(number | null)[]} of each box */
-  const own = scene.boxes.map((/** @type {any} */ box) => (numbers ? given(box.ids) : name === "coverage" ? (box.kind === "op" ? Number(isOffloaded(scene, box.group)) : null) : box[name]));
+  const own = scene.boxes.map((/** @type {Sent.Box} */ box) => (numbers ? given(box.ids) : name === "coverage" ? (box.kind === "op" ? Number(isOffloaded(scene, box.group)) : null) : box[name]));
   /** @type {(number | null)[]} of each group */
-  const ofGroup = scene.groups.map((/** @type {any} */ group) => given([group.node]));
+  const ofGroup = scene.groups.map((/** @type {Sent.Group} */ group) => given([group.node]));
   /** @type {number[][]} the values in each group */
   const inside = scene.groups.map(() => []);
   const add = (/** @type {number | null} */ value, /** @type {number} */ first) => {
@@ -37,8 +32,8 @@ export function valuesOf(name, scene, nodes, known) {
       inside[g].push(value);
     }
   };
-  scene.boxes.forEach((/** @type {any} */ box, /** @type {number} */ n) => add(own[n], box.group));
-  scene.groups.forEach((/** @type {any} */ group, /** @type {number} */ n) => {
+  scene.boxes.forEach((/** @type {Sent.Box} */ box, /** @type {number} */ n) => add(own[n], box.group));
+  scene.groups.forEach((/** @type {Sent.Group} */ group, /** @type {number} */ n) => {
     const value = ofGroup[n];
     if (value === null) return;
     inside[n].push(value);
@@ -76,7 +71,7 @@ export function strength(name, value, most) {
 }
 
 /** Draw an overlay on the nodes of a drawing; returns what the legend shows of it, or null.
- * @param {string} name "" for none @param {any} drawing @param {any} scene @param {Known} known */
+ * @param {string} name "" for none @param {any} drawing @param {Sent.Scene} scene @param {Sent.Overlays} known */
 export function drawOverlay(name, drawing, scene, known) {
   for (const old of drawing.layer.querySelectorAll(".byl-value")) old.remove();
   for (const { element } of drawing.nodes.values()) element.classList.remove("byl-heat", "byl-over");
@@ -100,12 +95,12 @@ export function drawOverlay(name, drawing, scene, known) {
 }
 
 /** Badges at the boxes on the host that `explain` has a reason for.
- * @param {any} drawing @param {any} scene @param {Known} known */
+ * @param {any} drawing @param {Sent.Scene} scene @param {Sent.Overlays} known */
 export function drawReasons(drawing, scene, known) {
   for (const old of drawing.layer.querySelectorAll(".byl-reason-badge")) old.remove();
   const reasons = known.reasons ?? {};
   const at = new Map(); // of each group, and box: the calls inside with a reason
-  scene.boxes.forEach((/** @type {any} */ box, /** @type {number} */ n) => {
+  scene.boxes.forEach((/** @type {Sent.Box} */ box, /** @type {number} */ n) => {
     const id = box.ids.find((/** @type {string} */ i) => reasons[i]);
     if (!id || isOffloaded(scene, box.group)) return;
     at.set(`box ${n}`, [id]);
@@ -123,7 +118,7 @@ export function drawReasons(drawing, scene, known) {
   }
 }
 
-/** Why a call is on the host, for the panel of a node. @param {Known} known @param {string} id */
+/** Why a call is on the host, for the panel of a node. @param {Sent.Overlays} known @param {string} id */
 export function reasonOf(known, id) {
   const reason = known.reasons?.[id];
   if (!reason) return "";

@@ -3,7 +3,7 @@
 const normal = (/** @type {string} */ text) => text.replace(/%\d+\b/g, "%").trim();
 
 /** The module after `base` stages, and the module after stage `index`, as a stage to draw.
- * @param {any} state @param {number} base @param {number} index */
+ * @param {Sent.State} state @param {number} base @param {number} index */
 export function compared(state, base, index) {
   const before = base ? (state.stages[base - 1].after ?? state.stages[base - 1].before) : state.stages[0].before;
   const after = state.stages[index].after ?? state.stages[index].before;
@@ -12,12 +12,13 @@ export function compared(state, base, index) {
     before,
     after,
     hunks: hunksBetween(state.modules[before].lines, state.modules[after].lines),
-    replaced: [...new Set(between.flatMap((/** @type {any} */ s) => s.replaced))],
+    replaced: [...new Set(between.flatMap((/** @type {Sent.Stage} */ s) => s.replaced))],
+    pending: "",
   };
 }
 
-/** Hunks as in state.py: [sign, line before, line after, count]. Cost n log n.
- * @param {[string, string | null][]} before @param {[string, string | null][]} after
+/** Hunks: [sign, line before, line after, count]. Cost n log n.
+ * @param {(string | null)[][]} before @param {(string | null)[][]} after
  * @returns {[string, number, number, number][]} */
 export function hunksBetween(before, after) {
   /** @type {[string, number, number, number][]} */
@@ -42,7 +43,7 @@ export function hunksBetween(before, after) {
 }
 
 /** For each line the id of the function that it is in.
- * @param {[string, string | null][]} lines */
+ * @param {(string | null)[][]} lines */
 function homes(lines) {
   /** @type {string | null} */
   let home = null;
@@ -50,7 +51,7 @@ function homes(lines) {
 }
 
 /** Pairs of lines of one id, in one function, that keep their order: the most of them.
- * @param {[string, string | null][]} before @param {[string, string | null][]} after
+ * @param {(string | null)[][]} before @param {(string | null)[][]} after
  * @returns {[number, number][]} */
 function anchors(before, after) {
   const place = new Map();

@@ -7,7 +7,7 @@ import { VirtualList } from "./virtual_list.js";
 const SPLIT_FROM = 900; // narrower than this, before and after go below each other
 
 export class TextPane {
-  /** @param {any} store @param {HTMLElement} root @param {(finding: number) => void} showFinding @param {AbortSignal} signal */
+  /** @param {import("../store.js").Store} store @param {HTMLElement} root @param {(finding: number) => void} showFinding @param {AbortSignal} signal */
   constructor(store, root, showFinding, signal) {
     this.store = store;
     this.root = root;

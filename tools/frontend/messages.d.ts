@@ -1,0 +1,272 @@
+// Written by tools/message_types.py from byoc_lab/lab/view/messages.py.
+declare namespace Sent {
+  /** What can be drawn. lines: the text, the name first; ids: of the nodes it stands for; group: a
+   * position in `groups`, or -1; weights: how many constants and weights are not drawn; flops,
+   * bytes: floating-point operations, and bytes read and written, or null. */
+  interface Box {
+    id: string;
+    kind: string;
+    lines: string[];
+    group: number;
+    ids: string[];
+    weights: number;
+    flops: number | null;
+    bytes: number | null;
+  }
+
+  /** Boxes that can be drawn as one.  kind: "region", "external", "composite", "function", "weights"
+   * (operators that compute with weights alone), "chain" (a convolution and what follows it element
+   * by element), "repeat" (one block several times), "copy" (one of these), "block" (what lies
+   * between two places that one value crosses), "section" (a stretch of what would be too many) or
+   * "inputs" (parameters of one box or group). lines: its text when it is one box; label: when it is
+   * open. compiler: the back end that runs it, or null; partly: others and the host run some of it;
+   * colour: the number of its back end's colour, or null. group: the one that it is in, or -1. node:
+   * the id of its function. open: whether it is open at first. */
+  interface Group {
+    id: string;
+    kind: string;
+    lines: string[];
+    label: string;
+    compiler: string | null;
+    partly: boolean;
+    colour: number | null;
+    group: number;
+    node: string | null;
+    open: boolean;
+  }
+
+  /** The graph to draw: boxes in evaluation order, and groups, each after the one that it is in.
+   * arrows: [[from, to, crossing, begin, end]]: positions in `boxes`; begin and end are the ids of
+   * the annotations on it, or null; they are drawn where it meets the border of a region. */
+  interface Scene {
+    boxes: Box[];
+    groups: Group[];
+    arrows: any[][];
+  }
+
+  /** The graph of a module. graph_note: why `scene` is null. */
+  interface Drawing {
+    stats: Record<string, number>;
+    graph_note: string;
+    scene: Scene | null;
+  }
+
+  /** A finding of the linter. operand: the name of the argument at fault on its line ("%10"). */
+  interface Finding {
+    code: string;
+    name: string;
+    severity: string;
+    message: string;
+    what_to_do: string;
+    node: string | null;
+    line: number | null;
+    function: string | null;
+    operand: string | null;
+  }
+
+  /** A module. lines: [[text, node id or null], ...]; names: the nodes that the names in the text
+   * denote: {"%3": node id, "@main": node id, "meta[relay.Constant][0]": node id}. drawn: in a part,
+   * the position of the module that has its scene. */
+  interface Module {
+    stats: Record<string, number>;
+    graph_note: string;
+    scene: Scene | null;
+    lines: ((string | null)[])[];
+    names: Record<string, string>;
+    findings: Finding[];
+    drawn?: number;
+  }
+
+  /** The outcome of a stage. kind: "failed", "skipped", "changed" or "unchanged", and of a comparison
+   * "first" for the first difference. */
+  interface Outcome {
+    sign: string;
+    word: string;
+    kind: string;
+  }
+
+  /** One classified difference. */
+  interface Change {
+    kind: string;
+    text: string;
+    before: string | null;
+    after: string | null;
+  }
+
+  /** One rewrite. */
+  interface Event {
+    rule: string;
+    reason: string;
+    before: string | null;
+    after: string | null;
+    before_text: string;
+    after_text: string;
+  }
+
+  /** The exception that ended a pass. cause: its first line; finding: the position in the findings of
+   * `before` of the one that explains it. */
+  interface Failure {
+    type: string;
+    message: string;
+    cause: string;
+    finding: number | null;
+    node: string | null;
+  }
+
+  /** An operator that the second of two traces computes elsewhere, by the way that it moved. */
+  interface Move {
+    way: string;
+    text: string;
+    node: string | null;
+  }
+
+  /** Where the nodes of a result come from. origins: the nodes of `before` that a node of `after`
+   * comes from, left out where that is the node with its own id; rules: the rule that created a
+   * node; computed: from what a pass computed a constant, in words. */
+  interface Lineage {
+    origins: Record<string, string[]>;
+    rules: Record<string, string>;
+    computed: Record<string, string>;
+  }
+
+  /** The module before one rewrite and after it. rewrite: from 1. part: what part of a large module
+   * is shown, in words, or ""; pending: "text" where the text is still to come, or "". */
+  interface Step {
+    stage: number;
+    rewrite: number;
+    modules: Module[];
+    hunks: any[][];
+    replaced: string[];
+    event: Event;
+    part: string;
+    pending: "text" | "";
+  }
+
+  /** One pass, or one pair of a comparison; a module has one, with `before` null.  group: of the
+   * sequence it is in. time: in words, or "". caption: what happened, in a sentence. skipped: why
+   * the pass did not run, or "". before, after: positions in `modules`; after is null where the pass
+   * failed. replaced: the ids that a node of the result has from another node, which it replaced.
+   * pending: what is still to come. steps: of the first events, only in a saved page. note: which of
+   * two traces alone has the stage, or "". */
+  interface Stage {
+    origins: Record<string, string[]>;
+    rules: Record<string, string>;
+    computed: Record<string, string>;
+    name: string;
+    group: string;
+    skipped: string;
+    changed: boolean;
+    outcome: Outcome;
+    time: string;
+    summary: string;
+    caption: string;
+    before: number | null;
+    after: number | null;
+    hunks: any[][];
+    changes: Change[];
+    changes_total: number;
+    events: Event[];
+    events_total: number;
+    replaced: string[];
+    error: Failure | null;
+    pending: "all" | "text" | "";
+    steps?: Step[];
+    note?: string;
+    moved?: Move[];
+    moved_total?: number;
+  }
+
+  /** Numbers of functions and operators, by id. most: whether a group has the largest of its values,
+   * not their sum. */
+  interface Numbers {
+    most: boolean;
+    values: Record<string, number>;
+  }
+
+  /** Why a call is on the host. lines: [name, text], such as ["expected", "a constant"]. */
+  interface Reason {
+    cause: string | null;
+    lines: string[][];
+  }
+
+  /** A row of a table. node: the id of the node that it is about; stage: the position of the stage to
+   * show where the node is not in the one that is shown; cells: texts. */
+  interface Row {
+    node: string | null;
+    stage: number | null;
+    wrong: boolean;
+    cells: string[];
+  }
+
+  /** A result as a table. name: of the function that gave it; summary: in a sentence; columns:
+   * [[title, whether it has numbers], ...]; rows: the worst first; left_out: how many rows, the best
+   * ones, are not sent. */
+  interface Table {
+    name: string;
+    summary: string;
+    columns: any[][];
+    rows: Row[];
+    left_out: number;
+  }
+
+  /** What is known of nodes besides. reasons: by id of a call. numbers: by name of an overlay, "time"
+   * in microseconds or "error" as share of the tolerance. kernels: what computes a node of an
+   * external function; that of the function has all of its kernels. tables: of the results. */
+  interface Overlays {
+    reasons?: Record<string, Reason>;
+    numbers?: Record<string, Numbers>;
+    kernels?: Record<string, string>;
+    tables?: Table[];
+  }
+
+  /** What is drawn, schema 1. kind: "trace", "diff", "module" or "comparison". opens: the stage that
+   * is shown first; tab: the panel that is open first, "graph" or "findings". stat_labels: {key:
+   * [singular, plural]} for the numbers in `stats`, in display order. words: of the page, that
+   * depend on the kind. modules: each distinct one once; stages refer to them by position. about:
+   * {code of a rule in the findings, or name of a pass: {page, source}}. board: see `board.py`.
+   * page: the name that the page gave itself. */
+  interface State {
+    schema: number;
+    kind: string;
+    title: string;
+    tab: string;
+    opens: number;
+    stat_labels: Record<string, string[]>;
+    words: Record<string, string>;
+    modules: Module[];
+    stages: Stage[];
+    about: Record<string, Record<string, string>>;
+    overlays?: Overlays;
+    board?: Record<string, any>;
+    page?: string;
+  }
+
+  /** A part of a trace's state that is not sent at once. page: the one that asked; "" for the part
+   * that comes with the outline. modules: those that the page does not have, with their positions in
+   * the modules of the state; a module of a picture has no lines. */
+  interface Part {
+    index: number;
+    page: string;
+    stage: Stage;
+    modules: [number, Module][];
+    about: Record<string, Record<string, string>>;
+  }
+
+  /** Says that the graphs of a stage, or of the step to a rewrite, were computed ahead. */
+  interface Ahead {
+    index: number;
+    page: string;
+    rewrite: number;
+  }
+
+  /** What a page asks for: the graph of a stage, its text, or that it is computed ahead; with
+   * `rewrite`, of the step to that rewrite. page: the name that the page gave itself; at: its clock,
+   * since two equal requests are two. */
+  interface Asked {
+    stage: number;
+    what: "picture" | "text" | "ahead";
+    rewrite?: number;
+    page?: string;
+    at?: number;
+  }
+}
