@@ -322,7 +322,8 @@ def _group(cause: str, found: Sequence[Explanation]) -> HostGroup:
 
 
 def _flops(call: Call) -> int:
-    return (call_flops(call) or 0) if isinstance(call.op, Op) else cost(call).flops
+    """Of the call alone: the calls in a function that is called are explained by themselves."""
+    return (call_flops(call) or 0) if isinstance(call.op, Op) else 0
 
 
 def _named(names: dict[str, int]) -> str:

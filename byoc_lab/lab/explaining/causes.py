@@ -164,6 +164,11 @@ def _not_matched(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
 
 def _without_pattern(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
     found = inquiry.called(subject)
+    if inquiry.predicate(subject) is not None and not subject.args:
+        reason = f"AnnotateTarget begins a region at operands, and {found} has none"
+        return Diagnosis(
+            "no-operand", _decomposed(inquiry, call, subject) + reason, subject, found=found
+        )
     reason = f"{inquiry.target} supports neither {found} nor a pattern with it"
     if not subject.op_name:
         reason = f"{inquiry.target} computes operators, and this is a {found}"

@@ -19,6 +19,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, describe
 
 CAUSES = {
     "no-pattern": "the back end supports neither the operator nor a pattern with it",
+    "no-operand": "the back end supports it, and it has no operands at which a region can begin",
     "sub-pattern": "a pattern fits in part; something else stands in one place",
     "check": "a pattern matches, and its check refuses the match",
     "predicate": "the back end's predicate refuses the call",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from byoc_lab import display
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.relay.ir.attrs import Attrs, DictAttrs
 from byoc_lab.relay.ir.dataflow import Var
 from byoc_lab.relay.ir.node import Expr, checked_part, set_field
@@ -58,7 +58,11 @@ class Function(Expr):
 
     def summary(self) -> str:
         label = self.attrs.get("Composite") or self.attrs.get("global_symbol")
-        return f"function {label}" if label else f"function of {len(self.params)} parameters"
+        return (
+            f"function {label}"
+            if label
+            else f"function of {counted(len(self.params), 'parameter')}"
+        )
 
     def parts(self) -> tuple[Expr, ...]:
         return (*self.params, self.body)

@@ -83,6 +83,16 @@ def test_causes_are_those_of_explain() -> None:
     assert "<td>sub-pattern</td>" in plain(found._repr_html_())
 
 
+def test_a_call_of_a_function_costs_nothing_beside_the_calls_inside() -> None:
+    inner = chain()["main"]
+    data = relay.var("data", shape=(1, 8, 16, 16))
+    mod = IRModule.from_expr(relay.Function([data], relay.Call(inner, [data])))
+    found = one(mod, "dnnl")
+    assert found.totals.flops == one(chain(), "dnnl").totals.flops
+    host = found.totals.flops - found.totals.offloaded_flops
+    assert sum(group.flops for group in found.host) == host > 0
+
+
 def test_another_order_of_patterns_is_found(shadowed: str) -> None:
     found = one(chain(), shadowed)
     assert found.totals.offloaded == 2 and found.tried is None

@@ -188,6 +188,20 @@ DNNL = [
         "an operator that its table does not offer", "no-pattern", "concatenate",
         lambda: relay.concatenate([nn.relu(x()), nn.relu(x(name="y"))], 1),
     ),
+    Planted(
+        "no operand", "no-operand", "zeros",
+        lambda: relay.add(relay.exp(x(2)), relay.zeros((2,), "float32")), table=[],
+        supports=["zeros", "add"],
+    ),
+    Planted(
+        "an optional part fits and the end is missing", "sub-pattern", "nn.bias_add",
+        lambda: nn.bias_add(conv(), weight(4)), "make nn.relu optional",
+        table=[entry("conv", is_op("nn.relu")(
+            is_op("nn.conv2d")(Any_(), Any_()).optional(
+                lambda inner: is_op("nn.bias_add")(inner, Any_())
+            )
+        ))], nearest="2 of 3 parts",
+    ),
     Planted("a comparison", "no-pattern", "greater", lambda: relay.greater(x(), weight(1))),
     Planted(
         "a pool with ceil_mode", "predicate", "nn.max_pool2d",

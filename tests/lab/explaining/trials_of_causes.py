@@ -51,6 +51,8 @@ def tried(case: Drawn, one: Explanation, result: IRModule) -> None:
         "needs-pass": needs_pass, "skipped-pass": skipped_pass, "pruned": given_back,
         "merge": given_back, "name": misnamed,
     }  # fmt: skip
+    if one.cause in ("sub-pattern", "let", "unbound-constant"):
+        assert one.nearest.matched < one.nearest.total, case.said(one)
     if one.cause is not None:
         assert attempts[one.cause](case, one, entry), case.said(one)
     if one.change is not None:

@@ -90,7 +90,7 @@ def test_descriptions_are_short():
         "projection .1 of a projection": relay.TupleGetItem(first, 1),
         "projection .0 of abs(...)": relay.TupleGetItem(relay.abs(x), 0),
         "projection .0 of a call": chain,
-        "function of 1 parameters": relay.Function([x], x),
+        "function of 1 parameter": relay.Function([x], x),
         "function dnnl.conv": relay.Function([x], x, attrs={"Composite": "dnnl.conv"}),
         "constant Tensor[(2), int8]": relay.const([1, 2], "int8"),
         "let %x": relay.Let(x, x, x),
