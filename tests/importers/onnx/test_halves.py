@@ -89,11 +89,11 @@ def test_quantize_of_each_channel() -> None:
     check(*node("QuantizeLinear", [data, scale, zero], "int8", axis=0))
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 2**16), shift=st.integers(1, 4), zero=st.integers(-5, 5))
 def test_products_round_halves_to_even(seed: int, shift: int, zero: int) -> None:
     rng = np.random.default_rng(seed)
-    a = rng.integers(0, 9, (3, 6)).astype("uint8")
+    a = rng.integers(0, 9, (30, 6)).astype("uint8")
     b = rng.integers(-4, 5, (6, 5)).astype("int8")
     one, out = np.float32(1), np.float32(2.0**shift)
     zeros = np.uint8(2), np.int8(0), np.array(zero + 5, "uint8")
@@ -101,11 +101,11 @@ def test_products_round_halves_to_even(seed: int, shift: int, zero: int) -> None
     check(*node("QLinearMatMul", arguments, "uint8"))
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 2**16), shift=st.integers(1, 4))
 def test_convolutions_round_halves_to_even(seed: int, shift: int) -> None:
     rng = np.random.default_rng(seed)
-    x = rng.integers(0, 9, (1, 3, 5, 5)).astype("uint8")
+    x = rng.integers(0, 9, (4, 3, 5, 5)).astype("uint8")
     w = rng.integers(-4, 5, (4, 3, 3, 3)).astype("int8")
     bias = rng.integers(-20, 20, 4).astype("int32")
     one, out, zero = np.float32(1), np.float32(2.0**shift), np.uint8(0)

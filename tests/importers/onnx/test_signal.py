@@ -164,7 +164,7 @@ def test_words_are_counted_as_in_onnx_runtime(mode: str, skips: int, shape: Any)
         max_skip_count=skips, ngram_counts=[0, 4], ngram_indexes=[0, 1, 2, 6, 4, 5, 3],
         pool_int64s=[2, 3, 5, 4, 5, 6, 7, 8, 6, 7], weights=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0],
     )  # fmt: skip
-    check(net, x, built=mode == "TFIDF")
+    check(net, x, built=(mode, skips) == ("TFIDF", 1))
 
 
 def test_mel_weights_are_triangles() -> None:

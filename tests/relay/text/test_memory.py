@@ -84,9 +84,9 @@ DENSE = {
 
 
 def _each(texts: Iterable[str]) -> list[Any]:
-    """Every fourth of them in `make test`, the others in the slow tests."""
+    """Every eighth of them in `make test`, the others in the slow tests."""
     return [
-        pytest.param(t, marks=[] if n % 4 == 0 else [pytest.mark.slow]) for n, t in enumerate(texts)
+        pytest.param(t, marks=[] if n % 8 == 0 else [pytest.mark.slow]) for n, t in enumerate(texts)
     ]
 
 
