@@ -72,6 +72,11 @@ class Shell(InteractiveShell):
         """`exit()` ends nothing: what comes after it is graded."""
 
 
+def prepare_shell() -> None:
+    """Make the shell, which forks of this process then have, each its own."""
+    Shell.instance(config=CONFIG)
+
+
 def run_cells(cells: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Run cells; returns their variables, and an error for each cell that ends with one.
 

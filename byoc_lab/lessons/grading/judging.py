@@ -25,7 +25,7 @@ Apart = Callable[..., Any]  # `guarded`, or `forked` in a process without thread
 
 
 def prepare() -> None:
-    """Import what judges need: a fork of this process then has it, and need not."""
+    """Import what answers and judges need: forks of this process then have it."""
     all_exercises()
     all_rules()
     for name in ("byoc_lab.lab.checking", "numpy.random"):

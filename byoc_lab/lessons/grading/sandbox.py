@@ -26,7 +26,8 @@ from byoc_lab.containment.family import die_with
 from byoc_lab.containment.guarded import forked
 from byoc_lab.containment.limits import Limits
 from byoc_lab.containment.supervised import supervised
-from byoc_lab.lessons.grading.cells import run_cells
+from byoc_lab.lessons.grading.cells import prepare_shell, run_cells
+from byoc_lab.lessons.grading.judging import prepare
 from byoc_lab.lessons.grading.replies import encode
 from byoc_lab.lessons.tools import library
 from byoc_lab.lessons.verdict import NOT_HERE
@@ -51,9 +52,8 @@ def main() -> int:
     for number in (0, 1, 2):
         os.dup2(nothing, number)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    import byoc_lab.lessons.exercises as exercises
-
-    exercises.all_exercises()
+    prepare()
+    prepare_shell()
     request = forked(read_request, requests, time_limit=READ_SECONDS)
     os.close(requests)
     if request is None:  # the grader has ended

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.containment import containers, groups
-from byoc_lab.containment.children import NOTHING, Child, ChildError
+from byoc_lab.containment.children import END_LIMIT, NOTHING, Child, ChildError
 from byoc_lab.containment.family import end_with_all_below
 from byoc_lab.containment.limits import MUCH_MEMORY, Limits
 from byoc_lab.containment.scratch import scratch_folder
@@ -85,6 +85,7 @@ def _served(
                 result = json.loads(child.receive(seconds, seconds))
                 before, killed = killed, group.killed() if group else 0
                 yield {**result, **MUCH} if killed > before else result
+            child.ended(END_LIMIT)  # by itself, so that its processor time counts as ours
         except ChildError:
             if group is not None and group.killed() > killed:
                 yield {"printed": "", "isolated": bool(way), **MUCH}
