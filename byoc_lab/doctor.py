@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.metadata
 import os
 import platform
@@ -16,7 +15,7 @@ from byoc_lab import plugins
 from byoc_lab.errors import ByocLabError, MissingDependencyError, NativeExtensionError
 from byoc_lab.printing import printable
 
-# dnnl_cpu_isa_t of oneDNN 3.2 (dnnl_types.h).
+# dnnl_cpu_isa_t of oneDNN (dnnl_types.h).
 INSTRUCTION_SETS = {
     0x1: "SSE4.1",
     0x3: "AVX",
@@ -29,6 +28,8 @@ INSTRUCTION_SETS = {
     0x1EF: "AVX-512 with VNNI, bf16 and fp16",
     0xFEF: "AVX-512 with VNNI, bf16, fp16 and AMX",
     0x1FEF: "AVX-512 with VNNI, bf16, fp16 and AMX with fp16",
+    0x201FF: "AVX10.2 with VNNI, bf16 and fp16",
+    0x22FFF: "AVX10.2 with VNNI, bf16, fp16 and AMX with fp8",
 }
 # Numbers for which a set has no instructions if its name lacks the word.
 LACKING = {"VNNI": "8-bit integers", "bf16": "bfloat16"}
@@ -138,29 +139,16 @@ def _tvm() -> str:
     return f"{tvm.__version__}, with LLVM"
 
 
-class _Version(ctypes.Structure):
-    """The first fields of oneDNN's dnnl_version_t."""
-
-    _fields_ = [(name, ctypes.c_int) for name in ("major", "minor", "patch")]
-
-
-def _onednn() -> ctypes.CDLL:
-    """The oneDNN that the extension loaded into the process."""
+def _extension() -> str:
     from byoc_lab.backends.dnnl import native
 
-    native.load()
-    return ctypes.CDLL("libdnnl.so.3")
-
-
-def _extension() -> str:
-    onednn = _onednn()
-    onednn.dnnl_version.restype = ctypes.POINTER(_Version)
-    version = onednn.dnnl_version().contents
-    return f"oneDNN {version.major}.{version.minor}.{version.patch}"
+    return native.library()
 
 
 def _instruction_set() -> str:
-    found = _onednn().dnnl_get_effective_cpu_isa()
+    from byoc_lab.backends.dnnl import native
+
+    found = native.onednn().dnnl_get_effective_cpu_isa()
     limit = os.environ.get("ONEDNN_MAX_CPU_ISA")
     limited = f" (ONEDNN_MAX_CPU_ISA={limit})" if limit else ""
     name = INSTRUCTION_SETS.get(found, f"unknown to byoc_lab ({found:#x})")

@@ -7,6 +7,7 @@ Nothing is loaded until it is used.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import json
 import math
@@ -79,6 +80,26 @@ def function(name: str) -> Callable[..., Any]:
 
     registered: Callable[..., Any] = tvm_ffi.get_global_func(f"byoc_lab.dnnl.{name}")
     return registered
+
+
+class _Version(ctypes.Structure):
+    """The first fields of oneDNN's dnnl_version_t."""
+
+    _fields_ = [(name, ctypes.c_int) for name in ("major", "minor", "patch")]
+
+
+def onednn() -> ctypes.CDLL:
+    """The oneDNN that the extension loaded into the process."""
+    load()
+    return ctypes.CDLL("libdnnl.so.3")
+
+
+def library() -> str:
+    """The oneDNN that regions run on, and its version: "oneDNN 3.2.0"."""
+    ask = onednn().dnnl_version
+    ask.restype = ctypes.POINTER(_Version)
+    found = ask().contents
+    return f"oneDNN {found.major}.{found.minor}.{found.patch}"
 
 
 def get_num_threads() -> int:

@@ -309,3 +309,12 @@ def test_kernels_without_times_say_how_to_get_them() -> None:
     region(random(2, 4, 6, 6))
     assert str(region.kernels).endswith(UNTIMED) and "set_profiling(True)" in UNTIMED
     assert region.kernels.time_us is None and "120px" not in region.kernels._repr_html_()
+
+
+def test_a_oneDNN_that_did_not_come_along_is_linked_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "_include").mkdir()
+    (tmp_path / "_include/dnnl.hpp").touch()
+    (tmp_path / "_libs").mkdir()
+    (tmp_path / "_libs/directory").write_text("/opt/onednn/lib")
+    command = compile_command("a.cc", "a.so", tmp_path)
+    assert {"-L/opt/onednn/lib", "-Wl,-rpath,/opt/onednn/lib"} <= set(command)

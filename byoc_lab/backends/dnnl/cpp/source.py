@@ -27,12 +27,15 @@ SOURCE, LIBRARY = "region.cc", "region.so"  # in the line that compiles a source
 
 
 def compile_command(source: str, library: str, folder: Path | None = None) -> list[str]:
-    """The line that compiles a source into a shared library, against the oneDNN that comes along.
+    """The line that compiles a source into a shared library, against the oneDNN that the extension
+    was built with.
 
     Raises BuildError when that has no headers.
     """
     package = folder or _package()
     include, libraries = package / "_include", package / "_libs"
+    if (elsewhere := libraries / "directory").exists():  # of a oneDNN that did not come along
+        libraries = Path(elsewhere.read_text(encoding="utf-8"))
     if not (include / "dnnl.hpp").exists():
         raise BuildError(f"oneDNN's headers are not in {include}: install the package again")
     return [
@@ -47,8 +50,8 @@ def _package() -> Path:
     from importlib.metadata import files
 
     for file in files("byoc-lab") or ():
-        if file.name == "libdnnl.so.3":
-            return Path(str(file.locate())).resolve().parent.parent
+        if file.name == "libbyoc_lab_dnnl.so":
+            return Path(str(file.locate())).resolve().parent
     return Path(__file__).parents[3]
 
 
