@@ -100,13 +100,13 @@ def _article(article: Article) -> str:
 def _navigation(found: list[Article]) -> str:
     groups = dict.fromkeys(article.group for article in found)
     return "\n".join(
-        f"<h2>{group}</h2>\n<ul>"
+        f'<section id="group-{group.lower()}">\n<h2>{group}</h2>\n<ul>'
         + "".join(
             f'<li><a href="#{a.name}">{html.escape(a.title)}</a></li>'
             for a in found
             if a.group == group
         )
-        + "</ul>"
+        + "</ul></section>"
         for group in groups
     )
 

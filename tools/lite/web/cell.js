@@ -67,6 +67,7 @@ export class Cell {
         failed ||= message.kind === "error";
         if (message.kind === "error") kernel.drop();
         this.outputs.hear(message);
+        if (message.passed !== undefined) this.notebook.judge(this, message.passed);
       },
       done: (ran) => {
         if (ran) begin();

@@ -17,3 +17,12 @@ export const find = (id) => document.getElementById(id);
 
 /** The value of a script element with JSON. @param {string} id */
 export const value = (id) => JSON.parse(find(id).textContent);
+
+/** Save a file. @param {Blob} blob @param {string} name */
+export function saved(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

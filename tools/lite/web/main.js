@@ -1,5 +1,6 @@
 // The page: starts Python, shows one article at a time, and makes the cells of notebooks live.
 import { find, value } from "./dom.js";
+import { Exercises } from "./exercises.js";
 import { inflated } from "./inflated.js";
 import { Kernel } from "./kernel.js";
 import { Models } from "./models.js";
@@ -97,7 +98,7 @@ async function start() {
   const source = new Blob([value("view")], { type: "text/javascript" });
   const { default: view } = await import(URL.createObjectURL(source));
   const kernel = new Kernel({ worker: value("worker"), python: ingredient("python"), files: ingredient("files") }, show);
-  host = { kernel, models: new Models(kernel), view };
+  host = { kernel, models: new Models(kernel), view, exercises: new Exercises(files, opened) };
   listen();
   open();
 }

@@ -1,7 +1,8 @@
 // A notebook of the page: its cells, and the file that it can be downloaded as.
 import { Cell } from "./cell.js";
+import { saved } from "./dom.js";
 
-/** What all notebooks share. @typedef {{ kernel: import("./kernel.js").Kernel, models: import("./models.js").Models, view: any }} Host */
+/** What all notebooks share. @typedef {{ kernel: import("./kernel.js").Kernel, models: import("./models.js").Models, view: any, exercises: import("./exercises.js").Exercises }} Host */
 
 export class Notebook {
   /** @param {HTMLElement} article @param {any} file the notebook as it is in the course
@@ -44,13 +45,13 @@ export class Notebook {
     return { ...this.file, cells };
   }
 
+  /** A cell has shown the verdict on an answer. @param {Cell} cell @param {boolean} passed */
+  judge(cell, passed) {
+    this.host.exercises.judge(this.name, this.file.cells.find(({ id }) => id === cell.id), passed);
+  }
+
   download() {
-    const blob = new Blob([JSON.stringify(this.current, null, 1)], { type: "application/x-ipynb+json" });
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = `${this.name}.ipynb`;
-    link.click();
-    URL.revokeObjectURL(link.href);
+    saved(new Blob([JSON.stringify(this.current, null, 1)], { type: "application/x-ipynb+json" }), `${this.name}.ipynb`);
   }
 
   /** Take the code of the cells of a file; nothing of it is run. Returns how many cells it has here.

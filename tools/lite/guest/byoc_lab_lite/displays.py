@@ -9,6 +9,7 @@ import byoc_lab.display
 from byoc_lab.lab import view
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.bundles import TEXTS, without_kernel
+from byoc_lab.lessons.verdict import Verdict
 from byoc_lab_lite.channel import send
 
 _shown = {}  # the widgets below each cell, which live as long as they are shown
@@ -25,7 +26,8 @@ def display(*values):
     """Show objects below the cell that runs."""
     for value in values:
         sys.stdout.flush()
-        send("output", bundle=_bundle(value))
+        judged = {"passed": value.passed} if isinstance(value, Verdict) else {}
+        send("output", bundle=_bundle(value), **judged)
 
 
 def _bundle(value):

@@ -1,0 +1,127 @@
+"""Exercises in the page: progress, handing in, and the verdicts of native Python."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from byoc_lab.lessons.exercises import all_exercises, get
+from byoc_lab.lessons.solutions import solution, source, wrong_source
+from tests.browser.widget_page import NewPage
+from tests.lessons.grading.running import Grader
+
+from .laboratory import Laboratory
+
+pytestmark = pytest.mark.browser
+
+JUDGED = [exercise.name for exercise in all_exercises() if exercise.needs == ""]
+QUICK = ("fix-the-name", "add-the-missing-begin")
+
+
+def verdicts(name: str) -> str:
+    """Code that prints the verdicts on the solution and the known wrong answers, as JSON."""
+    answers = [source(name), *(wrong_source(name, key) for key in solution(name).WRONG)]
+    return f"""
+import json
+from byoc_lab.lessons import check
+
+found = []
+for text in {answers!r}:
+    names = {{}}
+    exec(text, names)
+    verdict = check({name!r}, names["answer"])
+    found.append([verdict.passed, verdict.mistake, verdict.messages, verdict.hints])
+print(json.dumps(found))
+"""
+
+
+def in_page(lab: Laboratory, code: str) -> list[Any]:
+    """What code prints as JSON, in the page."""
+    lab.open("00_start_here")
+    cell = lab.page.locator("article:visible .cell").first
+    lab.write(cell, code)
+    lab.run(cell)
+    lab.settle()
+    expect(cell).to_have_attribute("data-state", "done")
+    found: list[Any] = json.loads(cell.locator(".stdout").inner_text())
+    return found
+
+
+def natively(code: str, capsys: pytest.CaptureFixture[str]) -> list[Any]:
+    exec(code, {})
+    found: list[Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in JUDGED]
+)
+def test_verdicts_are_those_of_native_python(
+    lab: Laboratory, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    code = verdicts(name)
+    found = in_page(lab, code)
+    assert found == natively(code, capsys)
+    assert [passed for passed, *_ in found] == [True] + [False] * len(solution(name).WRONG)
+
+
+def answer(lab: Laboratory, name: str, text: str) -> None:
+    lab.open(name)
+    lab.write(lab.page.locator(f'[data-cell="{name}-answer"]'), text)
+    judged = lab.page.locator(f'[data-cell="{name}-check"]')
+    lab.run(judged, "Run the cells above and this one")
+    lab.settle()
+    expect(judged).to_have_attribute("data-state", "done")
+
+
+def test_passed_exercise_is_counted_and_graded_from_the_file_that_is_handed_in(
+    lab: Laboratory, tmp_path: Path
+) -> None:
+    counted = lab.page.locator("#group-exercises .small")
+    answer(
+        lab,
+        "annotate-diamond",
+        wrong_source("annotate-diamond", *list(solution("annotate-diamond").WRONG)[:1]),
+    )
+    expect(counted).to_have_text(f"0 of {len(all_exercises())} passed in this browser")
+    answer(lab, "fix-the-name", source("fix-the-name"))
+    expect(counted).to_have_text(f"1 of {len(all_exercises())} passed in this browser")
+    expect(lab.page.locator("nav .passed")).to_have_text(get("fix-the-name").title)
+    with lab.page.expect_download() as saved:
+        lab.page.get_by_role("button", name="Hand in").click()
+    handed_in = tmp_path / "in"
+    handed_in.mkdir()
+    path = handed_in / "ann.zip"
+    saved.value.save_as(path)
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist() == ["annotate-diamond.ipynb", "fix-the-name.ipynb"]
+    grader = Grader(tmp_path)
+    _, told = grader.process.communicate()
+    assert grader.process.returncode == 0, told
+    with grader.table.open(encoding="utf-8") as table:
+        (row,) = csv.DictReader(table)
+    assert (row["student"], row["fix-the-name"]) == ("ann", "10")
+    assert 0 <= float(row["annotate-diamond"]) < 10
+
+
+def test_answer_is_handed_in_after_a_reload(new_page: NewPage, one_file: Path) -> None:
+    page = new_page(offline=True)
+    page.goto(f"{one_file.as_uri()}#write-a-predicate")
+    code = page.locator('[data-cell="write-a-predicate-answer"] .cm-content')
+    code.click()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.insert_text("answer = 1")
+    page.goto(f"{one_file.as_uri()}#playground")
+    page.reload()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Hand in").click()
+    with zipfile.ZipFile(saved.value.path()) as archive:
+        (name,) = archive.namelist()
+        assert "answer = 1" in archive.read(name).decode()
