@@ -7,11 +7,15 @@ processor time. The instruction set is that of the machine, or the one of ONEDNN
 
     python benchmarks/fallbacks.py
     ONEDNN_MAX_CPU_ISA=AVX2 python benchmarks/fallbacks.py --only softmax
+    python benchmarks/fallbacks.py --kernels   # times nothing: which kernels run, on each set
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
+import subprocess
 import sys
 from functools import partial
 from typing import Any
@@ -22,6 +26,7 @@ from report import arguments, least, table, verdict, write_json
 from turns import set_threads
 
 MAX_RATIO = 1.2  # of DNNL's time and LLVM's
+LEVELS = ("SSE41", "AVX2", "AVX512_CORE", "AVX512_CORE_BF16")
 MIN_SECONDS = 50e-6  # of the host's: below, calls cost more than what they compute
 
 
@@ -35,18 +40,51 @@ def drawn(shape: tuple[int, ...], dtype: str) -> Any:
     return random.standard_normal(shape).astype(kind)
 
 
-def measured(body: Any, turns: int) -> dict[str, Any]:
-    """The kernels of the regions, and seconds on DNNL and on the host."""
-    import byoc_lab
+def partitioned(body: Any) -> tuple[Any, Any]:
+    """The module of a form, before and after partitioning."""
     from byoc_lab import relay
     from byoc_lab.backends.dnnl import partition_for_dnnl
     from byoc_lab.transform import InferType
 
     params = relay.analysis.free_vars(body)
     mod = InferType()(relay.IRModule.from_expr(relay.Function(params, body)))
+    return mod, partition_for_dnnl(mod, prune_subgraphs=False)
+
+
+def kernels_here() -> dict[str, str]:
+    """The kernels of each form, post-ops that run by themselves included, on this process's
+    instruction set."""
+    from byoc_lab.backends.dnnl import compile_region
+
+    found = {}
+    for name, make in FORMS.items():
+        _, cut = partitioned(make())
+        regions = [f for f in cut.functions.values() if "Compiler" in f.attrs]
+        ops = [op for f in regions for op in compile_region(f, "r").stats()["ops"]]
+        names = [k for op in ops for k in (op["impl"], *op["post_ops_separate_impls"])]
+        found[name] = " ".join(name.replace(" ", "_") for name in names if name != "view")
+    return found
+
+
+def kernels_by_level() -> str:
+    """A table of the kernels of each form on each instruction set, of a process each."""
+    columns = []
+    for level in LEVELS:
+        done = subprocess.run(
+            [sys.executable, __file__, "--kernels-here"], check=True, capture_output=True,
+            env={**os.environ, "ONEDNN_MAX_CPU_ISA": level},
+        )  # fmt: skip
+        columns.append(json.loads(done.stdout))
+    return table(["form", *LEVELS], [[name, *(c[name] for c in columns)] for name in FORMS])
+
+
+def measured(body: Any, turns: int) -> dict[str, Any]:
+    """The kernels of the regions, and seconds on DNNL and on the host."""
+    import byoc_lab
+
+    mod, cut = partitioned(body)
     (param,) = mod["main"].params
     inputs = [drawn(param.checked_type.concrete_shape, param.checked_type.dtype)]
-    cut = partition_for_dnnl(mod, prune_subgraphs=False)
     programs = {"dnnl": byoc_lab.build(cut), "host": byoc_lab.build(mod, offload=False)}
     runs = {name: partial(program.run, inputs) for name, program in programs.items()}
     best = least(runs, turns)
@@ -58,7 +96,15 @@ def main() -> int:
     parser = arguments(__doc__ or "")
     parser.add_argument("--only", default="", help="forms whose names contain this")
     parser.add_argument("--turns", type=int, default=15)
+    parser.add_argument("--kernels", action="store_true", help="only which kernels run")
+    parser.add_argument("--kernels-here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.kernels_here:
+        print(json.dumps(kernels_here()))
+        return 0
+    if options.kernels:
+        (options.out / "dnnl_kernels.txt").write_text(kernels_by_level() + "\n")
+        return 0
     if os.environ.get("OMP_NUM_THREADS") != "1":
         set_threads(1)  # which libraries read when a process starts
         os.execv(sys.executable, [sys.executable, *sys.argv])
