@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from byoc_lab.lab.linting.ahead import annotated_ahead
@@ -64,7 +64,7 @@ class UnfoldedConstants(LintRule):
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         if is_external(subject.func):
-            tops = _tops(constant_nodes(subject.nodes), subject)
+            tops = _tops(subject.nodes, subject)
             where = f"the external function {symbol_of(subject.func) or subject.name}"
             if tops:
                 yield self._finding(tops, where, subject)
@@ -111,15 +111,15 @@ class UnfoldedConstants(LintRule):
 def _regions(subject: Subject) -> Iterator[tuple[Region, list[Call]]]:
     """The regions that have calls of constants alone, with the last ones of these calls."""
     for region in subject.offloaded:
-        tops = _tops(constant_nodes(subject.in_order(region)), subject)
+        tops = _tops(subject.in_order(region), subject)
         if region.outputs and tops:
             yield region, tops
 
 
-def _tops(constant: set[Expr], subject: Subject) -> list[Call]:
-    """The calls whose results other nodes than these use."""
-    calls = [n for n in subject.nodes if n in constant and isinstance(n, Call)]
-    calls = [n for n in calls if not is_annotation(n)]
+def _tops(nodes: Sequence[Expr], subject: Subject) -> list[Call]:
+    """Of nodes in evaluation order, the calls of constants alone with other users than these."""
+    constant = constant_nodes(nodes)
+    calls = [n for n in nodes if n in constant and isinstance(n, Call) and not is_annotation(n)]
     return [n for n in calls if not _computed(constant, n, subject)] or calls[-1:]
 
 
