@@ -20,10 +20,12 @@ from byoc_lab.lab.linting.external import compilers_of
 from byoc_lab.lab.linting.finding import Finding, Fix, Severity
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.relay.analysis.annotations import END, is_annotation
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.module import IRModule, module_expected
 from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 
 TOLERANCE = 1e-4
@@ -163,16 +165,27 @@ def _all_at_once(mod: IRModule, found: list[Finding], context: Context) -> Fix |
 
 
 def _one_by_one(mod: IRModule, found: list[Finding], context: Context) -> Fix | None:
-    """The proposal after which least is wrong."""
+    """The proposal after which least is wrong; of several the one that leaves most in regions."""
     best: Fix | None = None
+    ends = _ends(mod)
     for finding in found:
         for proposal in finding.proposals:
             made = _tried(mod, [proposal], context, found)
-            if made is not None and (best is None or len(made.left) < len(best.left)):
+            if made is not None and (best is None or _rank(made) < _rank(best)):
                 best = made
-                if not best.left:
+                if not best.left and _ends(best.after) >= ends:
                     return best
     return best
+
+
+def _rank(made: Fix) -> tuple[int, int]:
+    """The lower, the better."""
+    return len(made.left), -_ends(made.after)
+
+
+def _ends(mod: IRModule) -> int:
+    """The number of values that regions give away."""
+    return sum(is_annotation(n, END) for n in post_order(*mod.functions.values()))
 
 
 def _tried(

@@ -191,3 +191,14 @@ def test_a_network_annotated_too_early_is_one_finding_with_its_fix() -> None:
 def test_what_is_no_module_is_refused() -> None:
     with pytest.raises(ArgumentError, match="fix expects an IRModule, found str"):
         fix("def @main() {}")  # type: ignore[arg-type]
+
+
+def test_a_fix_that_leaves_the_operator_in_its_region_is_preferred() -> None:
+    x, y = (relay.var(name, shape=(2, 2)) for name in "xy")
+    pair = relay.annotation.compiler_begin(relay.Tuple([x, y]), "dnnl")
+    joined = relay.annotation.compiler_end(relay.concatenate(pair, axis=0), "dnnl")
+    mod = InferType()(IRModule.from_expr(relay.Function([x, y], joined)))
+    made = fix(mod, backend="dnnl")
+    assert made.steps == ('put compiler_begin(..., "dnnl") on each field of the tuple',)
+    outside = _operators(IRModule.from_expr(PartitionGraph()(made.apply())["main"]))
+    assert "concatenate" not in outside
