@@ -71,6 +71,11 @@ def test_a_constant_that_a_region_lost_is_told_as_such(seed: int) -> None:
     assert "pruned" in examined_pipeline(seed)
 
 
+@pytest.mark.parametrize("seed", [1000157, 1000423, 1000795])
+def test_a_call_that_the_host_would_compute_again_is_told_of_its_composite(seed: int) -> None:
+    assert {"name", "pruned"} & {*examined_pipeline(seed)}
+
+
 @given(seed=SEEDS)
 def test_sentences_are_true(seed: int) -> None:
     examined(seed)

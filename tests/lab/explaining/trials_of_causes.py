@@ -157,7 +157,7 @@ def given_back(case: Drawn, one: Explanation, entry: Any) -> bool:
     (without,) = explain(case.mod, TARGET, one.call, again)
     regions = {g.name_hint for g, f in trace(case.mod, again).result.functions.items()}
     named = re.match(r"it was in region @(\w+), which InlineRegions gave back", one.reason)
-    if not without.offloaded or named is None or named[1] not in regions:
+    if not in_a_region(without) or named is None or named[1] not in regions:
         return False
     if one.cause == "pruned":
         return not one.path
@@ -180,7 +180,7 @@ def misnamed(case: Drawn, one: Explanation, entry: Any) -> bool:
     table = [(f"{TARGET}.{n.rpartition('.')[2]}", p, c) for n, p, c in case.table]
     renamed = replace(case, table=table, targets=[TARGET])
     (again,) = explain(case.mod, TARGET, one.call, renamed.passes())
-    return again.offloaded if composite is not None else again.cause != "name"
+    return in_a_region(again) if composite is not None else again.cause != "name"
 
 
 def completes(case: Drawn, one: Explanation) -> bool:
@@ -198,6 +198,11 @@ def completes(case: Drawn, one: Explanation) -> bool:
         if told.offloaded or told.reason != one.reason:
             return True
     return False
+
+
+def in_a_region(one: Explanation) -> bool:
+    """Whether a region computes a call, be it that the host computes it again."""
+    return one.offloaded or one.cause == "computed-twice"
 
 
 # Helpers ------------------------------------------------------------------------------------------
