@@ -10,7 +10,17 @@ from collections.abc import Callable, Hashable
 from typing import Protocol
 
 from byoc_lab.lab.diffing.flow import Flow, label
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Op, Var
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Let,
+    Op,
+    TupleGetItem,
+    Var,
+)
 
 
 class Partners(Protocol):
@@ -111,6 +121,7 @@ def _drain(found: Partners, queue: deque[tuple[Expr, Expr]]) -> None:
                 and (
                     found.to_after.get(passed_on(before, p)) is passed_on(after, q)
                     or _same_let(p, q)
+                    or _same_field(found, p, q)
                 )
             ):
                 _pair(found, p, q, queue)
@@ -129,6 +140,16 @@ def _pair(found: Partners, x: Expr, y: Expr, queue: deque[tuple[Expr, Expr]]) ->
 def _same_let(x: Expr, y: Expr) -> bool:
     """Whether two lets bind variables of one name: the value of one may have changed."""
     return isinstance(x, Let) and isinstance(y, Let) and x.var.name_hint == y.var.name_hint
+
+
+def _same_field(found: Partners, x: Expr, y: Expr) -> bool:
+    """Whether two projections take one field of corresponding tuples: its value may have changed."""
+    return (
+        isinstance(x, TupleGetItem)
+        and isinstance(y, TupleGetItem)
+        and x.index == y.index
+        and found.to_after.get(x.tuple_value) is y.tuple_value
+    )
 
 
 def _is_wrapper(flow: Flow, node: Expr) -> bool:

@@ -113,6 +113,11 @@ CASES = {
         _main('%0 = annotation.compiler_begin(%x, compiler="other");', "abs(%0)"),
         "1 annotation for other added, 1 annotation for dnnl removed",
     ),
+    "field of a tuple": (
+        _main("%0 = abs(%x);", "%1 = (%0, %x);", "%1.0"),
+        _main("%0 = abs(%x);", "%1 = exp(%0);", "%2 = (%1, %x);", "%2.0"),
+        "1 call added",
+    ),
     "unused function": (
         _main("abs(%x)"),
         f"def @f(%a: {TENSOR}) {{ %a }}\n" + _main("abs(%x)"),
