@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,8 @@ def test_a_group_of_a_killed_process_is_removed_by_the_next_one() -> None:
     assert maker.stdout is not None
     path = Path(maker.stdout.readline().strip())
     sleeper = subprocess.Popen(Group(path).entering(["sleep", "1000"]))
+    while str(sleeper.pid) not in (path / "cgroup.procs").read_text().split():
+        time.sleep(0.01)  # it has not entered yet
     maker.kill()
     maker.communicate()
     with group(1 << 30, 8):
