@@ -143,7 +143,7 @@ def _same_let(x: Expr, y: Expr) -> bool:
 
 
 def _same_field(found: Partners, x: Expr, y: Expr) -> bool:
-    """Whether two projections take one field of corresponding tuples: its value may have changed."""
+    """Whether two projections take one field of corresponding tuples, whose value may differ."""
     return (
         isinstance(x, TupleGetItem)
         and isinstance(y, TupleGetItem)
