@@ -190,7 +190,7 @@ class UnknownNameError(ByocLabError, KeyError):
 
 
 class UnknownNodeError(ByocLabError, LookupError):
-    """An expression is no node of the module in question."""
+    """An expression is not a node of the module in question."""
 
 
 class UnknownAttributeError(UnknownNameError, AttributeError):

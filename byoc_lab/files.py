@@ -27,7 +27,7 @@ def path_of(path: Any) -> Path:
 
 
 def ordinary_file(path: Any) -> Path:
-    """The path of a file to read from. Raises ArgumentError for what is no path, OSError for a file
+    """The path of a file to read from. Raises ArgumentError for other values, OSError for a file
     that does not exist and for a FIFO, a socket and a device: opening one may wait for ever, and
     reading one may never end.
     """
@@ -53,7 +53,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
     If anything is raised inside, or the process is stopped, the old file is as it was. Where `path`
     is not an ordinary file, such as /dev/stdout, it is written itself. Raises OSError, and
-    ArgumentError for what is no path.
+    ArgumentError for what is not a path.
     """
     target = path_of(path)
     if target.exists() and not target.is_file():

@@ -79,7 +79,7 @@ class ProgressLine:
         progress("FoldConstant", 3, 9)     # step 3 of 9: with a bar
 
     It goes on counting seconds while a step takes long, and is removed at the end. Nothing is shown
-    where standard error is no terminal.
+    where standard error is not a terminal.
     """
 
     def __init__(self) -> None:

@@ -61,7 +61,7 @@ def c_source(function: Function, symbol: str, header: str = "") -> CSource:
 
     header: C to write before the function.
     The function takes its inputs, then its outputs. Raises BuildError for what has no C here, and
-    for a symbol that is no identifier of C.
+    for a symbol that is not an identifier of C.
     """
     writer = _CWriter(function, checked_symbol(symbol), header)
     return CSource(writer.file(), writer.data)

@@ -21,7 +21,7 @@ def isolated(codegen: Codegen, time_limit: float = TIME_LIMIT) -> Codegen:
     such regions have no statistics and cannot be exported, and a call costs some milliseconds.
     Code that starts threads of its own (OpenMP) may not run in a fork, and then ends by its limit.
 
-    Raises ArgumentError for a limit that is no number above 0, and where processes cannot fork.
+    Raises ArgumentError for a limit that is not a number above 0, and where processes cannot fork.
     """
     checked_limit(time_limit)
 

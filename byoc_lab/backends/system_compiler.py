@@ -97,11 +97,11 @@ def c_library(
     The module has a method `link_into(folder)`, with which `Executable.export_library` compiles the
     sources again into the exported library (see `run.CompiledRegion`).
 
-    Raises BuildError for a symbol or a name of data that is no identifier of C, for data without a
-    plain dtype, when no compiler is found, with the compiler's message when it fails, and when the
-    temporary folder is on a file system that allows no execution. Raises MissingDependencyError
-    without apache-tvm-ffi. Raises ArgumentError for sources that are no list of `C` and `Cpp`, and
-    for folders of headers that are no list.
+    Raises BuildError for a symbol or a name of data that is not an identifier of C, for data
+    without a plain dtype, when no compiler is found, with the compiler's message when it fails, and
+    when the temporary folder is on a file system that allows no execution. Raises
+    MissingDependencyError without apache-tvm-ffi. Raises ArgumentError for sources that are not a
+    list of `C` and `Cpp`, and for folders of headers that are not a list.
     """
     checked_symbol(symbol)
     _compiler(symbol)

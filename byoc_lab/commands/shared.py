@@ -183,7 +183,7 @@ def _value(name: str, text: str) -> Any:
         try:
             return np.load(ordinary_file(Path(text)), allow_pickle=False)
         except (ValueError, EOFError) as error:
-            raise InputError(f"{text} is no array of numpy.save: {error!s:.200}") from error
+            raise InputError(f"{text} is not an array of numpy.save: {error!s:.200}") from error
     words = {"true": True, "false": False}
     try:
         parts = [words.get(p.strip().lower(), p) for p in text.split(",")]
@@ -213,7 +213,7 @@ def read_text(name: str) -> str:
 
 
 def read_trace(name: str) -> Trace | None:
-    """The trace of a file; None if the file is no saved trace. Raises TraceFileError."""
+    """The trace of a file; None if the file is not a saved trace. Raises TraceFileError."""
     path = Path(name)
     if name == STANDARD_INPUT or not path.is_file():
         return None
@@ -284,5 +284,5 @@ def read_arrays(path: Path) -> Mapping[str, Any]:
     except InputError:
         raise
     except Exception as error:  # zipfile, zlib and NumPy raise a dozen classes for damaged files
-        message = f"{path} is no file of arrays by name, as numpy.savez writes it: {error!s:.200}"
+        message = f"{path} is not a file of arrays by name, as of numpy.savez: {error!s:.200}"
         raise InputError(message) from error

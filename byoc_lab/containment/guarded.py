@@ -139,7 +139,7 @@ def serve() -> None:
     die_with(int(sys.argv[1]))
     faulthandler.enable()
     answers = os.dup(1)
-    os.dup2(2, 1)  # what functions print is no answer
+    os.dup2(2, 1)  # what functions print is not an answer
     write_message(answers, _answer(True, None))
     while (request := read_message(sys.stdin.buffer)) is not None:
         write_message(answers, _answered(_call, (request,)))

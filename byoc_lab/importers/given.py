@@ -57,7 +57,7 @@ def shapes_of(inputs: Sequence[Input], shape: Shapes) -> dict[str, tuple[Any, ..
         if name not in by_name and name not in symbols:
             known = [*by_name, *sorted(symbols)]
             raise ArgumentError(
-                f"shape names {name!r}, which is no input of the model and no name of an unknown "
+                f"shape names {name!r}, which is neither an input of the model nor an unknown "
                 f"length; {nearest(name, known)}"
             )
     lengths = {n: _one_length(n, shape[n]) for n in symbols if n in shape and n not in by_name}
@@ -139,9 +139,9 @@ def _reshaped(main: Function, wanted: Mapping[str, tuple[Any, ...]]) -> Function
 def frozen(name: str, value: Any, ty: Any, names: Sequence[str]) -> np.ndarray[Any, Any]:
     """The constant that an input becomes, in the data type and rank of the input.
 
-    Raises ArgumentError for a name that is no input and for a value that does not fit."""
+    Raises ArgumentError for a name that is not an input and for a value that does not fit."""
     if name not in names:
-        raise ArgumentError(f"freeze names {name!r}, which is no input; {nearest(name, names)}")
+        raise ArgumentError(f"freeze names {name!r}, which is not an input; {nearest(name, names)}")
     try:
         array = np.asarray(value)
         if isinstance(ty, TensorType):
@@ -158,6 +158,6 @@ def frozen(name: str, value: Any, ty: Any, names: Sequence[str]) -> np.ndarray[A
                 )
     except (TypeError, ValueError) as error:
         raise ArgumentError(
-            f"freeze gives {name!r} {value!r:.80}, which is no value for {ty}: {error!s:.200}"
+            f"freeze gives {name!r} {value!r:.80}, which is not a value for {ty}: {error!s:.200}"
         ) from error
     return array

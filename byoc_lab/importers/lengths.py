@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple
 from byoc_lab.relay.ir.types import TensorType
 
 Numbers = np.ndarray[Any, Any]  # of ints, and None for a number that is not known
-LONGEST = 64  # a shape has few numbers; longer values are no shapes
+LONGEST = 64  # a shape has few numbers; longer values are not shapes
 
 
 def known_numbers(node: Expr, known: Mapping[Expr, Numbers]) -> Numbers | None:

@@ -106,9 +106,9 @@ def load(
     first when it is opened, TVM's parser evaluates expressions of the second. Open none of people
     whom you do not trust.
 
-    Raises ArgumentError for what is no path, ImporterError when no importer reads such files or the
-    importer's result is malformed, UnreadableFileError when the file cannot be opened, and whatever
-    the importer raises for its contents (ParseError for Relay text).
+    Raises ArgumentError for what is not a path, ImporterError when no importer reads such files or
+    the importer's result is malformed, UnreadableFileError when the file cannot be opened, and
+    whatever the importer raises for its contents (ParseError for Relay text).
     """
     path = path_of(path)
     importer = _reader_of(path.suffix.lower())
@@ -174,7 +174,7 @@ def _checked(result: Any, importer: Importer, path: Path) -> tuple[IRModule, Par
     unused = sorted(set(params) - set(main))
     if unused:
         raise ImporterError(
-            f"{expected}, found values for {', '.join(unused)}, which are no parameters of @main; "
+            f"{expected}, found values for {', '.join(unused)}, which are not parameters of @main; "
             f"it has {', '.join(main) or 'none'}"
         )
     return mod, params

@@ -1,6 +1,6 @@
 """The importer of TVMScript: a file with the class of a module of Relax, as `mod.script()` prints.
 
-What comes out is no module of Relay, but one of Relax as the laboratory sees it
+What comes out is not a module of Relay, but one of Relax as the laboratory sees it
 (`relay.ir.foreign`): it is traced, compared, examined and explained, and built by
 `byoc_lab.relax.build`.
 """
@@ -32,7 +32,7 @@ def load_tvm_script(path: Path) -> tuple[IRModule, Params]:
     try:
         source = _class(text, str(path))
     except (SyntaxError, ValueError) as error:
-        raise ImporterError(f"{path} is no file of Python: {error}") from error
+        raise ImporterError(f"{path} is not a file of Python: {error}") from error
     if source is None:
         raise ImporterError(
             f"{path} has no class with the decorator @I.ir_module; TVMScript of a module is what "

@@ -49,7 +49,7 @@ def quantize(
     Only constant weights in the layouts OIHW and (units, columns) are quantized; everything else
     stays float32.
 
-    Raises ArgumentError for samples that are no list of arrays.
+    Raises ArgumentError for samples that are not a list of arrays.
     """
     is_list = isinstance(samples, (list, tuple))
     if not is_list or not samples:

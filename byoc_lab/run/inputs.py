@@ -74,7 +74,7 @@ def given_inputs(inputs: Any, more: Sequence[Any], named: Mapping[str, Any]) -> 
 
 
 def in_order(inputs: Any) -> list[Any]:
-    """Inputs that are not named, as a list. Raises InputError for what is no list of arrays."""
+    """Inputs that are not named, as a list. Raises InputError for what is not a list of arrays."""
     wanted = "inputs must be a list or a dict of arrays"
     if isinstance(inputs, (np.ndarray, np.generic, NDArray)) or hasattr(inputs, "__dlpack__"):
         found = f" of shape {tuple(inputs.shape)}" if hasattr(inputs, "shape") else ""

@@ -49,7 +49,7 @@ class LoadedLibrary(MeteredProgram):
                 names = [str(inspect["get_function_param_name"](ENTRY, n)) for n in range(count)]
             except (RuntimeError, ValueError, AttributeError, OSError) as error:
                 raise BuildError(
-                    f"{path} is no library that TVM can load, or has no function @{ENTRY}: {error}"
+                    f"{path} is not a library that TVM can load, or has no @{ENTRY}: {error}"
                 ) from error
         self._main = main
         if needs_depth(inspect):

@@ -48,8 +48,8 @@ def verify(path: Path) -> bytes:
         raise BuildError(f"{path} cannot be read: {error}") from error
     if len(end) != _END.size or not end.endswith(FORMAT):
         raise BuildError(
-            f"{path} is no library that Executable.export_library wrote, or its end is missing or "
-            f"damaged: expected size and checksum in its last {_END.size} bytes. Export it again"
+            f"{path} is not a library that Executable.export_library wrote, or its end is missing "
+            f"or damaged: expected size and checksum in its last {_END.size} bytes. Export it again"
         )
     digest, stated, version, _ = _END.unpack(end)
     if version != VERSION:
@@ -63,7 +63,9 @@ def verify(path: Path) -> bytes:
             f"Copy it again, or export it again"
         )
     if start != ELF:
-        raise BuildError(f"{path} is no shared library: expected ELF, found {start!r} at its start")
+        raise BuildError(
+            f"{path} is not a shared library: expected ELF, found {start!r} at its start"
+        )
     with path.open("rb") as file:
         file.seek(size - _LENGTH.size)
         (length,) = _LENGTH.unpack(file.read(_LENGTH.size))

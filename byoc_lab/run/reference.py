@@ -223,7 +223,7 @@ class Reference(Interpreter):
         return value
 
     def other_call(self, node: Call, callee: Any, args: list[Any], frame: ScopeFrame) -> Any:
-        self.fail(node, f"{describe(node.op)} is called but is no function")
+        self.fail(node, f"{describe(node.op)} is called but is not a function")
 
     def if_(self, node: If, frame: ScopeFrame) -> Steps:
         taken = node.true_branch if bool(frame.find(node.cond)) else node.false_branch
@@ -249,5 +249,5 @@ class Reference(Interpreter):
 
     def _reference(self, node: RefRead | RefWrite, ref: Any) -> RefValue:
         if not isinstance(ref, RefValue):
-            self.fail(node, f"{describe(node)}: {describe(node.ref)} is no reference")
+            self.fail(node, f"{describe(node)}: {describe(node.ref)} is not a reference")
         return ref

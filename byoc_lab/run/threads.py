@@ -13,7 +13,7 @@ OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "T
 def thread_limit() -> int | None:
     """The number of threads that the environment allows; None if the environment has no limit.
 
-    Raises InputError for a value that is no whole number above 0.
+    Raises InputError for a value that is not a whole number above 0.
     """
     text = os.environ.get(VARIABLE, "").strip()
     if not text:

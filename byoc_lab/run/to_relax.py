@@ -200,7 +200,7 @@ class _Translator:
         if isinstance(node, If):
             return emit(self._if(node, values))
         if isinstance(node, Var):
-            raise BuildError(f"%{node.name_hint} has no value: it is no parameter of @main")
+            raise BuildError(f"%{node.name_hint} has no value: it is not a parameter of @main")
         raise BuildError(
             f"{_place(node)}{describe(node)} has no translation to Relax. byoc_lab.run.evaluate "
             f"runs it with NumPy"

@@ -128,7 +128,7 @@ def test_an_exercise_is_tried_failed_and_passed(
         return key
 
     first = attempt(None, "1_stub")
-    assert first, "the stub is no answer"
+    assert first, "the stub is not an answer"
     typical = next(key for key in solution(name).WRONG if key != first)
     assert attempt(wrong_source(name, typical), "2_wrong") == typical
     assert attempt(source(name), "3_right") == ""

@@ -56,7 +56,7 @@ def test_settings_of_the_course_are_applied_without_grading_again(
         return [Grade(NAME, 10, "passed", file=f"{NAME}.ipynb")]
 
     monkeypatch.setattr(grading, "grade_one", grade_one)
-    monkeypatch.setattr(grading, "ProcessPoolExecutor", lambda *a, **k: ThreadPoolExecutor(1))
+    monkeypatch.setattr(grading, "pool", lambda *a, **k: ThreadPoolExecutor(1))
     table = tmp_path / "grades.csv"
 
     def totals(*options: str) -> list[str]:
@@ -101,7 +101,7 @@ def test_what_is_the_teachers_is_hidden_also_in_a_course_that_is_found(
 
 def test_wrong_usage_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["grade", str(tmp_path / "none")]) == 2
-    assert "is no folder" in capsys.readouterr().err
+    assert "is not a folder" in capsys.readouterr().err
     assert main(["grade", str(tmp_path), "--course", str(tmp_path)]) == 2
     assert "`byoc-lab course new FOLDER` makes one" in capsys.readouterr().err
     assert main(["grade", str(tmp_path), "--workers", "0"]) == 2

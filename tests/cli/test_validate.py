@@ -48,7 +48,7 @@ def test_wrong_usage(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     for content in (b"no archive", b"PK\x03\x04 damaged", b""):
         other.write_bytes(content)
         assert cli.main(["validate", str(file), "--inputs", str(other)]) == cli.USAGE
-        assert "is no file of arrays by name" in capsys.readouterr().err
+        assert "is not a file of arrays by name" in capsys.readouterr().err
     np.savez(other, y=np.ones(3))
     assert cli.main(["validate", str(file), "--inputs", str(other)]) == cli.USAGE
     assert cli.main(["validate", str(file), "--inputs", str(tmp_path / "none")]) == cli.USAGE
@@ -68,5 +68,5 @@ def test_arrays_that_unpack_to_too_much_are_refused(
 @pytest.mark.parametrize("content", [b"", b"PK", b"text", b"\x93NUMPY\x01\0"])
 def test_what_are_no_arrays_is_said(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.npz").write_bytes(content)
-    with pytest.raises(InputError, match="is no file of arrays by name"):
+    with pytest.raises(InputError, match="is not a file of arrays by name"):
         shared.read_arrays(tmp_path / "x.npz")

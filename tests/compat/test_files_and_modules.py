@@ -56,7 +56,7 @@ def test_parameters_that_tvm_saved(tmp_path: Path) -> None:
 
 def test_parameters_of_another_kind() -> None:
     for data in (b"", b"PK" + bytes(60), TVM_PARAMS[:-1], TVM_PARAMS[:40]):
-        with pytest.raises(InputError, match="these are no parameters as TVM saves them"):
+        with pytest.raises(InputError, match="these are not parameters as TVM saves them"):
             relay.load_param_dict(data)
     with pytest.raises(InputError, match="parameter 'c' must be of integers, floats or bools"):
         relay.save_param_dict({"c": np.array([1j])})
@@ -144,7 +144,7 @@ def test_damaged_parameters_are_refused_or_still_parameters(draw: st.DataObject)
     try:
         loaded = relay.load_param_dict(_changed(TVM_PARAMS, draw))
     except InputError as error:
-        assert "no parameters as TVM saves them" in str(error)
+        assert "not parameters as TVM saves them" in str(error)
     else:
         assert relay.load_param_dict(relay.save_param_dict(loaded)).keys() == loaded.keys()
 
@@ -155,7 +155,7 @@ def test_an_array_without_elements_may_not_have_any_length(length: int) -> None:
     for old in (77, 99):
         assert saved.count(struct.pack("<q", old)) == 1
         saved = saved.replace(struct.pack("<q", old), struct.pack("<q", length))
-    with pytest.raises(InputError, match="no parameters as TVM saves them: an array of shape"):
+    with pytest.raises(InputError, match="not parameters as TVM saves them: an array of shape"):
         relay.load_param_dict(saved)
 
 
@@ -168,7 +168,7 @@ def test_each_byte_of_saved_parameters_may_be_any() -> None:
             try:
                 relay.load_param_dict(changed)
             except InputError as error:
-                assert "no parameters as TVM saves them" in str(error)
+                assert "not parameters as TVM saves them" in str(error)
 
 
 PROGRAM = {
@@ -188,7 +188,7 @@ def test_a_saved_program_has_the_names_of_its_inputs(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("format", "x", "is no library"),
+        ("format", "x", "is not a library"),
         ("version", 2, "expected a program of version 1, found 2"),
         ("version", None, "expected a program of version 1, found None"),
         ("inputs", 1, "inputs must be a list of str, found 1"),

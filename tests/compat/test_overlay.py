@@ -167,7 +167,7 @@ def test_graph_module(tmp_path: typing.Any) -> None:
             run.set_input("z", x)
         _check_constants(run, left)
     (tmp_path / "other.so").write_bytes(b"\x7fELF\x80")
-    with pytest.raises(BuildError, match=r"other\.so is no library"):
+    with pytest.raises(BuildError, match=r"other\.so is not a library"):
         tvm.runtime.load_module(tmp_path / "other.so")
 
 

@@ -60,7 +60,7 @@ def all_passes() -> dict[str, Any]:
 def examine(text: str) -> int:
     """Read a text and do with the module what can be done; how many steps went well.
 
-    Raises whatever is no ByocLabError, and TookTooLong.
+    Raises whatever is not a ByocLabError, and TookTooLong.
     """
     steps = Steps()
     with limited():

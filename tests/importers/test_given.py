@@ -112,7 +112,7 @@ def test_a_frozen_input_is_a_constant_and_agrees_with_the_framework():
 
 @pytest.mark.parametrize(
     "freeze, words",
-    [({"q": 1}, "freeze names 'q'"), ({"b": np.ones(4)}, "shape"), ({"b": "x"}, "no value")],
+    [({"q": 1}, "freeze names 'q'"), ({"b": np.ones(4)}, "shape"), ({"b": "x"}, "not a value")],
 )
 def test_values_that_do_not_fit_are_refused(freeze, words):
     with pytest.raises((ArgumentError, UnsupportedOperatorError), match=words):

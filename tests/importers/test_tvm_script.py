@@ -57,7 +57,7 @@ def test_expressions_of_the_class_are_run(path: Path) -> None:
     [
         ("x = 1\n", "no class with the decorator @I.ir_module"),
         ("class Module:\n    pass\n", "no class with the decorator"),
-        ("\ndef (", r"is no file of Python: .*\(net\.py, line 2\)"),
+        ("\ndef (", r"is not a file of Python: .*\(net\.py, line 2\)"),
         (
             TEXT.replace("R.nn.relu", "R.nn.nope"),
             r"TVM cannot read the TVMScript.*nope.*net\.py:\d+:",

@@ -40,7 +40,7 @@ def problem(path: Path, link: str) -> str:
     name, _, heading = link.partition("#")
     target = (path.parent / name).resolve() if name else path
     if not target.exists():
-        return f"{path.name}: {link} is no file"
+        return f"{path.name}: {link} is not a file"
     if heading and target.suffix in (".md", ".ipynb"):  # of pictures, it chooses the colours
         headings = re.findall(r"^#+ (.*)$", text_of(target), re.M)
         if heading not in {anchor(h) for h in headings}:

@@ -170,7 +170,7 @@ def test_wheels_bring_the_course(wheels: Path, tmp_path: Path) -> None:
         install(wheel, python)
         done = run(python, "-m", "byoc_lab.cli", "notebooks", str(folder))
         assert done.returncode == 0, done.stderr
-        assert "begin with: jupyter lab" in done.stdout, "it is no terminal"
+        assert "begin with: jupyter lab" in done.stdout, "it is not a terminal"
         globs = ("notebooks/*.ipynb", "notebooks/exercises/*.ipynb", "docs/**/*.md")
         expected = {p.relative_to(ROOT): p.read_bytes() for g in globs for p in ROOT.glob(g)}
         del expected[Path("docs", "index.md")]  # the first page of the site

@@ -33,7 +33,7 @@ CONSTANTS_UP_TO = 16_384
 HIDDEN = re.compile(r"meta\[(relay\.Constant|tir\.\w+)\]")
 
 
-# The golden files that are no IR.
+# The golden files that are not IR.
 TABLES = (OPERATORS, graph_facts.GRAPHS)
 
 Results = dict[tuple[str, str], StepResult]

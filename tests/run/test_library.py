@@ -90,14 +90,14 @@ def test_inputs_of_a_library_are_named(tmp_path) -> None:
 
 def test_what_is_no_library_is_refused(tmp_path) -> None:
     (tmp_path / "net.so").write_text("hello")
-    with pytest.raises(BuildError, match=r"net\.so is no library that Executable\.export_library"):
+    with pytest.raises(BuildError, match=r"net\.so is not a library that Executable\.export"):
         load_library(tmp_path / "net.so")
     seal(tmp_path / "net.so", b"{}")
-    with pytest.raises(BuildError, match=r"net\.so is no shared library: expected ELF"):
+    with pytest.raises(BuildError, match=r"net\.so is not a shared library: expected ELF"):
         load_library(tmp_path / "net.so")
     (tmp_path / "net.so").write_bytes(b"\x7fELF and nothing of one")
     seal(tmp_path / "net.so", b"{}")
-    with pytest.raises(BuildError, match=r"net\.so is no library that TVM can load"):
+    with pytest.raises(BuildError, match=r"net\.so is not a library that TVM can load"):
         load_library(tmp_path / "net.so")
     with pytest.raises(BuildError, match=r"missing\.so cannot be read"):
         load_library(tmp_path / "missing.so")

@@ -267,11 +267,11 @@ def test_wrong_calls_are_named() -> None:
     two = Function([x, y], x)
     with pytest.raises(EvaluationError, match="takes 2 arguments, found 1"):
         evaluate(Function([x], relay.Call(two, [x])), [X])
-    with pytest.raises(EvaluationError, match="%x is called but is no function"):
+    with pytest.raises(EvaluationError, match="%x is called but is not a function"):
         evaluate(Function([x], relay.Call(x, [x])), [X])
     with pytest.raises(EvaluationError, match="field 2 does not exist"):
         evaluate(Function([x], relay.TupleGetItem(relay.Tuple([x, x]), 2)), [X])
-    with pytest.raises(EvaluationError, match="is no reference"):
+    with pytest.raises(EvaluationError, match="is not a reference"):
         evaluate(Function([x], relay.RefRead(x)), [X])
 
 

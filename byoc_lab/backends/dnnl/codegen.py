@@ -87,7 +87,7 @@ def region_graph(function: Function, symbol: str) -> RegionGraph:
     """The graph of an external function; its functions (composites) are opened.
 
     Inputs are the parameters in order; outputs the result, or the fields of a tuple. Raises
-    BuildError for what DNNL cannot compute, and for a symbol that is no identifier of C.
+    BuildError for what DNNL cannot compute, and for a symbol that is not an identifier of C.
     """
     checked_symbol(symbol)
     typed = function if function.is_typed else infer_expr(function)
@@ -214,7 +214,7 @@ class _Builder:
             self.value_of[node] = self._projection(node)
         elif isinstance(node, Var):
             if node not in self.value_of:
-                raise self.refuse(node, f"%{node.name_hint} is no parameter of the function")
+                raise self.refuse(node, f"%{node.name_hint} is not a parameter of the function")
         elif isinstance(node, Tuple):
             if node is not self.function.body and node not in self.lists:
                 raise self.refuse(node, "DNNL has no tuples but the result")

@@ -211,7 +211,7 @@ def _why_no_bias(root: Expr, other: Expr) -> str | None:
     channels = channels_of(root)
     if not operand.is_static or prod(operand.concrete_shape) != channels:
         return (
-            f"what is added is no bias: expected one element for each of the {channels} "
+            f"what is added is not a bias: expected one element for each of the {channels} "
             f"channels of {result}, found {operand}"
         )
     return None

@@ -35,7 +35,7 @@ PARAMETERS = {
 NARROW = ("uint8", "int8")
 INTEGERS = (*NARROW, "int32")
 CUTTING = ("qnn.quantize", "qnn.requantize", "qnn.add")  # what cuts its results to a range
-STEPS = (*BIAS_OPS, "clip", "cast")  # what operators that are no qnn ones do with integers
+STEPS = (*BIAS_OPS, "clip", "cast")  # what operators that are not qnn ones do with integers
 CUTS = f"{', '.join(CUTTING)} or a cast of real numbers"
 
 
@@ -122,7 +122,7 @@ def array_of(expr: Expr) -> np.ndarray:
 
 
 def why_no_bias(added: Call) -> str | None:
-    """Why an addition of integers is no bias of the product it adds to; None when it is."""
+    """Why an addition of integers is not a bias of the product it adds to; None when it is."""
     data, other = added.args
     if not (isinstance(data, Call) and any(data.is_op(op) for op in PRODUCTS)):
         return "DNNL adds integers only behind qnn.conv2d and qnn.dense"
@@ -239,7 +239,7 @@ def chain_before(call: Call, last: bool) -> list[Call]:
 
 
 def bias_axis(added: Call) -> int | None:
-    """The axis of the result that the numbers of a bias lie along; None when it is no bias."""
+    """The axis of the result that the numbers of a bias lie along; None when it is not a bias."""
     result = added.checked_type
     assert isinstance(result, TensorType)
     rank, shape = len(result.shape), array_of(added.args[1]).shape

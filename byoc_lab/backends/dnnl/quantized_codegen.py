@@ -171,7 +171,7 @@ EMIT: dict[str, Callable[[Any, Call], None]] = {
     "qnn.requantize": _requantize,
     "qnn.add": _sum,
 }
-# What operators that are no qnn ones do with integers.
+# What operators that are not qnn ones do with integers.
 INTEGER_STEPS: dict[str, Callable[[Any, Call], None]] = {
     "add": _bias,
     "nn.bias_add": _bias,

@@ -100,7 +100,7 @@ def set_span(sym: Any, span: str | bytes | Span) -> Any:
     """`sym`, an expression or a list or tuple of some, as made by what `span` names.
 
     Every node down to those that have a place already gets it. With the setting
-    "relay.frontend.fill_span" off, and for what is no expression, nothing is changed.
+    "relay.frontend.fill_span" off, and for what is not an expression, nothing is changed.
     Raises TypeError for nodes that no importer makes: references and matches.
     """
     if not PassContext.current().config.get("relay.frontend.fill_span", True):

@@ -20,7 +20,7 @@ ExprWithOp = Expr
 
 
 def FoldConstantExpr(expr: Expr, mod: IRModule, fold_qnn: bool = False) -> Expr:
-    """An expression that is no function of `mod` yet, with its constant parts evaluated."""
+    """An expression that is not a function of `mod` yet, with its constant parts evaluated."""
     return FoldConstant(fold_qnn).fold(expr)
 
 

@@ -199,7 +199,7 @@ def load_library(path: Any) -> Library:
         document = None
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise BuildError(
-            f"{path} is no library that relay.build(...).export_library wrote with byoc_lab; "
+            f"{path} is not a library that relay.build(...).export_library wrote with byoc_lab; "
             f"one of TVM's own is to be loaded by the TVM that made it"
         )
     version, text, inputs = (document.get(key) for key in ("version", "relay", "inputs"))
@@ -239,8 +239,8 @@ def build(
     """Compile a module for this machine's CPU, with `params` (by name) as constants.
 
     The program runs in this process: the C runtime (`Runtime("crt")`) is not supported, which a
-    warning says. Raises BuildError for a target that is no CPU, a region of ccompiler that neither
-    byoc_lab nor TVM has C for, and what `byoc_lab.build` raises.
+    warning says. Raises BuildError for a target that is not a CPU, a region of ccompiler that
+    neither byoc_lab nor TVM has C for, and what `byoc_lab.build` raises.
     """
     check_target(target)
     if runtime is not None and runtime.name != "cpp":
@@ -413,7 +413,7 @@ def as_module(program: Any) -> IRModule:
 
 
 def check_target(target: Any) -> None:
-    """Raise BuildError for a target (string, Target, or mapping of those) that is no CPU."""
+    """Raise BuildError for a target (string, Target, or mapping of those) that is not a CPU."""
     for one in _each(target):
         if one is None or isinstance(one, RegionTarget):
             continue

@@ -75,7 +75,7 @@ def cpu(dev_id: int = 0) -> Any:
 
 def device(dev_type: Any, dev_id: int = 0) -> Any:
     """A device by the name of its kind or of a target ("cpu", "llvm -mcpu=core-avx2"), or number;
-    one that is no CPU is apache-tvm's."""
+    one that is not a CPU is apache-tvm's."""
     kind = dev_type if isinstance(dev_type, int) else kind_name(dev_type)
     return cpu(dev_id) if kind in _CPU_KINDS else import_tvm().device(kind, dev_id)
 

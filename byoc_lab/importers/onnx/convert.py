@@ -49,7 +49,7 @@ def from_onnx(
     Returns `(mod, params)`; `params` are the initializers by name if not frozen, else empty. Spans
     of nodes carry the names of the ONNX nodes.
 
-    Raises ImporterError for what is no ONNX model or is damaged, UnsupportedOperatorError that
+    Raises ImporterError for what is not an ONNX model or is damaged, UnsupportedOperatorError that
     names operator, node and opset (UnknownShapeError with a guess for unknown lengths of inputs,
     UnknownValueError with the names of inputs that must be frozen), ArgumentError for shapes and
     values of inputs that the model lacks.

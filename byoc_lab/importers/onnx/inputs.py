@@ -40,7 +40,7 @@ def check_frozen(freeze: Mapping[str, Any], graph: Any) -> None:
     for name in freeze:
         if name not in names:
             raise ArgumentError(
-                f"freeze names {name!r}, which is no input of the model; {nearest(name, names)}"
+                f"freeze names {name!r}, which is not an input of the model; {nearest(name, names)}"
             )
 
 

@@ -21,8 +21,8 @@ class TensorTypeError(ImporterError):
 def read_model(model: Any) -> Any:
     """A ModelProto from a path, bytes or a ModelProto, with its external data.
 
-    Raises ImporterError for what is no ONNX model, UnreadableFileError for a file that cannot be
-    opened, MissingDependencyError without the `onnx` package.
+    Raises ImporterError for what is not an ONNX model, UnreadableFileError for a file that cannot
+    be opened, MissingDependencyError without the `onnx` package.
     """
     onnx = _onnx()
     if isinstance(model, (str, os.PathLike)):
@@ -83,7 +83,7 @@ def _checked(model: Any, where: str) -> Any:
         model = _without_functions(model, where)
     if not model.HasField("graph") or not model.graph.output:
         raise ImporterError(
-            f"{where}: no graph with outputs, so it is no ONNX model, or one that is cut off"
+            f"{where}: no graph with outputs, so it is not an ONNX model, or one that is cut off"
         )
     return model
 
@@ -109,7 +109,7 @@ def check_text(graph: Any) -> None:
         texts += [attribute.name for attribute in node.attribute]
     for text in texts:
         if not isinstance(text, str):
-            raise ImporterError(f"the model is damaged: the name {text!r:.80} is no UTF-8 text")
+            raise ImporterError(f"the model is damaged: the name {text!r:.80} is not UTF-8 text")
 
 
 def array_of(tensor: Any) -> Array:

@@ -90,7 +90,7 @@ def load_pt2(path: Path) -> tuple[IRModule, Params]:
         raise
     except Exception as error:  # of many classes; what is damaged may be found late
         raise ImporterError(
-            f"{str(path)!r} is no program that torch.export.save wrote: {error!s:.300}"
+            f"{str(path)!r} is not a program that torch.export.save wrote: {error!s:.300}"
         ) from error
 
 
@@ -272,6 +272,6 @@ def _output(converter: GraphConverter, program: Any, spec: Any) -> Expr:
     value = converter.values.get(node)
     if not isinstance(value, Expr):
         raise ImporterError(
-            f"output {spec.arg!r:.80} is no tensor; only tensors and None are supported"
+            f"output {spec.arg!r:.80} is not a tensor; only tensors and None are supported"
         )
     return value

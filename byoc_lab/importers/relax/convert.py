@@ -46,7 +46,7 @@ def converted(
 
 
 def _check_kinds(params: Any, shape: Any) -> None:
-    """Raise ArgumentError for arguments that are no lists of arrays, and no shapes, by name."""
+    """Raise ArgumentError for arguments that are not lists of arrays, and no shapes, by name."""
     if not _lists_by_name(params):
         raise ArgumentError(
             f'from_relax: params must be a dict such as {{"main": [array, ...]}}, found '
@@ -212,7 +212,7 @@ class _ModuleReader:
             raise ImporterError(f"%{_name_of(binding.var)}: {error}") from error
 
     def _value(self, value: Any, values: dict[Any, Any]) -> Any:
-        """A Relax value in Relay; what is no tensor (a shape, a number) stays Relax's."""
+        """A Relax value in Relay; what is not a tensor (a shape, a number) stays Relax's."""
         relax = self.relax
         if isinstance(value, relax.Var):  # a DataflowVar too
             return values[value]

@@ -1,7 +1,7 @@
 """Call sites: calls of a module by their places, which equal modules of other runs have, too.
 
-`validate`, `bisect` and views run the same passes more than once, so a node of one run is no node
-of the other; the place of a call, and its name, are the same in both.
+`validate`, `bisect` and views run the same passes more than once, so a node of one run is not a
+node of the other; the place of a call, and its name, are the same in both.
 """
 
 from __future__ import annotations

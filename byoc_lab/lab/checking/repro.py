@@ -187,7 +187,7 @@ def write_repro(folder: Path, where: Parting, stage: str) -> Path:
 def write_kernel_repro(folder: Path, kernel: Kernel, region: LinkedRegion) -> Path:
     """Write region.relay, inputs.npz and repro.py for a step of a region that is wrong.
 
-    The script imports the code generator, or takes the registered one where that is no function of
+    The script imports the code generator, or takes the registered one if that is not a function of
     a module.
     """
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """Classification of differences: added, removed, moved, outlined, annotated, and so on.
 
-A consequence is no change of its own. The user of an added node has another operand because of the
+A consequence is not a separate change. The user of an added node has another operand because of the
 node; an annotation is gone because its region became a function; and what passes a value on may
 come and go without changing who uses the value.
 """

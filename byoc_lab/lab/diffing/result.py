@@ -143,7 +143,7 @@ class SavedDiff(Diff):
         except ValueError as error:
             raise DiffError(f"a saved diff is JSON, found {text[:40]!r}: {error}") from error
         if not isinstance(data, dict) or data.get("kind") != "diff":
-            raise DiffError("the JSON is no saved diff; Diff.to_json() writes one")
+            raise DiffError("the JSON is not a saved diff; Diff.to_json() writes one")
         if data.get("schema") != SCHEMA:
             raise DiffError(
                 f"the saved diff has schema {data.get('schema')!r}, this version reads {SCHEMA}; "

@@ -99,8 +99,8 @@ def _wanted(call: Call | str | None, mod: IRModule, calls: dict[Call, Call]) -> 
     if not isinstance(call, Call) or call not in calls:
         what = describe(call) if isinstance(call, Expr) else repr(call)
         raise UnknownNodeError(
-            f"explain: {what:.80} is no call of this module. Nodes are found by identity: take it "
-            f"from the module, or give its name in the text ('%12') or the name of its operator"
+            f"explain: {what:.80} is not a call of this module. Nodes are found by identity: take "
+            f"it from the module, or give its name in the text ('%12') or the name of its operator"
         )
     return [call]
 

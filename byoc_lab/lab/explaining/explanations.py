@@ -93,8 +93,8 @@ class Explanations(Sequence[Explanation]):
         if isinstance(index, Call) and index in self._of:
             return self._of[index]
         raise UnknownNodeError(
-            f"{describe(index)} is no call that was explained. Calls are found by identity: take "
-            f"it from the module that explain() was given"
+            f"{describe(index)} is not a call that was explained. Calls are found by identity: "
+            f"take it from the module that explain() was given"
         )
 
     @property

@@ -128,7 +128,7 @@ def explain_patterns(
         passes that come before it.
 
     Raises PassError for a malformed entry, UnknownNameError for an unknown table, ArgumentError for
-    what is no module, PredicateError for a check that raises.
+    what is not a module, PredicateError for a check that raises.
     """
     listed = modules if isinstance(modules, (list, tuple)) else [modules]
     foreign = [m for m in (in_language(m, "explain_patterns") for m in listed) if m is not None]

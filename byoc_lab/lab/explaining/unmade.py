@@ -96,8 +96,8 @@ def taken_as_input(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnos
     return Diagnosis(
         "sub-pattern",
         f"{attempt.name} matches at {inquiry.called(attempt.root)}, and a part of the pattern that "
-        f"is no operator, such as a wildcard, stands for {inquiry.called(subject)} as well: inputs "
-        f"of a match stay outside",
+        f"is not an operator, such as a wildcard, stands for {inquiry.called(subject)} as well: "
+        f"inputs of a match stay outside",
         subject, attempt, "another value for the input of the match", inquiry.called(subject),
     )  # fmt: skip
 

@@ -142,6 +142,6 @@ class Workbench:
             with warnings.catch_warnings():  # of a change that may help nobody
                 warnings.simplefilter("ignore")
                 outcome = setup.run(self.inquiry.target, known)
-        except ByocLabError:  # with this change the pipeline fails, so it is no change
+        except ByocLabError:  # with this change the pipeline fails, so it is not a change
             return None
         return outcome if outcome.trace.error is None else None

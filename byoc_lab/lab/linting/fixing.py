@@ -204,7 +204,7 @@ def _tried(
             PartitionGraph()(MergeCompilerRegions()(after))
         proof = same(mod, after)
     except ByocLabError:
-        return None  # a proposal that does not lead to a module is no fix
+        return None  # a proposal that does not lead to a module is not a fix
     if proof is None:
         return None
     return Fix(tuple(dict.fromkeys(p.title for p in proposals)), mod, after, proof, tuple(left))

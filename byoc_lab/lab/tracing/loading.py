@@ -59,7 +59,7 @@ def load_trace(path: str | Path, *, max_bytes: int = MAX_TEXT) -> Trace:
     max_bytes: of one packed member of the file, once it is unpacked. A file of some kilobytes may
         unpack to more than the memory holds.
 
-    Raises ArgumentError for what is no path; TraceFileError for a file of another format or
+    Raises ArgumentError for what is not a path; TraceFileError for a file of another format or
     version, a damaged one, a too large one, and one that cannot be opened.
     """
     path = path_of(path)

@@ -74,7 +74,7 @@ class Numbering:
         return {place: number for place, number in places if place not in self.before}
 
     def of_external(self, func: Expr) -> int | None:
-        """Of an external function, as it was in the input or added; None if it was no region."""
+        """Of an external function, as it was in the input or added; None if it was not a region."""
         if func in self.before:
             return self.before[func]
         sources, found = self._added.get(func, ((), None))

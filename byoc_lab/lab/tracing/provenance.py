@@ -118,8 +118,8 @@ def _found(known: dict[Expr, Nodes], node: Expr, where: str) -> Nodes:
     except KeyError:
         hint = "" if has_origin(node) else "; operators and names of functions have no origins"
         raise UnknownNodeError(
-            f"{describe(node)} is no node of the {where} of this stage{hint}. Nodes are found by "
-            f"identity: take them from stage.before and stage.after"
+            f"{describe(node)} is not a node of the {where} of this stage{hint}. Nodes are found "
+            f"by identity: take them from stage.before and stage.after"
         ) from None
 
 

@@ -90,7 +90,7 @@ def recorded(
 ) -> tuple[list[Stage], Exception | None]:
     """Run a pass in the active context: its stages, and the exception that it raised.
 
-    name: of the whole, as far as it is no group of stages. progress: as `trace` takes it.
+    name: of the whole, as far as it is not a group of stages. progress: as `trace` takes it.
     """
     recorder = _Recorder(name, progress)
     with listening(recorder.record), observing(recorder):

@@ -208,8 +208,8 @@ class Board(View):
     def _own(self, call: Call) -> Call:
         if call not in self._calls:
             raise UnknownNodeError(
-                f"{describe(call)} is no call of an operator of this board's module; take it from "
-                f"board.plain"
+                f"{describe(call)} is not a call of an operator of this board's module; take it "
+                f"from board.plain"
             )
         return call
 

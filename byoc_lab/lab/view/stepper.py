@@ -186,7 +186,7 @@ class Stepper(View):
         node: Expr | None = proposal["value"]
         if node is not None and self._stage_of(node) is None:
             raise UnknownNodeError(
-                f"{describe(node)} is no node of this trace. Nodes are found by identity: take "
+                f"{describe(node)} is not a node of this trace. Nodes are found by identity: take "
                 f"them from stage.before and stage.after"
             )
         return node

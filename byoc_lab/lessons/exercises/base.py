@@ -69,7 +69,7 @@ class Exercise(ABC):
     mistakes: ClassVar[Mapping[str, str]] = {}
     """The hint for each typical mistake, by its key: at least five."""
     hints: ClassVar[tuple[str, str]] = ("", "")
-    """The second and the third hint of any mistake; the third is no solution."""
+    """The second and the third hint of any mistake; the third is not a solution."""
     only_functions: ClassVar[bool] = False
     """Whether an answer must be a function."""
     replaces: ClassVar[tuple[Callable[..., Any], ...]] = ()

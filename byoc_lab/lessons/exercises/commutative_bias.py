@@ -40,7 +40,7 @@ def answer():
 """
     mistakes = {
         "missed": "add(bias, conv) is a match too, and there the bias is operand 0.",
-        "too-much": "The check accepts something that is no bias: compare the whole shape with "
+        "too-much": "The check accepts something that is not a bias: compare the whole shape with "
         "(channels, 1, 1).",
         "raised": "The check raises an error for one of the modules. What are operand 0 and "
         "operand 1 in add(bias, conv)?",

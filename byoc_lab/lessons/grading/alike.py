@@ -43,7 +43,7 @@ class Pair:
 
 def code_shapes(cells: Iterable[str]) -> set[str]:
     """The shapes of code: without names that it defines itself, comments, annotations and
-    docstrings. A cell that is no Python has none."""
+    docstrings. A cell that is not Python has none."""
     found: set[str] = set()
     for tree in trees(cells):
         nodes: list[ast.AST] = [tree]

@@ -27,7 +27,7 @@ MAX_NAME = 200  # bytes of a student's name
 
 
 class CourseError(ByocLabError, ValueError):
-    """A folder is no course, or its file is damaged."""
+    """A folder is not a course, or its file is damaged."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def read_course(folder: Path) -> Course:
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CourseError(
-            f"{folder} is no course: {MANIFEST} cannot be read ({error}); "
+            f"{folder} is not a course: {MANIFEST} cannot be read ({error}); "
             f"`byoc-lab course new FOLDER` makes one"
         ) from error
 

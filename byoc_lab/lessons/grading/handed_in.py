@@ -76,7 +76,9 @@ def submissions_in(folder: Path) -> list[Submission]:
     if `folder` is not a folder.
     """
     if not folder.is_dir():
-        raise ArgumentError(f"{folder} is no folder; submissions are folders of notebooks in one")
+        raise ArgumentError(
+            f"{folder} is not a folder; submissions are folders of notebooks in one"
+        )
     found = [
         _submission(path)
         for path in folder.iterdir()

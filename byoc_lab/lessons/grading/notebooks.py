@@ -25,7 +25,7 @@ class SolutionsError(ByocLabError):
 
 
 class NotebookError(ByocLabError, ValueError):
-    """A file is no notebook, or its cells cannot be read."""
+    """A file is not a notebook, or its cells cannot be read."""
 
 
 def notebook(
@@ -119,7 +119,9 @@ def read(text: str) -> Notebook:
                 raise TypeError("the kind of a cell is not text")
             "".join(cell.setdefault("source", ""))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise NotebookError(f"the file is no notebook: {type(error).__name__}: {error}") from error
+        raise NotebookError(
+            f"the file is not a notebook: {type(error).__name__}: {error}"
+        ) from error
     return data
 
 

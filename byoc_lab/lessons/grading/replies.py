@@ -17,7 +17,7 @@ MAX_DEPTH = 20
 
 
 class ReplyError(ByocLabError, ValueError):
-    """A reply cannot be read: it is no JSON that `encode` writes."""
+    """A reply cannot be read: it is not JSON that `encode` writes."""
 
 
 def encode(value: Any, depth: int = 0) -> Any:
@@ -60,7 +60,7 @@ def decode(data: Any, depth: int = 0) -> Any:
 
 
 class Other:
-    """A value that is no answer; its class has the name of the type it had."""
+    """A value that is not an answer; its class has the name of the type it had."""
 
     def __new__(cls, name: str) -> Any:
         return object.__new__(type(name[:80] or "unknown", (Other,), {}))

@@ -111,7 +111,7 @@ DEFAULTS = Settings()
 def read_settings(folder: Path, exercises: Sequence[str]) -> Settings:
     """The settings in a folder; the defaults if it has no `course.toml`. exercises: of the course.
 
-    Raises SettingsError for a file that is no TOML, and for keys and values that mean nothing.
+    Raises SettingsError for a file that is not TOML, and for keys and values that mean nothing.
     """
     path = folder / SETTINGS
     if not path.is_file():

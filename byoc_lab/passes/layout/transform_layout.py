@@ -165,7 +165,7 @@ class LayoutRewriter:
 
     def _operands(self, call: Call) -> tuple[list[_Moved], list[int | None]]:
         """The arguments, the fields of tuples one by one, and for each how many fields it has,
-        None for one that is no tuple. Tuples in tuples are no operands."""
+        None for one that is not a tuple. Tuples in tuples are not operands."""
         flat: list[_Result] = []
         lengths: list[int | None] = []
         for arg in call.args:

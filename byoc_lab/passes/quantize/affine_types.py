@@ -36,7 +36,7 @@ class AffineTypes(dict[Expr, AffineType]):
         """The type of a quantized tensor. Raises PassError for any other expression."""
         found = self.get(expr)
         if not isinstance(found, TensorAffineType):
-            raise PassError(f"{describe(expr)} is no quantized tensor")
+            raise PassError(f"{describe(expr)} is not a quantized tensor")
         return found
 
     def rank(self, expr: Expr) -> int:

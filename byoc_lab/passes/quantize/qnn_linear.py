@@ -4,7 +4,7 @@ sum (a - za) (w - zw) = sum a w - zw sum a - za sum w + n za zw
 
 The first is the operator itself on narrow integers, which hardware is fast at; the sums of the
 weights, and with them the last two terms, can be folded. A term whose zero point is known to be 0
-is left out. Convolutions of which the second term is no plain pooling (groups, dilation) subtract
+is left out. Convolutions whose second term is not a plain pooling (groups, dilation) subtract
 the zero points first and multiply int32.
 
 Source: src/relay/qnn/op/convolution.cc, dense.cc and batch_matmul.cc of TVM 0.16.

@@ -79,7 +79,7 @@ def requantized(
     compute_dtype: str = "None",
 ) -> Expr:
     """Integers of shape `shape` brought from `source`, whose vectors lie along `axis`, to
-    `target`. Raises PassError for scales that are no constants, and for an unknown compute_dtype.
+    `target`. Raises PassError for scales that are not constants, and for an unknown compute_dtype.
     """
     rounding, compute_dtype = settled(rounding, compute_dtype)
     if compute_dtype not in COMPUTE_DTYPES:

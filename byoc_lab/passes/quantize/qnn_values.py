@@ -1,7 +1,7 @@
 """Common parts of the lowerings of quantized operators: scales and zero points, known or not.
 
-Where TVM compares a zero point with 0 to leave something out, a zero point that is no constant is
-not 0; one that is must have the very dtype.
+Where TVM compares a zero point with 0 to leave something out, a variable zero point is not 0; a
+constant one must have the very dtype.
 
 Source: src/relay/transforms/pattern_utils.h and src/relay/qnn/utils.h of TVM 0.16.
 """

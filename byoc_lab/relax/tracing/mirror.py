@@ -2,7 +2,7 @@
 
 A function, call, tuple, branch, constant or variable of Relax is one of Relay; an operator is a
 `ForeignOp`. What is bound to a variable is the node that uses of the variable refer to, so that
-names do not matter. Operands that are no tensors (shapes, numbers) are attributes. A function of
+names do not matter. Operands that are not tensors (shapes, numbers) are attributes. A function of
 TIR is empty, and has the digest of its text as its attribute `foreign.CODE`.
 """
 

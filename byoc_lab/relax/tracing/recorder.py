@@ -57,7 +57,7 @@ def trace(
     read: makes the RelaxModules. opt_level: of the PassContext; without it that of the current one.
     title, progress: as for `byoc_lab.trace`. era: None, as passes of TVM have none.
 
-    Raises PassError for what is no pipeline, UnknownNameError for a name that does not exist.
+    Raises PassError for what is not a pipeline, UnknownNameError for a name that does not exist.
     """
     tvm = import_tvm()
     if era is not None:

@@ -9,7 +9,7 @@ BATCH, CHANNELS, IMAGE, SEQUENCE = 1, 3, 224, 16
 
 
 def guessed_lengths(lengths: Sequence[Any]) -> tuple[int, ...]:
-    """`lengths`, with a guess for each that is no int: 1 for a batch, 3 channels and 224 pixels
+    """`lengths`, with a guess for each that is not an int: 1 for a batch, 3 channels and 224 pixels
     where there are four, else 16."""
     last = len(lengths) == 4 and isinstance(lengths[3], int) and lengths[3] <= 4  # NHWC
 

@@ -66,7 +66,7 @@ def const(value: Any, dtype: str | TensorType | None = None, span: Span | None =
     """A constant. Without `dtype`, float64 becomes float32 and int64 int32, as in TVM; an NDArray
     (`tvm.nd.array`) is not converted. `dtype` may also be a tensor type.
 
-    Raises ArgumentError for what are no numbers; InputError for an unknown dtype, numbers that it
+    Raises ArgumentError for what are not numbers; InputError for an unknown dtype, numbers that it
     does not hold, and masked arrays.
     """
     if isinstance(value, NDArray):
@@ -76,7 +76,9 @@ def const(value: Any, dtype: str | TensorType | None = None, span: Span | None =
     try:
         data = np.array(value, numpy_dtype(dtype) if isinstance(dtype, str) else dtype)
     except (ValueError, TypeError, OverflowError) as error:
-        raise InputError(f"relay.const: {value!r:.80} is no {dtype or 'array'}: {error}") from error
+        raise InputError(
+            f"relay.const: {value!r:.80} cannot become {dtype or 'an array'}: {error}"
+        ) from error
     if data.dtype.kind in "OSU":
         raise ArgumentError(f"relay.const takes numbers or arrays of them, found {value!r}")
     if dtype is None:

@@ -34,7 +34,7 @@ class Layout:
         blocked = all((size > 0) == letter.islower() for letter, size in axes)
         complete = all(letter.upper() in letters for letter in letters)
         if not axes or not whole or not blocked or not complete or len(set(outer)) < len(outer):
-            raise AttributeValueError(f"{name!r} is no layout such as NCHW or NCHW16c")
+            raise AttributeValueError(f"{name!r} is not a layout such as NCHW or NCHW16c")
         self.axes, self.name = tuple(axes), name
 
     @classmethod

@@ -386,7 +386,7 @@ class Cursor:
             message = f"'{token}' does not fit float64"
             self.fail(message, at, kind="overflow", digits=digits, suffix=suffix)
         except (ValueError, KeyError):
-            self.fail(f"'{token}' is no number that Relay has", at)
+            self.fail(f"'{token}' is not a number that Relay has", at)
         if not -(2**63) <= value < 2**63:
             self.fail(f"'{token}' does not fit 64 bits", at)
         small = -(2**31) <= value < 2**31
@@ -394,4 +394,4 @@ class Cursor:
             widths = ("8", "16", "32", "64")
             return value, literal_dtype("int", suffix, "i", "32" if small else "64", widths)
         except KeyError:
-            self.fail(f"'{token}' is no number that Relay has: integers are i8, i16, i32, i64", at)
+            self.fail(f"'{token}' is not a number of Relay: integers are i8, i16, i32, i64", at)

@@ -32,7 +32,7 @@ def scalar(value: Any, suffix: str) -> str | None:
         # Infinity is read as float32 only, NaN not at all.
         is_read = value.dtype == np.float32 and not math.isnan(value)
         return f"{value:g}{suffix}" if is_read else None
-    # TVM reads a double, which must lie in the range of the dtype: 3.4028235e+38 is no float32.
+    # TVM reads a double, which must lie in the range of the dtype: 3.4028235e+38 is not a float32.
     largest = float(np.finfo(value.dtype).max)
     for text in (f"{value:g}", str(value), repr(float(value))):
         read = float(text)

@@ -66,7 +66,7 @@ def test_the_table_has_tvm_s_names_in_tvm_s_order() -> None:
     ]  # fmt: skip
     assert names.index("dnnl.conv2d_bias") < names.index("dnnl.conv2d_relu")
     assert len(set(names)) == len(names) == 4 + 3 + 6 * 8 + 6 * 7
-    assert "dnnl.conv2d" not in names  # an operator alone is no chain
+    assert "dnnl.conv2d" not in names  # an operator alone is not a chain
 
 
 @pytest.mark.parametrize("word", ACTIVATIONS)
@@ -148,7 +148,7 @@ def test_what_is_no_bias_is_refused_with_the_reason(shape: tuple[int, ...]) -> N
     added = typed(conv + relay.var("other", shape=shape))
     assert composites(nn.relu(conv + relay.var("other", shape=shape))) == []
     chain = next(c for c in chains() if c.name == "dnnl.conv2d_bias")
-    assert "what is added is no bias" in str(chain.why_not(added))
+    assert "what is added is not a bias" in str(chain.why_not(added))
 
 
 def test_bias_shapes() -> None:

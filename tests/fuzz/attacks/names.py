@@ -83,5 +83,5 @@ def _write(mod: relay.IRModule, name: str, steps: Steps) -> None:
     (function,) = (f for g, f in mod.functions.items() if g.name_hint != "main")
     source = steps.do(c_source, function, name)
     if source is not None:
-        assert name.isidentifier() and name.isascii(), "a symbol is no identifier of C"
+        assert name.isidentifier() and name.isascii(), "a symbol is not an identifier of C"
     assert sum(1 for _ in post_order(function)) == 4

@@ -198,7 +198,7 @@ def test_a_function_of_the_model_is_inlined() -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"shape": {"y": (1,)}}, ArgumentError, "names 'y', which is no input .* there are x"),
+        ({"shape": {"y": (1,)}}, ArgumentError, "'y', which is neither an input .* there are x"),
         ({"shape": [1]}, ArgumentError, "shape must be a dict"),
         ({"shape": {"x": "abc"}}, ArgumentError, "shape must be a dict"),
         ({"dtype": 3}, ArgumentError, "dtype must be a name"),

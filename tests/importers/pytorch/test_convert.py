@@ -149,7 +149,7 @@ def test_outputs_that_are_none_are_left_out() -> None:
 
     mod, _ = from_pytorch(Optional(None, None), (X,))
     np.testing.assert_array_equal(byoc_lab.evaluate(mod, [X.numpy()]).value, X.numpy())
-    with pytest.raises(ImporterError, match="is no tensor; only tensors and None"):
+    with pytest.raises(ImporterError, match="is not a tensor; only tensors and None"):
         from_pytorch(Optional(3), (X,))
     with pytest.raises(ImporterError, match="returns no tensor"):
         from_pytorch(Optional(), (torch.ones(0, 3),))
@@ -324,5 +324,5 @@ def test_an_unsupported_operator_is_named_with_its_module() -> None:
 def test_a_file_that_is_no_program(tmp_path: Path) -> None:
     path = tmp_path / "broken.pt2"
     path.write_bytes(b"not a program")
-    with pytest.raises(ImporterError, match=r"no program that torch\.export\.save wrote"):
+    with pytest.raises(ImporterError, match=r"not a program that torch\.export\.save wrote"):
         importers.load(path)

@@ -20,7 +20,7 @@ def run_of(quantities: list[Quantity]) -> Any:
 
 
 def drawn(rng: np.random.Generator, count: int) -> list[Quantity]:
-    """Many that are near one another, and some with values or tolerances that are no numbers."""
+    """Many that are near one another, and some with values or tolerances that are not numbers."""
     found = []
     for _ in range(count):
         value = rng.choice([1.0, 1.0, 2.0, 1e6]) + rng.choice([0, 1e-9, 1e-3]) * rng.random(3)

@@ -74,7 +74,7 @@ def test_copies_and_integers_are_exact() -> None:
 
 def test_scales_and_zero_points_are_exact() -> None:
     """The scale of a quantization is the same number in every pass and kernel: with a scale of 0.1
-    in float32, 0.25 is 2.4999999627 steps, and is no tie."""
+    in float32, 0.25 is 2.4999999627 steps, and is not a tie."""
     x = relay.var("x", shape=(4,))
     quantized = q.quantize(x, const(0.1), const(3, "int32"), out_dtype="int8")
     assert not np.any(tolerance(quantized, np.float32([0.24, 0.1, 3, -1])))

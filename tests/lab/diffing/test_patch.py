@@ -89,8 +89,8 @@ def test_nodes_that_did_not_change_stay_the_same_objects() -> None:
     ("text", "message"),
     [
         ("", "a saved diff is JSON"),
-        ("[]", "no saved diff"),
-        ('{"kind": "trace"}', "no saved diff"),
+        ("[]", "not a saved diff"),
+        ('{"kind": "trace"}', "not a saved diff"),
         ('{"kind": "diff", "schema": 7}', "schema 7, this version reads 1"),
         ('{"kind": "diff", "schema": 1}', "not complete"),
         (

@@ -15,7 +15,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "  d"]), max_size=12)
 
 
 def text(lines: list[str]) -> UnparsedModule:
-    return UnparsedModule("\n".join(lines), "it is no Relay")
+    return UnparsedModule("\n".join(lines), "it is not Relay")
 
 
 @given(LINES, LINES)
@@ -46,7 +46,7 @@ def test_what_needs_a_graph_is_refused_with_the_reason() -> None:
     found = diff(text(["a"]), text(["b"]))
     assert found.changes == [] and isinstance(found, Diff)
     for use in (lambda: found.apply(found.before), found.to_json, lambda: found.correspondence):
-        with pytest.raises(DiffError, match="it is no Relay"):
+        with pytest.raises(DiffError, match="it is not Relay"):
             use()
 
 

@@ -422,7 +422,7 @@ def test_a_pass_that_reports_nothing_keeps_what_it_did_not_touch() -> None:
 
 def test_nodes_of_other_modules_are_refused() -> None:
     stage = _stage(NETWORK, InferType(), FoldConstant())
-    with pytest.raises(UnknownNodeError, match=r"nn.relu\(...\) is no node of the result"):
+    with pytest.raises(UnknownNodeError, match=r"nn.relu\(...\) is not a node of the result"):
         stage.origins(relay.nn.relu(relay.var("y")))
     with pytest.raises(UnknownNodeError, match="operators and names of functions have no origins"):
         stage.images(_call(stage.before, "nn.relu").op)

@@ -53,6 +53,6 @@ def test_selecting_shows_a_stage_that_has_the_node() -> None:
 
 def test_a_node_of_no_stage_is_refused() -> None:
     stepper = Stepper(chain())
-    with pytest.raises(UnknownNodeError, match="is no node of this trace"):
+    with pytest.raises(UnknownNodeError, match="is not a node of this trace"):
         stepper.selected = relay.var("elsewhere", shape=(1,))
     assert stepper.selected is None

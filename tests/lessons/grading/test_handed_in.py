@@ -226,7 +226,7 @@ def test_any_metadata_gives_a_notebook(metadata: Any) -> None:
 @pytest.mark.parametrize("text", ["", "{", "3", "[]", '{"cells": 3}', "[" * 100_000, "\0"])
 def test_what_is_not_a_notebook_is_told(text: str) -> None:
     found = choose(_submission(**{A: text}), COURSE)
-    assert not found.chosen and "the file is no notebook" in found.unread[f"{A}.ipynb"]
+    assert not found.chosen and "the file is not a notebook" in found.unread[f"{A}.ipynb"]
 
 
 @pytest.mark.parametrize(("name", "of"), [(A, [A]), ("my answers", [A, B])])
@@ -237,13 +237,13 @@ def test_what_cannot_be_read_may_have_an_answer(name: str, of: list[str]) -> Non
         lost = exercise in of
         assert found[exercise].status == ("not graded" if lost else "missing")
         assert bool(found[exercise].notes) == lost
-    assert f"{name}.ipynb: the file is no notebook" in found[A].notes[0]
+    assert f"{name}.ipynb: the file is not a notebook" in found[A].notes[0]
 
 
 def test_a_notebook_as_it_was_handed_out_says_which_other_file_cannot_be_read() -> None:
     stub = notebooks.notebook(A, COURSE.seed_of("ann", A))
     found = choose(_submission(**{A: stub, f"{A}-Copy1": "{"}), COURSE).chosen[A]
-    assert f"{A}-Copy1.ipynb: the file is no notebook" in found.notes[-1]
+    assert f"{A}-Copy1.ipynb: the file is not a notebook" in found.notes[-1]
 
 
 def test_notebooks_of_version_3_and_cells_without_text_are_read() -> None:

@@ -54,7 +54,7 @@ def test_answers_get_their_grades_in_a_stable_order(tmp_path: Path) -> None:
     assert (first.status, first.mistake, first.points) == ("not yet", "BYL001", 0)
     assert "<svg" in first.html
     assert (second.status, second.graded) == ("not graded", False)
-    assert "the file is no notebook" in second.messages[0] and second.messages == second.notes
+    assert "the file is not a notebook" in second.messages[0] and second.messages == second.notes
     assert third.messages == ("no notebook was handed in",)
     grading.write_grades(tmp_path / "grades.csv", grades, COURSE)
     rows = list(csv.reader((tmp_path / "grades.csv").open(encoding="utf-8")))

@@ -64,7 +64,7 @@ def constants(tvm, relay, np):
 
 
 def diamonds(tvm, relay, np):
-    """exp(x) + abs(x) twice over, and exp(x) + abs(y), which is no diamond."""
+    """exp(x) + abs(x) twice over, and exp(x) + abs(y), which is not a diamond."""
     x, y = relay.var("x", shape=(4, 4)), relay.var("y", shape=(4, 4))
     first = relay.add(relay.exp(x), relay.abs(x))
     second = relay.add(relay.abs(first), relay.exp(first))

@@ -47,5 +47,5 @@ def test_layouts_are_read() -> None:
     assert Layout("C").widened(blocked).name == "NHWC"
     assert str(SCALAR) == "scalar" and SCALAR.rank == 0
     for wrong in ("", "NCHWc", "N16CHW", "NCCH", "NHW4c", "N-C"):
-        with pytest.raises(AttributeValueError, match="no layout such as"):
+        with pytest.raises(AttributeValueError, match="not a layout such as"):
             Layout(wrong)

@@ -181,7 +181,7 @@ REFUSED = [  # build, arguments, what the message must say
     (
         lambda x, w: nn.conv2d_transpose(x, w, kernel_layout="HWIOo"),
         [(1, 4, 8, 8), (4, 6, 3, 3)],
-        "'HWIOo' is no layout such as",
+        "'HWIOo' is not a layout such as",
     ),
     (lambda x: nn.adaptive_avg_pool2d(x, (1, 2, 3)), [(1, 4, 8, 8)], "1 or 2 numbers"),
     (lambda x: relay.strided_slice(x, [0], [1], [0]), [(3, 4)], "must not hold a 0"),
@@ -207,7 +207,11 @@ REFUSED = [  # build, arguments, what the message must say
     (lambda x: relay.topk(x, 5), [(3, 4)], "k=5 is more than the 4"),
     (lambda x: relay.topk(x, 1, ret_type="all"), [(3, 4)], "found 'all'"),
     (lambda x: relay.layout_transform(x, "NCHW", "NCH"), [(1, 2, 3, 4)], "the same axes"),
-    (lambda x: relay.layout_transform(x, "NCHW", "NCHW4"), [(1, 2, 3, 4)], "'NCHW4' is no layout"),
+    (
+        lambda x: relay.layout_transform(x, "NCHW", "NCHW4"),
+        [(1, 2, 3, 4)],
+        "'NCHW4' is not a layout",
+    ),
     (lambda x: relay.layout_transform(x, "NCHW4c", "NCHW"), [(1, 2, 3, 4, 8)], "must be 4 long"),
     (lambda x: relay.layout_transform(x, "NCHW", "NHWC"), [(1, 2, 3)], "names 4 axes"),
     (lambda x: nn.depth_to_space(x, 3), [(1, 4, 2, 2)], "4 channels are not divisible"),

@@ -29,6 +29,6 @@ def outcomes() -> dict:
 
 if __name__ == "__main__":
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever TVM prints is no answer
+    os.dup2(2, 1)  # whatever TVM prints is not an answer
     channel.write(json.dumps({"version": tvm.__version__, "outcomes": outcomes()}))
     channel.close()

@@ -1,4 +1,4 @@
-"""Text that is no Relay: a ParseError that points at the place, never anything else, never late."""
+"""Text that is not Relay: a ParseError that points at the place, and comes soon."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ FAULTS = [
     ("match (1) { _ => { 2 }", 1, 23, ["expected a pattern", "the end of the text"]),
     ("match (1) { %a => { 2 }, _ => { %a } }", 1, 33, ["%a is not declared"]),
     ("-%x", 1, 2, ["a minus sign needs a number; write negative(...)"]),
-    ("5i128", 1, 1, ["'5i128' is no number"]),
-    ("1f8", 1, 1, ["'1f8' is no number"]),
+    ("5i128", 1, 1, ["'5i128' is not a number"]),
+    ("1f8", 1, 1, ["'1f8' is not a number"]),
     ("300i8", 1, 1, ["300 does not fit int8"]),
     ("3.5e38f", 1, 1, ["3.5e+38 does not fit float32"]),
     ("1e10f16", 1, 1, ["does not fit float16"]),
@@ -91,7 +91,7 @@ FAULTS = [
     ("%", 1, 1, ["'%' must be followed"]),
     ("(1, 2).12345678901", 1, 7, ["a projection needs a small number"]),
     ("fn (%x: int32) { %x." + "1" * 5000 + " }", 1, 18, ["is not declared"]),
-    ("1" * 5000, 1, 1, ["is no number"]),
+    ("1" * 5000, 1, 1, ["is not a number"]),
     ("a" * 5000, 1, 1, ["a name of 5000 letters"]),
     (
         f"meta[relay.Constant][0] /* ty=Tensor[({'9' * 18}, {'9' * 18}), int8] */",
@@ -288,7 +288,7 @@ def test_heaps_of_pieces(text: str):
 
 
 @settings(max_examples=200)
-@example("variance")  # an operator is no value
+@example("variance")  # an operator is not a value
 @given(st.text(alphabet=st.characters(), max_size=200))
 def test_any_characters(text: str):
     survives(text)

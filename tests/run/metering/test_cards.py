@@ -162,7 +162,7 @@ def test_invented_statistics_are_caught(said: dict[str, Any], message: str) -> N
 
 @pytest.mark.native
 def test_native_calls_of_a_back_end_before_the_program_ran_count_for_nothing() -> None:
-    """A back end that runs its region while it compiles it: that is no run of the program."""
+    """A back end that runs its region while it compiles it: that is not a run of the program."""
 
     def eager(function: Function, symbol: str) -> Any:
         region = get_backend("dnnl")(function, symbol)

@@ -50,7 +50,7 @@ class Tensors:
 
 def check_graph(graph: Mapping[str, Any]) -> None:
     """Raise BuildError when a part of a graph that is written into C++ is neither a number nor a
-    word, and for a symbol that is no identifier of C."""
+    word, and for a symbol that is not an identifier of C."""
     checked_symbol(graph["symbol"])
     for role in ("tensors", "ops", "inputs", "constants", "outputs"):
         if not isinstance(graph[role], (list, tuple)):

@@ -91,7 +91,7 @@ def get_optimal_layout_for_conv(
 
     All but the layouts and the dtype are lists of integers as text, "1,16,6,6"; paddings are those
     before, then those behind. Raises AttributeValueError for other layouts than NCHW and OIHW
-    (GOIHW, with fewer or more spatial axes), what oneDNN says for what is no convolution.
+    (GOIHW, with fewer or more spatial axes), what oneDNN says for what is not a convolution.
     """
     _check_layouts(data_layout, kernel_layout, DIRECT)
     weight, out, pads, steps, taps = map(

@@ -70,7 +70,7 @@ def _without_composites(func: Function, name: str, copies: list[dict[Expr, Expr]
             return post
         if "Composite" not in post.op.attrs:
             raise PassError(
-                f"@{name} calls a closure that is no composite function; only these are inlined"
+                f"@{name} calls a closure that is not a composite function; only these are inlined"
             )
         copied: dict[Expr, Expr] = {}
         copies.append(copied)

@@ -25,7 +25,7 @@ class CombineParallelBatchMatmul(CombineParallel):
     the right sides are transposed, which is the default.
 
     Source: src/relay/transforms/combine_parallel_batch_matmul.cc of TVM 0.16. Where TVM makes
-    something ill-typed (a follower's operand that is no tensor of the products' width), the
+    something ill-typed (a follower's operand that is not a tensor of the products' width), the
     follower is left.
     """
 

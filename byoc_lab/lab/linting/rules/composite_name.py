@@ -71,7 +71,7 @@ class CompositeName(LintRule):
             if prefix in targets:
                 continue
             asked = " or ".join(f'"{t}."' for t in targets)
-            what = "has no dot" if not prefix else f"begins with {prefix!r}, which is no target"
+            what = "has no dot" if not prefix else f"begins with {prefix!r}, which is not a target"
             yield self.finding(
                 f"the name of the composite {name!r} {what}: AnnotateTarget will not offload it",
                 f"give the pattern a name that begins with {asked}",

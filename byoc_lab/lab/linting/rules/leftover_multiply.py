@@ -34,7 +34,7 @@ class LeftoverMultiply(LintRule):
     FoldConstant computes if the weight is a constant. If the weight is still a parameter, the
     multiply stays and runs for every inference. A multiply on the result stays where FoldScaleAxis
     did not run, because it came too late or because the level of the context was below 3; one that
-    FoldScaleAxis leaves where it is, as along another axis, is no finding.
+    FoldScaleAxis leaves where it is, as along another axis, is not a finding.
 
     A scale that the network computes, such as the gate of squeeze-and-excitation, is moved into the
     weight as well. That multiply is part of the network: where a region gets such a value from
@@ -115,7 +115,7 @@ class LeftoverMultiply(LintRule):
             )
         return self.finding(
             f"the weight of {called(user)}, a constant, is multiplied by {which} in every run: "
-            f"FoldScaleAxis moved a scale into it that is no constant",
+            f"FoldScaleAxis moved a scale into it that is not a constant",
             to_do,
             node,
             subject,

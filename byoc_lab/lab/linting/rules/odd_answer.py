@@ -1,4 +1,4 @@
-"""Lint rule BYL036 odd-answer: the answer of a check is no bool, and counts as True."""
+"""Lint rule BYL036 odd-answer: the answer of a check is not a bool, and counts as True."""
 
 from __future__ import annotations
 

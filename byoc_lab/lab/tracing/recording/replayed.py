@@ -43,7 +43,7 @@ class RecordedStage(Stage):
 
         Raises UnparsedModuleError if the module is known as text only, UnknownNameError for a pass
         that byoc_lab does not have, PassError if its arguments cannot be known, and ArgumentError
-        if `again` is no pass.
+        if `again` is not a pass.
         """
         if again is not None and not isinstance(again, Pass):
             raise ArgumentError(

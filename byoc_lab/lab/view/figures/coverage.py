@@ -16,7 +16,7 @@ HATCHES = ("//", "\\\\", "..", "xx", "--")
 REGIONS = 30
 """The largest regions that are drawn."""
 ROWS = 8
-"""The rows for which there is room at least, so that a single region is no block."""
+"""The rows for which there is room at least, so that a single region is not a block."""
 
 
 def figure(found: Sequence[Coverage], theme: Theme) -> Figure:

@@ -87,7 +87,7 @@ def _binary(
 
 def divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
     """True division for floats; for integers the quotient is rounded towards zero, as in C."""
-    if lhs.dtype.kind not in "iub":  # bfloat16 is no floating-point dtype to NumPy
+    if lhs.dtype.kind not in "iub":  # bfloat16 is not a floating-point dtype to NumPy
         return np.divide(lhs, rhs)
     quotient = np.abs(lhs) // np.abs(rhs)
     return np.where((lhs < 0) == (rhs < 0), quotient, -quotient)

@@ -67,7 +67,7 @@ def _dynamic(
     given: the arguments that are attributes of the static operator, and their ranks.
     result(attrs, *types): the type of the result for complete argument types.
     empty: the values that TVM gives the attributes of the same names.
-    at_run_time: the Relax translation with arguments that are no constants, where Relax has one.
+    at_run_time: the Relax translation with arguments that are not constants, where Relax has one.
     """
     op, static = f"dyn.{name}", Op.get(name).definition
     names = inputs.split()

@@ -41,7 +41,7 @@ from byoc_lab.relay.op.framework.relax_types import shape_of
 def axes_of_layout(op: str, layout: str) -> tuple[Axis, ...]:
     """ "NCHW16c" -> (("N", 0), ("C", 0), ("H", 0), ("W", 0), ("c", 16)).
 
-    Raises TypeInferenceError for what is no layout.
+    Raises TypeInferenceError for what is not a layout.
     """
     try:
         return Layout(layout).axes

@@ -252,7 +252,7 @@ def _einsum_flops(attrs: AnyValue, args: AnyValue, result: AnyValue) -> int:
 
 
 def _checked_tensors(values: dict[str, AnyValue]) -> dict[str, AnyValue]:
-    """Raises ValueError for no tensors or an equation that is no string."""
+    """Raises ValueError for no tensors or an equation that is not a string."""
     tensors_given, equation = list(values["data"]), values["equation"]
     if not tensors_given:
         raise ValueError("einsum: data must hold at least one tensor, found none")

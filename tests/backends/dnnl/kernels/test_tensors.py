@@ -31,7 +31,7 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def torch_module():
-    return pytest.importorskip("torch", reason="PyTorch is no dependency")
+    return pytest.importorskip("torch", reason="PyTorch is not a dependency")
 
 
 def ffi_tensor(array: np.ndarray):

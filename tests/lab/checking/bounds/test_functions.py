@@ -1,4 +1,4 @@
-"""The table of errors holds on every instruction set, and is no larger than the largest of them."""
+"""The table of errors has the largest error of all instruction sets, and nothing larger."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ OPERATORS: dict[str, Callable[[Expr], Expr]] = {
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_it_is_the_one_that_samples_give(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a field of a tuple, the same operator is no step alone, and samples are drawn."""
+    """As a field of a tuple, the same operator is not a step alone, and samples are drawn."""
     x = relay.var("x", shape=(2, 8, 6, 6))
     made, data = OPERATORS[name](x), RNG.standard_normal((2, 8, 6, 6)).astype(np.float32)
     drawn = []

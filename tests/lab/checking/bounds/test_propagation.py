@@ -67,7 +67,7 @@ def test_a_result_moves_within_its_error(sample: Sample) -> None:
 
 
 def test_a_wrong_kind_is_found() -> None:
-    """Squares are no copies, though the pattern says so."""
+    """Squares are not copies, though the pattern says so."""
     op = define_op(
         "test.square",
         "data",

@@ -126,7 +126,7 @@ def test_values_are_those_without_blocks(call, result, weight):
 
 
 def test_what_is_no_layout_is_refused():
-    with pytest.raises(TypeInferenceError, match="is no layout"):
+    with pytest.raises(TypeInferenceError, match="is not a layout"):
         typed(relay.nn.max_pool2d(var("x", 1, 2, 8, 8, 16), pool_size=(2, 2), layout="NCHWc"))
     with pytest.raises(TypeInferenceError, match="must be 16 long"):
         typed(relay.nn.global_avg_pool2d(var("x", 1, 2, 8, 8, 8), "NCHW16c"))
