@@ -20,7 +20,7 @@ class CommutativeBias(TableExercise):
     title = "Make a check commutative-safe"
     statement = """\
 In a pattern, `add` matches its operands in both orders: `add(conv, bias)` and `add(bias, conv)`.
-The check below looks at operand 1, and so is right for one order only.
+The check below takes operand 1 for the bias, and so is right for one order only.
 
 Write `answer()`. It returns the table with a check that is right for both: the entry
 `edu.conv2d_bias` matches exactly where the operand that is not the conv2d has the shape
@@ -31,7 +31,9 @@ from byoc_lab.relay.patterns import is_op, wildcard
 
 
 def accepts(call):
-    return tuple(call.args[1].checked_type.concrete_shape[1:]) == (1, 1)
+    conv, bias = call.args
+    channels = conv.checked_type.concrete_shape[1]
+    return tuple(bias.checked_type.concrete_shape) == (channels, 1, 1)
 
 
 def answer():
@@ -60,6 +62,7 @@ def answer():
         bias = relay.var("b", shape=(4, 1, 1))
         same = relay.var("same", shape=(1, 4, size, size))
         column = relay.var("column", shape=(4, size, 1))
+        single = relay.var("single", shape=(1, 1, 1))
         one = ((NAME, ("nn.conv2d", "add")),)
 
         def added(other: relay.Expr, reverse: bool) -> Sample:
@@ -67,4 +70,4 @@ def answer():
             out = relay.tanh(relay.add(*operands[:: -1 if reverse else 1]))
             return module_of(out), one if other is bias else ()
 
-        return [added(v, r) for r in (False, True) for v in (bias, same, column)]
+        return [added(v, r) for r in (False, True) for v in (bias, same, column, single)]
