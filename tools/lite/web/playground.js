@@ -108,12 +108,15 @@ export class Playground {
   /** What is shown is of an earlier input, and the address gets this one. */
   mark() {
     this.say(this.outputs.element.childElementCount ? "The results below are of the input before this change: press Run." : "");
+    this.link = null;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.keep(), WAIT);
   }
 
   async keep() {
-    const link = await linked(this.input);
+    const given = this.input;
+    const link = await linked(given);
+    if (given !== this.input) return; // a later change or address has its own turn
     if (link === null) {
       this.say("This input is too long for an address: it is gone when the page is closed.");
       return;
