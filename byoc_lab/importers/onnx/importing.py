@@ -52,7 +52,8 @@ class Importing:
 
     def guess(self) -> Guess:
         """Shapes for the inputs with unknown lengths, tried by importing the graph with them."""
-        known = set(self.freeze) | {t.name for t in self.graph.initializer}
+        sequences = {name for name, given in self.shapes.items() if any(map(_is_shape, given))}
+        known = {*self.freeze, *(t.name for t in self.graph.initializer), *sequences}
         return guessed_inputs(
             self.inputs, self.shapes, known, self._attempt, stated_lengths(self.graph)
         )
@@ -74,6 +75,11 @@ class Importing:
             use_nt_batch_matmul=self.use_nt_batch_matmul,
             frozen={**self.freeze, **freeze},
         )
+
+
+def _is_shape(given: Any) -> bool:
+    """Whether one item of what was given for an input is a shape: of an element of a sequence."""
+    return isinstance(given, (list, tuple))
 
 
 def _module(converter: GraphConverter, graph: Any) -> tuple[IRModule, Params]:
