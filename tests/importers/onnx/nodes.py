@@ -7,6 +7,7 @@ the part of the page.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,8 +102,12 @@ def _imported(model: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
             frozen |= {name: given[name] for name in missing}
 
 
-def outcome(name: str) -> Outcome:
-    """An assertion fails for a wrong result."""
+def _evaluated(mod: Any, inputs: list[Any]) -> Sequence[Any]:
+    return byoc_lab.evaluate(mod, inputs).outputs
+
+
+def outcome(name: str, run: Callable[[Any, list[Any]], Sequence[Any]] = _evaluated) -> Outcome:
+    """Import a node test and run it by `run`; an assertion fails for a wrong result."""
     assert FOLDER is not None
     model = onnx.load(str(FOLDER / name / "model.onnx"))
     for key, number in CORRECTED.get(name, {}).items():
@@ -119,7 +124,7 @@ def outcome(name: str) -> Outcome:
     except UnsupportedOperatorError as error:
         return Outcome(name, operator, "refused", str(error))
     fed = [value for key, value in given.items() if key not in frozen]
-    found = byoc_lab.evaluate(mod, _flat(fed)).outputs
+    found = run(mod, _flat(fed))
     wanted = [_value(data / f"output_{i}.pb", v.type) for i, v in enumerate(outputs)]
     if name in OF_ONNX_RUNTIME:
         wanted = InferenceSession(model.SerializeToString()).run(None, given)

@@ -42,7 +42,13 @@ from byoc_lab.relay.op.framework.relations import (
     out_dtype,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import by_topi, constant_of, shape_of, typed
+from byoc_lab.relay.op.framework.relax_types import (
+    by_topi,
+    constant_of,
+    dtype_of,
+    shape_of,
+    typed,
+)
 from byoc_lab.relay.op.framework.windows import SPATIAL, spatial_axis_names
 
 METHODS = ("nearest_neighbor", "linear", "cubic")
@@ -265,13 +271,16 @@ def _define(rank: int) -> None:
             return by_topi("image.resize1d", x, region, list(attrs.size), *names, *more, kind)
         names = ("layout", "method", "coordinate_transformation_mode", "rounding_method")
         numbers = ("cubic_alpha", "cubic_exclude", "extrapolation_value")
-        return getattr(R.image, f"resize{rank}d")(
+        kind = attrs.out_dtype or dtype_of(x)  # Relax's own out_dtype has no effect
+        if "float" in kind and "float" not in dtype_of(x):
+            x = typed(R.astype(x, kind))
+        made = getattr(R.image, f"resize{rank}d")(
             x,
             attrs.size,
             roi=tuple(attrs.roi or (0.0,) * (2 * rank)),
             **{n: attrs[n] for n in (*names, *numbers)},
-            out_dtype=attrs.out_dtype or None,
         )
+        return made if kind == dtype_of(x) else R.astype(typed(made), kind)
 
     attrs_type = RESIZE_ATTRS[rank] = AttrsType(
         f"relay.attrs.Resize{rank}DAttrs",

@@ -10,6 +10,7 @@ from typing import Any as AnyValue
 
 import numpy as np
 
+from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import (
     Attr,
     AttrsType,
@@ -84,12 +85,27 @@ def pad_reference(attrs: AnyValue, x: np.ndarray, value: np.ndarray) -> np.ndarr
 def _pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, value: AnyValue) -> AnyValue:
     flat = [n for both in attrs.pad_width for n in both]
     if attrs.pad_mode != "constant":
-        return R.nn.pad(x, flat, pad_mode=attrs.pad_mode, pad_value=0.0)
+        mode = "replicate" if attrs.pad_mode == "edge" else attrs.pad_mode
+        if mode == "reflect":
+            _check_mirrored("nn.pad", attrs.pad_width, shape_of(x), 1)
+        return R.nn.pad(x, flat, pad_mode=mode, pad_value=0.0)
     if is_constant(value):
         return R.nn.pad(x, flat, pad_value=constant_value(value, "nn.pad", "pad_value"))
     inside = constant_of(_inside(shape_of(x), attrs.pad_width))
     filler = value if dtype_of(value) == dtype_of(x) else R.astype(value, dtype_of(x))
     return R.where(inside, typed(R.nn.pad(x, flat, pad_value=0.0)), filler)
+
+
+def _check_mirrored(op: str, widths: AnyValue, shape: Sequence[int], without: int) -> None:
+    """Raise BuildError for a mirror image of more elements than there are: compiled code would read
+    what is behind the data. without: how many elements at the edge the image leaves out."""
+    for axis, (n, both) in enumerate(zip(shape, widths, strict=True)):
+        most = max(n - without, 0) if isinstance(n, int) else max(both)
+        if max(both) > most:
+            raise BuildError(
+                f"{op}: axis {axis} of length {n} can be mirrored by at most {most} of them, "
+                f"found a pad_width of {tuple(both)}. Pad in steps, or use byoc_lab.evaluate"
+            )
 
 
 def _inside(shape: Sequence[int], widths: AnyValue) -> np.ndarray:
@@ -164,6 +180,7 @@ def mirror_pad_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def _mirror_pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    _check_mirrored("nn.mirror_pad", attrs.pad_width, shape_of(x), int(attrs.mode == "REFLECT"))
     before, after = ([w[side] for w in attrs.pad_width] for side in (0, 1))
     return by_topi("nn.mirror_pad", x, before, after, attrs.mode)
 

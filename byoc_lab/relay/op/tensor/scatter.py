@@ -10,7 +10,6 @@ from typing import Any as AnyValue
 
 import numpy as np
 
-from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, boolean, integer, string
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.expr import Expr, const
@@ -34,6 +33,7 @@ from byoc_lab.relay.op.framework.relax_types import (
     constant_value,
     is_empty,
     shape_of,
+    typed,
 )
 
 # scatter_elements, scatter_nd --------------------------------------------------------------------
@@ -98,9 +98,21 @@ def scatter_elements_reference(
 def _scatter_elements_relax(
     R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue, updates: AnyValue
 ) -> AnyValue:
-    if is_empty(indices):
-        return x
-    return by_topi("scatter_elements", x, indices, updates, attrs.axis, attrs.reduction)
+    def scattered(x: AnyValue, updates: AnyValue, reduction: str) -> AnyValue:
+        return by_topi("scatter_elements", x, indices, updates, attrs.axis, reduction)
+
+    return x if is_empty(indices) else _reduced(R, scattered, x, updates, attrs.reduction)
+
+
+def _reduced(
+    R: AnyValue, scattered: AnyValue, x: AnyValue, updates: AnyValue, reduction: str
+) -> AnyValue:
+    """A scatter in Relax. Its own mean halves at each update: three updates do not count alike."""
+    if reduction != "mean":
+        return scattered(x, updates, reduction)
+    total = typed(scattered(x, updates, "add"))
+    ones = (typed(R.ones_like(each)) for each in (x, updates))
+    return R.divide(total, typed(scattered(*ones, "add")))
 
 
 define_op(
@@ -160,11 +172,10 @@ def scatter_nd_reference(
 def _scatter_nd_relax(
     R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue, updates: AnyValue
 ) -> AnyValue:
-    if attrs.mode == "mean":
-        raise BuildError("scatter_nd: Relax has no mode mean")
-    if is_empty(updates):
-        return x
-    return by_topi("scatter_nd", x, indices, updates, attrs.mode)
+    def scattered(x: AnyValue, updates: AnyValue, mode: str) -> AnyValue:
+        return by_topi("scatter_nd", x, indices, updates, mode)
+
+    return x if is_empty(updates) else _reduced(R, scattered, x, updates, attrs.mode)
 
 
 define_op(

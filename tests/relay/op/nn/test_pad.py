@@ -1,4 +1,4 @@
-"""Padding with a value of run time, against numpy.pad."""
+"""Compiled padding, against numpy.pad."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.module import IRModule
 from tests.relay.op.onnx_runs import numbers
 
@@ -32,3 +33,31 @@ def test_a_value_of_run_time_pads_as_numpy_does(dtype: str, width: list[tuple[in
     wanted = np.pad(kept, [(max(0, a), max(0, b)) for a, b in width], constant_values=filler)
     (found,) = byoc_lab.build(mod).run([data, filler])
     np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("mode", ["edge", "reflect"])
+def test_copies_of_elements_pad_as_numpy_does(mode: str) -> None:
+    x = relay.var("x", shape=(1, 3, 4))
+    width = [(0, 0), (2, 0), (1, 3)]
+    mod = IRModule.from_expr(relay.Function([x], relay.nn.pad(x, width, pad_mode=mode)))
+    data = numbers((1, 3, 4), 0)
+    (found,) = byoc_lab.build(mod).run([data])
+    np.testing.assert_array_equal(found, np.pad(data, width, mode))
+
+
+@pytest.mark.parametrize(
+    ("pad", "most"),
+    [
+        (lambda x, n: relay.nn.pad(x, [(0, 0), (n, 0)], pad_mode="reflect"), 2),
+        (lambda x, n: relay.nn.mirror_pad(x, [(0, 0), (0, n)], "REFLECT"), 2),
+        (lambda x, n: relay.nn.mirror_pad(x, [(0, 0), (0, n)], "SYMMETRIC"), 3),
+    ],
+)
+def test_mirror_image_longer_than_the_data_is_refused(pad, most: int) -> None:
+    x = relay.var("x", shape=(2, 3))
+    data = numbers((2, 3), 0)
+    mods = [IRModule.from_expr(relay.Function([x], pad(x, n))) for n in (most, most + 1)]
+    (found,) = byoc_lab.build(mods[0]).run([data])
+    np.testing.assert_array_equal(found, byoc_lab.evaluate(mods[0], [data]).outputs[0])
+    with pytest.raises(BuildError, match=f"axis 1 of length 3 can be mirrored by at most {most}"):
+        byoc_lab.build(mods[1])
