@@ -69,3 +69,37 @@ def test_compiled_calls_give_the_numbers_of_the_reference(chunk: int) -> None:
             pair = (np.asarray(a, "float64") for a in (ours, theirs))
             np.testing.assert_allclose(*pair, rtol=2e-3, atol=2e-4, err_msg=text)
     assert compared > 40
+
+
+def _both(body: Any, x: relay.Var, data: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    mod = IRModule.from_expr(relay.Function([x], body))
+    return byoc_lab.build(mod).run([data]), list(byoc_lab.evaluate(mod, [data]).outputs)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "least", "greatest"),
+    [("uint8", 0, 255), ("int8", -128, 127), ("float32", -np.inf, np.inf)],
+)
+def test_argmax_of_equal_extremes_is_an_index(
+    dtype: str, least: float, greatest: float, last: bool
+) -> None:
+    x = relay.var("x", shape=(2, 4), dtype=dtype)
+    found = relay.Tuple(
+        [relay.argmax(x, 1, select_last_index=last), relay.argmin(x, 1, select_last_index=last)]
+    )
+    data = np.array([[least] * 4, [greatest] * 4], dtype)
+    ours, theirs = _both(found, x, data)
+    np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(ours, np.full((2, 2), 3 if last else 0))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "uint32"])
+def test_narrow_integers_are_sorted(dtype: str) -> None:
+    x = relay.var("x", shape=(2, 6), dtype=dtype)
+    values, indices = relay.topk(x, 3)
+    found = relay.Tuple([relay.sort(x), relay.argsort(x), values, indices])
+    data = np.random.RandomState(0).randint(0, 100, (2, 6)).astype(dtype)
+    for ours, theirs in zip(*_both(found, x, data), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)

@@ -26,6 +26,7 @@ from byoc_lab.relay.op.framework.relax_types import (
     rank_of,
     scalar,
     shape_of,
+    typed,
 )
 
 AXES = (
@@ -299,7 +300,9 @@ def _arg_reduction(op: str, compute, arithmetic: Arithmetic, doc: str) -> None:
         found = np.asarray(found).astype(np.int32)
         return found.reshape(shape) if attrs.keepdims else found
 
-    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    def relax(
+        R: AnyValue, attrs: AnyValue, x: AnyValue, settled: AnyValue = lambda found: found
+    ) -> AnyValue:
         axes = reduced_axes(op, attrs, rank_of(x))
         shape = shape_of(x)
         kept = [n for n in range(len(shape)) if n not in axes]
@@ -307,13 +310,17 @@ def _arg_reduction(op: str, compute, arithmetic: Arithmetic, doc: str) -> None:
         flat = R.reshape(R.permute_dims(x, [*kept, *axes]), [*(shape[n] for n in kept), count])
         last = len(kept)
         if attrs.select_last_index:  # the first from the other end
-            found = getattr(R, op)(R.flip(flat, last), last)
+            flat = R.flip(flat, last)
+        found = settled(getattr(R, op)(flat, last))
+        if attrs.select_last_index:
             found = R.subtract(scalar(count - 1, "int64"), found)
-        else:
-            found = getattr(R, op)(flat, last)
         kept_shape = [1 if n in axes else d for n, d in enumerate(shape)]
         found = R.reshape(found, kept_shape) if attrs.keepdims else found
         return R.astype(found, "int32")
+
+    def built_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+        """TVM starts from -1 and the value that all others beat: if no element does, -1 stays."""
+        return relax(R, attrs, x, lambda found: R.maximum(typed(found), scalar(0, "int64")))
 
     define_op(
         op,
@@ -325,6 +332,7 @@ def _arg_reduction(op: str, compute, arithmetic: Arithmetic, doc: str) -> None:
         normalize=numbers_to_lists("axis"),
         flops=per_input_element(1),
         relax=relax,
+        built_relax=built_relax,
         pattern=OpPattern.COMM_REDUCE,
         layout=layout_rules.reduction,
         arithmetic=arithmetic,

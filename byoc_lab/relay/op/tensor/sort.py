@@ -24,7 +24,7 @@ from byoc_lab.relay.op.framework.relations import (
     product,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of, shape_of
+from byoc_lab.relay.op.framework.relax_types import dtype_of, fields_of, rank_of, shape_of, typed
 
 AXIS = Attr("axis", integer, -1, "axis to sort along")
 DTYPE = Attr("dtype", dtype, NO_DTYPE, "dtype of the indices")
@@ -48,6 +48,25 @@ def _order(x: np.ndarray, axis: int, ascending: bool) -> np.ndarray:
     return np.flip(x.shape[axis] - 1 - turned, axis)
 
 
+# TVM's sort knows no other integers than int32 and int64.
+WIDER = dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "int32") | {"uint32": "int64"}
+
+
+def _sortable(R: AnyValue, x: AnyValue) -> AnyValue:
+    """A Relax tensor with a dtype that TVM's sort knows, in the same order."""
+    wider = WIDER.get(dtype_of(x))
+    return typed(R.astype(x, wider)) if wider else x
+
+
+def _narrow(R: AnyValue, sorted_: AnyValue, x: AnyValue) -> AnyValue:
+    """Sorted elements of `x`, in the dtype that they had."""
+    return R.astype(typed(sorted_), dtype_of(x)) if dtype_of(x) in WIDER else sorted_
+
+
+def _sort_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    return _narrow(R, R.sort(_sortable(R, x), attrs.axis, not attrs.is_ascend), x)
+
+
 def argsort_relation(attrs: AnyValue, data: Type | None) -> Types:
     """The shape of data, the dtype of the attribute."""
     (x,) = tensors("argsort", "data", data)
@@ -66,7 +85,9 @@ define_op(
     attrs=SORT_ATTRS,
     defaults={"is_ascend": 1, "dtype": "int32"},
     flops=sorting_flops,
-    relax=lambda R, attrs, x: R.argsort(x, attrs.axis, not attrs.is_ascend, attrs.dtype),
+    relax=lambda R, attrs, x: R.argsort(
+        _sortable(R, x), attrs.axis, not attrs.is_ascend, attrs.dtype
+    ),
     pattern=OpPattern.OPAQUE,
     doc="The indices that would sort data along one axis.",
 )
@@ -92,7 +113,7 @@ define_op(
     reference=_sort_reference,
     attrs=SORT_ATTRS,
     flops=sorting_flops,
-    relax=lambda R, attrs, x: R.sort(x, attrs.axis, not attrs.is_ascend),
+    relax=_sort_relax,
     pattern=OpPattern.OPAQUE,
     parameters="data axis is_ascend",  # only argsort has a dtype
     defaults={"is_ascend": 1},
@@ -133,8 +154,16 @@ def topk_reference(attrs: AnyValue, x: np.ndarray) -> AnyValue:
 
 
 def _topk_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    from tvm import relax
+
     k = attrs.k if attrs.k > 0 else shape_of(x)[attrs.axis]
-    return R.topk(x, k, attrs.axis, attrs.ret_type, not attrs.is_ascend, attrs.dtype)
+    found = R.topk(_sortable(R, x), k, attrs.axis, attrs.ret_type, not attrs.is_ascend, attrs.dtype)
+    if attrs.ret_type == "indices" or dtype_of(x) not in WIDER:
+        return found
+    if attrs.ret_type == "values":
+        return _narrow(R, found, x)
+    values, indices = fields_of(typed(found))
+    return relax.Tuple([_narrow(R, values, x), indices])
 
 
 define_op(
