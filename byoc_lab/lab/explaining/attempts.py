@@ -127,13 +127,7 @@ def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) 
         fit = near.part(part, node)
     if not fit.stops:  # each part fits, so that the whole decides
         return near.fit(node)
-    return Fit(fit.matched, _total(near, fit), fit.stops, fit.covered, fit.beyond)
-
-
-def _total(near: NearMatcher, fit: Fit) -> int:
-    """The number of parts that a match has where some fit and others do not: with optional ones
-    that fit, more than the pattern has at least."""
-    return max(near.size, fit.matched + 1)
+    return Fit(fit.matched, near.size, fit.stops, fit.covered, fit.beyond)
 
 
 def _to_user(
@@ -150,7 +144,7 @@ def _to_user(
     fewest = min(levels.get(p, 0) for p in using)
     first, *others = (p for p in using if levels.get(p, 0) == fewest)
     stop = Stop(first, users[0] if users else node, below=node, others=tuple(others))
-    return Fit(fit.matched, _total(near, fit), (stop,), fit.covered)
+    return Fit(fit.matched, near.size, (stop,), fit.covered)
 
 
 def _over_path(
@@ -168,7 +162,7 @@ def _over_path(
             stop = Stop(dominator, found, below=node)
             if end is None:
                 stop = Stop(dominator.child, found, below=node, others=(dominator.path,))
-            return Fit(fit.matched, _total(near, fit), (stop,), fit.covered)
+            return Fit(fit.matched, near.size, (stop,), fit.covered)
         node = on
     return Fit(fit.matched, near.size, (Stop(dominator, node, below=node),), fit.covered)
 

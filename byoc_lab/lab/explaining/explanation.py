@@ -130,7 +130,7 @@ class Explanation:
     def nearest(self) -> Nearest | None:
         """The pattern that came nearest to a match with the call, and how far it got."""
         attempt = self._diagnosis.attempt if self._diagnosis else None
-        return Nearest(attempt.name, attempt.fit.matched, attempt.fit.total) if attempt else None
+        return Nearest(attempt.name, attempt.fit.matched, attempt.fit.needed) if attempt else None
 
     @property
     def expected(self) -> str:

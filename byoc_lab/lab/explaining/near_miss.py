@@ -81,7 +81,7 @@ class Stop:
             names = called_operators(self.pattern)
             same_op = names is None or self.found.op_name in names
             if operands is not None and same_op and len(operands) != there:
-                wanted += f" with {counted(len(operands), 'operand')}, not {there},"
+                wanted += f" with {counted(len(operands), 'operand')} (not {there})"
         return wanted
 
 
@@ -107,9 +107,15 @@ class Fit:
         near = self.matched + self.beyond
         return not self.stops, near / max(self.total, 1), near
 
+    @property
+    def needed(self) -> int:
+        """The number of parts that a match has: more than fit as long as one does not. Optional
+        parts that fit are among them."""
+        return max(self.total, self.matched + 1) if self.stops else self.total
+
     @printable
     def __str__(self) -> str:
-        return f"{self.matched} of {self.total}"
+        return f"{self.matched} of {self.needed}"
 
 
 ANYTHING = Fit(0, 0)

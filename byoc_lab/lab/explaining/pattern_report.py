@@ -347,14 +347,14 @@ class _Entry:
             what = " or ".join(sorted(roots)) if roots else "what it begins with"
             return self._report("never", f"no module has {what}")
         fit, root, number, run = best
-        near = Nearest(self.name, fit.matched, fit.total)
+        near = Nearest(self.name, fit.matched, fit.needed)
         if not fit.stops:
             reason = "a value inside the match is also used outside of it"
             return self._report("used outside", reason, number, root, nearest=near)
         stop = fit.stops[0]
         return self._report(
             "never",
-            f"{fit.matched} of {fit.total} parts match at best: expects {stop.expected}, found "
+            f"{fit} parts match at best: expects {stop.expected}, found "
             f"{'different values' if stop.reused else run.described(stop.found)}",
             number, root, nearest=near,
         )  # fmt: skip

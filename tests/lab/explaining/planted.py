@@ -349,7 +349,7 @@ TABLES = [
     Planted(
         "a convolution with one operand", "sub-pattern", "nn.conv2d", lambda: nn.relu(conv()),
         None, [entry("conv_relu", is_op("nn.relu")(is_op("nn.conv2d")(Any_())))],
-        expected="nn.conv2d with 1 operand, not 2",
+        expected="nn.conv2d with 1 operand (not 2)",
     ),
     Planted(
         "a batch norm in the place of a bias", "needs-pass", "nn.conv2d",

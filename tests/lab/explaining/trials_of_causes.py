@@ -52,7 +52,8 @@ def tried(case: Drawn, one: Explanation, result: IRModule) -> None:
         "merge": given_back, "name": misnamed,
     }  # fmt: skip
     if one.cause in ("sub-pattern", "let", "unbound-constant"):
-        assert one.nearest.matched < one.nearest.total, case.said(one)
+        whole = one.nearest.matched == one.nearest.total
+        assert whole == (" matches at " in one.reason), case.said(one)
     if one.cause is not None:
         assert attempts[one.cause](case, one, entry), case.said(one)
     if one.change is not None:
