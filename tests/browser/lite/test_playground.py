@@ -80,8 +80,10 @@ def test_address_has_the_input_and_runs_nothing_by_itself(lab: Laboratory) -> No
     expect(shown(lab)).to_contain_text("BYL004")
     expect(lab.page).to_have_url(re.compile("#playground/.{200}"))
     address = lab.page.evaluate("() => location.hash.slice(1)")
+    first = lab.page.url
     lab.page.locator("#play-case").select_option("nested-partition")
     expect(shown(lab)).to_contain_text("BYL001")
+    expect(lab.page).not_to_have_url(first)  # the address follows a moment later
     lab.show(address)
     expect(lab.page.locator("#play-said")).to_contain_text("Nothing has run yet")
     expect(shown(lab).locator(":scope > *")).to_have_count(0)
