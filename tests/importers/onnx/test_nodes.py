@@ -56,4 +56,4 @@ def test_compiled_nodes_give_the_stored_results(chunk: int) -> None:
     for name in nodes.names()[chunk::CHUNKS]:
         with suppress(BuildError, PassError):
             compiled += nodes.outcome(name, _built).kind != "refused"
-    assert compiled > 0.8 * ALL / CHUNKS
+    assert compiled > 0.7 * ALL / CHUNKS

@@ -14,6 +14,7 @@ from byoc_lab.relay import IRModule
 from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.ir.node import TupleWrapper
 from byoc_lab.relay.typing.infer import infer_module
+from tests.parity.facts.operators import names
 from tests.relay.op.attribute_calls import ATTRIBUTE_CALLS
 from tests.relay.op.calls import CALLS
 from tests.relay.op.vision_calls import VISION_CALLS
@@ -24,13 +25,8 @@ CHUNKS = 8
 
 def module_of(text: str) -> IRModule | None:
     """The module of a call, None if it is one that TVM refuses."""
-
-    def variable(shape: Any = (), dtype: str = "float32") -> Any:
-        return relay.var("v", shape=shape, dtype=dtype)
-
-    names = {"R": relay, "V": variable, "C": relay.const, "A": LENGTH, "np": np}
     try:
-        made = eval(text, names)
+        made = eval(text, {**names(relay, np), "A": LENGTH})
         body = made.astuple() if isinstance(made, TupleWrapper) else made
         return infer_module(IRModule.from_expr(relay.Function(list(free_vars(body)), body)))
     except (ByocLabError, TypeError):
