@@ -18,9 +18,9 @@ class Limits:
     """What one program may use.
 
     seconds: of processor time, of all its processes together. memory: bytes of address space that
-    a process adds to what it has at first, and in use by all and by the files in its folder.
-    processes: at one time. output: bytes that it prints. reply: bytes of its answers. file: bytes
-    of one file. folder: bytes of the folder that programs of one container share.
+    a process adds to what it has at first; bytes in use that all of them add, with the files in
+    their folder. processes: at one time. output: bytes that it prints. reply: bytes of its answers.
+    file: bytes of one file. folder: bytes of the folder that programs of one container share.
     """
 
     seconds: float = 30.0

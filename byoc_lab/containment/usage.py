@@ -24,9 +24,9 @@ def alive(contained: bool) -> list[str]:
 def used(contained: bool) -> tuple[int, float]:
     """The bytes of memory and the seconds of processor time that `alive` use together.
 
-    Memory that a process has shared with this one since its fork counts once."""
-    ids = alive(contained)
-    pages = shared = _pages("self") if ids else 0
+    Memory that this process has, and that they share with it since their fork, does not count."""
+    ids, pages = alive(contained), 0
+    shared = _pages("self") if ids else 0
     for name in ids:
         with suppress(OSError):
             own = _pages(name)

@@ -26,6 +26,11 @@ def reply(written: int) -> None:
     os.write(written, b"x" * (1 << 19))
 
 
+def reply_late(written: int) -> None:
+    time.sleep(0.2)  # some looks at the processes
+    reply(written)
+
+
 def write_files(written: int) -> None:
     Path("folder/folder").mkdir(parents=True)
     Path("folder/file").write_text(os.getcwd())
@@ -78,6 +83,12 @@ def test_each_end_has_its_word(status: str, tmp_path: Path) -> None:
 
 def test_a_process_gets_no_more_address_space_than_the_limit(tmp_path: Path) -> None:
     assert served(take_memory, tmp_path, Limits(memory=1 << 30)).status == "ended Python"
+
+
+def test_the_memory_of_the_caller_does_not_count(tmp_path: Path) -> None:
+    held = bytearray(b"x") * (256 << 20)
+    limits = Limits(memory=len(held) // 2, output=1 << 20, reply=1 << 20)
+    assert served(reply_late, tmp_path, limits).status == "ran"
 
 
 def test_files_and_processes_are_gone_afterwards(tmp_path: Path) -> None:
