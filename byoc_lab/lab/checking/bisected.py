@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """What `bisect` compared: the module after a stage with the first one, or a kernel.
+    """One comparison that `bisect` made: the module after a stage with the initial module, or a
+    kernel with its reference.
 
     name: of the pass, or the kernel. share: the largest error as a share of its tolerance; of a
     stage, that of the outputs. ok: whether it is right, for a stage inside the network, too.
@@ -160,7 +161,7 @@ class Bisection:
         return f"no difference found{' in what was checked; ' if left else ''}{left}"
 
     def _left(self) -> Iterator[str]:
-        """What of the pipeline and its regions was not checked."""
+        """The notes on stages and regions that were not checked."""
         if self.skipped:
             verb = "were" if len(self.skipped) > 1 else "was"
             yield f"{', '.join(self.skipped)} {verb} skipped"

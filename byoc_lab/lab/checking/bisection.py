@@ -159,7 +159,7 @@ def bisected(
 
 @dataclass
 class _Kernels:
-    """What the checks of the kernels gave. regions: whose own code was checked."""
+    """The results of the kernel checks. regions: the regions whose own code was checked."""
 
     wrong: Kernel | None = None
     region: LinkedRegion | None = None

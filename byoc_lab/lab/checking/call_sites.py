@@ -27,7 +27,7 @@ class CallSite(NamedTuple):
 
 
 def called(call: Call) -> str:
-    """What is called: an operator, a global function, or "" for any other function."""
+    """The name of the callee: an operator, a global function, or "" for any other function."""
     if isinstance(call.op, Op):
         return call.op.name
     return f"@{call.op.name_hint}" if isinstance(call.op, GlobalVar) else ""

@@ -172,7 +172,7 @@ def _quantiles(array: Array) -> tuple[float, ...]:
 
 
 def _overflown(got: Array, values: Array, exact: Array, allowed: Array) -> Any:
-    """Where infinity stands for a finite number that may be beyond the range of the dtype."""
+    """A mask of the infinite elements whose exact value may exceed the range of the dtype."""
     if got.dtype.kind != "f":
         return np.zeros(got.shape, bool)
     largest = float(np.finfo(got.dtype).max)

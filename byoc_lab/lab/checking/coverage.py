@@ -69,17 +69,17 @@ class HostGroup:
 
 
 class CoverageSource(Protocol):
-    """What a coverage computes when it is first looked at."""
+    """The parts of a coverage that are computed on first access."""
 
     def host(self) -> Sequence[HostGroup]:
-        """What stays on the host, by cause."""
+        """The calls that stay on the host, grouped by cause."""
 
     def changes(self, before: Totals) -> tuple[CoverageChange, ...]:
         """The changes that give other totals."""
 
 
 class Coverage:
-    """What a back end computes of a module; displays itself as a table.
+    """The share of a module that a back end computes; displays itself as a table.
 
     backend: its name. totals: of the partitioned module, whose operators are those that the passes
     before partitioning left. regions: in the order of the module. result: the partitioned module.
@@ -101,14 +101,14 @@ class Coverage:
 
     @cached_property
     def host(self) -> tuple[HostGroup, ...]:
-        """What stays on the host, by cause, as `explain` finds it: the most work first."""
+        """The calls that stay on the host, grouped by cause as `explain` finds it: the most work
+        first."""
         return tuple(sorted(self._source.host(), key=lambda g: (-g.flops, -g.calls)))
 
     @cached_property
     def changes(self) -> tuple[CoverageChange, ...]:
-        """What other sizes of regions, orders of patterns and orders of passes would give: each is
-        a run of its own, and those that change the totals are here, the most work offloaded first.
-        """
+        """The other region sizes, pattern orders and pass orders that change the totals, the most
+        work offloaded first. Each is tried by a separate run."""
         return self._source.changes(self.totals)
 
     @property
@@ -215,7 +215,7 @@ class Coverages(Sequence[Coverage]):
         ]
 
     def _notes(self) -> list[str]:
-        """Which back ends' regions NumPy computes here."""
+        """Notes on the back ends whose regions NumPy computes here."""
         found = [(c.backend, stand_in_of(c.backend)) for c in self._found]
         return [f"{name}: regions are {missing}" for name, missing in found if missing is not None]
 
@@ -249,7 +249,8 @@ def coverage(
     backend: str | Sequence[str],
     pipeline: str | Pass | Sequence[Member] | None = None,
 ) -> Coverage | Coverages:
-    """How much of `mod` a back end computes, what stays on the host and why, and what would change.
+    """Measure how much of `mod` a back end computes, what stays on the host and why, and what would
+    change that.
 
     mod: a module or function before partitioning. backend: the name of a registered back end; of a
         list of names the answers stand side by side. pipeline: the passes that partition, as for

@@ -1,5 +1,5 @@
-"""What would change the coverage: another opt_level, other sizes of regions, other orders of
-patterns and of passes."""
+"""Changes that alter the coverage: another opt_level, other region sizes, other orders of patterns
+and of passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which branches of operators inputs exercise: what a check of the numbers did not see."""
+"""Branches of operators that the inputs of a check exercise, and those they miss."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class Exercised:
             known[branch] = known.get(branch, False) or taken
 
     def missed(self) -> list[str]:
-        """What no input exercised, in words; the same branch of one operator on one line."""
+        """Describe the branches that no input exercised; equal ones of one operator share a
+        line."""
         counts: dict[tuple[str, str], int] = {}
         totals: dict[str, int] = {}
         for call, branches in self.seen.items():

@@ -159,7 +159,7 @@ class RegionChecker:
         return found
 
     def exact(self, step: Function, given: Sequence[Any]) -> Array:
-        """What a step should compute, in the dtype of the module."""
+        """The exact result of a step, in the dtype of the module."""
         inputs = dict(zip(step.params, given, strict=True))
         run = observe(step, inputs, self.mod, EXACT_RUN, keep=False)
         got: Array = narrowed(run.outputs[0])

@@ -1,4 +1,4 @@
-"""Where two runs part: the operators of two modules, compared by the values they compute.
+"""The divergence of two runs: the operators of two modules, compared by their computed values.
 
 A value of one run is *found* in the other when some value there is the same within its tolerance.
 From the outputs, which must be the same, the comparison goes down through pairs of calls that stand
@@ -56,7 +56,7 @@ def _tolerance(wanted: Quantity) -> Array:
 
 @dataclass(frozen=True)
 class Parting:
-    """Where the numbers part.
+    """The smallest sub-graphs at which two runs diverge.
 
     before, after: the calls of the smallest sub-graph on both sides, in order; one of them is empty
         where operators were only dropped or only inserted.
@@ -102,7 +102,8 @@ class Parting:
 
 
 def parting(before: Run, after: Run) -> Parting | None:
-    """Where `after` parts from `before`, or None. The tolerances are those of `before`."""
+    """The divergence of `after` from `before`; None if they agree. The tolerances are those of
+    `before`."""
     return _Pairing(before, after).run()
 
 
@@ -280,7 +281,7 @@ class _Pairing:
         return any(known is arg for step in self.missing(wanted) for arg in step.args)
 
     def rewritten(self, pair: _Pair, same: bool) -> Iterator[_Pair]:
-        """Where a pass has rewritten what computes a value: the nearest pairs below."""
+        """The nearest pairs below a value whose computation a pass has rewritten."""
         top = pair.got.made_by
         assert top is not None
         if same:

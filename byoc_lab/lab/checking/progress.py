@@ -13,7 +13,7 @@ from byoc_lab import terminal
 
 @dataclass(frozen=True)
 class Moment:
-    """How far a piece of work is: `done` of `total` steps are, now it is at `at`.
+    """A progress update: `done` of `total` steps are finished, and `at` is being worked on.
 
     seconds: since it began.
     """

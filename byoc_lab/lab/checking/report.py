@@ -77,7 +77,7 @@ class Report:
         return self
 
     def notes(self) -> Iterator[str]:
-        """What the verdict does not say: where to look next, inputs, fallbacks, what was not
+        """Notes on what the verdict leaves open: next steps, inputs, fallbacks, branches not
         exercised."""
         if self.wrong and all(c.ok for c in (*self.regions, *self.operators)):
             each = "each region computes what its function says, and " * bool(self.regions)

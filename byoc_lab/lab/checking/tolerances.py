@@ -110,7 +110,8 @@ def tolerance(quantity: Quantity) -> Array:
 
 
 def largest_mean_square(k: int, n: int) -> float:
-    """What the largest of n means of k squared normal numbers exceeds with probability CHANCE.
+    """The bound that the largest of n means of k squared normal numbers exceeds with probability
+    CHANCE.
 
     The quantile of chi-squared by Wilson and Hilferty, Proc. Natl. Acad. Sci. 17 (1931) 684.
     """

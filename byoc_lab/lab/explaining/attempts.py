@@ -107,7 +107,8 @@ def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> Fit | N
 
 
 def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) -> Fit:
-    """How far a part of a pattern fits a node, and then what uses it, up to where it stops."""
+    """Match a part of a pattern at a node, then the parts around it at the users of the node, up to
+    the first mismatch."""
     fit = near.part(part, node)
     for _ in range(MAX_DEPTH):
         if fit.stops:
@@ -197,8 +198,8 @@ def _patterns_using(
 
 
 def _users(node: Expr, graph: IndexedGraph) -> list[Expr]:
-    """What uses the value of a node, the functions that return it last; a let that ends in it
-    returns it as its own value."""
+    """The users of a node, functions that return it last. A let whose body is the node counts as
+    the node: its users are included instead."""
     found: dict[Expr, None] = {}
     todo = [node]
     while todo:

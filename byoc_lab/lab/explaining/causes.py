@@ -27,7 +27,7 @@ MAX_NODES = 100
 
 
 def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
-    """What stands in the way of `call`, a call of the input that is not offloaded."""
+    """Diagnose why `call`, a call of the input, is not offloaded."""
     subjects = inquiry.subjects(call)
     found = next((d for s in subjects if (d := _computed_from_parameters(inquiry, call, s))), None)
     if found is not None:
@@ -52,7 +52,8 @@ def _found(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
 
 
 def _computed_from_parameters(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis | None:
-    """What is left of a decomposed call computes with weights alone, which are parameters."""
+    """The diagnosis of a decomposed call whose remaining operator computes with weights alone,
+    where these are parameters; None for any other call."""
     weights = inquiry.weights
     own = [a.name_hint for a in call.args if isinstance(a, Var) and a.name_hint in weights]
     if subject.op is call.op or not own:

@@ -213,7 +213,7 @@ class Decoded(Sequence[Meaning]):
 
 
 def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
-    """What the error messages in `text` mean, of TVM 0.6 to 0.27 and of byoc_lab.
+    """Explain the error messages in `text`, of TVM 0.6 to 0.27 and of byoc_lab.
 
     text: a message, a log around it of any length, or an exception. mod: the module that the pass
         got, annotated; with it the result has the edge at fault, as `lint` finds it.
@@ -289,8 +289,9 @@ def _own_matches(
 
 
 def _first(message: Message, text: str) -> tuple[int, int, dict[str, str]] | None:
-    """Where a message first is. Only the surroundings of its fixed parts are looked at, so that
-    the time grows with the length of the text alone."""
+    """The first occurrence of a message: its begin, end and named values; None if the text lacks
+    it. Only the surroundings of its fixed parts are searched, so that the time is linear in the
+    text."""
     for anchor in message.anchors:
         at = text.find(anchor)
         while at >= 0:

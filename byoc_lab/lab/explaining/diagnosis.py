@@ -11,7 +11,8 @@ from byoc_lab.relay.ir.expr import Call, Expr
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What stands in the way of one call. `cause` to `reason` are as in `Explanation`.
+    """The cause that keeps one call from being offloaded. `cause` to `reason` are as in
+    `Explanation`.
 
     subject: the call as it was before matching, or what became of it there.
     """

@@ -134,12 +134,12 @@ class Explanation:
 
     @property
     def expected(self) -> str:
-        """What was wanted at the place that decides."""
+        """The text of the decisive mismatch's requirement; "" if there is none."""
         return self._diagnosis.expected if self._diagnosis else ""
 
     @property
     def found(self) -> str:
-        """What is at that place."""
+        """The text of the value found at the decisive mismatch; "" if there is none."""
         return self._diagnosis.found if self._diagnosis else ""
 
     @cached_property
@@ -194,8 +194,8 @@ class Explanation:
 
     @property
     def number(self) -> str:
-        """What the text of the module calls it, such as "%12" or "result of @main"; "" for
-        nothing."""
+        """The name of the call in the printed module, such as "%12" or "result of @main"; "" if it
+        has none."""
         return self._inquiry.names.of(self.typed)
 
     def _why_offloaded(self) -> str:
@@ -255,7 +255,7 @@ class Explanation:
 
     @property
     def without_change(self) -> str:
-        """What to say where no change is found."""
+        """The sentence that replaces a proposed change if none was found."""
         if self._diagnosis is not None and self.cause == "no-pattern":
             subject = self._diagnosis.subject
             if subject.op_name:

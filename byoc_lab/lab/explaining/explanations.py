@@ -53,7 +53,7 @@ class Group(list[Explanation]):
 
     @property
     def numbers(self) -> str:
-        """What the text of the module calls them."""
+        """The names of the calls in the printed module, shortened."""
         shown = [e.number for e in self if e.number][:NAMED]
         rest = len(self) - len(shown)
         return ", ".join(shown) + (f" and {rest} more" if rest else "")

@@ -301,7 +301,7 @@ class Inquiry:
         return self._groups[key]
 
     def matcher(self, position: int, graph: IndexedGraph) -> NearMatcher:
-        """How near the pattern of an entry comes, in a graph."""
+        """The near-miss matcher of a pattern-table entry in a graph; each is made once."""
         key = position, graph
         if key not in self._matchers:
             self._matchers[key] = NearMatcher(self.table[position][1], graph)

@@ -21,7 +21,7 @@ from byoc_lab.relay.text.printer import print_lines
 
 
 class NodeNames:
-    """What `print(mod)` calls the nodes of a module: `%12`, `%y` of a let, "result of @main"."""
+    """The names that `print(mod)` gives to nodes: `%12`, `%y` of a let, "result of @main"."""
 
     def __init__(self, mod: IRModule):
         self._mod = mod

@@ -1,4 +1,4 @@
-"""How far a pattern matches an expression, and where it stops.
+"""Partial matches of patterns: how much of a pattern fits an expression, and the mismatches.
 
 The matcher of `relay.patterns` answers yes or no. For a "no" this module walks pattern and
 expression side by side, as the matcher does, and keeps the place where they part.
@@ -53,7 +53,7 @@ Conditions = (AttrPattern, TypePattern, DataTypePattern, ShapePattern)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Stop:
-    """Where a pattern and an expression part: `found` is not what `pattern` expects.
+    """A mismatch: `found` is not the expression that `pattern` expects.
 
     user: the expression with `found` as an operand, which fits. below: the operand that fits, where
     `found` uses it: a function, if the operand is its result. others: patterns that would do as
@@ -69,7 +69,7 @@ class Stop:
 
     @property
     def expected(self) -> str:
-        """What the pattern wants here, in words."""
+        """The pattern's requirement for this expression, in words."""
         if self.reused:
             return (
                 f"one value in all places of one pattern ({expectation(self.pattern)}; write it "
@@ -87,7 +87,7 @@ class Stop:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fit:
-    """How far a pattern matches an expression.
+    """A full or partial match of a pattern with an expression.
 
     matched, total: the number of operators, constants, variables and conditions of the pattern that
     hold, and of all that it has. stops: where it fails; none if all of it matches. covered: of a
@@ -124,7 +124,7 @@ ANYTHING = Fit(0, 0)
 
 @remembered
 def expectation(pattern: DFPattern) -> str:
-    """What a pattern wants at its root, in words."""
+    """Describe in words the expressions that a pattern accepts at its root."""
     if isinstance(pattern, AttrPattern):
         wanted = ", ".join(f"{k}={v!r}" for k, v in pattern.attrs.items())
         return f"{expectation(pattern.pattern)} with {wanted}"
@@ -236,11 +236,12 @@ class NearMatcher:
         return self._calling[operator]
 
     def part(self, part: DFPattern, expr: Expr) -> Fit:
-        """How far a part of the pattern matches an expression."""
+        """The match of one part of the pattern with an expression."""
         return self._fit(part, expr, 0)
 
     def fit(self, root: Expr) -> Fit:
-        """How far the pattern matches `root`; without stops exactly if the matcher accepts it."""
+        """The match of the pattern with `root`; it has no stops exactly if the matcher accepts
+        `root`."""
         found = self._fit(self.pattern, root, 0)
         try:
             group = group_at(self.pattern, root, self.graph)
@@ -361,7 +362,7 @@ class NearMatcher:
 
 
 def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
-    """What a let binds a variable to."""
+    """The value that a let binds to a variable; None for any other node."""
     if not isinstance(node, Var):
         return None
     return next(iter(graph.inputs.get(node, ())), None)

@@ -38,8 +38,8 @@ _LEAVES = (Constant, GlobalVar, Op, Var)
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """What `nearby` needs to know of a module: the users of each node, and which nodes compute with
-    constants alone."""
+    """The properties of a module that `nearby` needs: the users of each node, and the nodes that
+    compute with constants alone."""
 
     main: Function
     users: Mapping[Expr, list[Expr]]

@@ -27,8 +27,8 @@ Kind = TypeVar("Kind", bound=Pass)
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What a run depends on: the module, the passes, and the PassContext, as it was when the run
-    was asked for."""
+    """The inputs of a run: the module, the passes, and the PassContext at the time of the
+    request."""
 
     mod: IRModule
     passes: tuple[Pass, ...]
@@ -116,7 +116,8 @@ class Setup:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What one member of a pipeline did with a module: as `PipelineRun` and `Trace` have it."""
+    """The stages and results of one member of a pipeline, as `PipelineRun` and `Trace` have
+    them."""
 
     stages: list[Stage]
     error: Exception | None
@@ -144,7 +145,7 @@ def flat(pipeline: Sequence[Member]) -> Iterator[Pass]:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where one call of the input is in the result.
+    """The operators of the result that compute one call of the input.
 
     inside: what became of it, in regions of the target. outside: the same, elsewhere. Both empty: a
     pass removed it or computed it.
@@ -215,7 +216,7 @@ class PipelineRun:
         return None
 
     def place(self, call: Call) -> Place:
-        """Where a call of the input is in the result."""
+        """The operators of the result that compute a call of the input, by region and host."""
         inside: list[Call] = []
         outside: list[Call] = []
         for image in self.images(call):
@@ -224,8 +225,8 @@ class PipelineRun:
         return Place(tuple(inside), tuple(outside))
 
     def images(self, call: Call, stage: int | None = None) -> tuple[Call, ...]:
-        """What became of a call before a stage (None: in the result): its own operator where it is
-        still there, else the calls that it was decomposed into."""
+        """The calls that compute a call of the input before a stage (None: in the result): those of
+        the same operator if any are left, else the calls that it was decomposed into."""
         found = self._images(len(self.trace.stages) if stage is None else stage)
         return found.get(call, ())
 
@@ -235,8 +236,8 @@ class PipelineRun:
         return self._own[stage]
 
     def follow(self, node: Call, stage: int, end: int | None = None) -> tuple[Call, ...]:
-        """What became of a call before `stage`, before stage `end` (None: in the result): its own
-        operator where it is still there."""
+        """The calls that compute `node`, a call before `stage`, before stage `end` (None: in the
+        result): those of the same operator if any are left, else all operators."""
         found: tuple[Call, ...] = (node,)
         for s in self.trace.stages[stage:end]:
             found = _calls_after(s, found)
@@ -340,5 +341,5 @@ def _own_images(every: dict[Call, tuple[Call, ...]]) -> dict[Call, tuple[Call, .
 
 
 def _callee(call: Call) -> object:
-    """What a call calls: the name of an operator, or the kind of callee."""
+    """The callee of a call: the name of an operator, or the type of any other callee."""
     return call.op.name if isinstance(call.op, Op) else type(call.op)

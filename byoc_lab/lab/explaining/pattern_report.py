@@ -173,7 +173,7 @@ def _run(mod: IRModule, merge: MergeComposite) -> Inquiry:
 
 @dataclass(frozen=True)
 class _Merged:
-    """What a table makes of modules: operators, and the number of composites that they are in."""
+    """The totals that a pattern table reaches on some modules: merged operators, and composites."""
 
     operators: int
     composites: int
@@ -291,7 +291,7 @@ class _Entry:
         )
 
     def _moved_before(self, others: Sequence[str]) -> str:
-        """What becomes of the matches if the entry is moved before others, in words: a run."""
+        """Describe the result of moving the entry before others, by running the moved table."""
         first = min(map(self.keys.index, others))
         moved = list(self.runs[0].table)
         moved.insert(first, moved.pop(self.position))

@@ -1,4 +1,4 @@
-"""Where the edge of a region probably was, when an annotation on it is missing.
+"""The likely edge of a region when an annotation on it is missing.
 
 A module does not always tell which operators a region was meant to have. Its other regions give
 evidence: an operator that is offloaded elsewhere was probably meant to be, one that is not was not.

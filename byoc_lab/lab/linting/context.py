@@ -1,4 +1,4 @@
-"""What the linter is told beside the module: the passes still to run, and the back end."""
+"""The context of a lint run beside the module: the passes still to run, and the back end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Pipeline = str | Pass | Sequence["Pass | str"]
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """What is known about the future of a module.
+    """The run that a module is linted for.
 
     passes: the passes that are still to run on it, sequences flattened; None where that is not
         known. skipped: those that a run of the pipeline will skip, with the opt_level that they

@@ -79,7 +79,7 @@ def edited(func: Function, edits: Sequence[Edit]) -> Function:
 
 
 def edited_nodes(func: Function, edits: Sequence[Edit]) -> dict[Expr, Expr]:
-    """What each node of the function becomes by these edits."""
+    """The node that replaces each node of the function under these edits."""
     at: dict[Expr, list[tuple[int, Begin | End]]] = {}
     removed: set[Expr] = set()
     renamed: dict[Expr, str] = {}

@@ -21,7 +21,7 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class Severity(str, Enum):
-    """How serious a finding is.
+    """The severity of a finding.
 
     error: a pass fails or builds the wrong module. warning: suspicious. info: a hint.
     """

@@ -48,8 +48,8 @@ class Escape:
 
 @dataclass(frozen=True, order=True)
 class Merged:
-    """What a pattern table makes of a module, the less the better: the operators outside of
-    composites, then the number of composites."""
+    """The result of applying a pattern table to a module, smaller is better: the operators outside
+    of composites, then the number of composites."""
 
     outside: int
     composites: int
@@ -157,7 +157,8 @@ class Experiment:
         return self._composites(self.mod)
 
     def merged(self, table: Sequence[Any]) -> Merged:
-        """What another pattern table makes of the module. Raises what the passes raise."""
+        """The result of applying another pattern table to the module. Raises what the passes
+        raise."""
         return Merged.of(self._merged(self.mod, table))
 
     def _composites(self, mod: IRModule) -> Counter[str]:

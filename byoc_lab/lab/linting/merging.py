@@ -1,4 +1,4 @@
-"""What MergeCompilerRegions would make of the regions of a function."""
+"""A prediction of the regions that MergeCompilerRegions would form in a function."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def page(rule: LintRule) -> str:
 
 
 def _told(sample: Sample) -> str:
-    """What `lint` is told beside the module of a sample, in words."""
+    """The arguments that `lint` gets for a sample beside the module, in words."""
     told = []
     if isinstance(sample.passes, str):
         told.append(f"the pipeline `{sample.passes}`")

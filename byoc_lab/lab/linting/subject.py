@@ -52,7 +52,7 @@ class Subject:
 
     @property
     def problems(self) -> list[Problem]:
-        """What the region analysis reported."""
+        """The problems that the region analysis reported."""
         return self._analysis[1]
 
     @cached_property
@@ -95,7 +95,7 @@ class Subject:
 
     @cached_property
     def typed(self) -> dict[Expr, Expr]:
-        """What each node is with its type; empty where types cannot be inferred."""
+        """Map each node to its typed copy; empty if types cannot be inferred."""
         if self.func.is_typed:
             return {n: n for n in self.nodes}
         try:

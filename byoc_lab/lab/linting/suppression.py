@@ -21,7 +21,7 @@ Ignored = str | Expr | Span
 
 
 class Suppressions:
-    """What `lint` does not report.
+    """The findings that `lint` leaves out of its report.
 
     ignore: codes or names of rules, nodes, spans, and lines "file:line" of the source text.
     Comments in the texts that the module was parsed from count as well: the rules that

@@ -57,6 +57,6 @@ class Events(_Reports[Event]):
 
 
 class Notes(_Reports[Note]):
-    """What a pass decided without a rewrite: refusals, and merges that it did not make."""
+    """The decisions of a pass that rewrote nothing: refusals, and merges that it did not make."""
 
     nothing = "no notes"

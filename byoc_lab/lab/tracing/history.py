@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class HistoryStep:
-    """What a node is after a pass.
+    """The nodes that correspond to one node after a pass.
 
     name: of the pass; "input" for the module before the first one. nodes: the nodes that it comes
     from, or that come from it, the nearest first. rules: the rules that created some of them.
@@ -53,7 +53,8 @@ class History:
 
     @cached_property
     def steps(self) -> tuple[HistoryStep, ...]:
-        """What the node is in each module: the input, and the result of each stage."""
+        """The nodes that correspond to the node in each module: the input, and the result of each
+        stage."""
         nodes: list[Nodes] = [()] * (len(self._stages) + 1)
         nodes[self.first] = (self.node,)
         for n, stage in enumerate(self._stages[self.first :], self.first):

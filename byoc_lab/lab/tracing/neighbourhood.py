@@ -54,8 +54,8 @@ class Neighbourhood:
     numbers: Numbers
 
     def place(self, node: Expr) -> Expr | None:
-        """What a node of the module and the node of another state have in common if it is the same
-        node: that of the root, or the one that a rewrite created."""
+        """A key that is equal for the node of this state and the same node of another state: the
+        node of the root, or the one that a rewrite created."""
         origin = self.origins.get(node)
         return None if origin is None else self.kept.get(origin, origin)
 
@@ -93,7 +93,7 @@ class Neighbourhoods:
         self._rounds: dict[Round, _Root] = {}
 
     def step(self, number: int) -> PartStep | None:
-        """What is around rewrite `number`, from 1.
+        """The part of the function around rewrite `number`, from 1, before and after it.
 
         None for a rewrite in a small function, or in one with nested scopes, for one that no call
         of such a function shows, and if the pass does not report all its rewrites. Raises
@@ -144,7 +144,7 @@ class Neighbourhoods:
 
 
 class _Changes:
-    """What the first rewrites of a stage have changed."""
+    """The changes that the first `count` rewrites of a stage made."""
 
     def __init__(self, stage: Stage, count: int):
         self.replaced: dict[Round, Replaced] = {}
@@ -288,7 +288,7 @@ class _Root:
         return Neighbourhood(module, origins, kept, changes.made_for, part, numbers)
 
     def _states(self, changes: _Changes) -> dict[Expr, Expr]:
-        """What each node of the root has become; the last few are kept."""
+        """The node that each node of the root has become; the last few results are kept."""
         if changes.count not in self._made:
             while len(self._made) >= MAX_KEPT:
                 del self._made[next(iter(self._made))]
@@ -303,7 +303,7 @@ class _Root:
 
     @property
     def provenance(self) -> Provenance:
-        """Where the nodes of the root come from."""
+        """The origins of the nodes of the root."""
         return self._stage.numbering.root(self._round)
 
     @cached_property

@@ -119,7 +119,7 @@ class Numbering:
         return self._of_round[found]
 
     def root(self, found: Round) -> Provenance:
-        """Where the nodes of a round's root come from, in the input of the pass."""
+        """The origins of the nodes of a round's root, in the input of the pass."""
         if found not in self._roots:
             stage = self._stage
             self._roots[found] = root_provenance(stage.before, stage.events, found)

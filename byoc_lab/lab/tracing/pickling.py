@@ -1,4 +1,4 @@
-"""Which nodes a trace holds: what a trace is pickled by.
+"""The nodes that a trace refers to, for pickling it.
 
 Stages share nearly all of their nodes; `relay.ir.pickling` writes each node once for all of them.
 """

@@ -106,7 +106,7 @@ class Provenance:
 
 
 def root_provenance(before: IRModule, events: Sequence[Event], found: Round) -> Provenance:
-    """Where the nodes of a round's root come from. before, events: of the pass."""
+    """The origins of the nodes of a round's root. before, events: of the pass."""
     first = next((n for n, event in enumerate(events) if event.round is found), 0)
     root = IRModule.unchecked(function_of(found.root, found.function), found.function)
     return Provenance(before, root, events, first)

@@ -60,7 +60,7 @@ def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
 
 
 def nodes_made(found: Round, replaced: Replaced) -> dict[Expr, Expr]:
-    """What each node below the root of a round became by these replacements."""
+    """The node that each node below the root of a round becomes by these replacements."""
 
     def use(pre: Expr, post: Expr) -> Expr:
         new = replaced.get(pre)
@@ -100,7 +100,7 @@ def _new_name(mod: IRModule, old: GlobalVar, new: Expr | None) -> GlobalVar:
 
 
 def function_of(found: Expr, name: str) -> Function:
-    """What a global function becomes. Raises TraceFileError if it is none."""
+    """The new value of a global function. Raises TraceFileError if it is not a function."""
     if not isinstance(found, Function):
         raise contradiction(f"@{name} becomes a {type(found).__name__}")
     return found

@@ -145,7 +145,7 @@ class _Writer:
         return self._module_at[id(mod)]
 
     def foreign(self, mod: ForeignModule) -> Json:
-        """What a module of another language has beside nodes: its text, and its findings."""
+        """The content of a module of another language beside its nodes: its text and findings."""
         return {
             "language": mod.language,
             "lines": [

@@ -157,7 +157,7 @@ class Stage:
 
     @cached_property
     def provenance(self) -> Provenance:
-        """Which nodes of the result come from which of the input. If there is no result, the input
+        """The origins, in the input, of the nodes of the result. If there is no result, the input
         counts as the result."""
         same: Stage | None = self.__dict__.get("_same")
         if same is not None:
@@ -290,7 +290,7 @@ class Trace:
         return [*self._skipped(), *self._unknown_targets(), *self._of_tables(last), *last]
 
     def _of_tables(self, last: Sequence[Finding]) -> list[Finding]:
-        """What was found of the pattern table of a trace of Relax, where it is not the last."""
+        """The findings on the pattern table of a Relax trace that only earlier modules have."""
         afters = dict.fromkeys(stage.after for stage in self.stages)
         found = (f for mod in afters if isinstance(mod, ForeignModule) for f in mod.findings)
         return [f for f in found if f.code in OF_TABLES and f not in last]

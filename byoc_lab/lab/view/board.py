@@ -142,7 +142,7 @@ class Board(View):
 
     @property
     def findings(self) -> Findings:
-        """What is wrong with the annotations."""
+        """The findings of `lint` on the annotations."""
         return lint(self.module)
 
     @property
@@ -152,7 +152,7 @@ class Board(View):
 
     @property
     def stats(self) -> dict[str, int]:
-        """How many operators are in regions and on the host, and how many regions there are."""
+        """The numbers of operators in regions and on the host, and of regions."""
         return picture_of(self.module).stats()
 
     # ---- changes ------------------------------------------------------------------------------
@@ -312,7 +312,7 @@ class Board(View):
 
     @printable
     def __str__(self) -> str:
-        """What is in regions, then what the passes make of it."""
+        """The chosen regions, then the trace of the passes on them."""
         lines = [f"{name}: {describe(call)}" for call, name in self.chosen.items()]
         return "\n".join([*(lines or ["no operator is in a region"]), trace_text(self.trace)])
 

@@ -1,4 +1,4 @@
-"""What an object shows without a kernel, and how a notebook gets it beside the widget."""
+"""The static display of an object, for a page without a kernel, and its place beside the widget."""
 
 from __future__ import annotations
 

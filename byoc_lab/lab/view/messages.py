@@ -17,9 +17,9 @@ Hunk = list[Any]
 
 
 class Box(TypedDict):
-    """What can be drawn. lines: the text, the name first; ids: of the nodes it stands for; group: a
-    position in `groups`, or -1; weights: how many constants and weights are not drawn; flops,
-    bytes: floating-point operations, and bytes read and written, or null."""
+    """A box to draw. lines: the text, the name first; ids: of the nodes it stands for; group: a
+    position in `groups`, or -1; weights: the number of constants and weights that are not drawn;
+    flops, bytes: floating-point operations, and bytes read and written, or null."""
 
     id: str
     kind: str
@@ -153,9 +153,9 @@ class Move(TypedDict):
 
 
 class Lineage(TypedDict):
-    """Where the nodes of a result come from. origins: the nodes of `before` that a node of `after`
-    comes from, left out where that is the node with its own id; rules: the rule that created a
-    node; computed: from what a pass computed a constant, in words."""
+    """The origins of the nodes of a result. origins: the nodes of `before` that a node of `after`
+    comes from, left out if that is only the node with its own id; rules: the rule that created a
+    node; computed: the expression that a pass folded into a constant, in words."""
 
     origins: dict[str, list[str]]
     rules: dict[str, str]
@@ -251,9 +251,9 @@ class Table(TypedDict):
 
 
 class Overlays(TypedDict, total=False):
-    """What is known of nodes besides. reasons: by id of a call. numbers: by name of an overlay,
-    "time" in microseconds or "error" as share of the tolerance. kernels: what computes a node of an
-    external function; that of the function has all of its kernels. tables: of the results."""
+    """Further data about nodes. reasons: by id of a call. numbers: by name of an overlay, "time" in
+    microseconds or "error" as share of the tolerance. kernels: the kernels that compute a node of
+    an external function; for the function itself, all of them. tables: of the results."""
 
     reasons: dict[str, Reason]
     numbers: dict[str, Numbers]
@@ -275,12 +275,12 @@ class _State(TypedDict):
 
 
 class State(_State, total=False):
-    """What is drawn, schema 1. kind: "trace", "diff", "module" or "comparison". opens: the stage
-    that is shown first; tab: the panel that is open first, "graph" or "findings". stat_labels:
-    {key: [singular, plural]} for the numbers in `stats`, in display order. words: of the page, that
-    depend on the kind. modules: each distinct one once; stages refer to them by position. about:
-    {code of a rule in the findings, or name of a pass: {page, source}}. board: see `board.py`.
-    page: the name that the page gave itself."""
+    """The state that the page draws, schema 1. kind: "trace", "diff", "module" or "comparison".
+    opens: the stage that is shown first; tab: the panel that is open first, "graph" or "findings".
+    stat_labels: {key: [singular, plural]} for the numbers in `stats`, in display order. words: of
+    the page, that depend on the kind. modules: each distinct one once; stages refer to them by
+    position. about: {code of a rule in the findings, or name of a pass: {page, source}}. board: see
+    `board.py`. page: the name that the page gave itself."""
 
     overlays: Overlays
     board: dict[str, Any]
@@ -313,9 +313,9 @@ class _Asked(TypedDict):
 
 
 class Asked(_Asked, total=False):
-    """What a page asks for: the graph of a stage, its text, or that it is computed ahead; with
-    `rewrite`, of the step to that rewrite. page: the name that the page gave itself; at: its clock,
-    since two equal requests are two."""
+    """A request of a page: for the graph of a stage, for its text, or to compute it ahead; with
+    `rewrite`, for the step to that rewrite. page: the name that the page gave itself; at: its
+    clock, which tells two equal requests apart."""
 
     rewrite: int
     page: str

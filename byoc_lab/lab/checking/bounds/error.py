@@ -47,7 +47,7 @@ class Error:
 
     @property
     def reach(self) -> Any:
-        """How far an element may be off."""
+        """The largest deviation of an element: REACH standard deviations plus the jump."""
         return REACH * self.sigma + self.jump
 
 

@@ -49,7 +49,7 @@ def normalization_rounding(step: Step) -> Array:
 
 
 def normalization(step: Step, errors: list[Any]) -> list[Error]:
-    """How the errors of its arguments reach the result of a normalization."""
+    """Propagate the errors of the arguments of a normalization to its results."""
     x, gamma = step.args[0], along_axis(step, step.args[1])
     g = _Groups(step)
     d = np.square(full(errors[0].sigma, x)).reshape(g.shape)

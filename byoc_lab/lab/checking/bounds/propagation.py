@@ -1,4 +1,4 @@
-"""How the errors of the arguments of an operator reach its result, element by element.
+"""Propagation of errors from the arguments of an operator to its result, element by element.
 
 An error has two parts. `sigma` is the standard deviation of what many roundings add up to; `jump`
 bounds what cannot be described so: a step of a rounding to integers whose tie the error reaches, an
@@ -55,7 +55,7 @@ def propagated(step: Step, errors: Any) -> list[Error] | None:
 
 
 def _without_nan(error: Error, value: Array, decided: bool) -> Error:
-    """What cannot be said of an element (inf - inf) bounds nothing.
+    """Replace nan in an error by no bound at all: nothing is known of such an element (inf - inf).
 
     A real number that is off by a jump is rounded where it is, hence a little on top of the jump.
     """

@@ -1,4 +1,4 @@
-"""What samples with random errors say of the errors that were derived."""
+"""Errors estimated from samples with random errors, which check and enlarge the derived errors."""
 
 from __future__ import annotations
 

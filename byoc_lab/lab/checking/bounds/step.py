@@ -43,7 +43,7 @@ class Step:
 
     @cached_property
     def arithmetic(self) -> Arithmetic:
-        """How the operator computes its elements."""
+        """The arithmetic class of the operator, which decides the rules for its errors."""
         kind: Arithmetic = self.op.definition.arithmetic_of(self.attrs)
         return kind
 
@@ -85,7 +85,7 @@ def hypot(a: Any, b: Any) -> Array:
 
 
 def flat(value: Any) -> tuple[Any, ...]:
-    """What a nested tuple holds, in order."""
+    """The leaves of a nested tuple, in order."""
     found: list[Any] = []
     todo = [value]
     while todo:

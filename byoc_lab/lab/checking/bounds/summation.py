@@ -17,8 +17,8 @@ from byoc_lab.lab.checking.bounds.step import Array, hypot
 
 
 def roundings(x: Array, axes: tuple[int, ...]) -> Array:
-    """How many independent roundings of the sum of magnitudes a sum over `axes` makes at most, as
-    an array with those axes of size 1."""
+    """The largest number of independent roundings of the sum of magnitudes that a sum over `axes`
+    makes, as an array with those axes of size 1."""
     k = prod(x.shape[axis] for axis in axes)
     return hypot(sqrt(k) + 1, largest_repetition(x, axes) / 2)
 

@@ -101,7 +101,7 @@ class RegionCall:
 
 @dataclass
 class Run:
-    """What `observe` gives: the outputs, flat, and every operator call in order."""
+    """The result of `observe`: the outputs, flat, and every operator call in order."""
 
     outputs: tuple[Quantity, ...]
     steps: list[Executed] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Run:
 
 @dataclass(frozen=True)
 class ErrorModel:
-    """Which errors a run is to have.
+    """The kinds of errors that a run is modelled with.
 
     roundings: whether each operator rounds, as float32 code does. constants: the roundings that
         each constant may have been through (see FOLDING_ROUNDINGS). samples: the number of samples.

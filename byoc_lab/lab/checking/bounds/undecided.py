@@ -1,4 +1,4 @@
-"""What roundings do not describe: steps of integers, and elements that correct machines compute
+"""Deviations beyond roundings: steps of integers, and elements that correct machines compute
 differently (overflow, underflow, the order of nan)."""
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def limits(dtype: str) -> tuple[float, float]:
 
 
 def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
-    """Where two correct machines may differ by more than roundings of a float result, and why.
+    """The elements at which two correct machines may differ by more than roundings of a float
+    result, and the causes.
 
     A machine may flush to zero what is below its normal numbers, and what is above the largest one
     is infinite in `dtype`, so that anything may come of it. FACTS has what is known of special
@@ -89,7 +90,8 @@ def denormal(value: Array, dtype: str) -> Any:
 
 
 def _partial_sums_overflow(step: Step, largest: float) -> Any:
-    """Where the sum of the magnitudes of products, in any order, leaves the range of the dtype."""
+    """A mask of the results whose sum of magnitudes of products, in any order, may overflow the
+    dtype."""
     with np.errstate(all="ignore"):
         if step.arithmetic in PRODUCTS:
             x, w = (np.abs(a.astype(np.float64)) for a in step.args[:2])
@@ -144,7 +146,8 @@ def rounded_steps(step: Step, value: Array, errors: Sequence[Any], inherited: Er
 
 
 def _among_nan(step: Step) -> Array:
-    """Where the extreme element is looked for among elements that have no order."""
+    """Infinity for each result whose search for an extreme element meets nan, which has no order;
+    else 0."""
     x, axes = step.args[0], step.attrs.get("axis")
     unordered = np.isnan(x)
     if axes is None or len(axes) != 1 or step.attrs.get("exclude"):

@@ -1,4 +1,4 @@
-"""What error messages mean: one record for each message, with a sample that is its test."""
+"""The error messages that `decode` explains: one record each, with a sample that is its test."""
 
 from __future__ import annotations
 

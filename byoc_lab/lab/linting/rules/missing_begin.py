@@ -221,7 +221,7 @@ def _is_member(node: Expr) -> bool:
 
 
 def _likely(above: list[Expr], compiler: str, subject: Subject, chain: bool) -> set[Expr]:
-    """Which nodes above an end or an argument were probably meant to be in its region.
+    """The nodes above an end or an argument that were probably meant to be in its region.
 
     All that were offloaded elsewhere. Where nothing tells and `chain` is set: the rest as well,
     unless it starts at the end of another region of the same compiler; merging would have joined

@@ -111,7 +111,8 @@ def _pattern(name: str, context: Context) -> DFPattern | None:
 
 
 def _found(function: Function, pattern: DFPattern | None) -> str:
-    """What the composite of a pattern has in place of a parameter for each operand, or ""."""
+    """Describe the parameters of a composite that several operands of its pattern share; "" if
+    none."""
     if pattern is None:
         return ""
     below = post_order_patterns(pattern)

@@ -60,7 +60,7 @@ class ShadowedPattern(LintRule):
 
 
 def _moved(mod: IRModule, context: Context, name: str, before: str) -> str:
-    """What the other order of two entries is good for, which is tried."""
+    """Advise on the other order of two entries, by running the module with it."""
     names = [entry[0] for entry in context.table]
     table = list(context.table)
     table.insert(names.index(before), table.pop(names.index(name)))

@@ -92,7 +92,8 @@ def _as_one(ran: RecordedPass) -> str | None:
 
 
 def _members(ran: RecordedPass) -> Iterator[RecordedPass]:
-    """What a sequence ran, without the passes that a member requires and that changed nothing."""
+    """The passes that a sequence ran, without those that a member requires and that changed
+    nothing."""
     dropped: set[int] = set()
     for n, member in enumerate(ran.inner):
         first = max(0, n - len(member.required))

@@ -94,7 +94,7 @@ class ReplayedTrace(Trace):
 
 
 def _cause(error: Exception | None) -> str:
-    """What an error says on one line: of TVM's, what follows the C++ stack."""
+    """The message of an error on one line; for an error of TVM, the line after the C++ stack."""
     lines = _RAISED.findall(str(error))
     return str(lines[-1] if lines else error).removesuffix(" : Function:")
 

@@ -206,9 +206,9 @@ def _group_repeats(grouping: Grouping) -> None:
 
 
 def _group_blocks(grouping: Grouping) -> None:
-    """Where there are many members, group what lies between two places that a single value crosses,
-    such as the branches of an Inception module and their concatenation, and runs of operators that
-    blocks do not begin with."""
+    """In a group with many members, group each segment between two single-value cuts, such as the
+    branches of an Inception module and their concatenation, and runs of operators that blocks do
+    not begin with."""
     for group in [None, *grouping.groups()]:
         members = grouping.members_of(group)
         if len(members) <= MAX_LOOSE_MEMBERS:

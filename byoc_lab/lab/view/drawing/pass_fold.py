@@ -187,8 +187,9 @@ def _merged(first: list[str], last: list[str]) -> list[str]:
 
 
 def _nested(frames: Around, groups: Around, stand_ins: Collection[Hashable]) -> dict[str, Path]:
-    """What is around each box of both: a group is around a frame whose boxes it has all, and more;
-    frames divide the other groups. Stand-ins are left out where a frame has the same boxes."""
+    """Nest frames and groups around each box. A group is around a frame if it has all boxes of the
+    frame and more; frames divide the other groups. Stand-ins with the same boxes as a frame are
+    left out."""
     size: Counter[Hashable] = Counter()
     common: Counter[tuple[Hashable, Hashable]] = Counter()
     for name, inside in frames.items():

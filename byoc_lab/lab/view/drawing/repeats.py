@@ -79,7 +79,7 @@ def pieces_of(units: Sequence[Unit], edges: Collection[tuple[int, int]]) -> list
 
 
 def _sign(piece: list[int], units: Sequence[Unit], fed: dict[int, list[int]]) -> Hashable:
-    """What two equal pieces have in common: their units, and the edges inside."""
+    """A key that is equal for equal pieces: their units, and the edges inside."""
     at = {n: k for k, n in enumerate(piece)}
     return tuple(
         (units[n].sign, tuple(at.get(source, -1) for source in fed.get(n, ()))) for n in piece

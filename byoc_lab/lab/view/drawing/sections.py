@@ -34,7 +34,7 @@ def make_sections(grouping: Grouping) -> None:
 
 
 def _cuts(members: list[Member], grouping: Grouping) -> list[int]:
-    """Where the sections begin, and the end of the last one."""
+    """The positions at which the sections begin, and the end of the last one."""
     changes = [0] * (len(members) + 1)
     for ends in grouping.edges_between(members):
         changes[min(ends) + 1] += 1

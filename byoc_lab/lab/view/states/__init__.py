@@ -1,1 +1,1 @@
-"""What the browser draws, as plain data, and how it is built."""
+"""The states that the browser draws, as plain data, and their construction."""

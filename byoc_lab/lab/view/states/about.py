@@ -1,4 +1,4 @@
-"""What the view says about a lint rule or a pass: its page, and its source."""
+"""Links from a lint rule or a pass to its page and its source."""
 
 from __future__ import annotations
 

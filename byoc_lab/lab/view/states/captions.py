@@ -1,4 +1,4 @@
-"""What the view says about a stage in one sentence, and at which stage a trace opens."""
+"""One-sentence captions of stages, and the stage at which a trace opens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def outcome(word: str) -> Outcome:
 
 
 def outcome_text(stage: Stage) -> str:
-    """What became of a stage: its sign and the word."""
+    """The outcome of a stage: its sign and the word."""
     return f"{SIGNS[stage.outcome]} {stage.outcome}"
 
 
@@ -43,7 +43,7 @@ def seconds_text(seconds: float | None) -> str:
 
 
 def caption(stage: Stage, summary: str = "", opens: bool = False) -> str:
-    """What happened in a stage.
+    """Describe a stage in one sentence.
 
     summary: of its changes, where they are known. opens: whether the trace opens at it, which the
     sentence then explains.

@@ -142,7 +142,7 @@ def _nodes(mod: IRModule) -> Iterable[Expr]:
 
 
 def _caption(pair: StagePair, first: bool) -> str:
-    """What differs after a stage, in sentences."""
+    """Describe in sentences the differences after a stage."""
     said = ["The first difference."] if first else []
     for side, stage in (("first", pair.first), ("second", pair.second)):
         if stage is not None and stage.error is not None:

@@ -1,4 +1,5 @@
-"""What constants were computed from: "gamma and moving_var of nn.batch_norm %1: multiply(...)"."""
+"""The expressions that folded constants come from: "gamma and moving_var of nn.batch_norm %1:
+multiply(...)"."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ class Computed:
         return found
 
     def of(self, provenance: Provenance) -> dict[str, str]:
-        """What each constant that a pass computed was computed from, by its id."""
+        """The expression from which a pass computed each constant, by the id of the constant."""
         found: dict[str, str] = {}
         for node, origins in provenance.results.items():
             ident = self.ids.get(node)

@@ -1,4 +1,4 @@
-"""Where the regions and operators that a result speaks of are in a trace, as ids of its nodes."""
+"""Ids of the nodes in a trace that stand for the regions and operators of a result."""
 
 from __future__ import annotations
 

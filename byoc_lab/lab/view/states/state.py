@@ -174,8 +174,8 @@ class Builder:
         return self.replaced[stage.index]
 
     def past(self, stage: Stage) -> messages.Lineage:
-        """Where the nodes of a stage's result come from, of a stage that was followed. Constants
-        are named by what earlier stages computed, so these come first."""
+        """The origins of the nodes in the result of a stage whose rewrites were followed. Constants
+        are named by what earlier stages computed, so earlier stages come first."""
         for earlier in self.followed[len(self.lineage) :]:
             made = NO_LINEAGE
             if earlier.is_reported:
@@ -340,7 +340,7 @@ def forget(kept: MutableMapping[Any, Any], most: int) -> None:
 
 
 def content_of(obj: IRModule | Expr) -> Hashable:
-    """What is drawn of an object: equal for modules of the same functions."""
+    """A key of the drawn content of an object: equal for modules of the same functions."""
     if not isinstance(obj, IRModule) or isinstance(obj, UnparsedModule):
         return obj
     return type(obj), tuple((gv.name_hint, func) for gv, func in obj.functions.items())

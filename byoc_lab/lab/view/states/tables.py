@@ -82,7 +82,8 @@ def _validate(places: Places, found: Report) -> Table:
 
 
 def _bisect(places: Places, found: Bisection) -> Table:
-    """What was compared: what is wrong first, by the order of stages and kernels."""
+    """The table of the compared modules and kernels: wrong ones first, by the order of stages and
+    kernels."""
     rows = []
     for c in sorted(found.checked, key=lambda c: (c.ok, 0 if c.ok else c.index or 0, -c.share)):
         node, stage = _checked_place(places, found, c)
