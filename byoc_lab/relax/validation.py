@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import ArgumentError, BuildError, InputError, ValidationError
-from byoc_lab.lab.checking.comparison import Comparison, compare
+from byoc_lab.errors import BuildError
+from byoc_lab.lab.checking.checker import Checker, checked_options
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
-from byoc_lab.lab.checking.exercised import Exercised
-from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
-from byoc_lab.lab.checking.report import NOT_CALLED, Report, region_errors, worst_of
+from byoc_lab.lab.checking.regions import RegionChecks
+from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.checking.tolerances import bounded
-from byoc_lab.lab.checking.validation import DETAILS
 from byoc_lab.relax import backends, batch
 from byoc_lab.relax.calls import checked_relax
 from byoc_lab.relax.executable import RegionRun, RelaxExecutable, build
@@ -54,42 +52,35 @@ def validate(
     run, so that its error is its own. Raises ArgumentError, InputError, ValidationError for another
     number of outputs, and the errors of `relax.build`.
     """
-    if detail not in DETAILS:
-        raise ArgumentError(
-            f'relax.validate: detail must be "region" or "operator", found {detail!r:.80}'
-        )
-    if samples is not None and samples < 1:
-        raise InputError(f"samples must be at least 1, found {samples}")
+    checked_options("relax.validate", detail, samples)
     before = checked_relax(before, "relax.validate")
     exe = after if isinstance(after, RelaxExecutable) else build(after)
-    checker = _Checker(before, exe, {"samples": samples, "seed": seed}, detail)
+    checker = _Checker(before, exe, detail == "operator", {"samples": samples, "seed": seed})
+    symbols = [region.symbol for region in exe.regions]
     if inputs is not None:
         checker.check(by_position(inputs, exe.inputs))
-        return checker.report(["given"])
+        return checker.report(["given"], symbols)
     unknown = batch.unknown_sizes(before["main"])
     sizes = {name: batch.NOMINAL + n for n, name in enumerate(unknown)}
     typed = _parameters(batch.with_sizes(before, sizes)["main"])
     for kind in SETS:
         checker.check(list(example_inputs(typed, kind, seed).values()))
-    return checker.report([f"{what} (seed {seed})" for what in SETS.values()])
+    return checker.report([f"{what} (seed {seed})" for what in SETS.values()], symbols)
 
 
-class _Checker:
-    """Compares one executable on one set of inputs after the other."""
+class _Checker(Checker):
+    """Runs an executable of Relax, whose regions are compared on the values that they got in it."""
 
-    def __init__(self, before: Any, exe: RelaxExecutable, options: dict[str, Any], detail: str):
-        self.before, self.exe, self.options, self.detail = before, exe, options, detail
-        self.outputs: list[Comparison] = []
-        self.regions: list[Comparison] = []
-        self.kernels: list[Kernel] = []
-        self.reached: set[str] = set()
-        self.exercised = Exercised()
-        self.not_compared: dict[str, str] = {}  # why, by symbol of the region
-        self.notes: dict[str, None] = {}
+    program: RelaxExecutable
+
+    def __init__(self, before: Any, exe: RelaxExecutable, inside: bool, options: dict[str, Any]):
+        super().__init__(exe, RegionChecks(IRModule(), (), inside, **options), options)
+        self.before = before
+        self._known: dict[tuple[str, int], LinkedRegion] = {}
 
     def check(self, inputs: list[Any]) -> None:
         arrays = [np.asarray(value) for value in inputs]
-        outputs, calls = self.exe.observed(arrays)
+        outputs, calls = self.program.observed(arrays)
         for call in calls:
             self.check_region(call)
         try:
@@ -101,61 +92,27 @@ class _Checker:
             return
         values = dict(zip(function.params, arrays, strict=True))
         wanted = bounded(function, values, IRModule(), watch=self.exercised, **self.options)
-        if len(outputs) != len(wanted.outputs):
-            raise ValidationError(
-                f"the module has {len(wanted.outputs)} outputs before partitioning, and "
-                f"{len(outputs)} after it; both must compute the same outputs"
-            )
-        for n, group in enumerate(wanted.groups(outputs)):
-            name = f"output {n}" if len(outputs) > 1 else "output"
-            self.outputs.append(compare(name, *group))
+        self.compare_outputs(wanted, outputs)
 
     def check_region(self, call: RegionRun) -> None:
-        symbol = call.region.symbol
+        symbol, compiler = call.region.symbol, call.region.compiler
         if call.region.function is None:
             self.not_compared[symbol] = "RunCodegen has compiled it, and its operators are gone"
             return
-        try:
-            with batch.assumed(_batch(call.region.function, call.inputs)):
-                function = region_in_relay(call.region.function, composites=True)
-        except BuildError as error:
-            self.not_compared[symbol] = str(error)
-            return
-        self.reached.add(symbol)
-        values = dict(zip(function.params, call.inputs, strict=True))
-        wanted = bounded(function, values, exact_constants=True, **self.options)
-        several = len(call.outputs) > 1
-        compared = [
-            compare(f"@{symbol} output {n}" if several else f"@{symbol}", *group)
-            for n, group in enumerate(wanted.groups(call.outputs))
-        ]
-        self.regions += compared
-        if self.detail == "operator":
-            codegen = backends.get(call.region.compiler).codegen
-            if codegen is None:
-                self.notes[f"@{symbol}: {NO_CODEGEN.format(call.region.compiler)}"] = None
+        size = _batch(call.region.function, call.inputs)
+        if (symbol, size) not in self._known:
+            try:
+                with batch.assumed(size):
+                    function = region_in_relay(call.region.function, composites=True)
+            except BuildError as error:
+                self.not_compared[symbol] = str(error)
                 return
-            compiled = codegen(function, symbol)
-            region = LinkedRegion(symbol, call.region.compiler, function, compiled, None, codegen)
-            checker = RegionChecker(region, IRModule(), **self.options)
-            self.kernels += checker.kernels(call.inputs, not all(c.ok for c in compared))
-            self.notes.update(dict.fromkeys(checker.notes))
-
-    def report(self, inputs: list[str]) -> Report:
-        regions = worst_of(self.regions)
-        for symbol, errors in region_errors(regions).items():
-            self.exe.note_errors(symbol, errors)
-        symbols = [r.symbol for r in self.exe.regions if r.symbol not in self.reached]
-        left = {s: self.not_compared.get(s, NOT_CALLED) for s in symbols}
-        return Report(
-            regions,
-            worst_of(self.outputs),
-            worst_of([k.own for k in self.kernels]),
-            inputs=tuple(inputs),
-            missed=(*self.exercised.missed(), *self.notes),
-            not_compared=tuple(f"@{symbol}: {why}" for symbol, why in left.items()),
-            stand_ins=self.exe.stand_ins,
-        )
+            codegen = backends.get(compiler).codegen if self.regions.inside else None
+            if self.regions.inside and codegen is None:
+                self.notes[f"@{symbol}: {NO_CODEGEN.format(compiler)}"] = None
+            made = LinkedRegion(symbol, compiler, function, None, None, codegen)
+            self._known[symbol, size] = made
+        self.regions.compare(self._known[symbol, size], call.inputs, call.outputs)
 
 
 def _batch(function: Any, arrays: Sequence[Any]) -> int:

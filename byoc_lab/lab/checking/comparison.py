@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf, isnan, nan
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 from byoc_lab.errors import ValidationError, counted
 from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.call_sites import CallSite
+from byoc_lab.lab.checking.tolerances import Bounded
 from byoc_lab.printing import printable
 
 QUANTILES = (0.5, 0.9, 0.99, 1.0)
@@ -154,6 +155,15 @@ def compare(
         shares=share.astype(np.float32),
         causes=tuple(sorted(causes)),
     )
+
+
+def compare_all(got: Sequence[Array], wanted: Bounded, whole: str = "") -> list[Comparison]:
+    """Compare the outputs of `whole`, a region; "" for those of the module."""
+    names = [f"{whole} output {n}".strip() for n in range(len(got))]
+    if len(got) == 1:
+        names = [whole or "output"]
+    groups = zip(names, wanted.groups(got), strict=True)
+    return [compare(name, *group) for name, group in groups]
 
 
 def _quantiles(array: Array) -> tuple[float, ...]:

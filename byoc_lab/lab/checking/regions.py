@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from byoc_lab.lab.checking.bounds.step import Array, flat
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, RegionCall, narrowed, observe
-from byoc_lab.lab.checking.comparison import Comparison, compare
+from byoc_lab.lab.checking.comparison import Comparison, compare_all
 from byoc_lab.lab.checking.kernels import Kernel, RegionChecker
 from byoc_lab.lab.checking.progress import Progress
 from byoc_lab.lab.checking.tolerances import bounded
+from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.hosts.host import LinkedRegion
 from byoc_lab.run.inputs import bind_inputs
@@ -33,7 +34,7 @@ class RegionChecks:
         self.kernels: list[Kernel] = []
         self.unexplained: list[Kernel] = []
         self.reached: set[str] = set()
-        self._checkers: dict[str, RegionChecker] = {}
+        self._checkers: dict[Function, RegionChecker] = {}
         self.runs: dict[str, int] = {}
         self.notes: dict[str, None] = {}
 
@@ -46,33 +47,31 @@ class RegionChecks:
         def on_region(call: RegionCall) -> tuple[Array, ...] | None:
             if progress is not None:
                 progress.step(f"region @{call.symbol}")
-            return self._checked(call, name)
+            region = self.linked.get(call.symbol)
+            if region is None:
+                return None
+            assert region.compiled is not None
+            # Rounded as the module has them.
+            arguments = [narrowed(a) for a in call.arguments]
+            return self.compare(region, arguments, region.compiled(*flat(tuple(arguments))), name)
 
         values = bind_inputs(self.mod["main"], inputs)
         observe(self.mod["main"], values, self.mod, EXACT_RUN, keep=False, regions=on_region)
 
-    def _checked(self, call: RegionCall, name: str) -> tuple[Array, ...] | None:
-        """Check a region on its arguments, rounded as the module has them; gives the reference's
-        results."""
-        region = self.linked.get(call.symbol)
-        if region is None:
-            return None
-        assert region.compiled is not None
+    def compare(
+        self, region: LinkedRegion, arguments: Sequence[Any], got: Sequence[Array], name: str = ""
+    ) -> tuple[Array, ...]:
+        """Compare what a region gave for its arguments, with `inside` its kernels too; returns the
+        results of the reference. name: as for `check`."""
         self.reached.add(region.symbol)
-        arguments = [narrowed(a) for a in call.arguments]
         known = dict(zip(region.function.params, arguments, strict=True))
         wanted = bounded(region.function, known, self.mod, exact_constants=True, **self.options)
-        got = region.compiled(*flat(tuple(arguments)))
-        single = len(got) == 1
-        compared = [
-            compare(f"@{region.symbol}" if single else f"@{region.symbol} output {n}", *group)
-            for n, group in enumerate(wanted.groups(got))
-        ]
+        compared = compare_all(got, wanted, f"@{region.symbol}")
         self.comparisons += compared
         if self.inside and region.codegen is not None:
-            if region.symbol not in self._checkers:
-                self._checkers[region.symbol] = RegionChecker(region, self.mod, **self.options)
-            checker = self._checkers[region.symbol]
+            if region.function not in self._checkers:
+                self._checkers[region.function] = RegionChecker(region, self.mod, **self.options)
+            checker = self._checkers[region.function]
             checker.inputs = name
             before = checker.runs
             wrong = next((n for n, c in enumerate(compared) if not c.ok), None)

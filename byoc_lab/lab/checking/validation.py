@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, InputError, UnknownLengthsError, ValidationError
+from byoc_lab.errors import ArgumentError, UnknownLengthsError
 from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
-from byoc_lab.lab.checking.comparison import Comparison, compare
+from byoc_lab.lab.checking.checker import Checker, checked_options
+from byoc_lab.lab.checking.comparison import compare, compare_all
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
-from byoc_lab.lab.checking.exercised import Exercised
 from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
-from byoc_lab.lab.checking.report import NOT_CALLED, Report, region_errors, worst_of
-from byoc_lab.lab.checking.tolerances import Bounded, bounded
+from byoc_lab.lab.checking.report import Report
+from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.lab.language import in_language
 from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
 from byoc_lab.relay.ir.expr import Call, Function, Op
@@ -27,7 +27,6 @@ from byoc_lab.run.dynamic import DynamicExecutable
 from byoc_lab.run.executable import Executable, is_external
 from byoc_lab.run.inputs import bind_inputs, checked_module
 
-DETAILS = ("region", "operator")
 Inputs = Mapping[str, Any] | Sequence[Any]
 
 
@@ -66,12 +65,7 @@ def validate(
     foreign = in_language(before, "validate")
     if foreign is not None:
         return foreign.validate(after, inputs, detail=detail, samples=samples, seed=seed)
-    if samples is not None and samples < 1:
-        raise InputError(f"samples must be at least 1, found {samples}")
-    if detail not in DETAILS:
-        raise ArgumentError(
-            f'validate: detail must be "region" or "operator", found {detail!r:.80}'
-        )
+    checked_options("validate", detail, samples)
     before = infer_module(checked_module(before, "validate"))
     if not isinstance(after, Executable):
         if isinstance(after, (list, tuple)):
@@ -94,91 +88,64 @@ def validate(
     sets = {} if inputs is not None else SETS
     calls = sum(isinstance(node, Call) for node in post_order(before["main"])) + len(exe.linked) + 1
     with Progress("validate", calls * (len(sets) or 1), progress) as steps:
-        checker = _Checker(before, exe, samples, seed, detail == "operator", steps)
+        options = {"samples": samples, "seed": seed}
+        regions = RegionChecks(exe.mod, exe.linked, detail == "operator", **options)
+        checker = _Checker(before, exe, regions, options, steps)
         if inputs is not None:
             checker.check(inputs)
         for kind in sets:
             checker.check(example_inputs(before["main"], kind, seed), kind)
     made = [f"{what} (seed {seed})" for what in sets.values()]
-    return checker.report(made or ["given"])
+    return checker.report(
+        made or ["given"],
+        regions.linked,
+        fallbacks=tuple(
+            f"@{r.symbol} of {r.compiler} ran on {r.facts.ran_on}: {r.why}"
+            for r in exe.linked
+            if r.compiled is None
+        ),
+        host_is_wrong=checker.passes_are_right,
+    )
 
 
-class _Checker:
-    """Compares one executable on one set of inputs after the other."""
+class _Checker(Checker):
+    """Runs an executable of Relay. passes_are_right: as far as wrong outputs tell."""
+
+    program: Executable
 
     def __init__(
         self,
         before: IRModule,
         exe: Executable,
-        samples: int | None,
-        seed: int,
-        inside: bool,
+        regions: RegionChecks,
+        options: Mapping[str, Any],
         progress: Progress,
     ):
-        self.before, self.exe, self.progress = before, exe, progress
-        self.options: dict[str, Any] = {"samples": samples, "seed": seed}
-        self.exercised = Exercised()
-        self.outputs: list[Comparison] = []
-        self.passes_are_right = True  # as far as wrong outputs tell
-        self.regions = RegionChecks(exe.mod, exe.linked, inside, **self.options)
+        super().__init__(exe, regions, options)
+        self.before, self.progress = before, progress
+        self.passes_are_right = True
 
     def check(self, inputs: Inputs, kind: str = "") -> None:
         main = self.before["main"]
         bound = bind_inputs(main, inputs)
         wanted = bounded(main, bound, self.before, watch=self.watch, **self.options)
         self.progress.step("the executable")
-        got = self.exe.run(inputs)
-        if len(got) != len(wanted.outputs):
-            raise ValidationError(
-                f"the module has {len(wanted.outputs)} outputs before the pipeline, and "
-                f"{len(got)} after it; both must compute the same outputs"
-            )
-        compared = _outputs(wanted, got)
-        self.outputs += compared
+        compared = self.compare_outputs(wanted, self.program.run(inputs))
         if not all(c.ok for c in compared):
-            self.passes_are_right &= all(c.ok for c in _outputs(wanted, self.after(inputs)))
+            right = compare_all(self.after(inputs), wanted)
+            self.passes_are_right &= all(c.ok for c in right)
         self.regions.check(inputs, self.progress, kind)
 
     def after(self, inputs: Inputs) -> list[Array]:
         """The outputs of the module after the pipeline, in the reference."""
-        main = self.exe.mod["main"]
-        run = observe(main, bind_inputs(main, inputs), self.exe.mod, EXACT_RUN, keep=False)
+        mod = self.program.mod
+        run = observe(mod["main"], bind_inputs(mod["main"], inputs), mod, EXACT_RUN, keep=False)
         return [narrowed(q) for q in run.outputs]
 
     def watch(self, call: Call, args: tuple[Any, ...], value: Any) -> None:
         assert isinstance(call.op, Op)
         self.progress.step(f"reference of {call.op.name}")
         self.exercised(call, args, value)
-
-    def report(self, inputs: list[str]) -> Report:
-        checks = self.regions
-        regions = worst_of(checks.comparisons)
-        for symbol, errors in region_errors(regions).items():
-            self.exe.note_errors(symbol, errors)
-        unreached = [s for s in checks.linked if s not in checks.reached]
-        return Report(
-            regions,
-            worst_of(self.outputs),
-            worst_of([k.own for k in checks.kernels]),
-            inputs=tuple(inputs),
-            missed=(*self.exercised.missed(), *checks.notes),
-            not_compared=tuple(f"@{s}: {NOT_CALLED}" for s in unreached),
-            fallbacks=tuple(
-                f"@{r.symbol} of {r.compiler} ran on {r.facts.ran_on}: {r.why}"
-                for r in self.exe.linked
-                if r.compiled is None
-            ),
-            stand_ins=self.exe.stand_ins,
-            host_is_wrong=self.passes_are_right,
-        )
-
-
-def _outputs(wanted: Bounded, got: Sequence[Array]) -> list[Comparison]:
-    single = len(got) == 1
-    return [
-        compare("output" if single else f"output {n}", *group)
-        for n, group in enumerate(wanted.groups(got))
-    ]
 
 
 __all__ = ["Report", "compare", "validate"]

@@ -1,0 +1,81 @@
+"""`Checker`: the outputs and regions of a program, compared on each set of inputs in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from byoc_lab.errors import ArgumentError, InputError, ValidationError
+from byoc_lab.lab.checking.bounds.step import Array
+from byoc_lab.lab.checking.comparison import Comparison, compare_all
+from byoc_lab.lab.checking.exercised import Exercised
+from byoc_lab.lab.checking.regions import RegionChecks
+from byoc_lab.lab.checking.report import NOT_CALLED, Report, region_errors, worst_of
+from byoc_lab.lab.checking.tolerances import Bounded
+from byoc_lab.run.metering.cards import RegionErrors
+
+DETAILS = ("region", "operator")
+
+
+class Checkable(Protocol):
+    """A program that `validate` checks; see `MeteredProgram`."""
+
+    @property
+    def stand_ins(self) -> tuple[str, ...]: ...
+
+    def note_errors(self, symbol: str, errors: RegionErrors) -> None: ...
+
+
+class Checker:
+    """What `validate` found so far; each language derives one that runs its programs.
+
+    options: how tolerances are derived, `samples` and `seed` of `bounded`. notes: what could not be
+    compared, and why, each once. not_compared: the same of regions, by symbol.
+    """
+
+    def __init__(self, program: Checkable, regions: RegionChecks, options: Mapping[str, Any]):
+        self.program, self.regions, self.options = program, regions, options
+        self.outputs: list[Comparison] = []
+        self.exercised = Exercised()
+        self.notes: dict[str, None] = {}
+        self.not_compared: dict[str, str] = {}
+
+    def compare_outputs(self, wanted: Bounded, got: Sequence[Array]) -> list[Comparison]:
+        """Compare the outputs of a run. Raises ValidationError for another number of outputs."""
+        if len(got) != len(wanted.outputs):
+            raise ValidationError(
+                f"the module has {len(wanted.outputs)} outputs before the pipeline, and "
+                f"{len(got)} after it; both must compute the same outputs"
+            )
+        found = compare_all(got, wanted)
+        self.outputs += found
+        return found
+
+    def report(self, inputs: Iterable[str], symbols: Iterable[str], **more: Any) -> Report:
+        """The report on all that was checked, which also puts the errors of regions on their cards.
+
+        inputs: the sets of inputs. symbols: of the regions that were to be compared. more: fields
+        of `Report` that the language knows.
+        """
+        regions = worst_of(self.regions.comparisons)
+        for symbol, errors in region_errors(regions).items():
+            self.program.note_errors(symbol, errors)
+        left = [s for s in symbols if s not in self.regions.reached]
+        return Report(
+            regions,
+            worst_of(self.outputs),
+            worst_of([k.own for k in self.regions.kernels]),
+            inputs=tuple(inputs),
+            missed=(*self.exercised.missed(), *self.notes, *self.regions.notes),
+            not_compared=tuple(f"@{s}: {self.not_compared.get(s, NOT_CALLED)}" for s in left),
+            stand_ins=self.program.stand_ins,
+            **more,
+        )
+
+
+def checked_options(who: str, detail: str, samples: int | None) -> None:
+    """Raise ArgumentError for an unknown detail, and InputError for fewer than one sample."""
+    if samples is not None and samples < 1:
+        raise InputError(f"samples must be at least 1, found {samples}")
+    if detail not in DETAILS:
+        raise ArgumentError(f'{who}: detail must be "region" or "operator", found {detail!r:.80}')
