@@ -1,4 +1,4 @@
-"""How long a class takes to grade: 60 submissions of ten exercises, on two workers.
+"""The time that grading a class takes: 60 submissions of ten exercises, on two workers.
 
 `python benchmarks/grading.py [--students 60] [--workers 2]` prepares a course, writes submissions
 (of five students three right, one wrong in a typical way, one hostile in two exercises), and grades

@@ -1,5 +1,5 @@
-"""How long `import byoc_lab` takes beyond `import numpy`, which it needs: processor time, the least
-of ten fresh processes, bytecode cached."""
+"""The time of `import byoc_lab` beyond `import numpy`, which it needs: processor time, the least of
+ten fresh processes, bytecode cached."""
 
 from __future__ import annotations
 

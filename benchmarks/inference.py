@@ -128,7 +128,7 @@ def rows(results: dict[str, Any]) -> list[list[str]]:
 
 
 def plot(results: dict[str, Any], path: Path) -> None:
-    """How many times byoc_lab's time each takes, what is claimed as a black tick."""
+    """Plot the time of each contender as a multiple of byoc_lab's; black ticks are the claims."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -199,7 +199,7 @@ def main() -> int:
 
 
 def kept(path: Path) -> dict[str, Any]:
-    """What was measured before on this very machine."""
+    """The earlier measurements on this very machine; empty if there are none."""
     if not path.exists():
         return {}
     found = json.loads(path.read_text())

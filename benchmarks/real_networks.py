@@ -151,7 +151,7 @@ def measured(path: str) -> dict[str, float]:
 
 
 def misses(name: str, t: dict[str, float]) -> list[str]:
-    """Which claims do not hold for a network."""
+    """The claims that a network misses."""
     found = []
     limit = READINGS * t["read"] + PER_NODE * t["nodes"]
     if t["import"] > limit:

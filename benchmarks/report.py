@@ -1,4 +1,4 @@
-"""What the benchmarks share: timing, tables, and the JSON they leave behind."""
+"""Timing, tables and JSON files that the benchmarks share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ RESULTS = Path(__file__).resolve().parents[1] / "build" / "benchmarks"
 def timed(
     run: Callable[[], Result], clock: Callable[[], float] = time.perf_counter
 ) -> tuple[Result, float]:
-    """What `run` returns, and how many seconds it took by `clock` (wall clock, unless another)."""
+    """Call `run`; return its result and its time in seconds by `clock` (by default the wall
+    clock)."""
     start = clock()
     result = run()
     return result, clock() - start
@@ -72,7 +73,7 @@ def peak_bytes() -> int:
 
 
 def machine() -> dict[str, Any]:
-    """What a number has to be read with: the processor, and versions of what runs on it."""
+    """The machine of a measurement: the processor, and versions of the software that runs on it."""
     versions = {}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

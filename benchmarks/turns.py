@@ -49,7 +49,7 @@ class Turns:
         return statistics.median(b for b in self.blocks[name] if b is not None)
 
     def ratios(self, name: str, base: str) -> list[float]:
-        """How many times the time of `base` it took, in each round that has both."""
+        """The time of `name` divided by that of `base`, in each round that has both."""
         pairs = zip(self.blocks[name], self.blocks[base], strict=True)
         return [b / a for b, a in pairs if a is not None and b is not None]
 
@@ -59,10 +59,9 @@ class Turns:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Where the median that `values` are drawn around is, with CONFIDENCE: between two of them, as
-    far from both ends as a fair coin allows (the interval of the sign test); of few values, between
-    the ends.
-    """
+    """The confidence interval of the median that `values` are drawn around, by the sign test:
+    between two of the values, as far from both ends as CONFIDENCE allows; for few values, the
+    ends."""
     ordered, n = sorted(values), len(values)
     outside, tail = 0, 0.5**n  # tail: chance that at most so many of n lie below the median
     while tail <= (1 - CONFIDENCE) / 2:
@@ -72,7 +71,8 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def set_threads(threads: int) -> None:
-    """What OpenMP (oneDNN, torch) and TVM read when a process starts; children inherit it."""
+    """Set the number of threads that OpenMP (oneDNN, torch) and TVM read when a process starts;
+    child processes inherit it."""
     os.environ.update(OMP_NUM_THREADS=str(threads), TVM_NUM_THREADS=str(threads))
 
 

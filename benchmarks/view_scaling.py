@@ -129,7 +129,7 @@ def sent(act: Callable[[], Any]) -> float:
 
 
 def first_sent(made: Trace) -> list[Any]:
-    """What a new stepper sends before anything is asked for."""
+    """The messages that a new stepper sends before any request."""
     stepper = Stepper(made, index=0)
     return [stepper.state, stepper.part]
 

@@ -114,7 +114,8 @@ def _byoc_lab() -> str:
 
 
 def _runs_here() -> str:
-    """What of byoc_lab this machine can run, by the table "Where it runs" of the README."""
+    """The parts of byoc_lab that this machine can run, by the table "Where it runs" of the
+    README."""
     from byoc_lab import backends
     from byoc_lab.run import tvm_runtime
 
@@ -176,7 +177,7 @@ def _layout() -> str:
 
 
 def _containment() -> str:
-    """How `grade` contains notebooks, and who counts their memory."""
+    """The kind of container that `grade` runs notebooks in, and what counts their memory."""
     from byoc_lab.containment import containers, groups
 
     reason = groups.failure()

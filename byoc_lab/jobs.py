@@ -82,7 +82,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one job.
+    """The outcome of one job.
 
     result: what its function returned. kind: "done", "failed" (it raised an error), "crashed" (its
     process died), "timed out", or "lost" (its executor gave no answer). error: in words, if not

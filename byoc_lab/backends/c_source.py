@@ -210,7 +210,8 @@ def _number(value: Any) -> str:
 
 
 def _index(shape: Sequence[int], within: Sequence[int]) -> str:
-    """Where an operand of `shape` has the element for i0, i1, ... of a result shaped `within`."""
+    """The index expression of an operand of `shape` for element i0, i1, ... of a result shaped
+    `within`."""
     terms, stride = [], 1
     for n in range(len(shape)):
         axis, size = len(within) - 1 - n, shape[len(shape) - 1 - n]

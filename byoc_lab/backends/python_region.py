@@ -49,7 +49,7 @@ _numbers = itertools.count()
 
 
 class PythonRegion:
-    """What a codegen returns to have a region computed by a Python function.
+    """A region that a Python function computes; a codegen returns it.
 
         byoc_lab.backends.register(
             "npu",
@@ -130,7 +130,8 @@ class BoundPythonRegion(TypedRegion):
         return c_library(self.symbol, [C(FORWARD.format(symbol=self.symbol, name=name))])
 
     def _computed(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """What the function returns, verified; so that no other object leaves its process."""
+        """Call the function and verify its results, in the process that it ran in: nothing else
+        leaves that process."""
         result = self.kernel.fn(*inputs)
         fields = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(fields) != len(self._outputs):

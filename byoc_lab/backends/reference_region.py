@@ -13,7 +13,8 @@ from byoc_lab.run.stand_in import in_place_of
 
 
 class ReferenceRegion(BoundPythonRegion):
-    """What a codegen returns on machines without its library: the region's numbers, and no more.
+    """A region that NumPy computes; a codegen returns it on machines without its library. Only the
+    numbers are the library's.
 
     library: its name, for the sentence in cards and reports, `stand_in`.
     """

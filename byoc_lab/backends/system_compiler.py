@@ -130,7 +130,7 @@ def c_library(
 
 
 def _needed(sources: Sequence[SourceText]) -> list[str]:
-    """What a library of these sources is linked with."""
+    """Linker arguments for a library of these sources."""
     return [*linked(), *(["-lstdc++"] if any(isinstance(s, Cpp) for s in sources) else [])]
 
 
@@ -173,7 +173,8 @@ def _renamed(symbol: str) -> list[str]:
 
 
 def linked() -> list[str]:
-    """What a library of such code is linked with: TVM-FFI, found where it is now, and C's own."""
+    """Linker arguments for a library of generated code: TVM-FFI at its present location, and
+    libm."""
     from tvm_ffi import libinfo
 
     library = Path(libinfo.find_libtvm_ffi())

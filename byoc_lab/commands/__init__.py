@@ -18,7 +18,7 @@ __all__ = ["INCONCLUSIVE", "NO", "OK", "USAGE", "Command", "all_commands"]
 
 
 class Command(Protocol):
-    """What a module of this folder provides."""
+    """The interface of a command module of this folder."""
 
     __doc__: str | None
 

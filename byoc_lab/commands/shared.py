@@ -1,4 +1,4 @@
-"""What several commands use: exit codes, and reading modules."""
+"""Exit codes and module reading that several commands share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel refuses a process for good: privileges, system calls, resources.
+"""Permanent restrictions that the kernel puts on a process: privileges, system calls, resources.
 
 This holds without namespaces too. A system call is refused if it reaches another process or
 program, or if it takes memory that no limit counts.

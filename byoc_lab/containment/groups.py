@@ -45,7 +45,8 @@ class Group:
         return ["/bin/sh", "-c", ENTER, str(self.path), *command]
 
     def killed(self) -> int:
-        """How many processes the kernel has ended because the group took too much memory."""
+        """The number of processes that the kernel has killed because the group exceeded its
+        memory."""
         counts = dict(line.split() for line in _read(self.path / "memory.events").splitlines())
         return int(counts.get("oom_kill", 0))
 

@@ -1,4 +1,4 @@
-"""What a program that nobody trusts may use, and the words for how its run ended."""
+"""Resource limits of an untrusted program, and the words for the end of its run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANY_PROCESSES = "too many processes"
 
 @dataclass(frozen=True)
 class Limits:
-    """What one program may use.
+    """The resource limits of one program.
 
     seconds: of processor time, of all its processes together. memory: bytes of address space that
     a process adds to what it has at first; bytes in use that all of them add, with the files in

@@ -37,7 +37,7 @@ DESCRIPTORS = 1024  # above which a process of this package has none
 
 
 class Supervised(NamedTuple):
-    """How a run ended: a word of `limits`, the beginning of its output, and what it wrote."""
+    """The end of a run: a word of `limits`, the beginning of its output, and its reply."""
 
     status: str
     printed: bytes

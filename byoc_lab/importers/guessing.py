@@ -149,7 +149,7 @@ class _Search:
     def _moves(
         self, lengths: Lengths, freeze: Mapping[str, Any], error: ByocLabError
     ) -> Iterator[tuple[Lengths, dict[str, Any]]]:
-        """What to try next: other lengths, then the value that chooses a branch."""
+        """The next attempts: other lengths, then the value that chooses a branch."""
         for moved in self._other_lengths(lengths):
             if (*moved.values(), *freeze.items()) in self.tried:
                 continue

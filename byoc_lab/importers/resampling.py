@@ -23,7 +23,8 @@ MAX_WEIGHTS = 2**26  # of one matrix; a hostile file may state any length
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a pixel of the result is made of pixels of the data: the attributes of ONNX's Resize."""
+    """The attributes of ONNX's Resize: how a pixel of the result is computed from pixels of the
+    data."""
 
     mode: str
     coordinates: str

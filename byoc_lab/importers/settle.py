@@ -55,7 +55,8 @@ class Settler:
         return placed
 
     def numbers(self, expr: Expr) -> Numbers | None:
-        """What is known of the numbers of a shape that is computed in the graph: ints and None."""
+        """The known numbers of a shape that is computed in the graph: ints, and None for unknown
+        ones; None if nothing is known."""
         return self._numbers.get(self(expr))
 
     def _with_numbers(self, node: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""What some lessons need beyond the package, and what they say where it is missing."""
+"""Requirements of some lessons beyond the package, and the messages if they are missing."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def other_numbers(answer: IRModule, plain: IRModule, seed: int = 0) -> Mistake |
 
 
 def differences(found: Any, wanted: Any, tolerance: float = TOLERANCE) -> str:
-    """How two results differ, in words; empty where they agree."""
+    """Describe the difference of two results in words; "" if they agree."""
     if np.shape(found) != np.shape(wanted):
         return f"expected a result of shape {np.shape(wanted)}, found {np.shape(found)}"
     if np.allclose(found, wanted, rtol=tolerance, atol=tolerance):

@@ -65,7 +65,7 @@ class TableExercise(Exercise):
         return None
 
     def compared(self, found: Any, mod: IRModule, expected: Sequence[Composite]) -> Mistake | None:
-        """How the composites of one module differ from what is expected."""
+        """The first mistake in the composites of one module, compared with the expected ones."""
         if (wrong := structure.wrong_kind(found) or structure.wrong_types(found)) is not None:
             return wrong
         have, want = composites_of(found), sorted(expected)

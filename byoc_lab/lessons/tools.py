@@ -1,4 +1,4 @@
-"""What students change modules with, and the networks of several exercises."""
+"""Helpers with which students change modules, and the networks of several exercises."""
 
 from __future__ import annotations
 

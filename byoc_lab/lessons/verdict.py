@@ -14,7 +14,7 @@ NOT_HERE = "cannot be judged here"
 
 @dataclass(frozen=True, eq=False)
 class Mistake:
-    """What is wrong with an answer.
+    """A mistake in an answer.
 
     key: its kind, by which the hint is chosen. message: what was found and what was expected.
     picture: the module that shows it, if any.

@@ -82,7 +82,8 @@ class RelaxBackend:
         return [*partition.preparing_passes(mod), *cutting]
 
     def _own_passes(self) -> list[Any]:
-        """What `passes` makes. Raises PassError for other things than passes of TVM."""
+        """The passes that `passes` returns. Raises PassError for other things than passes of
+        TVM."""
         assert self.passes is not None
         made = self.passes()
         a_pass = import_tvm().transform.Pass

@@ -19,7 +19,7 @@ from byoc_lab.run.hosts.host import LinkedRegion
 def compile_functions(
     name: str, codegen: Codegen, functions: Any, options: Any, constant_names: Any
 ) -> list[Any]:
-    """What RunCodegen asks for: a module for each function."""
+    """Compile each function to a module, as RunCodegen expects."""
     return [_module(name, codegen, function) for function in functions]
 
 

@@ -16,7 +16,7 @@ CALL = "relax.call_dps_packed"
 
 
 def compiled_regions_of(mod: Any) -> list[RegionFacts]:
-    """What is known of the compiled regions that a module calls, in the order of the calls."""
+    """Static information on the compiled regions that a module calls, in the order of the calls."""
     if not is_compiled(mod):
         return []
     modules = list(mod.attrs[COMPILED])

@@ -1,4 +1,4 @@
-"""What operators of Relax cost: what their counterparts in Relay do, by the formulas there."""
+"""Costs of Relax operators, by the formulas of their counterparts in Relay."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def call_flops(call: Any) -> int | None:
 def region_facts(
     symbol: str, compiler: str, function: Any, made: Function | None, sites: int = 1
 ) -> RegionFacts:
-    """What is known of a region before it runs; made: its counterpart in Relay, if it has one.
-    sites: how many calls of it stand in the module."""
+    """Static information on a region. made: its counterpart in Relay, if it has one. sites: the
+    number of calls of it in the module."""
     count = sum(1 for _ in operator_calls(function))
     missing = stand_in_of(compiler)
     if made is None:

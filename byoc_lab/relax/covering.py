@@ -38,8 +38,8 @@ from byoc_lab.run.tvm_runtime import import_tvm
 
 
 def coverage(mod: Any, target: str = TARGET) -> Coverage:
-    """How much of a Relax module a back end computes, what stays on the host and why, what would
-    change.
+    """Measure how much of a Relax module a back end computes, what stays on the host and why, and
+    what would change that.
 
     mod: a module before partitioning. target: as for `explain`. Operators are those of Relax that
     the passes in front of the partitioning leave; floating-point operations those of their

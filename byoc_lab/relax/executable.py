@@ -155,7 +155,7 @@ class RelaxExecutable(MeteredProgram):
 
     @property
     def stand_ins(self) -> tuple[str, ...]:
-        """What NumPy computes in the place of something that is missing, a sentence for each."""
+        """One sentence for each part that NumPy computes in place of a missing library."""
         return stated((f"@{card.symbol}", card.facts.stand_in) for card in self.cards())
 
     def __repr__(self) -> str:

@@ -47,7 +47,7 @@ SHOWN = 20  # groups in a text
 
 @dataclass(frozen=True)
 class RelaxExplanation:
-    """What becomes of one operator call after the passes in front of the partitioning.
+    """The outcome of one operator call after the passes before the partitioning.
 
     name: of the operator; variable: what its result is bound to; type: of it. region: the symbol of
     the region that computes it; back_end: whose region that is. cause, reason: if none does: one of
@@ -214,7 +214,7 @@ def _on_host(call: OperatorCall, asked: _Asked, function: Any, apart: bool) -> R
 
 
 class _Function:
-    """What entries of a table say of a function of Relax, each asked once."""
+    """The answers of pattern-table entries for a function of Relax, each asked once."""
 
     def __init__(self, function: Any):
         self.function = function
@@ -223,7 +223,7 @@ class _Function:
 
     @cached_property
     def values(self) -> Any:
-        """What is bound to each variable."""
+        """Map each variable to the value that is bound to it."""
         return import_tvm().relax.analysis.get_var2val(self.function)
 
     def refusal(self, entry: Entry, call: Any) -> str | None:
@@ -318,7 +318,7 @@ class _Asked:
         return next((what for what, gone in self._gone.items() if all(gone[k] for k in keys)), "")
 
     def _left(self, mod: Any) -> Counter[Any]:
-        """How often an operator, and an operator for one reason, stays on the host."""
+        """The number of calls that stay on the host, by operator, and by operator and reason."""
         cut = self.backend.partition(mod)
         return Counter(
             key for f in host_functions(cut) for c in operator_calls(f) for key in self._keys(c, f)

@@ -1,4 +1,4 @@
-"""Where a pattern of Relax comes nearest to matching, and which of its parts fails there.
+"""The nearest match of a Relax pattern, and the part of it that fails there.
 
 TVM's matcher says whether a pattern matches an expression, and no more. Asked of each part of the
 pattern in turn (`DFPattern.match`), it also says which part does not.
@@ -247,6 +247,6 @@ def _parts(pattern: Any) -> Iterator[Any]:
 
 
 def _calls(pattern: Any) -> int:
-    """How many calls a pattern has."""
+    """The number of calls in a pattern."""
     here = type(pattern).__name__ == "CallPattern"
     return here + sum(map(_calls, _parts(pattern)))

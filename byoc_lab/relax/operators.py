@@ -1,4 +1,4 @@
-"""How operators of Relax are written in Relay: for any back end, and what DNNL offers."""
+"""Relay forms of Relax operators: for any back end, and those that DNNL supports."""
 
 from __future__ import annotations
 

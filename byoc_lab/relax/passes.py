@@ -53,7 +53,7 @@ def is_of_tvm(error: Exception) -> bool:
 
 
 def _said(error: Exception) -> str:
-    """What TVM said in one line, and what to do about it where that is known."""
+    """TVM's message in one line, with the remedy if it is known."""
     from byoc_lab.lab.explaining.decoding import decode  # imports much
 
     lines = str(error).strip().splitlines() or [type(error).__name__]

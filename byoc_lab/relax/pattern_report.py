@@ -166,7 +166,7 @@ def entries_of(table: Sequence[Any]) -> list[Entry]:
 def composites(
     entries: Sequence[Entry], mods: Sequence[Any], *, unchecked: bool = False
 ) -> Counter[str]:
-    """How many composites FuseOpsByPattern makes in modules, by the key of the entry.
+    """The number of composites that FuseOpsByPattern makes in modules, by the key of the entry.
 
     unchecked: whether it does without the checks. Raises PredicateError for a check that raises,
     and what `passes.applied` raises.

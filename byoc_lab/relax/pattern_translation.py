@@ -63,7 +63,7 @@ def _instead(operator: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class _Operators:
-    """What a pattern of the callee becomes: the names of Relay operators."""
+    """The translation of a callee pattern: the names of Relay operators."""
 
     names: tuple[str, ...]
 

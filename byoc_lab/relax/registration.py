@@ -53,7 +53,7 @@ def keep_errors() -> None:
 
 
 def _compile(functions: Any, options: Any, constant_names: Any) -> list[Any]:
-    """What RunCodegen asks for: one module for each function, their constants in them."""
+    """Compile each function to a module that contains its constants, as RunCodegen expects."""
     from byoc_lab.backends.dnnl.codegen import compile_region
     from byoc_lab.backends.python_region import linkable
     from byoc_lab.relax.to_relay import to_relay

@@ -1,4 +1,4 @@
-"""What Relax values are: names, types, sizes that are not known; fields differ between releases."""
+"""Properties of Relax values: names, types, unknown sizes; fields differ between releases."""
 
 from __future__ import annotations
 

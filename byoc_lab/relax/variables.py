@@ -19,7 +19,7 @@ COPY = (
 
 @dataclass(frozen=True)
 class VariableFault:
-    """What is wrong with variables of one function.
+    """A fault in the variables of one function.
 
     free: whether nothing binds them; else another function binds them, too. variables: TVM's.
     """

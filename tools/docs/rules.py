@@ -1,4 +1,4 @@
-"""What the site adds to the page of each lint rule: its source, and the symptoms it explains."""
+"""Additions of the site to the page of each lint rule: its source, and the symptoms it explains."""
 
 from __future__ import annotations
 

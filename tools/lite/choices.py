@@ -1,4 +1,4 @@
-"""What the playground offers to choose from, as data of the page."""
+"""The choices that the playground offers, as data of the page."""
 
 from __future__ import annotations
 

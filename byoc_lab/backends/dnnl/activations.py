@@ -35,11 +35,11 @@ class Spelling:
     parameters: Mapping[str, float] = field(default_factory=dict)
 
     def pattern(self, operand: DFPattern) -> DFPattern:
-        """What MergeComposite looks for; as in TVM's table any value may stand for a number."""
+        """The pattern for MergeComposite; as in TVM's table, any value may stand for a number."""
         return reduce(or_, (_pattern(term, operand) for term in self.terms))
 
     def read(self, expr: Expr) -> Reading | None:
-        """How `expr` is spelled, or None when it has another structure."""
+        """The reading of `expr` as this activation; None if it has another structure."""
         readings = (_read(term, expr, Reading(self)) for term in self.terms)
         return next((reading for reading in readings if reading is not None), None)
 
@@ -54,7 +54,7 @@ class Reading:
     numbers: tuple[tuple[float, Expr], ...] = ()
 
     def uses(self) -> Counter[Expr]:
-        """How often its calls use each expression."""
+        """The number of uses of each expression by the calls of the reading."""
         return Counter(part for call in self.calls for part in call.parts())
 
     def why_not(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Which calls of an operator DNNL supports: checks of types, shapes and attributes.
+"""Checks of operator calls that DNNL may support: types, shapes and attributes.
 
 Each check returns None, or the reason for a refusal in words. Whether AnnotateTarget offers the
 operator at all is decided in `operators.py`.
@@ -182,7 +182,7 @@ def check_clip(call: Call) -> str | None:
 
 
 def check_concatenate(call: Call) -> str | None:
-    """How many tensors are joined."""
+    """Check the number of tensors that are joined."""
     ty = call.args[0].checked_type
     if isinstance(ty, TupleType) and len(ty.fields) > MAX_OPERANDS:
         return f"at most {MAX_OPERANDS} tensors can be joined, found {len(ty.fields)}"

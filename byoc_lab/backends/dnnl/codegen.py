@@ -97,7 +97,7 @@ def region_graph(function: Function, symbol: str) -> RegionGraph:
 
 @dataclass(frozen=True)
 class _Value:
-    """What a node computes: a tensor of the graph, after its axes are put in the order `axes`."""
+    """The value of a node: a tensor of the graph, after its axes are put in the order `axes`."""
 
     tensor: int
     axes: Axes | None = None
@@ -295,7 +295,7 @@ class _Builder:
         return value.tensor
 
     def _in_order(self, node: Expr, axes: Axes) -> int:
-        """What a node computes with its axes in another order."""
+        """The tensor with the value of a node, its axes permuted."""
         value = self.value_of[node]
         axes = axes if value.axes is None else permute(value.axes, axes)
         return self.out.transposed(value.tensor, axes)

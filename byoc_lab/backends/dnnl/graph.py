@@ -56,7 +56,7 @@ class DnnlGraphWriter:
         self._views: dict[tuple[int, str, tuple[int, ...]], int] = {}  # those made already
 
     def graph(self, outputs: Sequence[int]) -> RegionGraph:
-        """What was written, with these results, each of them made by an operation of its own."""
+        """The finished graph with these results, each of which a separate operation produces."""
         graph = DnnlGraph(
             format=FORMAT,
             version=VERSION,

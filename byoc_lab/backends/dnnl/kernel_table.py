@@ -16,7 +16,7 @@ UNTIMED = "No times: region.set_profiling(True), run it, look again."
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """How one operation runs.
+    """The kernel that oneDNN compiled for one operation.
 
     impl: oneDNN's name of the kernel. layouts: of each operand and, last, of the result ("nChw16c":
     blocks of 16 channels). fused: post-ops inside the kernel; separate: those behind it. time_us:

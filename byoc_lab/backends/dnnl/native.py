@@ -143,7 +143,7 @@ def aligned_empty(shape: Sequence[int], dtype: str = "float32") -> np.ndarray:
 
 
 def as_input(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
-    """What the extension can read of `value`: a NumPy array or any tensor with DLPack.
+    """Prepare `value`, a NumPy array or any tensor with DLPack, as input of the extension.
 
     No copy is made of a row-major array, even a read-only one; strided ones are copied. Raises what
     `described` raises. What is given may not be written to.
@@ -168,7 +168,7 @@ def described(where: str, name: str, value: Any, dtype: str | None = "float32") 
 
 
 def row_major(value: Any) -> Any:
-    """What `described` gave as the extension can read it, copied where it is strided."""
+    """Make a result of `described` row-major, copying it if it is strided."""
     if not isinstance(value, np.ndarray):
         return value if value.is_contiguous() else np.from_dlpack(value).copy(order="C")
     if not (value.flags.c_contiguous and value.flags.aligned):
@@ -211,7 +211,7 @@ def _bits(array: np.ndarray) -> np.ndarray:
 
 
 def as_output(where: str, name: str, value: Any, dtype: str | None = "float32") -> Any:
-    """What the extension can write to: as `as_input`, but nothing is copied.
+    """Prepare `value` as output of the extension: as `as_input`, but nothing is copied.
 
     Raises InputError when `value` is read-only, not row-major or masked.
     """
@@ -353,7 +353,7 @@ class DnnlRegion:
         return output_shapes
 
     def stats(self) -> dict[str, Any]:
-        """How the region runs: native/README.md lists the entries."""
+        """Statistics of the region: native/README.md lists the entries."""
         stats: dict[str, Any] = json.loads(self.module["get_stats"]())
         return stats
 
@@ -366,8 +366,8 @@ class DnnlRegion:
 
     @property
     def kernels(self) -> CompiledKernels:
-        """How each operation runs, as oneDNN says: a table. Times are those of the last run while
-        profiling was on (`set_profiling`)."""
+        """The kernels of the operations, as oneDNN reports them: a table. Times are those of the
+        last run while profiling was on (`set_profiling`)."""
         return CompiledKernels(map(CompiledKernel.of, self.stats()["ops"]))
 
     def set_profiling(self, on: bool) -> None:

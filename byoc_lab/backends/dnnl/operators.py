@@ -1,4 +1,5 @@
-"""What DNNL can compute: for each Relay operator, the native operation that implements it.
+"""The operators that DNNL supports: for each Relay operator, the native operation that implements
+it.
 
 This one table answers three questions: whether AnnotateTarget offers a call, which activations a
 fusable chain can end in (`patterns.py`), and what code generation writes (`codegen.py`). All three
@@ -83,8 +84,8 @@ def why_not(call: Call, chained: bool = False) -> str | None:
 
 
 def channels_of(call: Call) -> int:
-    """How many channels the result of a convolution has, those in blocks counted; 0 if that is not
-    known."""
+    """The number of channels of a convolution's result, those in blocks included; 0 if it is
+    unknown."""
     attrs, result = call.attrs, call.checked_type
     assert attrs is not None and isinstance(result, TensorType)
     layout = Layout(attrs.out_layout or attrs.data_layout)

@@ -65,7 +65,7 @@ class Chain:
         return "dnnl." + "_".join(w for w in words if w)
 
     def pattern(self, beyond_tvm: bool = True) -> DFPattern:
-        """What MergeComposite looks for; beyond_tvm: a bias may be an nn.bias_add as well."""
+        """The pattern for MergeComposite; beyond_tvm: a bias may be an nn.bias_add as well."""
         found: DFPattern = is_op(self.root)(wildcard(), wildcard())
         if self.bias:
             plain, other = found, wildcard()
@@ -112,8 +112,9 @@ class Chain:
         return [word for word, there in (("sum", self.sum), ("bias", self.bias)) if there]
 
     def _operands(self, added: Call, rest: Sequence[str]) -> tuple[Expr, Expr]:
-        """What an addition continues, and what it adds: as patterns do, the chain, of which the
-        additions `rest` are left, is looked for on the left first."""
+        """Split the operands of an addition into the chain that it continues and the value that it
+        adds. As in patterns, the left operand is tried first as the chain, which has the additions
+        `rest`."""
         left, right = added.args
         return (left, right) if self._is_chain(left, rest) else (right, left)
 
@@ -149,7 +150,7 @@ class Activation:
         return f"dnnl.{self.spelling.name}"
 
     def pattern(self, beyond_tvm: bool = True) -> DFPattern:
-        """What MergeComposite looks for."""
+        """The pattern for MergeComposite."""
         return self.spelling.pattern(wildcard())
 
     def why_not(self, match: Call) -> str | None:
@@ -175,7 +176,7 @@ class QuantizedChain:
         return f"dnnl.{self.root}"
 
     def pattern(self, beyond_tvm: bool = True) -> DFPattern:
-        """What MergeComposite looks for; beyond_tvm: also a chain of Relay's own operators."""
+        """The pattern for MergeComposite; beyond_tvm: also a chain of Relay's own operators."""
         found = quantized.tvm_pattern(self.root)
         return found | quantized.exact_pattern(self.root) if beyond_tvm else found
 

@@ -117,7 +117,7 @@ def why_no_sum(call: Call) -> str | None:
 
 
 def array_of(expr: Expr) -> np.ndarray:
-    """What a constant holds; nothing for another expression."""
+    """The array of a constant; an empty array for any other expression."""
     return expr.numpy() if isinstance(expr, Constant) else np.empty(0)
 
 

@@ -68,7 +68,7 @@ def _append(builder: Any, call: Call, kind: str, operands: list[int], **attrs: A
 
 
 def _data(call: Call) -> Expr:
-    """What a call changes: its first operand, or what that adds a bias to."""
+    """The data operand of a call: its first operand, without an addition of a bias."""
     data = call.args[0]
     if call.is_op("qnn.requantize") and isinstance(data, Call) and adds(data):
         return data.args[0]

@@ -179,7 +179,8 @@ class _ModuleReader:
         return made
 
     def global_function(self, gv: Any) -> Any:
-        """What a call of a global function calls: a composite by itself, others by name."""
+        """The callee for calls of a global function: a composite itself, any other function by
+        name."""
         name = str(gv.name_hint)
         if name in self._globals:
             return self._globals[name]
@@ -273,7 +274,7 @@ def _no_counterpart(name: str, call: Any) -> str:
 
 
 def _attributes(function: Any) -> dict[str, Any]:
-    """What Relay calls the attributes that say who computes a function."""
+    """The Relay attributes for the back end and composite of a Relax function."""
     attrs = dict(function.attrs.items()) if function.attrs else {}
     found: dict[str, Any] = {}
     if "Codegen" in attrs:

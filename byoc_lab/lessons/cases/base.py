@@ -24,7 +24,7 @@ from byoc_lab.relay.ir.visit import post_order
 
 @dataclass(frozen=True, eq=False)
 class Symptom:
-    """What a user sees of a trouble.
+    """The symptom of a case: what a user sees of the bug.
 
     message: one sentence. module: the result that shows it, where a compiler gave one. error: what
     today's compiler raises, where it does.
@@ -41,7 +41,7 @@ class Symptom:
 
 @dataclass(frozen=True)
 class ExpectedDiagnosis:
-    """What a tool says of a trouble.
+    """The diagnosis that a tool is to give of a case.
 
     tool: "lint", "explain" or "decode". causes: the codes of the rules, the causes of the calls, or
     the names of the messages. text: all of it, for people.
@@ -85,11 +85,11 @@ class Case(ABC):
 
     @abstractmethod
     def shown(self) -> Symptom:
-        """What a user sees of the trouble."""
+        """The symptom that a user sees."""
 
     @abstractmethod
     def diagnosis(self) -> ExpectedDiagnosis:
-        """What lint, explain or decode says of the trouble."""
+        """The diagnosis that lint, explain or decode gives."""
 
     @property
     def story(self) -> str:
@@ -139,7 +139,7 @@ class LiveCase(Case):
 
     @abstractmethod
     def symptom(self, mod: IRModule) -> Symptom | None:
-        """What a user sees of the trouble in an annotated module; None where it is not there."""
+        """The symptom in an annotated module; None if the module does not have the bug."""
 
     @abstractmethod
     def fixed(self) -> IRModule:
@@ -167,13 +167,13 @@ class DumpCase(Case):
 
     @abstractmethod
     def today(self) -> str:
-        """What the same program gives now: one sentence, after running it."""
+        """The outcome of the same program now: one sentence, after running it."""
 
 
 def lint_says(
     mod: IRModule, pipeline: Sequence[Pass] | None = None, backend: str | None = None
 ) -> ExpectedDiagnosis:
-    """What lint says of a module, and of the passes that are to run on it."""
+    """The diagnosis of `lint` for a module, and for the passes that are to run on it."""
     found = lint(mod, pipeline, backend)
     return ExpectedDiagnosis("lint", tuple(sorted({f.code for f in found})), str(found))
 
@@ -181,20 +181,20 @@ def lint_says(
 def explain_says(
     mod: IRModule, target: str, call: str, pipeline: Sequence[Pass] | None = None
 ) -> ExpectedDiagnosis:
-    """What explain says of the calls of one operator."""
+    """The diagnosis of `explain` for the calls of one operator."""
     found = explain(mod, target, call, pipeline)
     causes = {e.cause for e in found if not e.offloaded}
     return ExpectedDiagnosis("explain", tuple(sorted(c for c in causes if c)), str(found))
 
 
 def patterns_say(table: Sequence[tuple[Any, ...]], mod: IRModule) -> ExpectedDiagnosis:
-    """What explain_patterns says of the entries of a table: the statuses of its entries."""
+    """The diagnosis of `explain_patterns` for a table: the statuses of its entries."""
     report = explain_patterns(table, mod)
     return ExpectedDiagnosis("explain", tuple(sorted({e.status for e in report})), str(report))
 
 
 def decode_says(text: str | ByocLabError, mod: IRModule | None = None) -> ExpectedDiagnosis:
-    """What decode says of an error message."""
+    """The diagnosis of `decode` for an error message."""
     found = decode(text, mod)
     return ExpectedDiagnosis("decode", tuple(m.name for m in found), str(found))
 

@@ -77,7 +77,7 @@ class BatchNorm(LiveCase):
 
 
 def _refusal(mod: IRModule) -> PartitionError | None:
-    """What today's PartitionGraph raises for the module."""
+    """The error that today's PartitionGraph raises for the module; None if it raises none."""
     try:
         PartitionGraph()(mod)
     except PartitionError as error:

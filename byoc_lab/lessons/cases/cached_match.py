@@ -50,7 +50,7 @@ def @main(%x: Tensor[(4), float32]) {
 """
 
     def program(self) -> IRModule:
-        """What the pass got."""
+        """The module that the pass got."""
         x = relay.var("x", shape=(4,))
         positive = relay.nn.relu(x)
         return typed(relay.multiply(positive, relay.clip(relay.add(positive, x), 0.0, 6.0)))

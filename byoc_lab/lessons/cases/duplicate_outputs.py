@@ -72,7 +72,7 @@ def @region_0(%i0: {T}, Compiler="mychip", global_symbol="region_0", Primitive=1
 
 
 def _outputs(mod: IRModule) -> tuple[Expr, ...]:
-    """What the region of a partitioned module returns."""
+    """The outputs of the region of a partitioned module."""
     (region,) = regions_of(mod)
     body = region.body
     return body.fields if isinstance(body, Tuple) else (body,)

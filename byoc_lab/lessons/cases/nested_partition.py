@@ -60,7 +60,7 @@ class NestedPartition(LiveCase):
 
 
 def _refusal(mod: IRModule) -> FreeVariableError | None:
-    """What today's PartitionGraph raises for the module."""
+    """The error that today's PartitionGraph raises for the module; None if it raises none."""
     try:
         PartitionGraph()(mod)
     except FreeVariableError as error:

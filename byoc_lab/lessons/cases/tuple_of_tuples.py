@@ -67,7 +67,7 @@ def @region_0(%i0: {T}, Compiler="mychip", global_symbol="region_0", Primitive=1
 
 
 def _depth(mod: IRModule) -> int:
-    """How deep tuples are nested in the result of the region of a partitioned module."""
+    """The nesting depth of tuples in the result of the region of a partitioned module."""
     (region,) = regions_of(mod)
     depth, level = 0, [region.body]
     while any(isinstance(e, Tuple) for e in level):

@@ -79,10 +79,11 @@ class Exercise(ABC):
 
     @abstractmethod
     def question(self, seed: int = 0) -> Any:
-        """What an answer gets, in the variant of a seed."""
+        """The question that an answer gets, in the variant of a seed."""
 
     def drawn(self, seed: int) -> Any:
-        """What a process gets that may have the question and not the seed: what pickle takes."""
+        """The question in a form that pickle supports, for a process that must not have the
+        seed."""
         return self.question(seed)
 
     def made(self, drawn: Any) -> Any:
@@ -103,11 +104,12 @@ class Exercise(ABC):
 
     @abstractmethod
     def judge(self, seed: int, reply: Any) -> Mistake | None:
-        """What is wrong with what an answer gave for the variant of a seed; it may be anything."""
+        """The mistake in a reply to the variant of a seed; None if it is right. The reply may be
+        anything."""
 
     def respond(self, answer: Any, question: Any) -> Any:
-        """What an answer gives for a question: what it returns if it is a function. Raises what it
-        raises."""
+        """The reply of an answer to a question: what it returns if it is a function, else the
+        answer itself. Raises what the function raises."""
         return answer(question) if self.is_function(answer) else answer
 
     def is_function(self, answer: Any) -> bool:
@@ -220,8 +222,8 @@ class Variant:
         return self.exercise.question(self.seed)
 
     def start(self) -> Any:
-        """What an answer gets: for most exercises, a module. Where what the exercise needs is
-        missing, the verdict that says so."""
+        """The question that an answer gets: for most exercises, a module. If a requirement of the
+        exercise is missing, the verdict that says so."""
         return self._question if self.exercise.missing() is None else self.check(None)
 
     def check(self, answer: Any) -> Verdict:

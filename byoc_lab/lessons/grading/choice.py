@@ -1,4 +1,4 @@
-"""Which notebook of a submission is graded for each exercise, in which variant."""
+"""The notebook and variant of a submission that are graded for each exercise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Chosen:
     notes: list[str]
 
     def task(self, exercise: str, course: Course) -> dict[str, Any]:
-        """What the sandbox is to run."""
+        """The task for the sandbox."""
         seeds = [self.seed, *course.hidden_seeds(exercise)]
         return {"exercise": exercise, "cells": notebooks.code_of(self.data), "seeds": seeds}
 
@@ -37,8 +37,8 @@ class Choice:
     unread: dict[str, str] = field(default_factory=dict)
 
     def notes(self, name: str) -> list[str]:
-        """What cannot be read and may have the answer to an exercise: a file of its name, or of
-        the name of none."""
+        """Notes on unreadable files that may contain the answer to an exercise: those named after
+        it, or after no exercise."""
         others = {each.name for each in all_exercises()} - {name}
         return [f"{path}: {why}" for path, why in self.unread.items() if _stem(path) not in others]
 
@@ -105,7 +105,7 @@ def _is_stub(data: notebooks.Notebook, name: str) -> bool:
 
 
 def _told(data: notebooks.Notebook) -> Mapping[str, Any]:
-    """What a notebook says about itself."""
+    """The metadata of byoc_lab in a notebook; empty if it has none."""
     metadata = data.get("metadata")
     told = metadata.get("byoc_lab") if isinstance(metadata, dict) else None
     return told if isinstance(told, dict) else {}

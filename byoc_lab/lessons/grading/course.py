@@ -32,7 +32,7 @@ class CourseError(ByocLabError, ValueError):
 
 @dataclass(frozen=True)
 class Course:
-    """What a class is set and graded by.
+    """The exercises, seeds and students of a class.
 
     seed: the class's; everything else follows from it. exercises: by name, in the order of the
     columns of grades. students: those with a variant of their own; others get that of the class.

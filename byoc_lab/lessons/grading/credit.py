@@ -41,7 +41,7 @@ def _with_credit(grade: Grade, submission: Submission, settings: Settings) -> Gr
 
 
 def _hours_late(grade: Grade, submission: Submission, settings: Settings) -> float:
-    """How many hours after its deadline an answer was handed in; at most 0 if it was in time."""
+    """The hours between the deadline of an answer and its hand-in; at most 0 if it was in time."""
     deadline = settings.deadline(grade.exercise)
     moment = settings.handed_in.get(submission.student)
     if moment is None and grade.file in submission.times:

@@ -1,4 +1,4 @@
-"""What students handed in: folders, notebooks and archives, read whatever they are called."""
+"""The submissions of students: folders, notebooks and archives, under any names."""
 
 from __future__ import annotations
 

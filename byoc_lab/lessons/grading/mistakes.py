@@ -18,8 +18,8 @@ PASSED = "passed"
 
 @dataclass(frozen=True)
 class Result:
-    """What some students have in common in an exercise: "passed", the kind of a mistake, or how the
-    run of the notebook ended."""
+    """A result that several students share in an exercise: "passed", the kind of a mistake, or how
+    the run of the notebook ended."""
 
     exercise: str
     result: str

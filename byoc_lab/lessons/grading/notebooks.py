@@ -151,7 +151,7 @@ def hints_of(data: Notebook) -> int:
 
 
 def changed_cells(data: Notebook, name: str) -> list[str]:
-    """What was done to the cells that students should leave as they are, in words."""
+    """Describe the changes to the cells that students should leave as they are."""
     original = notebook(name)
     found = {_part(cell): "".join(cell["source"]) for cell in data["cells"]}
     notes = []

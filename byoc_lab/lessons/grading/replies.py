@@ -1,4 +1,4 @@
-"""What an answer gave, as JSON: data that another process can judge, and nothing that runs."""
+"""Replies of answers as JSON: data that another process can judge, without any code."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ class SettingsError(ByocLabError, ValueError):
 
 @dataclass(frozen=True)
 class Late:
-    """What a late answer loses. grace_hours: after the deadline, in which nothing is lost. lost:
-    pairs of hours after the grace and the percentage that is lost from then on, ascending."""
+    """The penalty for late answers. grace_hours: after the deadline, without loss. lost: pairs of
+    hours after the grace and the percentage that is lost from then on, ascending."""
 
     grace_hours: float = 0.0
     lost: tuple[tuple[float, float], ...] = ((0.0, 100.0),)
@@ -62,7 +62,7 @@ class Override:
 
 @dataclass(frozen=True)
 class Settings:
-    """What `course.toml` says; without the file, the defaults.
+    """The settings in `course.toml`; without the file, the defaults.
 
     anonymous: codes in place of names. tables: those of TABLES that are written beside the table of
     points. link: the address of a notebook, with `{exercise}`. deadlines: by exercise; EVERY for
@@ -81,7 +81,7 @@ class Settings:
     override: tuple[Override, ...] = ()
 
     def deadline(self, exercise: str) -> datetime | None:
-        """When an exercise is due; None for none."""
+        """The deadline of an exercise; None if it has none."""
         return self.deadlines.get(exercise, self.deadlines.get(EVERY))
 
     def shown(self, student: str, seed: int) -> str:

@@ -36,7 +36,7 @@ _CLONE = Path(__file__).parents[3]
 
 
 def not_contained() -> str:
-    """What is not protected where notebooks are graded without a container."""
+    """A warning on the protection that is missing if notebooks are graded without a container."""
     uncounted = "shared memory, files and processes" if groups.failure() else "files"
     return (
         "notebooks are graded without a container: they can read and change every file that this "
@@ -258,7 +258,8 @@ def _of_none(name: str, found: Choice, submission: Submission) -> Grade:
 
 
 def _way(trust: bool) -> str | None:
-    """How notebooks are contained here; None if they are not, which takes `trust`."""
+    """The kind of container for notebooks on this machine; None if there is none, which takes
+    `trust`."""
     if trust and not containers.possible():
         return None
     try:

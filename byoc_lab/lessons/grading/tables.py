@@ -32,13 +32,13 @@ def write_grades(path: Path, grades: Grades, course: Course, settings: Settings 
 
 
 def shown_names(grades: Grades, course: Course, settings: Settings) -> list[tuple[str, str]]:
-    """What each student is called in tables, and the student; codes are in their own order."""
+    """Pairs of a student's name in tables and the student; codes are in their own order."""
     names = [(settings.shown(student, course.seed), student) for student in grades]
     return sorted(names) if settings.anonymous else names
 
 
 def notes(found: Sequence[Grade]) -> str:
-    """What a teacher must know about the grades of a student, in a line."""
+    """Notes for a teacher on the grades of one student, in a line."""
     missing = sum(g.status == MISSING and not g.notes for g in found)
     told = [
         f"{g.exercise}: {', '.join((g.status, *g.reasons, *g.notes))}"

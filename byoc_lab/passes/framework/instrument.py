@@ -85,7 +85,7 @@ class TraceInstrument(PassInstrument):
 
 @dataclass
 class _Profile:
-    """When a pass began and ended, in seconds, and the passes that ran inside it."""
+    """The begin and end of a pass, in seconds, and the passes that ran inside it."""
 
     name: str
     begin: float

@@ -118,7 +118,7 @@ class LayoutRewriter:
         return result
 
     def _plain(self, node: Expr) -> Expr:
-        """What became of a node, in the layout that it had."""
+        """The result for a node, converted back to the node's layout."""
         return self._back(self.results[node])
 
     def _back(self, result: _Result) -> Expr:
@@ -272,7 +272,7 @@ def _report(call: Call, value: Call, chosen: bool, layouts: Sequence[_Change]) -
 def _infer(
     call: Call, new: Layouts | None, old: Layouts, types: Sequence[Type], operands: int
 ) -> InferCorrectLayoutOutput | None:
-    """What the operator's rule says, if it has one and all layouts are known."""
+    """The layouts that the operator's rule infers; None without a rule or with unknown layouts."""
     rule = call.op.get_attr("FInferCorrectLayout") if isinstance(call.op, Op) else None
     answer = rule(call.attrs, new, old, types) if rule is not None else None
     if answer is None or None in (*answer.input_layouts, *answer.output_layouts):

@@ -14,7 +14,7 @@ from byoc_lab.relay.ir.visit import is_dataflow
 
 
 class ToBasicBlockNormalForm(ModulePass):
-    """What several branches or functions share gets a name around them.
+    """Bind each value that several branches or functions share to a variable around them.
 
     `if (%c) { add(abs(%x), %y) } else { abs(%x) }`, where both calls of abs are one node, -> `let
     %x_0 = abs(%x); if (%c) { add(%x_0, %y) } else { %x_0 }`. Everything else stays the graph it
@@ -37,9 +37,8 @@ class ToBasicBlockNormalForm(ModulePass):
 
 
 def find_lifted(expr: Expr) -> Iterator[Expr]:
-    """What is used in several scopes of an expression and computed, or first met, in one of them;
-    operators and global functions belong to none.
-    """
+    """The expressions that several scopes use and one of them computes, or meets first. Operators
+    and global functions belong to no scope."""
     normaliser = _BlockNormaliser(Function([], expr))
     normaliser._place(Scope(None))
     return (e for e in normaliser._find_lifted() if not isinstance(e, (Op, GlobalVar)))

@@ -1,4 +1,4 @@
-"""What is wrong in a module of Relax on its way to a back end: the rules BYR001 to BYR010.
+"""Findings in a Relax module on its way to a back end: the rules BYR001 to BYR010.
 
 The rules look at functions as they are mirrored (`mirror.py`), and at the pattern table of the
 trace, if that was given one. docs/relax.md describes them.

@@ -35,7 +35,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class EntryRun:
-    """What an entry of a table does with a module: before, and outlined."""
+    """The effect of a table entry on a module: the module before, and outlined."""
 
     entry: str
     before: Any

@@ -208,7 +208,7 @@ def _is_flat(value: Any) -> bool:
 
 
 class _Usage:
-    """What uses the variables of a function."""
+    """The users of the variables of a function."""
 
     def __init__(self, function: Any):
         self.relax = import_tvm().relax

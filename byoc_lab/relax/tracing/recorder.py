@@ -212,7 +212,8 @@ class _Recorder:
         return len(self._states) - 1
 
     def error(self, raised: Exception) -> Exception:
-        """What a pass raised; an error of TVM as a PassError that says what it means."""
+        """The error to raise for an error of a pass; one of TVM becomes a PassError that explains
+        it."""
         if not self._open or not is_of_tvm(raised):
             return raised
         made = pass_error("trace", self._open[-1].name, raised)
@@ -269,7 +270,7 @@ class _Recorder:
         )
 
     def _rewrites(self, ran: RecordedPass) -> tuple[Events, Notes]:
-        """What a pass did, rewrite by rewrite, where a replay of it knows."""
+        """The rewrites and notes of a pass, as far as a replay reproduces them."""
         if ran.name not in (FUSES, MERGES) or ran.after is None:
             return Events(), Notes()
         before, after = self._states[ran.before], self._states[ran.after]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def matches_of(
     script: Script, before: RelaxModule, after: RelaxModule, table: Sequence[Any]
 ) -> tuple[Events, Notes]:
-    """What FuseOpsByPattern did to a module: a rewrite for each match, a note for each refusal.
+    """The rewrites of FuseOpsByPattern, one for each match, and a note for each refusal.
 
     table: its patterns. The pass is replayed; without rewrites where that gives another result than
     TVM's, as for a table that is not the one it ran with.
@@ -50,8 +50,8 @@ def matches_of(
 
 
 def merges_of(script: Script, before: RelaxModule, after: RelaxModule) -> tuple[Events, Notes]:
-    """What MergeCompositeFunctions did to a module: a rewrite for each region, and a note for each
-    two composites that it joined, or did not join.
+    """The rewrites of MergeCompositeFunctions, one for each region, and a note for each two
+    composites that it joined, or did not join.
 
     The pass is replayed; without rewrites where that gives another result than TVM's.
     """

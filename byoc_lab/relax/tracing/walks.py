@@ -22,7 +22,7 @@ class State:
 
     @property
     def unused(self) -> int:
-        """How many values nothing uses."""
+        """The number of values that nothing uses."""
         count, body = 0, self.function.body
         while isinstance(body, Let):
             count, body = count + 1, body.body
@@ -66,7 +66,7 @@ def _variables(function: Any) -> Iterator[Any]:
 
 
 def _made(places: Mapping[Any, Any], old: State, new: State) -> dict[Expr, Expr]:
-    """What each node of a function became, but for those inside groups."""
+    """The node that each node of a function became, except those inside groups."""
     made: dict[Expr, Expr] = {}
     for variable, node in old.nodes.items():
         found = new.nodes.get(places.get(variable, variable))

@@ -38,7 +38,7 @@ def parts(
     passes: Sequence[str] | None = None,
     era: str | None = None,
 ) -> Iterator[Part]:
-    """What the input shows, part by part.
+    """The results for the input, part by part.
 
     relay_text: a module. message: an error message of TVM, or a log around it. table: Python code
     whose last expression is a pattern table; it takes the place of the pipeline's.
@@ -97,7 +97,7 @@ def _of_module(mod: IRModule, chosen: list[Pass], title: str) -> Iterator[Part]:
 
 
 def _tried(make: Callable[[], Any]) -> Any:
-    """What a function makes, or the error that says why it makes nothing."""
+    """The result of a function, or the error that it raised."""
     try:
         return make()
     except ByocLabError as error:

@@ -46,7 +46,8 @@ def compile_command(source: str, library: str, folder: Path | None = None) -> li
 
 
 def _package() -> Path:
-    """Where the compiled parts of this package are (elsewhere than its Python when editable)."""
+    """The folder of the compiled parts of this package (apart from its Python files if the
+    installation is editable)."""
     from importlib.metadata import files
 
     for file in files("byoc-lab") or ():

@@ -12,7 +12,7 @@ ELTWISE = {"sigmoid": "logistic", "gelu": "gelu_erf", "softplus": "soft_relu",
 
 
 def family(kind: str) -> str:
-    """What kinds that are written alike have in common: "conv", "pool", "resample"."""
+    """The family of operation kinds that are written alike: "conv", "pool", "resample"."""
     if kind.startswith("conv"):
         return "conv"
     if "_pool" in kind:

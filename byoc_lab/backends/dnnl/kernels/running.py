@@ -1,4 +1,4 @@
-"""What every kernel does with its arguments."""
+"""Argument handling that all kernels share."""
 
 from __future__ import annotations
 

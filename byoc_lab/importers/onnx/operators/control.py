@@ -277,7 +277,7 @@ def _axes(node: Node, side: str, count: int) -> list[int]:
 
 
 def _directions(node: Node, attribute: str, count: int) -> list[bool]:
-    """Which of the sequences go backwards."""
+    """For each of the sequences whether it runs backwards."""
     return [bool(d) for d in node.attr(attribute, [0] * count)]
 
 

@@ -28,7 +28,8 @@ def binarizer(node: Node) -> Expr:
 
 @converts("TfIdfVectorizer")
 def tf_idf_vectorizer(node: Node) -> Expr:
-    """How often each sequence of words is in the data, words may be skipped between; weighted."""
+    """Count the occurrences of each n-gram in the data, with skips between its words; then apply
+    weights."""
     if node.has("pool_strings"):
         node.fail("words that are strings are not supported; integers are")
     columns = np.array(node.attr("ngram_indexes"), np.int64)

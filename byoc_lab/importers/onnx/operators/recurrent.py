@@ -238,7 +238,7 @@ def _layer(
 
 
 def _direction(x: Expr, number: int, count: int) -> Expr:
-    """What belongs to one direction, of an input with one row for each."""
+    """The row of one direction, of an input with one row for each."""
     return relay.squeeze(_parts(x, count, 0)[number], axis=[0])
 
 

@@ -48,7 +48,8 @@ def reduction(node: Node) -> Expr:
 
 
 def _by_kind(node: Node, reduced: Callable[[Expr, Any], Expr]) -> Expr:
-    """What each operator computes around its sum, mean, product or extreme."""
+    """Build the operator of a kind: `reduced` sum, mean, product or extreme, and the arithmetic
+    around it."""
     x, kind = node[0], node.op_type.removeprefix("Reduce")
     if kind in ("Sum", "Mean", "Max", "Min", "Prod"):
         build = getattr(relay, kind.lower())

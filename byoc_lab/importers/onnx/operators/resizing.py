@@ -22,7 +22,7 @@ LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 @dataclass
 class Sizes:
-    """What becomes of the lengths of the data.
+    """The sizes of a resized tensor.
 
     lengths: of the result, or an expression of them. scales: of the axes whose scaled length is not
     whole; positions are divided by the scale, not by the ratio of the lengths.

@@ -225,7 +225,7 @@ def to_dtype(node: Node) -> Any:
     "dropout.default", "lift_fresh_copy.default", "feature_dropout.default",
 )  # fmt: skip
 def unchanged(node: Node) -> Any:
-    """What moves or keeps values; dropout keeps them in inference."""
+    """Import an operator that copies its data as it is, such as a dropout in inference."""
     if node.overload.endswith("dropout"):
         if node["train"] and node["p"] > 0:
             node.fail("dropout in training mode draws random numbers; call module.eval()")

@@ -265,8 +265,9 @@ def _products_first(
 def _columns_first(
     attrs: AnyValue, x: np.ndarray, w: np.ndarray, size: Sequence[int]
 ) -> np.ndarray:
-    """What each output multiplies as a column, and then one matrix product; or one for each kernel
-    element where the columns would be large. w: (groups, outputs, inputs, kernel axes)."""
+    """Convolve by one matrix product over columns, each with the elements that an output
+    multiplies; by one product for each kernel element if the columns would be large. w: (groups,
+    outputs, inputs, kernel axes)."""
     groups, outputs, inputs, *kernel = w.shape
     n, elements = x.shape[0], prod(kernel)
     views = taps(x, kernel, attrs.strides, attrs.dilation, size)

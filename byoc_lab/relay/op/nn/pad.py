@@ -109,8 +109,8 @@ def _check_mirrored(op: str, widths: AnyValue, shape: Sequence[int], without: in
 
 
 def _inside(shape: Sequence[int], widths: AnyValue) -> np.ndarray:
-    """Which elements of padded data come from the data; it has length 1 along axes that are not
-    padded."""
+    """A mask of the elements of padded data that come from the data; of length 1 along axes that
+    are not padded."""
     found = np.ones([1] * len(shape), bool)
     for axis, (n, (before, after)) in enumerate(zip(shape, widths, strict=True)):
         if before or after:

@@ -52,7 +52,8 @@ def _svg(figure):
 
 
 class PageView:
-    """What `byoc_lab.display` calls: the view, with widgets in place of pages inside the page."""
+    """The view for `byoc_lab.display`: as everywhere, with widgets in place of pages inside the
+    page."""
 
     text = staticmethod(view.render_text)
     render_text = staticmethod(view.render_text)
