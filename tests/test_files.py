@@ -54,7 +54,7 @@ def test_file_is_replaced_where_permissions_do_not_exist(
     assert path.read_text() == "second"
 
 
-def test_what_is_no_ordinary_file_is_written_itself() -> None:
+def test_device_file_is_written_in_place() -> None:
     write_text(os.devnull, "text")
     assert not Path(os.devnull).is_file()
 
@@ -96,7 +96,7 @@ def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
         lambda path: write_text(path, "text"),
     ],
 )
-def test_what_no_file_can_be_called_is_refused(opening: Callable[[Any], Any], path: Any) -> None:
+def test_invalid_file_name_is_refused(opening: Callable[[Any], Any], path: Any) -> None:
     with pytest.raises(ArgumentError, match="expected the path of a file, found"):
         opening(path)
 
@@ -121,7 +121,7 @@ def test_a_device_is_not_read(opening: Callable[[Any], Any], suffix: str, tmp_pa
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this operating system has no FIFOs")
-def test_what_is_read_is_an_ordinary_file(tmp_path: Path) -> None:
+def test_only_ordinary_files_are_read(tmp_path: Path) -> None:
     fifo, file = tmp_path / "fifo", tmp_path / "file"
     os.mkfifo(fifo)
     file.touch()

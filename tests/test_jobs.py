@@ -96,7 +96,7 @@ class Losing(Executor):
         return future
 
 
-def test_what_the_executor_loses_is_reported() -> None:
+def test_job_that_the_executor_loses_is_reported() -> None:
     (found,) = many("bisect", jobs.small, executor=Losing())
     assert found.kind == "lost" and "the worker is gone" in found.error
 

@@ -45,7 +45,7 @@ def test_every_text_is_printable() -> None:
 
 
 @given(st.text(), st.sampled_from(["ascii", "cp1252", "cp437", "utf-8"]))
-def test_what_an_encoding_has_is_kept(text: str, encoding: str) -> None:
+def test_characters_of_the_encoding_are_kept(text: str, encoding: str) -> None:
     shown = encodable(text, encoding)
     shown.encode(encoding)
     if shown != text:

@@ -89,7 +89,7 @@ def test_no_secret_is_used() -> None:
         assert "secrets." not in path.read_text(encoding="utf-8")
 
 
-def test_what_is_published_is_what_the_targets_write() -> None:
+def test_published_files_are_those_that_the_make_targets_write() -> None:
     text = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     makefile = (ROOT / "Makefile").read_text()
     for target, written in (("wheel", "dist"), ("docs", "build/site"), ("lite", "build/lite")):

@@ -102,7 +102,7 @@ def test_the_c_is_for_reading() -> None:
         assert line in source
 
 
-def test_what_has_no_c_is_refused_by_name() -> None:
+def test_operator_without_c_code_raises_build_error_with_its_name() -> None:
     with pytest.raises(BuildError, match="region @r: ccompiler has no C for erf"):
         c_source(function(relay.erf(relay.var("x", shape=(2,)))), "r")
 
@@ -166,7 +166,7 @@ def test_without_a_compiler_it_says_how_to_get_one(monkeypatch) -> None:
 
 
 @needs_cc
-def test_what_the_compiler_says_is_shown(monkeypatch) -> None:
+def test_build_error_shows_the_command_of_a_failed_c_compiler(monkeypatch) -> None:
     monkeypatch.setenv("CC", "false")
     with pytest.raises(BuildError, match="does not compile:\n\nThe command was false"):
         CRegion(function(relay.exp(relay.var("x", shape=(2,)))), "r")

@@ -91,7 +91,7 @@ def test_an_error_that_the_code_reports_is_an_error_here(run: Any) -> None:
         run(fails, isolated=True)
 
 
-def test_what_a_kernel_writes_elsewhere_is_not_seen_here(run: Any) -> None:
+def test_static_variables_of_an_isolated_kernel_start_anew_in_each_call(run: Any) -> None:
     body = "static int calls = 0; for (int n = 0; n < 6; ++n) y[n] = calls; ++calls;"
     backends.register(NAME, supports=["exp"], codegen=codegen(body), isolated=True)
     exe = build(backends.partition(module(), NAME))

@@ -137,9 +137,7 @@ def test_a_widget_that_enters_its_page_later_has_its_theme(
     assert theme == "light", "outside the page it has the theme of the system"
 
 
-def test_what_a_sanitizer_leaves_has_picture_caption_and_findings(
-    new_page: NewPage, copy: str
-) -> None:
+def test_sanitized_page_keeps_picture_caption_and_findings(new_page: NewPage, copy: str) -> None:
     left = re.sub(r"<style>.*?</style>|<iframe.*?</iframe>", "", copy, flags=re.DOTALL)
     page = new_page()
     page.set_content(BOX.format(left))

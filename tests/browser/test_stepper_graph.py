@@ -106,7 +106,9 @@ def place(locator: Any) -> tuple[float, float]:
     return round(box["x"]), round(box["y"])
 
 
-def test_what_is_looked_at_stays_where_it_is(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_opened_group_and_centred_box_keep_their_position(
+    new_page: NewPage, mobilenet_state: Any
+) -> None:
     """A group that is opened where one has zoomed in; the box in the middle, from step to step."""
     root = mount(new_page(reduced_motion="reduce"), mobilenet_state, index=3)
     for _ in range(2):

@@ -96,7 +96,9 @@ def test_counters_and_glow_are_those_of_the_rewrite(new_page: NewPage) -> None:
         assert glowing.count() == of_the_pass // 27 > 0
 
 
-def test_what_a_rewrite_removes_fades_out(new_page: NewPage) -> None:
+def test_box_that_a_rewrite_removes_fades_out_or_with_reduced_motion_disappears(
+    new_page: NewPage,
+) -> None:
     """It is drawn as it goes, and then it is gone; with reduced motion it goes at once."""
     trace = mobilenet()
     builder = Builder()

@@ -72,7 +72,7 @@ def test_standard_input_to_a_file(file: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not lint(relay.parse_file(file))
 
 
-def test_another_file_is_written(file: Path) -> None:
+def test_fix_with_output_writes_another_file_and_keeps_the_input(file: Path) -> None:
     file.write_text(NO_END)
     other = file.with_name("fixed.relay")
     assert cli.main(["fix", str(file), "--output", str(other)]) == cli.OK

@@ -85,7 +85,7 @@ def test_settings_of_the_course_are_applied_without_grading_again(
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_what_is_the_teachers_is_hidden_also_in_a_course_that_is_found(
+def test_teacher_files_are_hidden_from_submissions_if_the_course_is_named_or_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
     course = tmp_path / "course"

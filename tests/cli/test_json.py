@@ -85,7 +85,9 @@ def test_all_commands_that_report_have_json() -> None:
 
 
 @pytest.mark.parametrize("kind", COMMANDS)
-def test_what_a_command_prints_is_described(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_of_each_command_fits_the_schema(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     if kind == "grades":
         if sys.platform != "linux":
             pytest.skip("grading needs Linux")

@@ -86,7 +86,7 @@ def test_jupyterlab_opens_the_first_notebook_in_a_terminal(
     ("installed", "terminal", "reason"),
     [(True, False, "not a terminal"), (False, True, "pip install jupyterlab")],
 )
-def test_what_prevents_opening_is_named(
+def test_reason_is_printed_if_the_notebook_cannot_be_opened(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

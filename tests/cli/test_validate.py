@@ -66,7 +66,7 @@ def test_arrays_that_unpack_to_too_much_are_refused(
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"text", b"\x93NUMPY\x01\0"])
-def test_what_are_no_arrays_is_said(tmp_path: Path, content: bytes) -> None:
+def test_file_without_named_arrays_raises_input_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.npz").write_bytes(content)
     with pytest.raises(InputError, match="is not a file of arrays by name"):
         shared.read_arrays(tmp_path / "x.npz")

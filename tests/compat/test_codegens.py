@@ -130,7 +130,9 @@ def test_a_module_that_tvm_compiled(register: Any) -> None:
         (lambda c, f: c(HELPER, "c", [], ["w0"]), r"wants the constants w0.*\.constant_updater"),
     ],
 )
-def test_what_cannot_be_linked(register: Any, create: Any, words: str) -> None:
+def test_unlinkable_codegen_result_raises_build_error(
+    register: Any, create: Any, words: str
+) -> None:
     source = tvm.get_global_func("runtime.CSourceModuleCreate")
     register("relay.ext.of_nothing", lambda function: create(source, function))
     with pytest.raises(BuildError, match=words):

@@ -85,7 +85,7 @@ def test_byoc_labs_own_passes_offload_more() -> None:
     assert "nn.bias_add" not in str(dict(e[:2] for e in table)["dnnl.dense_bias"])
 
 
-def test_what_a_script_registers_counts() -> None:
+def test_operator_and_table_that_a_script_registers_are_used() -> None:
     """For an operator that byoc_lab offloads beyond TVM's, and as the table of "dnnl"."""
     mod = tvm.IRModule.from_expr(
         relay.nn.bias_add(relay.var("x", shape=(2, 3)), relay.var("b", shape=(3,)))

@@ -24,7 +24,7 @@ def test_free_variables_get_values() -> None:
     np.testing.assert_array_equal(found, [3, 8])
 
 
-def test_what_relax_cannot_compile_is_interpreted_and_says_so() -> None:
+def test_vm_executor_warns_and_interprets_operators_without_relax_translation() -> None:
     x = relay.var("x", shape=(3,))
     function = relay.Function([x], relay.argwhere(x))
     with pytest.warns(InterpretedWarning, match="cannot be compiled: argwhere has no translation"):

@@ -90,7 +90,9 @@ def _double() -> Any:
         (lambda c, x: relay.Call(_double(), [x]), "the call of a function"),
     ],
 )
-def test_what_only_a_virtual_machine_runs(build_body: Any, what: str) -> None:
+def test_graph_json_of_control_flow_raises_build_error_that_names_the_vm(
+    build_body: Any, what: str
+) -> None:
     c, x = relay.var("c", shape=(), dtype="bool"), relay.var("x", shape=(2,))
     mod = InferType()(tvm.IRModule.from_expr(relay.Function([c, x], build_body(c, x))))
     with pytest.raises(BuildError, match=f"{what}.*vm"):

@@ -142,7 +142,7 @@ def test_a_refusal_says_why(name: str, reason: str) -> None:
     assert regions(backends.partition(module(expr), name)) == []
 
 
-def test_what_is_supported_is_not_refused() -> None:
+def test_supported_call_has_no_reason_for_refusal() -> None:
     assert backends.get("cudnn").why_not(call(nn.softmax(var(2, 3)))) is None
     assert backends.get("arm_compute_lib").why_not(call(last(groups=4))) is None
 

@@ -103,7 +103,7 @@ def test_places_as_json() -> None:
     assert again.source_name.name == "a.txt"
 
 
-def test_what_an_operator_says_of_itself() -> None:
+def test_operator_has_tvms_level_attributes_and_description() -> None:
     conv, add = relay.op.get("nn.conv2d"), relay.op.get("add")
     assert str(conv) == repr(conv) == "Op(nn.conv2d)"
     assert (conv.support_level, add.support_level) == (2, 1)
@@ -275,7 +275,7 @@ def test_types_as_the_importers_infer_them() -> None:
     assert common.infer_shape(pair) == relay.TupleType([x.type_annotation] * 2)
 
 
-def test_what_a_target_takes_said_of_attributes_and_arguments() -> None:
+def test_target_predicates_get_attributes_and_arguments_or_the_call() -> None:
     """Up to TVM 0.7 it was said of these, since then of the call."""
     seen = []
 
@@ -316,7 +316,7 @@ def test_weights_that_are_transposed_before() -> None:
         relay.data_dep_optimization.bsr_dense.convert(function, params, (1, 1), 0.5)
 
 
-def test_what_a_built_library_does_not_have() -> None:
+def test_missing_function_or_source_of_a_built_library_raises_error() -> None:
     lib = relay.build(_relu(), "llvm")
     with pytest.raises(UnknownNameError, match=r"'fused_relu'; the graph's are .*_fused_nn_relu$"):
         lib.get_function("fused_relu")
@@ -356,7 +356,7 @@ def test_places_as_the_importers_fill_them_in() -> None:
         set_span(relay.RefCreate(relay.var("y")), "ref")
 
 
-def test_what_an_array_gives_may_be_written_to() -> None:
+def test_array_copied_from_a_constant_is_writable_and_leaves_the_constant() -> None:
     constant = relay.const(np.array([-1.0, 2.0], np.float32))
     values = constant.data.asnumpy()
     values[values < 0] = 0

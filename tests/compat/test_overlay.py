@@ -69,7 +69,7 @@ def test_marks_are_found_where_tvm_keeps_them() -> None:
     assert relay.Prelude is module("tvm.relay.prelude").Prelude
 
 
-def test_other_names_are_apache_tvms() -> None:
+def test_names_outside_the_overlay_are_those_of_apache_tvm() -> None:
     assert tvm.te.__name__ == "tvm.te"
     assert tvm.tir.PrimFunc.__module__.startswith("tvm.")
     assert tvm.target.Target("llvm").kind.name == "llvm"
@@ -84,7 +84,7 @@ def test_other_names_are_apache_tvms() -> None:
         ("micro", "microTVM"),
     ],
 )
-def test_what_is_missing_says_so(name: str, advice: str) -> None:
+def test_missing_name_raises_error_with_advice(name: str, advice: str) -> None:
     missing = r"tvm\.(relay\.no_such_name|relay\.no_such_module|relay\.transform\.NoSuchPass|micro)"
     with pytest.raises(UnsupportedNameError, match=rf"{missing} is not supported; .*{advice}"):
         operator.attrgetter(name)(tvm)
@@ -119,7 +119,7 @@ def test_advice_is_for_names_that_are_missing() -> None:
         "op.strategy.cuda",
     ],
 )
-def test_what_is_left_out_of_the_language_is_named(name: str) -> None:
+def test_unsupported_relay_name_raises_error_with_the_reason(name: str) -> None:
     with pytest.raises(UnsupportedNameError, match=rf"tvm\.relay\.{name} is not supported; \w"):
         operator.attrgetter(name)(relay)
 
@@ -184,7 +184,7 @@ def _check_constants(run: typing.Any, params: dict[str, typing.Any]) -> None:
             set_it(params["p0"].numpy() + 1)
 
 
-def test_what_no_graph_can_hold_has_no_constants_by_name() -> None:
+def test_library_with_control_flow_has_no_named_constants_and_runs() -> None:
     x = relay.var("x", shape=(2,))
     cond = relay.less(relay.sum(x), relay.const(1.0))
     lib = relay.build(tvm.IRModule.from_expr(relay.Function([x], relay.If(cond, x, x + x))), "llvm")

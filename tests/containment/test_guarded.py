@@ -69,7 +69,7 @@ def test_forked_calls_leave_no_state() -> None:
     assert (state, later, STATE) == ([1], [2], [])
 
 
-def test_what_a_forked_call_raises_is_raised_here() -> None:
+def test_error_of_a_forked_call_is_raised_in_the_parent() -> None:
     with pytest.raises(ZeroDivisionError):
         forked(divmod, 1, 0, time_limit=9)
     with pytest.raises(RuntimeError, match="cannot be sent to another process"):

@@ -53,7 +53,7 @@ def test_folders_of_killed_processes_are_removed_and_those_in_use_stay(tmp_path:
         assert folder.is_dir()
 
 
-def test_what_is_not_a_folder_of_this_kind_stays(tmp_path: Path) -> None:
+def test_cleanup_keeps_files_links_and_other_folders(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.mkdir()
     (tmp_path / f"{PREFIX}link").symlink_to(kept)

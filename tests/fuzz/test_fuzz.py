@@ -79,7 +79,7 @@ def test_changes_keep_much_of_the_sense():
 # The fuzzer itself notices what it is there for --------------------------------------------------
 
 
-def test_other_errors_get_through(monkeypatch: pytest.MonkeyPatch):
+def test_error_not_of_byoc_lab_fails_the_examination(monkeypatch: pytest.MonkeyPatch):
     def broken(*_: object) -> None:
         raise AttributeError("not an error of byoc_lab")
 
@@ -88,7 +88,7 @@ def test_other_errors_get_through(monkeypatch: pytest.MonkeyPatch):
         examine("def @main() { 1 }")
 
 
-def test_what_hangs_is_stopped(monkeypatch: pytest.MonkeyPatch):
+def test_endless_examination_is_stopped(monkeypatch: pytest.MonkeyPatch):
     def endless(*_: object, **__: object) -> None:
         while True:
             pass
@@ -127,7 +127,7 @@ def test_each_kind_gets_through(kind: str):
         for path in sorted(SAMPLES.iterdir())
     ],
 )
-def test_what_failed_once(path: Path):
+def test_input_that_failed_once_passes(path: Path):
     """Inputs that the fuzzer kept; their faults are fixed."""
     ATTACKS[path.name.partition("-")[0]].examine(path.read_bytes())
 

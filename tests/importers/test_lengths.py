@@ -71,5 +71,5 @@ def test_a_value_whose_numbers_are_all_known_is_a_constant() -> None:
 
 
 @pytest.mark.parametrize("value", [X, relay.var("n", shape=(3,), dtype="int64"), relay.mean(X)])
-def test_other_values_are_not_known(value: relay.Expr) -> None:
+def test_numbers_of_other_expressions_are_unknown(value: relay.Expr) -> None:
     assert Settler().numbers(value) is None

@@ -68,7 +68,7 @@ def test_expressions_of_the_class_are_run(path: Path) -> None:
         ),
     ],
 )
-def test_other_files_are_refused(path: Path, text: str, message: str) -> None:
+def test_unreadable_tvm_script_file_is_refused(path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(ImporterError, match=f"(?s)net.py.*{message}"):
         importers.load(path)

@@ -41,7 +41,7 @@ def test_the_order_and_the_compiler_of_a_region_count() -> None:
         assert message.endswith("found 1 region: A with tanh, nn.relu")
 
 
-def test_what_partitioning_refuses_is_a_message() -> None:
+def test_answer_that_partitioning_refuses_gets_a_message() -> None:
     answer = _module(OFFLOADED.replace('annotation.compiler_begin(%x, compiler="A")', "abs(%x)"))
     message = _message(structure.wrong_regions(answer, []))
     assert message.startswith("PartitionGraph refuses the module: ")
@@ -56,7 +56,7 @@ def test_types_that_disagree_are_a_message() -> None:
     assert message.startswith("the module has no consistent types: ")
 
 
-def test_another_network_is_named_by_its_operators() -> None:
+def test_changed_network_is_reported_with_its_operators() -> None:
     plain = _module(PLAIN)
     message = _message(structure.wrong_network(_module(PLAIN.replace("tanh", "exp")), plain))
     assert message.endswith("it has added exp and lost tanh")
@@ -66,7 +66,7 @@ def test_another_network_is_named_by_its_operators() -> None:
     assert message == "the network itself has changed, not only its annotations"
 
 
-def test_other_numbers_are_told_with_their_difference() -> None:
+def test_wrong_results_report_difference_or_shape() -> None:
     plain = _module(PLAIN)
     message = _message(structure.wrong_numbers(_module(PLAIN.replace("tanh", "negative")), plain))
     assert "the largest difference from the plain network is" in message

@@ -33,7 +33,7 @@ def test_names_do_not_count() -> None:
         ("@main", "@other", "different sets of functions"),
     ],
 )
-def test_what_does_count(old: str, new: str, why: str) -> None:
+def test_structural_differences_are_found_with_the_reason(old: str, new: str, why: str) -> None:
     found = difference(relay.parse(TEXT.replace(old, new)), TEXT)
     assert found is not None and why in found
 

@@ -111,7 +111,7 @@ def test_a_mistake_is_found_and_placed() -> None:
     assert byoc_lab.bisect(mod, "npu").stage is None
 
 
-def test_what_stays_on_the_host_and_why() -> None:
+def test_explain_and_coverage_give_host_operators_with_reasons() -> None:
     register()
     found = byoc_lab.explain(network(), "npu")
     assert found.summary == "5 of 6 operators offloaded to npu, 1 on the host (1 no-pattern)"
@@ -268,7 +268,9 @@ def test_python_ends_well_with_a_back_end_registered() -> None:
         ("npu", {"patterns": lambda: None}, "must return a list of entries, found NoneType"),
     ],
 )
-def test_what_cannot_be_registered(name: str, options: dict[str, Any], message: str) -> None:
+def test_invalid_registration_raises_pass_error(
+    name: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(PassError, match=message):
         lab.register(name, **options)
 

@@ -97,7 +97,7 @@ def test_a_function_that_main_does_not_call_keeps_what_it_calls() -> None:
     tvm.ir.assert_structural_equal(repaired["decode"], mod["decode"])
 
 
-def test_what_is_right_stays_and_what_cannot_be_repaired_is_named() -> None:
+def test_fix_keeps_a_right_module_and_names_what_it_cannot_repair() -> None:
     repair = byoc_lab.fix(network())
     assert not repair and not repair.left and repair.after.same_as(repair.before)
     nameless = [("relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]

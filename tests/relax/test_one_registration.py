@@ -103,7 +103,7 @@ def test_checks() -> None:
     assert dense.is_op("nn.dense") and isinstance(dense.args[0], relay.Var)
 
 
-def test_what_the_codegen_does_not_compile_stays_on_the_host() -> None:
+def test_match_that_codegen_cannot_compile_stays_on_the_host() -> None:
     """`compiles` is asked about the operators of a match as they are in the region."""
     asked = []
 

@@ -155,7 +155,7 @@ def test_a_batch_that_is_known_at_run_time(tmp_path) -> None:
             np.testing.assert_allclose(got.numpy(), right, rtol=1e-4, atol=1e-5)
 
 
-def test_what_needs_a_known_batch_stays_with_the_reason() -> None:
+def test_operator_that_mixes_samples_stays_with_the_reason() -> None:
     def call(made: Any) -> Any:
         return relax.BlockBuilder().normalize(made)
 
@@ -220,7 +220,7 @@ def test_nhwc_pooling_and_joining() -> None:
     check(module([var("x", 1, 8, 8, 4)], build), random(1, 8, 8, 4))
 
 
-def test_what_dnnl_does_not_support_stays_with_the_reason() -> None:
+def test_operator_that_dnnl_does_not_support_stays_with_the_reason() -> None:
     def call(made: Any) -> Any:
         return relax.BlockBuilder().normalize(made)
 

@@ -119,7 +119,7 @@ def test_code_that_a_pass_made_of_operators() -> None:
 
 
 @pytest.mark.parametrize("ask", [explain, coverage, partition_for_dnnl])
-def test_what_asks_for_operators_refuses_a_module_after_run_codegen(ask: Any) -> None:
+def test_questions_about_operators_refuse_a_module_after_run_codegen(ask: Any) -> None:
     done = relax.transform.RunCodegen()(partition_for_dnnl(relu_module()))
     with pytest.raises(ArgumentError, match="takes a module before RunCodegen"):
         ask(done)

@@ -201,7 +201,7 @@ def test_random_modules_agree_with_the_reference(mod: IRModule) -> None:
         np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-4)
 
 
-def test_what_cannot_be_built_is_named() -> None:
+def test_unbuildable_module_raises_build_error_that_names_the_cause() -> None:
     x = relay.var("x", shape=(3,))
     with pytest.raises(BuildError, match="is a reference, which only TVM's Relay has"):
         build(IRModule.from_expr(relay.RefCreate(x)))

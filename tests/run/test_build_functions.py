@@ -286,7 +286,7 @@ def test_a_knot_of_a_reference_and_a_function() -> None:
          "calls itself whatever its inputs are"),
     ],
 )  # fmt: skip
-def test_what_only_a_running_program_knows_is_refused(
+def test_function_known_only_at_run_time_raises_build_error(
     text: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inline, "MAX_DEPTH", 50)
@@ -295,7 +295,7 @@ def test_what_only_a_running_program_knows_is_refused(
         to_relax(**vars(flattened(mod["main"], mod)))
 
 
-def test_what_is_built_has_the_results_of_the_reference() -> None:
+def test_built_loops_and_functions_equal_the_reference() -> None:
     """A loop that writes a reference, and a function that a tensor chooses."""
     mod = module("""def @main(%n: int32, %x: VECTOR) {
       let %sum = ref(%x);

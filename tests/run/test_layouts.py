@@ -84,6 +84,6 @@ def test_unknown_lengths_are_built_so_too() -> None:
 
 
 @pytest.mark.parametrize("layouts", ["quick", None, 1])
-def test_other_layouts_are_refused(layouts: object) -> None:
+def test_unknown_layouts_option_is_refused(layouts: object) -> None:
     with pytest.raises(ArgumentError, match="build: layouts must be 'fixed' or 'measured', found"):
         build(partitioned(), layouts=layouts)  # type: ignore[arg-type]

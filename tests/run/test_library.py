@@ -88,7 +88,7 @@ def test_inputs_of_a_library_are_named(tmp_path) -> None:
         library(random(2, 3), data=random(2, 3))
 
 
-def test_what_is_no_library_is_refused(tmp_path) -> None:
+def test_invalid_library_raises_build_error_with_the_reason(tmp_path) -> None:
     (tmp_path / "net.so").write_text("hello")
     with pytest.raises(BuildError, match=r"net\.so is not a library that Executable\.export"):
         load_library(tmp_path / "net.so")

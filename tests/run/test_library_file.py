@@ -26,7 +26,7 @@ def sealed(folder: str | Path, content: bytes = CONTENT) -> Path:
 
 
 @given(st.binary())
-def test_what_was_sealed_is_verified(content: bytes) -> None:
+def test_sealed_library_is_verified_and_its_metadata_returned(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = sealed(folder, ELF + content)
         assert path.read_bytes().startswith(ELF + content)
@@ -65,7 +65,7 @@ def test_facts_longer_than_the_file_are_refused(tmp_path, monkeypatch) -> None:
         verify(path)
 
 
-def test_another_version_is_named(tmp_path, monkeypatch) -> None:
+def test_library_of_another_format_version_raises_build_error(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(library_file, "VERSION", 7)
     path = sealed(tmp_path)
     monkeypatch.undo()

@@ -229,7 +229,7 @@ def test_names_of_parameters_come_back_from_relax(name: str, number: int) -> Non
 
 
 @pytest.mark.parametrize("written", ["", "x", "p_x", "p1x", "p1_é", "p1_\\x4", "1_x", "p1_a\n"])
-def test_other_names_of_parameters_are_refused(written: str) -> None:
+def test_invalid_parameter_name_raises_build_error(written: str) -> None:
     with pytest.raises(BuildError, match="has a parameter"):
         relay_name(written)
 

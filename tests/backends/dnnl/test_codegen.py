@@ -300,7 +300,7 @@ CASES: dict[str, tuple[Expr, list[tuple[Any, ...]]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_fused(case: str) -> None:
+def test_fusable_chain_compiles_to_the_expected_operations(case: str) -> None:
     expr, expected = CASES[case]
     assert ops(expr) == expected
 
@@ -343,7 +343,7 @@ def test_lets_and_functions_inside_a_region() -> None:
     check(relay.Let(t, tanh(x), relay.Call(inner, [t]) * t))
 
 
-def test_what_has_no_counterpart_is_refused_by_name_and_place() -> None:
+def test_unsupported_operator_or_input_raises_build_error_that_names_it() -> None:
     with pytest.raises(BuildError, match=r"region @r: DNNL has no counterpart of erf\. Leave erf"):
         ops(relu(builder("erf")(data)))
     with pytest.raises(
@@ -402,7 +402,7 @@ FUSING = {name: head for axes in (1, 2, 3) for name, head in heads(axes).items()
 
 @needs_native
 @pytest.mark.parametrize("name", FUSING)
-def test_what_follows_an_image_operator_is_in_its_kernel(name: str) -> None:
+def test_elementwise_chain_after_an_image_operator_is_fused_into_its_kernel(name: str) -> None:
     """tanh(relu(head * one number for each channel) + a tensor): one kernel, says oneDNN.
 
     Behind a transposed convolution, with which oneDNN fuses wrongly, kernels of their own.

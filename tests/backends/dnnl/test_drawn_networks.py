@@ -66,14 +66,18 @@ def check(mod: IRModule) -> None:
 
 @given(networks(), st.booleans())
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-def test_what_is_partitioned_builds_and_runs(network: Function, legalized: bool) -> None:
+def test_partitioned_random_network_builds_and_matches_the_reference(
+    network: Function, legalized: bool
+) -> None:
     check(partitioned(network, legalized))
 
 
 @pytest.mark.slow
 @given(networks(), st.booleans())
 @settings(max_examples=4000, deadline=None, suppress_health_check=list(HealthCheck))
-def test_what_is_partitioned_builds_and_runs_widely(network: Function, legalized: bool) -> None:
+def test_partitioned_random_network_builds_and_matches_the_reference_widely(
+    network: Function, legalized: bool
+) -> None:
     check(partitioned(network, legalized))
 
 
@@ -160,7 +164,7 @@ REFUSED: dict[str, tuple[Expr, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_the_runtime_refuses_is_refused_before(case: str) -> None:
+def test_calls_that_the_runtime_refuses_are_refused_by_the_operator_table(case: str) -> None:
     expr, reason = REFUSED[case]
     typed = infer_expr(expr)
     call = typed if isinstance(typed, Call) else typed.parts()[0]

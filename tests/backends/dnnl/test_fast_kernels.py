@@ -73,7 +73,9 @@ def test_softmax_along_each_axis(function: Any, shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, 2, 3])
 @pytest.mark.parametrize("shape", [(2, 3, 4, 5), (1, 3, 1, 1), (1, 1, 1, 1), (5,), ()])
-def test_what_follows_a_softmax_is_read_where_it_lies(axis: int, shape: tuple[int, ...]) -> None:
+def test_operand_after_a_softmax_is_read_with_its_own_strides(
+    axis: int, shape: tuple[int, ...]
+) -> None:
     """Also along an axis of one element, whose strides no kernel would have to look at."""
     x, data, other = relay.var("x", shape=(2, 3, 4, 5)), random(2, 3, 4, 5), random(*shape)
     made = nn.relu(nn.softmax(x, axis=axis) - relay.const(np.float32(0.1))) * relay.const(other)

@@ -161,5 +161,5 @@ def test_a_pad_goes_into_the_pooling(width: tuple[int, ...]) -> None:
     [(((0, 0), (1, 1), (1, 1), (1, 1)), 0.0), (((0, 0), (0, 0), (1, 1), (1, 1)), 1.0)],
     ids=["channels", "ones"],
 )
-def test_another_pad_stays(width, value: float) -> None:
+def test_pad_that_pooling_cannot_absorb_stays(width, value: float) -> None:
     assert legalized(pooled(width, value)) is None

@@ -94,7 +94,7 @@ def test_a_sum_after_the_bias() -> None:
     assert composites(conv + bias + bias) == ["dnnl.conv2d_bias"]
 
 
-def test_what_is_added_to_a_chain_may_be_a_sum_itself() -> None:
+def test_chain_is_found_if_the_other_summand_is_a_sum() -> None:
     """The chain is where its root is, whatever the operands of a sum look like."""
     vector = relay.var("b", shape=(3,))
     other = relay.var("p", shape=(2, 3)) + relay.var("q", shape=(2, 3))
@@ -105,7 +105,7 @@ def test_what_is_added_to_a_chain_may_be_a_sum_itself() -> None:
     assert composites(nn.relu(image + (conv + bias))) == ["dnnl.conv2d_bias_sum_relu"]
 
 
-def test_another_number_makes_another_function() -> None:
+def test_activation_with_a_different_number_is_not_offloaded() -> None:
     """MergeComposite's pattern has wildcards for numbers; the check reads them."""
     almost = conv * (relay.erf(conv / relay.const(2.0)) + relay.const(1.0)) * relay.const(0.5)
     assert composites(almost) == []
@@ -144,7 +144,7 @@ def test_a_number_that_adds_axes_is_refused() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 6, 8, 8), (8,), (6, 1, 8), (1, 1, 1), (2, 6, 8, 8)], ids=str)
-def test_what_is_no_bias_is_refused_with_the_reason(shape: tuple[int, ...]) -> None:
+def test_addition_that_is_not_a_bias_is_refused_with_the_reason(shape: tuple[int, ...]) -> None:
     added = typed(conv + relay.var("other", shape=shape))
     assert composites(nn.relu(conv + relay.var("other", shape=shape))) == []
     chain = next(c for c in chains() if c.name == "dnnl.conv2d_bias")

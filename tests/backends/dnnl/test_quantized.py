@@ -370,7 +370,7 @@ def test_regions_round_as_they_are_configured_to(rounding: str, own: str) -> Non
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
-def test_other_arithmetic_is_left_to_the_host(dtype: str, rounding: str) -> None:
+def test_requantize_with_other_arithmetic_stays_on_the_host(dtype: str, rounding: str) -> None:
     """DNNL's is that of whole numbers."""
     func = configured()
     with qnn.requantize_config(rounding=rounding, compute_dtype=dtype):
@@ -387,7 +387,7 @@ def test_other_arithmetic_is_left_to_the_host(dtype: str, rounding: str) -> None
     assert f"found '{dtype}'" in (why_not(function(own).body) or "")  # type: ignore[arg-type]
 
 
-def test_what_is_refused() -> None:
+def test_unsupported_quantized_calls_are_refused_with_the_reason() -> None:
     def typed(expr: Expr) -> Call:
         made = infer_expr(expr)
         assert isinstance(made, Call)

@@ -66,7 +66,7 @@ def test_a_layer_norm_with_a_cast() -> None:
 
 
 @pytest.mark.parametrize("changed", [{"axis": 1}, {"epsilon": 1e-3}], ids=str)
-def test_what_is_no_layer_norm_of_dnnl_is_left_alone(changed: dict) -> None:
+def test_layer_norm_that_dnnl_does_not_compute_is_left_alone(changed: dict) -> None:
     before = module(normalised(**changed))
     assert structural_equal(rewrite_layer_norm(before), before)
 

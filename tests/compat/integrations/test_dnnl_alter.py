@@ -28,7 +28,7 @@ def test_layouts_in_onednns_letters():
         dnnl.tag2layout("abcde", conv_type="Conv2D")
 
 
-def test_what_onednn_would_choose():
+def test_optimal_layout_query_returns_three_layouts_or_refuses_invalid_arguments():
     where = ("1,32,8,8", "0,0,0,0", "1,1", "1,1")
     asked = ("16,32,3,3", "1,16,6,6", *where[1:], "1", "float32")
     found = dnnl.get_optimal_layout_for_conv("NCHW", "OIHW", *asked)
@@ -101,7 +101,7 @@ def test_regions_in_blocks_are_fused_as_those_without(body):
     np.testing.assert_allclose(region(x)[0], wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_what_tvm_aborts_at_stays_as_it_is():
+def test_layout_for_which_tvm_aborts_stays_unchanged():
     before, after = altered(conv2d(layout="NHWC"))
     assert after["main"].body.args[0].args[0].attrs == before["main"].body.args[0].args[0].attrs
 

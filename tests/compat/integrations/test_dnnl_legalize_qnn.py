@@ -105,7 +105,7 @@ def test_within_one_of_relay_and_one_kernel(form: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "form", [{"point": 5, "padding": 1}, {"summed": True, "most": 100}], ids=["border", "clip"]
 )
-def test_what_that_form_cannot_say_is_left_alone(form: dict[str, Any]) -> None:
+def test_chain_that_the_legalized_form_cannot_express_is_left_alone(form: dict[str, Any]) -> None:
     before = chain(**form)
     assert relay.structural_equal(legalize_qnn_for_dnnl(before), before)
 

@@ -80,7 +80,9 @@ def test_the_same_numbers_from_less(layout: str, size: tuple[int, int]) -> None:
     ],
     ids=["pads", "a bias of places", "a bias along rows", "read elsewhere", "no strides"],
 )
-def test_what_would_compute_something_else_is_left_alone(change: dict[str, Any]) -> None:
+def test_stages_that_the_rewrite_would_change_numerically_are_left_alone(
+    change: dict[str, Any],
+) -> None:
     before = stages(**change)
     assert structural_equal(rewrite_resnetv1(before), before)
 

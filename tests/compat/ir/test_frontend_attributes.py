@@ -45,7 +45,7 @@ def test_a_function_chooses_the_operator() -> None:
     assert convert([X], {"pool_size": (2, 2)}).op.name == "nn.max_pool2d"
 
 
-def test_what_is_refused() -> None:
+def test_refused_attributes_raise_errors_that_name_them() -> None:
     with pytest.raises(NotImplementedError, match="attribute odd of operator relu"):
         AttrCvt("relu", excludes=["odd"])([X], {"odd": 1})
     with pytest.raises(RuntimeError, match="two dimensions"):

@@ -65,7 +65,7 @@ def test_a_mutator_changes_what_it_is_told_to():
         assert str(Halves().visit(ty)) == str(ty).replace("float32", "float16")
 
 
-def test_what_is_not_handled_is_named():
+def test_unhandled_type_raises_error_that_names_the_method():
     with pytest.raises(NotImplementedError, match="visit_tensor_type"):
         relay.TypeFunctor().visit(F32)
     with pytest.raises(TypeError, match="takes a Relay type"):

@@ -258,7 +258,7 @@ def test_a_loop_that_stacks_rows_is_refused_by_the_name_of_the_rows() -> None:
             byoc_lab.build(made)
 
 
-def test_what_cannot_be_built_in_a_branch_is_named_by_its_node() -> None:
+def test_build_error_names_the_onnx_node_of_an_operator_in_a_branch() -> None:
     picked = helper.make_node("Compress", ["x", "k"], ["e"], axis=0, name="pick")
     other = helper.make_graph([picked], "e", [], [info("e", FLOAT, None)])
     node = helper.make_node("If", ["c"], ["y"], then_branch=_branch("Relu", "t"), else_branch=other)

@@ -62,7 +62,7 @@ def test_a_proto_with_external_data_says_where_to_import_it_from() -> None:
         from_onnx(model)
 
 
-def test_what_is_no_model(tmp_path: Path) -> None:
+def test_invalid_model_raises_error_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(ImporterError, match="no ONNX model, or one that is cut off"):
         from_onnx(b"\xff\xff\xff\xff")
     for empty in (b"", onnx.ModelProto()):

@@ -116,7 +116,7 @@ def test_attributes_are_those_of_onnx_runtime(op: str, more: dict[str, Any]) -> 
     check(*layer(op, **more))
 
 
-def test_what_is_not_supported_names_the_node() -> None:
+def test_unsupported_recurrent_layer_raises_error_that_names_the_node() -> None:
     model, _ = layer("RNN", activations=["Cosh"])
     with pytest.raises(UnsupportedOperatorError, match=r"node 'layer', operator RNN.*'Cosh'"):
         from_onnx(model)

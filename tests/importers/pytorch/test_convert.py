@@ -278,7 +278,7 @@ class Twisted(nn.Module):
         return self.inner(x, torch.exp)
 
 
-def test_what_a_kept_module_calls_belongs_to_it() -> None:
+def test_composite_of_a_kept_module_contains_the_modules_it_calls() -> None:
     (whole,) = composites(from_pytorch(Twisted(), (X,), keep=[Twisted.Inner])[0])
     assert str(whole.attrs["PartitionedFromPattern"]) == "sin_exp_add_cos_"
 

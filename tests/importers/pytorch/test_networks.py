@@ -38,7 +38,7 @@ def test_numbers_are_those_of_pytorch(name: str) -> None:
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("name", ["unet", "encoder_layer", "quantized_conv"])
-def test_what_is_offloaded_computes_the_same(name: str) -> None:
+def test_partitioned_network_computes_the_same_as_pytorch(name: str) -> None:
     model, inputs = build(name)
     mod, _ = from_pytorch(model, inputs)
     partitioned = byoc_lab.trace(mod, "dnnl").stages[-1].after

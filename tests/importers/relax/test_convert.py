@@ -200,7 +200,7 @@ class Module:
         np.testing.assert_array_equal(z, wanted * wanted)
 
 
-def test_what_has_no_counterpart_is_named() -> None:
+def test_operator_without_relay_counterpart_raises_error_with_its_name() -> None:
     mod = built([var("x", 2, 3)], lambda emit, x: emit(op.unique(x)))
     with pytest.raises(ImporterError, match=r"Relay has no counterpart of relax\.unique"):
         from_relax(mod)

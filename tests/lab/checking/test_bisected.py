@@ -53,7 +53,7 @@ def skipped() -> passes.ConvertLayout:
         ("nn.relu", ["FoldConstant"], "no pass changed the module", True),
     ],
 )  # fmt: skip
-def test_what_was_not_checked_is_in_the_first_line(
+def test_first_line_of_a_bisection_names_unchecked_parts(
     operator: str, pipeline: Sequence[Any], first: str, conclusive: bool
 ) -> None:
     found = byoc_lab.bisect(network(operator), pipeline)

@@ -226,7 +226,7 @@ def test_a_clean_pipeline_of_2020() -> None:
     assert not found.found
 
 
-def test_what_is_below_rounding_is_said_to_be() -> None:
+def test_difference_below_rounding_is_reported_as_such() -> None:
     """A weight that is off by one unit in the last place, in a layer with others."""
     x = relay.var("x", shape=(1, 64))
     w = np.random.default_rng(0).standard_normal((8, 64)).astype(np.float32)

@@ -93,7 +93,7 @@ def test_a_call_of_a_function_costs_nothing_beside_the_calls_inside() -> None:
     assert sum(group.flops for group in found.host) == host > 0
 
 
-def test_another_order_of_patterns_is_found(shadowed: str) -> None:
+def test_better_order_of_patterns_is_among_the_changes(shadowed: str) -> None:
     found = one(chain(), shadowed)
     assert found.totals.offloaded == 2 and found.tried is None
     best = found.changes[0]

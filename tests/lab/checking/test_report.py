@@ -56,7 +56,7 @@ def test_regions_without_outputs_are_not_the_whole_verdict() -> None:
     assert str(report).startswith("valid regions; the outputs were not compared\n")
 
 
-def test_what_was_not_exercised_is_said() -> None:
+def test_validation_reports_branches_that_no_input_exercised() -> None:
     exe = build(clipped())
     few = byoc_lab.validate(clipped(), exe, [np.float32([[1, 2, 3], [4, 5, 5.5]])])
     assert "not exercised: nn.relu: no input gave a negative element (1 of 1 call)" in str(few)

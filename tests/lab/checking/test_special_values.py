@@ -94,7 +94,7 @@ def test_quantize_may_be_off_by_one_at_a_tie_alone() -> None:
     assert found.tolist() == [1, 0, 0, 0, 0]  # the last one saturates
 
 
-def test_what_comes_before_a_tie_decides_how_near_it_is() -> None:
+def test_rounding_error_before_a_tie_widens_the_tolerance_only_near_it() -> None:
     """exp rounds, so what is within its error of a tie may step; a cast of it as well."""
     x = relay.var("x", shape=(3,))
     near = np.log(np.float64([2.5, 2.6, 2.4])).astype(np.float32)

@@ -281,7 +281,7 @@ def test_log_softmax_on_dnnl(classes: int) -> None:
 @pytest.mark.parametrize(
     "name", ["tanh", "sigmoid", "exp", "log", "nn.softmax", "nn.global_avg_pool2d", "sqrt", "abs"]
 )
-def test_other_operators_on_dnnl(name: str, kind: str) -> None:
+def test_operators_on_dnnl_use_less_than_the_tolerance(name: str, kind: str) -> None:
     values = numbers(kind, 2, 8, 9, 9, seed=5)
     if kind == "near 1":
         values = 1 + values * np.float32(1e-4)

@@ -58,7 +58,7 @@ def test_a_call_of_a_number_and_the_empty_tuple_are_different_lines() -> None:
     assert byoc_lab.diff(call, plain).changes
 
 
-def test_another_constant_is_a_difference() -> None:
+def test_different_constant_is_reported_as_a_difference() -> None:
     x = relay.var("x", shape=(3,))
     mods = [
         InferType()(IRModule.from_expr(relay.add(x, relay.const([1.0, 2.0, n])))) for n in (3, 4)

@@ -58,7 +58,7 @@ def test_any_module_that_is_structurally_equal_will_do() -> None:
         assert_structural_equal(each.apply(same), after)
 
 
-def test_other_modules_are_refused() -> None:
+def test_diff_refuses_to_apply_to_a_different_module() -> None:
     before, _ = _renamed()
     after = relay.parse(TEXT.replace("add", "multiply"))
     made = byoc_lab.diff(before, after)
@@ -99,7 +99,7 @@ def test_nodes_that_did_not_change_stay_the_same_objects() -> None:
         ),
     ],
 )
-def test_other_text_is_refused(text: str, message: str) -> None:
+def test_invalid_json_of_a_diff_is_refused(text: str, message: str) -> None:
     with pytest.raises(DiffError, match=message):
         Diff.from_json(text)
 

@@ -42,7 +42,7 @@ def test_a_module_that_parses_is_compared_by_the_text_that_it_was_read_from() ->
     assert "- def @main" in str(diff(built, text(["x"])))
 
 
-def test_what_needs_a_graph_is_refused_with_the_reason() -> None:
+def test_graph_operations_on_a_text_diff_raise_error_with_the_reason() -> None:
     found = diff(text(["a"]), text(["b"]))
     assert found.changes == [] and isinstance(found, Diff)
     for use in (lambda: found.apply(found.before), found.to_json, lambda: found.correspondence):

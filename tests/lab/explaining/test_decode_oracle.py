@@ -45,7 +45,7 @@ def test_an_error_about_regions_is_decoded_to_its_edge(oracle: Oracle, path: Pat
 
 
 @pytest.mark.slow
-def test_other_mistakes_are_decoded() -> None:
+def test_messages_of_the_oracle_are_decoded() -> None:
     program = Path(__file__).with_name("oracle_messages.py")
     done = subprocess.run(
         [python_path(), program], capture_output=True, text=True, check=True, timeout=900

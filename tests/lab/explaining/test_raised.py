@@ -83,7 +83,7 @@ def test_the_findings_of_a_module_explain_an_error_of_its_build() -> None:
 @pytest.mark.parametrize(
     "text", ["ValueError: expected a tensor", "region", "RegionError", "is a str, expected an int"]
 )
-def test_other_texts_are_not_taken_for_errors_of_byoc_lab(text: str) -> None:
+def test_unrelated_text_is_not_decoded(text: str) -> None:
     assert not decode(text)
 
 

@@ -45,5 +45,5 @@ def test_a_chain_of_5000_operators_is_clean(form: Callable[[IRModule], IRModule]
 @pytest.mark.slow
 @pytest.mark.parametrize("unary", [("tanh",), ("erf",), ("tanh", "nn.relu", "erf", "exp")])
 @pytest.mark.parametrize("told", [{"backend": "dnnl"}, {"pipeline": "ccompiler"}], ids=str)
-def test_what_is_said_of_other_chains_is_no_error(unary: tuple[str, ...], told: dict) -> None:
+def test_chain_with_another_activation_has_no_error(unary: tuple[str, ...], told: dict) -> None:
     assert not lint(merged(network(unary)), **told).errors

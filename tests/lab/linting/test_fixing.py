@@ -96,7 +96,7 @@ def test_each_finding_has_its_own_fix() -> None:
         )
 
 
-def test_what_cannot_be_proved_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unproved_fix_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proposal that changes what the module computes is dropped."""
     mod = module(main(begin("%x"), "nn.relu(%0)"))
     other = module(main(begin("%x"), "tanh(%0)", end("%1")))
@@ -188,7 +188,7 @@ def test_a_network_annotated_too_early_is_one_finding_with_its_fix() -> None:
     assert before.code == "BYL023"
 
 
-def test_what_is_no_module_is_refused() -> None:
+def test_fix_of_something_else_than_a_module_raises_argument_error() -> None:
     with pytest.raises(ArgumentError, match="fix expects an IRModule, found str"):
         fix("def @main() {}")  # type: ignore[arg-type]
 

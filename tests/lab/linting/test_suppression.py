@@ -55,7 +55,7 @@ def test_a_comment_on_the_line_or_above_it(comment: str, left: list[str]) -> Non
     assert codes("\n".join([*lines[:2], f"  {comment}", *lines[2:]])) == left
 
 
-def test_what_names_nothing_is_refused() -> None:
+def test_ignore_with_unknown_name_or_type_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="ignore names 'BYL999', which is neither a rule"):
         codes(TEXT, "BYL999")
     with pytest.raises(ArgumentError, match="found int 3"):

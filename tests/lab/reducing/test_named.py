@@ -150,7 +150,9 @@ def test_it_says_how_it_is_made() -> None:
         ("cause:no-patern on dnnl", None, "did you mean 'no-pattern'"),
     ],
 )
-def test_what_is_refused(text: str, target: str | None, message: str) -> None:
+def test_invalid_predicate_raises_error_with_the_reason(
+    text: str, target: str | None, message: str
+) -> None:
     with pytest.raises((ArgumentError, UnknownNameError), match=message) as caught:
         predicate_named(text, target=target)
     assert isinstance(caught.value, ByocLabError)

@@ -57,7 +57,7 @@ def test_mobilenet_is_hardly_more_than_its_constants() -> None:
     _again(trace)
 
 
-def test_other_programs() -> None:
+def test_traces_of_lets_and_nested_partitions_are_pickled() -> None:
     mod = relay.parse(f'#[version = "0.0.5"]\n{LETS}')
     passes = ["InferType", "ToANormalForm", "ToGraphNormalForm", "ToBasicBlockNormalForm"]
     _again(byoc_lab.trace(mod, passes))

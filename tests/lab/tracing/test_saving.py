@@ -93,7 +93,7 @@ def test_random_traces_come_back(tmp_path: Path, name: str, mod: IRModule) -> No
             assert str(stage.state_after(count)) == str(old.state_after(count))
 
 
-def test_other_programs_come_back(tmp_path: Path) -> None:
+def test_trace_of_lets_and_fusion_is_saved_and_loaded(tmp_path: Path) -> None:
     mod = relay.parse(f'#[version = "0.0.5"]\n{LETS}')
     passes = ["InferType", "ToANormalForm", "FuseOps", "DeadCodeElimination"]
     trace = byoc_lab.trace(mod, passes)
@@ -258,7 +258,7 @@ def _changed(path: Path, **changes: Any) -> Path:
     return path
 
 
-def test_other_versions_are_refused(saved: Path) -> None:
+def test_saved_trace_of_another_version_is_refused(saved: Path) -> None:
     message = "version 3; this byoc_lab reads versions 1 to 2. Save the trace again with this"
     with pytest.raises(TraceFileError, match=message):
         byoc_lab.load_trace(_changed(saved, version=3))
@@ -266,7 +266,7 @@ def test_other_versions_are_refused(saved: Path) -> None:
         byoc_lab.load_trace(_changed(saved, format="something else"))
 
 
-def test_other_files_are_refused(tmp_path: Path) -> None:
+def test_file_that_is_not_a_saved_trace_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("def @main() { 1f }")
     with pytest.raises(TraceFileError, match=r"is not a saved trace, or it is damaged"):

@@ -42,7 +42,7 @@ def test_operators_go_into_regions_and_out_again() -> None:
     assert "nn.conv2d" in str(board)
 
 
-def test_what_the_browser_asks_for_is_done() -> None:
+def test_requests_of_the_browser_change_the_board() -> None:
     board = byoc_lab.board(network())
     (conv, _) = calls(board, "nn.conv2d")
     ident = state_and_ids(board.trace)[1].get(conv)
@@ -111,7 +111,7 @@ def test_the_browser_looks_at_a_fix_and_applies_it(monkeypatch: pytest.MonkeyPat
     assert board.stats["regions"] == 0
 
 
-def test_what_it_refuses() -> None:
+def test_board_refuses_annotated_modules_unknown_names_and_foreign_nodes() -> None:
     with pytest.raises(ArgumentError, match="without annotations"):
         byoc_lab.board(annotated(fixed=True))
     with pytest.raises(ArgumentError, match="found Function"):

@@ -112,7 +112,7 @@ def test_everything_that_can_be_shown_is_shown() -> None:
         assert WIDGET in mimebundle(obj)
 
 
-def test_other_objects_are_refused() -> None:
+def test_state_of_an_unsupported_object_is_refused() -> None:
     with pytest.raises(PassError, match="found int"):
         state_of(3)
 

@@ -115,7 +115,7 @@ def test_every_class_that_displays_itself_is_sampled() -> None:
 
 
 @pytest.mark.parametrize("name", OBJECTS)
-def test_what_it_sends_is_exact_text(name: str) -> None:
+def test_mime_bundles_contain_plain_str_and_dict_only(name: str) -> None:
     """A subclass of str cannot be sent by every notebook: msgspec, which marimo has, refuses it."""
     shown = bundle_of(OBJECTS[name]())
     assert {kind: type(data) for kind, data in shown.items() if type(data) not in (str, dict)} == {}

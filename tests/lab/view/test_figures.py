@@ -115,7 +115,7 @@ def test_a_figure_has_the_colours_of_its_theme(theme: str) -> None:
     assert shares.get_yticklabels()[0].get_color() == shares.texts[0].get_color() == colours.ink
 
 
-def test_other_themes_and_objects_are_refused() -> None:
+def test_unknown_theme_or_object_of_a_figure_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="'light' or 'dark'"):
         _report(0.0).plot(theme="sepia")
     with pytest.raises(ArgumentError, match="a bisection, a coverage or cards, found int"):

@@ -124,7 +124,7 @@ def test_the_wrong_region_can_be_found_by_numbers() -> None:
     assert verdict, str(verdict)
 
 
-def test_another_kernel_in_c_passes() -> None:
+def test_different_correct_c_kernel_passes() -> None:
     text = """
     #include <math.h>
     void bias_relu(const float* x, const float* bias, float* out, int channels, int pixels) {

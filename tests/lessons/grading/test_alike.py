@@ -60,7 +60,7 @@ def test_a_copy_is_found_among_independent_answers() -> None:
     assert (pair.exercise, pair.kind, pair.share) == ("x", CODE, 1.0)
 
 
-def test_what_many_have_in_common_is_not_told() -> None:
+def test_code_that_many_students_share_is_not_reported() -> None:
     assert pairs({"x": {f"s{n}": code(ORIGINAL) for n in range(30)}}) == []
 
 

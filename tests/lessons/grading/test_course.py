@@ -41,7 +41,7 @@ def test_the_seed_of_a_class_is_random_and_stays(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("students", "seed", "what"), [(["ann"], 8, "seed"), (["ann", "bob"], 7, "students")]
 )
-def test_another_course_in_the_folder_is_left_alone(
+def test_new_course_refuses_to_replace_a_different_one(
     tmp_path: Path, students: list[str], seed: int, what: str
 ) -> None:
     made = new_course(tmp_path / "course", [NAME], ["ann"], 7)

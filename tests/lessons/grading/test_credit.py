@@ -47,7 +47,7 @@ def test_late_answers_lose_points_in_steps(
     assert (found.points, found.reasons, found.status) == (points, reason, "passed")
 
 
-def test_what_got_no_points_loses_none() -> None:
+def test_late_answer_without_points_loses_none() -> None:
     assert credited(WRONG, LATE, 80).reasons == ()
 
 

@@ -224,13 +224,13 @@ def test_any_metadata_gives_a_notebook(metadata: Any) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "3", "[]", '{"cells": 3}', "[" * 100_000, "\0"])
-def test_what_is_not_a_notebook_is_told(text: str) -> None:
+def test_file_that_is_not_a_notebook_is_reported(text: str) -> None:
     found = choose(_submission(**{A: text}), COURSE)
     assert not found.chosen and "the file is not a notebook" in found.unread[f"{A}.ipynb"]
 
 
 @pytest.mark.parametrize(("name", "of"), [(A, [A]), ("my answers", [A, B])])
-def test_what_cannot_be_read_may_have_an_answer(name: str, of: list[str]) -> None:
+def test_unreadable_notebook_leaves_its_exercise_ungraded(name: str, of: list[str]) -> None:
     submission = _submission(**{name: "{"})
     found = {each.exercise: each for each in grade_one(submission, [A, B], COURSE, Limits(), ())}
     for exercise in (A, B):

@@ -53,7 +53,7 @@ def test_a_submission_that_was_lost_is_graded_again() -> None:
     assert pool.asked == {"ann": 1, "bob": 3}
 
 
-def test_what_is_lost_every_time_has_an_empty_cell_and_a_note(tmp_path: Path) -> None:
+def test_job_lost_every_time_gets_an_empty_cell_and_a_note(tmp_path: Path) -> None:
     table = tmp_path / "grades.csv"
     grades = grading.grade(
         submissions(), COURSE, executor=Losing(times=9), table=table, keep=tmp_path / "kept"

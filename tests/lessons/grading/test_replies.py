@@ -35,7 +35,7 @@ def test_arrays_and_modules_survive() -> None:
     assert structural_equal(decode(json.loads(json.dumps(encode(mod))))["main"], mod["main"])
 
 
-def test_other_values_keep_the_name_of_their_type() -> None:
+def test_encoded_unsupported_value_keeps_the_name_of_its_type() -> None:
     assert type(decode(encode(object()))).__name__ == "object"
     assert type(decode(encode({1: 2}))).__name__ == "dict"
 

@@ -92,7 +92,7 @@ def test_the_loss_grows_in_steps_after_the_grace() -> None:
         ),
     ],
 )
-def test_what_means_nothing_is_refused_with_the_key(tmp_path: Path, text: str, told: str) -> None:
+def test_invalid_setting_is_refused_with_its_key(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(told)) as error:
         read(tmp_path, text)
     assert str(tmp_path / SETTINGS) in str(error.value)

@@ -46,7 +46,7 @@ def size(function: Function) -> int:
     return byoc_lab.relay.analysis.costs.cost(function).calls
 
 
-def test_another_compiler_s_regions_stay() -> None:
+def test_regions_of_another_compiler_stay() -> None:
     mod = regions_of([2, 3])
     assert structural_equal(InlineRegions("npu", lambda f: "must go")(mod), mod)
 

@@ -33,7 +33,7 @@ def test_a_context_says_what_it_is() -> None:
         PassContext(opt_level="3")  # type: ignore[arg-type]
 
 
-def test_what_a_context_enables() -> None:
+def test_context_enables_passes_by_level_requirement_and_disabling() -> None:
     context = PassContext(opt_level=1, required_pass=["deep"], disabled_pass=["off"])
     assert context.enables(PassInfo(3, "deep")) and context.enables(PassInfo(1, "plain"))
     assert context.why_skipped(PassInfo(0, "off")) == "it is disabled"

@@ -62,7 +62,7 @@ def test_a_function_pass_must_give_a_function() -> None:
 
 
 @pytest.mark.parametrize("decorator", [module_pass, function_pass])
-def test_what_the_decorators_refuse(decorator) -> None:
+def test_decorators_refuse_invalid_arguments(decorator) -> None:
     with pytest.raises(ValueError, match="opt_level"):
         decorator(lambda mod, ctx: mod)
     with pytest.raises(TypeError, match="required must be a list or tuple"):

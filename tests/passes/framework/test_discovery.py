@@ -22,7 +22,7 @@ def test_the_core_knows_the_names_of_compats_passes() -> None:
 
 
 @pytest.mark.parametrize("cls", passes.PASSES.values(), ids=lambda cls: cls.__name__)
-def test_what_a_pass_of_the_core_requires_is_in_the_core(cls: type[Pass]) -> None:
+def test_passes_that_a_core_pass_requires_are_in_the_core(cls: type[Pass]) -> None:
     assert set(cls.required) <= passes.PASSES.keys()
 
 

@@ -23,5 +23,5 @@ def test_calls_are_those_of_tvm(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.oracle
 @pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
-def test_what_is_recorded_is_what_the_oracle_records_today() -> None:
+def test_recorded_calls_equal_those_of_the_oracle_today() -> None:
     assert ask() == RECORDED_IN_TVM

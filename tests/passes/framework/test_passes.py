@@ -84,7 +84,7 @@ def test_a_sequence_runs_what_a_pass_requires_first() -> None:
         ({"required": "InferType"}, "required must be a list or tuple of names"),
     ],
 )
-def test_what_a_sequence_refuses(arguments: dict, message: str) -> None:
+def test_sequential_refuses_invalid_arguments(arguments: dict, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         Sequential(**arguments)
 

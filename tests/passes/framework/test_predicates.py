@@ -45,6 +45,6 @@ def test_entries_of_a_pattern_table() -> None:
         (("a.b", PATTERN, 3), r"the check of 'a\.b' must be a function .* found int 3"),
     ],
 )
-def test_what_is_no_entry_of_a_pattern_table(entry: Any, message: str) -> None:
+def test_invalid_pattern_table_entry_raises_pass_error(entry: Any, message: str) -> None:
     with pytest.raises(PassError, match=message):
         checked_entry(4, entry)

@@ -39,7 +39,7 @@ def samples() -> list[tuple[str, IRModule]]:
 
 
 @pytest.mark.parametrize("name", SIMPLIFY)
-def test_what_a_pass_replaces_is_what_it_declares(name: str) -> None:
+def test_operators_that_a_pass_replaces_are_those_it_declares(name: str) -> None:
     p = make_pass(name)
     gone = {op for op, mod in samples() if op not in operators(p(mod))}
     assert gone <= set(p.replaces)

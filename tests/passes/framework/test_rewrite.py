@@ -30,7 +30,7 @@ def test_each_use_of_a_rule_is_an_event() -> None:
     assert all(e.before.is_op("exp") and e.after.is_op("abs") for e in recorded)  # type: ignore
 
 
-def test_what_no_rule_changes_stays_the_same_object() -> None:
+def test_expression_that_no_rule_changes_stays_the_same_object() -> None:
     func = Function([X], relay.tanh(X))
     assert rewrite(func, [to_abs]) is func
 

@@ -57,7 +57,7 @@ def test_a_pass_that_needs_no_types_gives_none(run: Pass, mod: IRModule) -> None
     assert structural_equal(infer_module(out), run(infer_module(mod)))
 
 
-def test_what_cannot_be_typed_is_named() -> None:
+def test_untypable_module_raises_type_inference_error() -> None:
     untyped = IRModule.from_expr(relay.nn.relu(relay.var("x")) + relay.var("y", shape=(2,)))
     bad = IRModule.from_expr(relay.var("x", shape=(3,)) + relay.var("y", shape=(2,)))
     for mod in (untyped, bad):

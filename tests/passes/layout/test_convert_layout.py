@@ -43,7 +43,7 @@ def test_values_stay_and_events_are_enough(convert: ConvertLayout, mod: IRModule
         assert bool(stage.events) or not stage.changed
 
 
-def test_what_is_in_its_layout_already_stays_the_same_object() -> None:
+def test_module_in_the_wanted_layout_stays_the_same_object() -> None:
     mod = net(lambda x: images.conv(x, 0), relay.nn.relu)
     assert TO_LAST(mod) is mod
 
@@ -140,7 +140,7 @@ def test_blocks_that_are_not_filled_are_refused() -> None:
     ],
     ids=["pad", "mean", "transpose", "l2_normalize", "split", "strided_slice", "dense"],
 )
-def test_what_follows_a_dense_of_more_axes_than_its_layout_stays(follow) -> None:
+def test_operators_after_a_dense_with_three_axes_stay(follow) -> None:
     """TVM says NC of any data of nn.dense, and most of these make its ConvertLayout fail."""
     x = relay.var("x", shape=(2, 3, 4))
     y = follow(relay.nn.dense(x, SQUARE))

@@ -46,7 +46,7 @@ def test_the_function_gets_rewritten_arguments_and_types() -> None:
     assert seen == [(None, [(2, 3), (2, 3)], "x"), (None, [(2, 3), (2, 3)], "sigmoid")]
 
 
-def test_what_is_no_call_is_refused() -> None:
+def test_legalization_that_returns_no_call_raises_pass_error() -> None:
     relay.op.get("exp").set_attr(ATTRIBUTE, lambda attrs, inputs, types: types[0])
     with pytest.raises(PassError, match="FTestLegalize of exp must give a call or None, found"):
         Legalize(ATTRIBUTE)(_module())
@@ -76,7 +76,9 @@ def test_legalize_finds_functions_by_the_name_that_it_is_given() -> None:
 @pytest.mark.parametrize(
     ("make", "key"), [(Legalize, "FTVMLegalize"), (AlterOpLayout, "FTVMAlterOpLayout")]
 )
-def test_who_registers_must_give_a_call(make: type, key: str) -> None:
+def test_registered_layout_function_that_returns_no_call_raises_pass_error(
+    make: type, key: str
+) -> None:
     op = relay.op.get("nn.conv2d")
     op.set_attr(key, lambda attrs, args, *types: args[0])
     try:

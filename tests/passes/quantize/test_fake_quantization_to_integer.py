@@ -103,7 +103,7 @@ BEYOND_THE_ORACLE = {
 
 
 @pytest.mark.parametrize("name", BEYOND_THE_ORACLE)
-def test_what_the_oracle_cannot_tell(name: str) -> None:
+def test_quantization_beyond_the_oracle_is_numerically_right(name: str) -> None:
     mod = _module(BEYOND_THE_ORACLE[name]())
     after = FakeQuantizationToInteger(hard_fail=True)(mod)
     assert not _ops(after) & {"qnn.dequantize", name}
@@ -119,7 +119,9 @@ def test_softmax_is_asked_for_by_name() -> None:
     _assert_close(mod, after, steps=15)  # its powers of 2 are straight lines: 6 % of 255
 
 
-def test_what_has_no_rule_stays_and_says_why(caplog: pytest.LogCaptureFixture) -> None:
+def test_operator_without_quantization_rule_stays_with_the_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     mod = _module(_q(relay.cumsum(_dq(X), 1)))
     with caplog.at_level(logging.DEBUG):
         assert FakeQuantizationToInteger()(mod) is mod

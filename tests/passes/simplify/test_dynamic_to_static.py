@@ -30,7 +30,7 @@ def test_the_values_stay_and_the_events_are_enough() -> None:
     assert changed
 
 
-def test_what_is_known_is_static() -> None:
+def test_operators_with_known_shapes_become_static() -> None:
     static = DynamicToStatic()(cases.load("tidying.shapes", tvm, relay, np))
     left = {
         gv.name_hint

@@ -33,7 +33,7 @@ def test_a_function_is_read_as_a_module() -> None:
     assert isinstance(mod, RelaxModule) and [gv.name_hint for gv in mod] == ["main"]
 
 
-def test_other_objects_of_tvm_are_refused_as_before() -> None:
+def test_trace_refuses_objects_of_tvm_other_than_modules() -> None:
     with pytest.raises(PassError, match="expects an IRModule, found "):
         byoc_lab.trace(tvm.relax.Var("x"), "dnnl")
 
@@ -82,7 +82,7 @@ def test_a_node_is_followed_by_rewrites_and_where_there_are_none_by_differences(
 
 
 @pytest.mark.parametrize("function", [byoc_lab.build, board])
-def test_what_is_for_relay_alone_says_so(function: Any) -> None:
+def test_functions_for_relay_alone_refuse_relax_modules_with_advice(function: Any) -> None:
     with pytest.raises(ForeignModuleError, match=r"takes modules of Relay.*byoc_lab\.relax\.build"):
         function(read(SMALL))
     with pytest.raises(ForeignModuleError):

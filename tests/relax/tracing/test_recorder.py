@@ -119,7 +119,7 @@ def test_progress_and_the_settings_of_the_context() -> None:
     assert seen
 
 
-def test_what_is_no_pipeline_is_refused() -> None:
+def test_invalid_pipeline_is_refused_with_the_reason() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'LegalizeOps'"):
         byoc_lab.trace(SMALL, "LegalizOps")
     with pytest.raises(PassError, match="needs arguments"):

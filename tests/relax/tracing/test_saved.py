@@ -44,7 +44,9 @@ def test_a_trace_is_pickled(recorded: Trace) -> None:
     same(recorded, pickle.loads(pickle.dumps(recorded)))
 
 
-def test_what_needs_the_module_itself_says_so(recorded: Trace, tmp_path: Path) -> None:
+def test_functions_that_need_the_module_refuse_a_loaded_trace(
+    recorded: Trace, tmp_path: Path
+) -> None:
     mod = byoc_lab.load_trace(recorded.save(tmp_path / "relax.trace")).initial
     for ask in (
         lambda: byoc_lab.trace(mod, "dnnl"),

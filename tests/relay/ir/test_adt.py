@@ -46,7 +46,7 @@ def test_a_match_is_made_of_its_value_and_what_its_clauses_bind_and_give():
     assert all(a.lhs is b.lhs for a, b in zip(copied.clauses, match.clauses, strict=True))
 
 
-def test_other_variables_give_other_patterns():
+def test_with_parts_replaces_variables_in_match_patterns():
     match = head_or(relay.const(7)).body
     data, head, *rest = match.parts()
     other = relay.Var("other")
@@ -103,7 +103,7 @@ def test_nothing_can_be_changed():
         lambda: relay.PatternTuple([relay.const(1)]),
     ],
 )
-def test_other_objects_are_no_patterns(make):
+def test_invalid_pattern_argument_raises_type_error(make):
     with pytest.raises(TypeError, match="found"):
         make()
 
@@ -228,7 +228,7 @@ def test_a_module_holds_types():
     assert tvm.IRModule({}, mod.type_definitions)[LIST] is mod[LIST]
 
 
-def test_what_a_module_lacks_is_named():
+def test_missing_type_or_constructor_raises_error_that_names_it():
     with pytest.raises(UnknownNameError, match="no type Tree; it has List"):
         module().get_type("Tree")
     with pytest.raises(UnknownNameError, match="tag 12"):

@@ -35,7 +35,7 @@ def test_layouts_are_equal_by_name() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "NCHW4", "NCHWc", "NHW4c", "NCCHW", "N-C", "4NCHW"])
-def test_other_names_are_refused(name: str) -> None:
+def test_invalid_layout_name_is_refused(name: str) -> None:
     with pytest.raises(AttributeValueError, match="layout such as NCHW"):
         Layout(name)
 

@@ -35,7 +35,7 @@ def test_a_deep_chain_keeps_its_sharing_and_its_types() -> None:
 
 
 @given(strategies.modules())
-def test_what_comes_back_is_structurally_equal(mod: relay.IRModule) -> None:
+def test_unpickled_module_is_structurally_equal(mod: relay.IRModule) -> None:
     typed = infer_module(mod)
     again = pickle.loads(pickle.dumps(typed))
     relay.assert_structural_equal(again, typed)

@@ -86,7 +86,7 @@ def test_round_is_what_c_calls_round() -> None:
 
 @pytest.mark.parametrize("lower", [CanonicalizeOps(), FakeQuantizationToInteger()], ids=str)
 @pytest.mark.parametrize("name", ["quantize", "requantize", "fake-quantized"])
-def test_what_lowering_makes_rounds_alike(name: str, lower: Any) -> None:
+def test_lowered_operator_rounds_like_the_reference(name: str, lower: Any) -> None:
     build, data = ROUNDED[name]
     lowered = lower(InferType()(IRModule.from_expr(_function(build, data))))
     wanted = evaluate(lowered["main"], [data]).outputs[0]

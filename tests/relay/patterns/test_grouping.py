@@ -48,7 +48,7 @@ def test_only_calls_of_the_root_operator_are_tried(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("leaf", [is_var(), is_var("x"), wildcard(), is_constant()], ids=str)
-def test_what_a_pattern_takes_from_outside_is_not_rewritten(leaf) -> None:
+def test_single_leaf_pattern_rewrites_no_variable_and_no_call(leaf) -> None:
     """As in TVM: a leaf by itself rewrites no variable and no call; a constant belongs to it."""
     x = relay.var("x", shape=(2,))
     body = relay.add(relay.abs(x), relay.const(1.0))

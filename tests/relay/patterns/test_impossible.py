@@ -20,7 +20,7 @@ def test_one_alternative_is_enough() -> None:
     assert why_impossible(right.optional(lambda value: is_op("tanh")(value, value))) == ""
 
 
-def test_what_is_inside_is_needed() -> None:
+def test_pattern_with_an_impossible_part_is_impossible() -> None:
     wrong = add(wildcard()).has_attr({"axis": 0})
     assert why_impossible(is_op("tanh")(wrong))
     assert why_impossible(is_op("tanh")(wrong | wildcard())) == ""

@@ -75,7 +75,7 @@ def test_the_path_defaults_to_anything() -> None:
     (wildcard()(wildcard()), None),
     (FunctionPattern(None, wildcard()), None),
 ])  # fmt: skip
-def test_where_a_pattern_is_looked_for(
+def test_root_operators_of_a_pattern_are_found(
     pattern: relay.dataflow_pattern.DFPattern, operators: set[str] | None
 ) -> None:
     assert root_operators(pattern) == (None if operators is None else frozenset(operators))

@@ -98,7 +98,7 @@ def test_callbacks_that_never_settle() -> None:
         Grow().rewrite(abses(1))
 
 
-def test_what_is_used_outside_is_not_rewritten() -> None:
+def test_match_with_an_inner_value_used_outside_is_not_rewritten() -> None:
     inner = relay.abs(X)
     root = relay.Tuple([relay.abs(inner), inner])
     assert AbsOfAbs().rewrite(root) is root

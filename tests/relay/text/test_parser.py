@@ -309,7 +309,7 @@ def test_a_type_error_shows_the_line():
 
 @pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
 @pytest.mark.parametrize("path", PRINTED, ids=lambda p: p.stem)
-def test_what_tvm_prints_is_read(path):
+def test_text_printed_by_tvm_is_parsed(path):
     mod = relay.parse(path.read_text(), infer=False)
     assert len(mod) > 0
 

@@ -16,7 +16,7 @@ DATA_TYPES = [path for path in PRINTED if path.stem.startswith("adt_")]
 
 
 @pytest.mark.parametrize("path", DATA_TYPES, ids=lambda path: path.stem)
-def test_what_is_printed_is_read_as_the_same_module(path: Path):
+def test_printed_module_parses_to_an_equal_module(path: Path):
     mod = relay.parse(code_of(path))
     again = relay.parse(mod.astext())
     assert relay.structural_equal(again, mod)

@@ -46,7 +46,7 @@ def calling(callee: relay.Function) -> tvm.IRModule:
     return mod
 
 
-def test_who_calls_another_function_is_typed_anew() -> None:
+def test_caller_is_typed_anew_when_its_callee_changes() -> None:
     x, z = relay.var("x", shape=(2,)), relay.var("z", shape=(2,))
     mod = InferType()(calling(relay.Function([x], relay.exp(x))))
     assert mod["main"].ret_type == relay.TensorType((2,))

@@ -82,7 +82,7 @@ def test_inference_again_changes_nothing():
         ("let %x: List = %l; %x", "4:5", "List takes 1 types, found 0: List[]"),
     ],
 )
-def test_what_is_wrong_is_placed(body: str, place: str, message: str):
+def test_type_error_in_a_match_names_its_source_location(body: str, place: str, message: str):
     with pytest.raises(TypeInferenceError) as caught:
         typed(f"def @main(%l: List[int32]) {{\n{body} }}")
     assert str(caught.value).startswith(f"from_string:{place}: "), str(caught.value)

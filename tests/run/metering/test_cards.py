@@ -215,7 +215,7 @@ def test_statistics_that_cannot_be_had_are_a_contradiction() -> None:
         exe.assert_offloaded()
 
 
-def test_what_a_back_end_says_is_labelled() -> None:
+def test_unverified_statistics_of_a_back_end_are_labelled() -> None:
     exe = liar({"ops": [{"name": "all", "impl": "tensor core"}]})
     exe(X)
     (card,) = exe.cards()

@@ -46,7 +46,7 @@ def network(batch: int = 1) -> tuple[Net, int]:
 
 
 @pytest.mark.parametrize("stated", [1, 2, 3])
-def test_another_batch_gives_what_a_region_for_it_gives(stated: int) -> None:
+def test_region_run_with_another_batch_equals_region_compiled_for_it(stated: int) -> None:
     net, output = network(stated)
     region = net.check(output)
     for batch in (4, 1, 2, 4):
@@ -227,7 +227,7 @@ def test_delivered_and_loaded_constants_serve_every_batch() -> None:
         np.testing.assert_array_equal(out, expected)
 
 
-def test_other_batches_have_the_threads_of_the_first() -> None:
+def test_region_keeps_its_thread_count_for_other_batches() -> None:
     net, output = residual_net()
     net.graph["outputs"] = [output]
     before = native.get_num_threads()

@@ -171,7 +171,7 @@ def test_any_chain_of_post_ops(name: str, chain, role, channels, threads) -> Non
 @needs_avx2
 @pytest.mark.parametrize("name", HEADS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_onednn_fuses(name: str, kind: str) -> None:
+def test_onednn_fuses_the_post_op_only_into_kernels_that_support_it(name: str, kind: str) -> None:
     """In the kernel itself, as `region.kernels` says; else in another behind it."""
     head = named(name)
     op, region = one(head, [KINDS[kind]], "constants", 16)

@@ -213,7 +213,7 @@ def test_convolutions_of_1_by_1_with_a_zero_point(dtype: str) -> None:
             np.testing.assert_array_equal(got, wanted)
 
 
-def test_what_is_moved_keeps_its_bits() -> None:
+def test_reorder_and_transpose_keep_every_bit_of_int32() -> None:
     """oneDNN rounds int32 that it transposes in blocks of 8 by 8 to what float32 has."""
     rng = np.random.default_rng(0)
     data = rng.integers(-(2**31), 2**31, (8, 8), np.int64).astype(np.int32)

@@ -31,7 +31,7 @@ def test_tuples_of_the_same_values_are_the_same_argument() -> None:
     assert _calls(Tuple([_joined(one(), two()), _joined(one(), two())]), "stack") == 1
 
 
-def test_other_tuples_are_not() -> None:
+def test_calls_on_tuples_with_other_fields_or_attributes_are_not_merged() -> None:
     assert _calls(Tuple([_joined(X, Y), _joined(Y, X)]), "stack") == 2
     assert _calls(Tuple([_joined(X, Y), _joined(X, Y, Y)]), "stack") == 2
     assert _calls(Tuple([_joined(X, Y), _joined(X, Y, axis=1)]), "stack") == 2

@@ -56,5 +56,5 @@ def test_the_padding_is_that_of_the_pieces() -> None:
     ],
     ids=["strides", "another number", "cropped further"],
 )
-def test_other_convolutions_of_pieces_are_left(mod: IRModule) -> None:
+def test_other_convolutions_between_space_and_batch_are_left_alone(mod: IRModule) -> None:
     assert FlattenAtrousConv()(mod) is mod

@@ -86,7 +86,7 @@ def test_a_sum_that_begins_with_what_is_added(
 
 
 @pytest.mark.parametrize("op", ["nn.conv1d", "nn.conv3d", "nn.conv2d_transpose"])
-def test_other_convolutions_have_bounds_by_element(op: str) -> None:
+def test_convolution_has_smaller_bounds_for_smaller_elements(op: str) -> None:
     """In float32 NumPy; where the data is small the tolerance is."""
     rank = int(op[7])
     data = random(1, 4, *(8,) * rank, seed=1)

@@ -121,7 +121,7 @@ class TestSarif:
                 place = result["locations"][0]["physicalLocation"]["artifactLocation"]
                 assert place == {"uri": uri, "uriBaseId": "%SRCROOT%"}
 
-    def test_other_files_are_absolute(self, tmp_path: Path) -> None:
+    def test_sarif_has_absolute_uris_for_files_outside_the_folder(self, tmp_path: Path) -> None:
         path = tmp_path / "a b.relay"
         run = json.loads(lint(relay.parse(TEXT, str(path))).report("sarif"))["runs"][0]
         for result in run["results"]:

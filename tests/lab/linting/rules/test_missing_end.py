@@ -31,7 +31,7 @@ class TestMissingEnd(RuleChecks):
 
 
 @pytest.mark.parametrize("host", ["exp", "tanh"])
-def test_where_a_region_ends_is_told_by_the_operators_of_its_back_end(host: str) -> None:
+def test_region_without_end_is_closed_after_operators_that_its_back_end_supports(host: str) -> None:
     """All ways to close it that are proved are shown, each with the region that it makes."""
     backends.register("edu_ends", supports=["nn.conv2d", "nn.relu", "tanh"])
     try:

@@ -62,7 +62,7 @@ def test_an_odd_answer_is_told_where_it_counts(shown: str) -> None:
 
 
 @pytest.mark.parametrize("answer", PLAIN, ids=repr)
-def test_other_answers_are_not(answer: object) -> None:
+def test_plain_answers_of_a_check_are_not_reported(answer: object) -> None:
     for text in said(answer):
         assert "counts as True" not in text
 

@@ -29,7 +29,7 @@ class TestRefusedByCodegen(RuleChecks):
                 found = lint(module, backend="dnnl").by_code("BYL026")
                 assert bool(found) is refused, op
 
-    def test_what_is_annotated_by_hand_and_compiled_is_no_finding(self) -> None:
+    def test_hand_annotated_call_that_codegen_compiles_has_no_finding(self) -> None:
         """DNNL's predicates do not offer `subtract`, and its code generator compiles it."""
         text = main(begin("%x", "dnnl"), "subtract(%0, %0)", end("%1", "dnnl"))
         assert not lint(read(text), backend="dnnl").by_code("BYL026")

@@ -101,7 +101,7 @@ class TestRepeatedOperand(RuleChecks):
             byoc_lab.build(mod).run([np.ones(4, "float32")])
         assert byoc_lab.decode(caught.value)[0].name == "own-repeated-operand"
 
-    def test_other_errors_of_such_a_region_stay(self, npu: Any) -> None:
+    def test_unrelated_error_of_a_region_does_not_mention_repeated_operands(self, npu: Any) -> None:
         npu(
             is_op("add")(wildcard(), wildcard()),
             supports=["multiply"],

@@ -33,7 +33,7 @@ def test_a_pass_that_changes_the_module_itself_is_a_stage(tmp_path: Path) -> Non
     assert stages(tmp_path, begin("Mine"), *inner, end("Mine", OTHER)) == [("Mine", "")]
 
 
-def test_what_a_sequence_changes_itself_is_a_stage(tmp_path: Path) -> None:
+def test_change_by_a_sequence_outside_its_members_is_a_stage(tmp_path: Path) -> None:
     lines = [begin("sequential"), *ran("A"), end("sequential", OTHER)]
     assert stages(tmp_path, *lines) == [("A", ""), ("sequential", "")]
 

@@ -58,7 +58,9 @@ def test_versions_are_kept_and_shown(tmp_path: Path) -> None:
         ([HEAD, 7], "damaged recording"),
     ],
 )
-def test_what_cannot_be_read(tmp_path: Path, lines: list[object], message: str) -> None:
+def test_damaged_recording_raises_error_with_the_reason(
+    tmp_path: Path, lines: list[object], message: str
+) -> None:
     with pytest.raises(TraceFileError, match=message):
         load_trace(write(tmp_path / "r", *lines))
 
@@ -104,7 +106,7 @@ def test_a_text_that_does_not_parse_is_shown_and_compared(tmp_path: Path) -> Non
     assert str(pickle.loads(pickle.dumps(trace))) == text
 
 
-def test_what_needs_the_functions_of_a_text_says_why_there_are_none(tmp_path: Path) -> None:
+def test_module_known_as_text_refuses_graph_operations_with_the_reason(tmp_path: Path) -> None:
     lines = [begin("A", FOREIGN), end("A", TEXT)]
     trace = load_trace(write(tmp_path / "r", HEAD, *lines))
     mod = trace.initial
@@ -118,7 +120,7 @@ def test_what_needs_the_functions_of_a_text_says_why_there_are_none(tmp_path: Pa
         trace[0].diff().apply(mod)
 
 
-def test_what_tvm_cannot_print_has_a_stage(tmp_path: Path) -> None:
+def test_unprintable_module_has_a_stage_with_the_reason(tmp_path: Path) -> None:
     lines = [begin("A"), {"event": "end", "pass": "A", "time": 2.0, "unprintable": "TVMError: no"}]
     trace = load_trace(write(tmp_path / "r", HEAD, *lines))
     assert "TVM could not print it (TVMError: no)" in str(trace)

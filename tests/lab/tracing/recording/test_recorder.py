@@ -106,7 +106,7 @@ def test_it_imports_tvm_and_the_standard_library_alone() -> None:
     assert not any(isinstance(n, ast.ImportFrom) for n in ast.walk(ast.parse(recorder_source())))
 
 
-def test_what_it_writes_is_read(recorder: Any, tmp_path: Path) -> None:
+def test_recording_is_read_back_as_the_same_trace(recorder: Any, tmp_path: Path) -> None:
     path = tmp_path / "passes.jsonl"
     before = network()
     with recorder.Recorder(str(path)) as recording, Context(**recording.options()) as context:
@@ -133,9 +133,7 @@ def test_an_array_is_written_once(recorder: Any, tmp_path: Path) -> None:
     assert [s.changed for s in load_trace(path)] == [False] * 5  # names are not structure
 
 
-def test_other_weights_under_the_same_text_are_another_module(
-    recorder: Any, tmp_path: Path
-) -> None:
+def test_modules_with_equal_text_and_other_weights_differ(recorder: Any, tmp_path: Path) -> None:
     path = tmp_path / "passes.jsonl"
     with recorder.Recorder(str(path)) as recording, Context(**recording.options()) as context:
         context.run(network(), "Scale", lambda mod: network(2 * WEIGHT))
@@ -188,9 +186,7 @@ def test_the_time_of_a_pass_is_without_that_of_recording(
     assert stage.seconds == 1.0
 
 
-def test_what_runs_after_an_error_that_the_script_caught_is_recorded_too(
-    recorder: Any, tmp_path: Path
-) -> None:
+def test_passes_after_a_caught_error_are_recorded(recorder: Any, tmp_path: Path) -> None:
     path = tmp_path / "passes.jsonl"
     with recorder.Recorder(str(path)) as recording:
         with contextlib.suppress(ZeroDivisionError), Context(**recording.options()) as context:

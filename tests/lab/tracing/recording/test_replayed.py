@@ -49,7 +49,7 @@ def test_the_same_result(tmp_path: Path) -> None:
     assert again.title == "FoldConstant, run again: the result is the recorded one"
 
 
-def test_another_result_is_the_last_stage(tmp_path: Path) -> None:
+def test_replay_with_a_different_result_ends_with_the_recorded_one(tmp_path: Path) -> None:
     stage = recorded(tmp_path, "FoldConstant", module(), module())
     again = stage.replayed()
     assert not again.same and [s.name for s in again] == [

@@ -43,7 +43,7 @@ def test_names_of_a_module_are_no_markup() -> None:
     assert "<<b>" not in source
 
 
-def test_another_theme_is_refused() -> None:
+def test_unknown_theme_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="light, dark; found 'blue'"):
         graph(chain()[0].before).digraph("blue")
 

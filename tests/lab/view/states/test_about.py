@@ -21,7 +21,7 @@ def test_a_pass_has_its_documentation_and_its_source() -> None:
     assert found["page"] and found["page"] in found["source"].replace("\n    ", "\n")
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_unknown_names_are_left_out() -> None:
     assert about(["MyPass", "__all__", "Pass"]).keys() <= {"Pass"}
 
 

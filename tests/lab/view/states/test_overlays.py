@@ -56,7 +56,7 @@ def texts(state: dict[str, Any]) -> dict[str, str]:
     return {ident: text for text, ident in last["lines"] if ident}
 
 
-def test_what_is_on_the_host_has_its_reason(traced: Any) -> None:
+def test_overlay_gives_the_reason_of_each_host_call(traced: Any) -> None:
     mod, trace = traced
     state, ids = ids_of(trace)
     found = overlays_of(trace, ids, [byoc_lab.explain(mod, "dnnl")])

@@ -197,7 +197,7 @@ def test_garbage_is_collected_again_after_a_part() -> None:
 
 
 @pytest.mark.parametrize("wanted", [{"stage": 99}, {"stage": -1}, {"rewrite": 9_999}])
-def test_what_does_not_exist_is_not_sent(
+def test_request_for_a_missing_stage_sends_nothing(
     wanted: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)

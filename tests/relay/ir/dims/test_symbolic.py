@@ -157,7 +157,7 @@ def test_unknown_is_stronger_than_a_name() -> None:
         assert isinstance(made, Any)
 
 
-def test_what_is_no_length() -> None:
+def test_invalid_comparison_or_length_raises_error() -> None:
     with pytest.raises(UndecidedError, match="n and 3 cannot be compared"):
         N < 3  # noqa: B015
     with pytest.raises(UndecidedError, match=r"2\.5"):

@@ -44,7 +44,7 @@ def test_the_function_that_is_cut_out_is_optimized(seen: list[IRModule]) -> None
     assert variable is function.params[0]
 
 
-def test_other_compilers_are_left_alone(seen: list[IRModule]) -> None:
+def test_optimizer_of_another_compiler_is_not_called(seen: list[IRModule]) -> None:
     assert get_optimizer("none") is None
     x = compiler_begin(relay.var("x", shape=(2,)), "none")
     PartitionGraph()(IRModule.from_expr(compiler_end(x + x, "none")))

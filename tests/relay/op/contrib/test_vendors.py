@@ -59,5 +59,5 @@ def test_others_are_named_as_tvm_s(name: str) -> None:
     assert "integrations, and byoc_lab does not have its table" in unregistered(name, ["dnnl"])
 
 
-def test_other_names_get_the_nearest() -> None:
+def test_misspelled_name_gets_the_nearest_name() -> None:
     assert unregistered("dnll", ["dnnl"]) == "did you mean 'dnnl'?"

@@ -125,7 +125,7 @@ def test_values_are_those_without_blocks(call, result, weight):
     np.testing.assert_allclose(evaluate(mod, inputs).value, wanted, rtol=1e-5)
 
 
-def test_what_is_no_layout_is_refused():
+def test_invalid_blocked_layout_raises_type_inference_error():
     with pytest.raises(TypeInferenceError, match="is not a layout"):
         typed(relay.nn.max_pool2d(var("x", 1, 2, 8, 8, 16), pool_size=(2, 2), layout="NCHWc"))
     with pytest.raises(TypeInferenceError, match="must be 16 long"):

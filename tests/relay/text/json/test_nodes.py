@@ -171,7 +171,7 @@ def test_constants_come_back_bit_by_bit() -> None:
         assert found.dtype == data.dtype and found.tobytes() == data.tobytes()
 
 
-def test_what_has_no_form_is_refused() -> None:
+def test_attribute_without_json_form_is_refused() -> None:
     with pytest.raises(AttributeValueError, match="cannot be written as metadata: <object"):
         write_node_json(relay.Function([X], X).with_attr("q", object()))
 
