@@ -1,4 +1,4 @@
-"""`Language`: what functions of byoc_lab ask of a module of another language than Relay."""
+"""`Language`: the interface that modules of another language than Relay offer to byoc_lab."""
 
 from __future__ import annotations
 

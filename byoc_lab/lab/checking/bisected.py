@@ -91,8 +91,8 @@ class Bisection:
 
     @property
     def conclusive(self) -> bool:
-        """Whether what was asked could be checked: not if the code of regions was to be, and none
-        of it ran, nor if the passes that could have changed the module were skipped."""
+        """Whether the request could be checked: False if the code of regions was to be checked and
+        none of it ran, or if the passes that could have changed the module were skipped."""
         if self.found or self.regions:
             return True
         if self.kernels and (self.unchecked or self.partitions):
@@ -101,7 +101,7 @@ class Bisection:
 
     @property
     def ok(self) -> bool:
-        """Whether what was asked was checked, and no difference was found."""
+        """Whether the request was checked, and no difference was found."""
         return self.conclusive and not self.found
 
     def __bool__(self) -> bool:
@@ -151,7 +151,8 @@ class Bisection:
             yield f"  repro: {self.folder / 'repro.py'}"
 
     def _without_difference(self) -> str:
-        """The first line where no difference was found: in what, if not in everything."""
+        """The first line of a result without a difference; it names the checked part, if not
+        everything was checked."""
         passes = f"no pass changed the {'numbers' if self.stages else 'module'}"
         left = "; ".join(self._left())
         if not self.conclusive:

@@ -1,4 +1,4 @@
-"""`bisect`: the pass that changed the numbers, and the operator where it did."""
+"""`bisect`: finds the pass that changed the numbers, and the operator at which it did."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def bisected(
     progress: Listener | None,
     partitions: bool,
 ) -> Bisection:
-    """`bisect` of stages that ran on `mod`, a typed module of known lengths; the rest as there.
-    partitions: whether one of them is for making regions."""
+    """`bisect` on stages that ran on `mod`, a typed module with known sizes; other arguments as
+    there. partitions: whether a stage is meant to make regions."""
     if folder is not None and not isinstance(folder, (str, Path)):
         raise ArgumentError(
             f"bisect: folder must be a path or None, found {type(folder).__name__} {folder!r:.80}"
@@ -272,7 +272,7 @@ class _Search:
         return self.stages[wrong - 1], where
 
     def same(self, first: Run, n: int) -> bool:
-        """Whether the module after n stages computes what the first one does."""
+        """Whether the module after n stages computes the same as the initial module."""
         run, stage = self.plain(n), self.stages[n - 1]
         ok = parting(first, run) is None
         self._checked[n] = Checked(stage.name, largest_share(first, run), ok, stage.index)
@@ -283,7 +283,8 @@ class _Search:
         return tuple(self._checked[n] for n in sorted(self._checked))
 
     def site_of(self, stage: Stage, where: Parting) -> CallSite | None:
-        """The site of the operator after a stage, or before it where it was dropped."""
+        """The site of the operator after a stage, or before the stage if the operator was
+        dropped."""
         n = self.stages.index(stage) + (1 if where.after else 0)
         name = region_of(where.step)
         function = function_named(self.typed(n), name)

@@ -76,7 +76,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """ "ok", or what is wrong and where."""
+        """"ok", or the error and its position."""
         parts = ["ok"]
         if self.wrong:
             parts = [
@@ -122,7 +122,7 @@ def compare(
     values, exact = got.astype(np.float64), wanted.astype(np.float64)
     free = np.isinf(allowed)
     with np.errstate(all="ignore"):
-        off = np.asarray(np.abs(values - exact))  # of a scalar, too
+        off = np.asarray(np.abs(values - exact))  # asarray: a scalar too becomes an array
         # Equal infinities agree, and nan agrees with nan.
         off[(values == exact) | (np.isnan(values) & np.isnan(exact)) | free] = 0
         off[_overflown(got, values, exact, allowed)] = 0

@@ -1,4 +1,4 @@
-"""`coverage`: how much of a module a back end computes, and what would change that."""
+"""`coverage`: the share of a module that a back end computes, and changes that would alter it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHOWN = 20
 @dataclass(frozen=True)
 class RegionSize:
     """A region: its name, operator calls, floating-point operations and boundary bytes per call;
-    None where a shape is not known."""
+    None if a shape is unknown."""
 
     symbol: str
     operators: int
@@ -160,8 +160,8 @@ class Coverage:
         return to_json("coverage", self.as_dict(), indent=1)
 
     def plot(self, theme: str = "light") -> Figure:
-        """A matplotlib figure: what is offloaded and what is not, for each cause, and the sizes of
-        the regions. theme: "light" or "dark"."""
+        """A matplotlib figure: the offloaded and the remaining work, by cause, and the sizes of the
+        regions. theme: "light" or "dark"."""
         return display.figure(self, theme)
 
     _repr_pretty_ = text_in_full

@@ -152,9 +152,9 @@ def totals(result: IRModule, backend: str) -> Totals:
 
 
 class _Copies(NamedTuple):
-    """all: the cost of the copies of operators, without one of each operator. inside: the cost of
-    the calls in regions that are not counted as offloaded: copies, and what the host computes too.
-    """
+    """all: the cost of operators that are computed several times, without one computation of each.
+    inside: the cost of calls in regions that do not count as offloaded: repeated ones, and those
+    that the host computes too."""
 
     all: Cost
     inside: Cost
@@ -195,7 +195,7 @@ def those_that_matter(
 
 
 class _Ready:
-    """The module before each pass of a run, so that a changed run begins where it differs."""
+    """The module before each pass of a run, so that a changed run starts at the first change."""
 
     def __init__(self, setup: Setup):
         self.setup = setup

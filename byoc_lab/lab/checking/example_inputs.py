@@ -11,7 +11,7 @@ from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 
-# name: what it exercises
+# name: the property that the inputs exercise
 SETS = {
     "normal": "standard normal numbers",
     "wide": "normal numbers times 6: both ends of a clip, the flat parts of sigmoid and tanh",
@@ -39,7 +39,7 @@ def _value(name: str, ty: Type, kind: str, random: np.random.Generator) -> Any:
         raise InputError(f"give a value for input %{name}: none is made for {ty}")
     try:
         return _drawn(ty.concrete_shape, numpy_dtype(ty.dtype), kind, random)
-    except (MemoryError, ValueError, TypeError) as error:  # NumPy says all three of large shapes
+    except (MemoryError, ValueError, TypeError) as error:  # raised for large shapes
         raise InputError(f"give a value for input %{name} of {ty}: {error}") from error
 
 

@@ -11,7 +11,7 @@ from byoc_lab.relay.ir.expr import Call, Op
 
 
 class Exercised:
-    """Hears of every operator call (see `observe`) and remembers which branches were taken."""
+    """Observes every operator call (see `observe`) and records the branches taken."""
 
     def __init__(self) -> None:
         self.seen: dict[Call, dict[str, bool]] = {}

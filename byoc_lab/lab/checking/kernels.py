@@ -98,10 +98,10 @@ class RegionChecker:
         self.function = _typed(region.function)
         self.runs = 0
         self.programs: dict[tuple[Expr, ...], tuple[set[Var], Any]] = {}
-        self.numbers: dict[object, int] = {}  # of the call sites of steps, in order
+        self.numbers: dict[object, int] = {}  # numbers of the call sites of steps, in order
         self.inputs = ""  # the name of the set of inputs
         self.notes: list[str] = []
-        self.exact_values: dict[Expr, Any] = {}  # of the region on its arguments
+        self.exact_values: dict[Expr, Any] = {}  # values of the region on its arguments
         self.sites: dict[Expr, CallSite] = {
             call: CallSite(region.symbol, n, called(call))
             for n, call in enumerate(calls_of(self.function))
@@ -257,8 +257,8 @@ class RegionChecker:
     def run(
         self, function: Function, nodes: Sequence[Expr], arguments: Sequence[Any]
     ) -> list[Array]:
-        """The values of `nodes` as the compiled code computes them. Raises BuildError, whatever the
-        code generator or its code raises: neither was made for this program."""
+        """The values of `nodes` that the compiled code computes. Raises BuildError for any error of
+        the code generator or its code: neither was made for this program."""
         key = tuple(nodes)
         try:
             known = self.programs.get(key)

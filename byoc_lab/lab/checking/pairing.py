@@ -72,7 +72,7 @@ class Parting:
 
     @property
     def step(self) -> Executed:
-        """The operator: the last of `after`, or of `before` where it was dropped."""
+        """The diverging operator: the last of `after`, or of `before` if it was dropped."""
         return (self.after or self.before)[-1]
 
     @property
@@ -290,7 +290,7 @@ class _Pairing:
         others = [q for s in self.missing(pair.wanted) for q in s.results if q is not pair.wanted]
         for step in self.unknown(pair.got):
             matches = [p for p in _matches((pair.wanted, *others), step) if not _same_pair(p, pair)]
-            if matches and step is top:  # it may stand for another part; only what is below
+            if matches and step is top:  # uncertain: only go below it
                 yield from filter(_of_one_kind, self.lower(matches[0], False))
                 return
             yield from matches[:1]
@@ -348,7 +348,7 @@ class _Pairing:
         if wanted is None or got is None or not _same_operator(wanted, got):
             before = sorted(self.missing(pair.wanted), key=lambda s: s.number)
             after = sorted(self.unknown(pair.got), key=lambda s: s.number)
-        if not (before or after):  # a value that another one has replaced
+        if not (before or after):  # a value that another value has replaced
             before, after = ([s] if s else [] for s in (wanted, got))
         return Parting(tuple(before), tuple(after), pair.wanted, pair.got, hidden)
 

@@ -1,4 +1,4 @@
-"""Progress of long checks: told to a listener, or shown on a terminal or in a notebook."""
+"""Progress of long checks: reported to a listener, or shown on a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class NotebookLine:
     def _show(self, text: str) -> None:
         bundle = {"text/plain": text}
         if self._handle is None:
-            display: Any = sys.modules["IPython.display"].display  # that of the running kernel
+            display: Any = sys.modules["IPython.display"].display  # the running kernel's
             self._handle = display(bundle, raw=True, display_id=True)
         else:
             self._handle.update(bundle, raw=True)

@@ -39,8 +39,8 @@ class RegionChecks:
         self.notes: dict[str, None] = {}
 
     def check(self, inputs: Any, progress: Progress | None = None, name: str = "") -> None:
-        """Check each call of a region. progress: is told of each. name: of the inputs, if there are
-        several sets."""
+        """Check each call of a region. progress: is called for each. name: of the inputs, if there
+        are several sets."""
         if not self.linked:
             return
 

@@ -166,7 +166,8 @@ def same_array(a: Array, b: Array) -> bool:
 
 
 def write_repro(folder: Path, where: Parting, stage: str) -> Path:
-    """Write before.relay, after.relay, inputs.npz and repro.py; the folder is made if needed."""
+    """Write before.relay, after.relay, inputs.npz and repro.py; create the folder if it is
+    missing."""
     folder.mkdir(parents=True, exist_ok=True)
     shared: dict[str, Array] = {}
     for name, steps, value in (

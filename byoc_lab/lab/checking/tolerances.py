@@ -1,4 +1,4 @@
-"""Tolerances: how far each element of a float32 result may be from the exact one.
+"""Tolerances: the largest deviation of each element of a float32 result from the exact one.
 
 `rounding.py` derives the rounding error of each operator, `propagation.py` how errors reach later
 results, and `uncertain.py` corrects these by samples with random errors. An element may be off by

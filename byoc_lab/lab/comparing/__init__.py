@@ -1,4 +1,5 @@
-"""Two traces side by side: where they begin to differ, and what moved between host and regions."""
+"""Two traces side by side: the first difference, and the operators that moved between host and
+regions."""
 
 from byoc_lab.lab.comparing.comparison import Comparison, MovedOperator, StagePair, compare
 from byoc_lab.lab.comparing.places import Place

@@ -26,7 +26,7 @@ def aligned(first: Sequence[str], second: Sequence[str]) -> list[Aligned]:
 
 def _common(first: Sequence[str], second: Sequence[str]) -> list[str]:
     """The longest common subsequence."""
-    longest = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]  # of what begins there
+    longest = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]  # of first[i:], second[j:]
     for i in reversed(range(len(first))):
         for j in reversed(range(len(second))):
             longest[i][j] = (

@@ -187,7 +187,7 @@ class _Classifier:
         if self.before.is_real(p) and self.after.is_real(q):
             return ""  # compared as operands
         if p not in self.found.to_after or q not in self.found.to_before:
-            return ""  # what was added or removed here is a change of its own
+            return ""  # a node added or removed here is a separate change
         same = self.found.to_after.get(self.before.value[p]) is self.after.value[q]
         return "" if same and label(p) == label(q) else "operands"
 
@@ -206,7 +206,7 @@ class _Classifier:
         yield Change(kind, text, None if is_new else node, node if is_new else None, noun)
 
     def is_implied(self, flow: Flow, node: Expr) -> bool:
-        """Whether other changes say that the node was added or removed."""
+        """Whether the addition or removal of the node follows from other changes."""
         if isinstance(node, Function):
             return node in self.groups or node in flow.inlined
         if isinstance(node, Call) and isinstance(node.op, Function):

@@ -17,8 +17,9 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 def fingerprint(mod: IRModule) -> str:
-    """32 hexadecimal digits. It ignores what structural equality ignores, and also types, and
-    numbers in attributes that are not whole, of which equality ignores a part."""
+    """32 hexadecimal digits of the content. Everything that structural equality ignores is ignored,
+    and also all types and all non-integer numbers in attributes, of which equality ignores only
+    some."""
     digest = blake2b(digest_size=16)
     for data in sorted(mod.type_definitions.values(), key=lambda d: d.header.name_hint):
         digest.update(data.header.name_hint.encode())

@@ -37,7 +37,7 @@ class _Step(Enum):
 
 
 class Flow:
-    """The nodes of a module and what they pass on.
+    """The nodes of a module and the values they pass on.
 
     Attributes:
         order: all nodes, operands first, each once; functions that are called once are visited at
@@ -63,7 +63,7 @@ class Flow:
         roots = [gv for gv in mod if gv not in called_once] + list(called_once)
         for gv in roots:
             self._walk(mod[gv], gv.name_hint)
-        for gv, func in mod.functions.items():  # what no call reaches
+        for gv, func in mod.functions.items():  # functions that no call reaches
             for node in post_order(func):
                 if node not in self.value:
                     self._walk(node, gv.name_hint)
@@ -105,7 +105,7 @@ class Flow:
         return uses
 
     def _target(self, op: Expr) -> Function | None:
-        """The function that a callee stands for, if it is called once and not used otherwise."""
+        """The function that a callee refers to, if it is called once and not used otherwise."""
         key: Hashable = op.name_hint if isinstance(op, GlobalVar) else op
         if self._uses[key] != 1 or self._uses["call", key] != 1:
             return None
@@ -132,7 +132,7 @@ class Flow:
     def _below(
         self, node: Expr, home: str, group: Function | None
     ) -> list[tuple[_Step, Expr, str, Function | None]]:
-        """The steps that come before leaving a node."""
+        """The steps to visit before a node is left."""
         if isinstance(node, Let) and self._target(node.var) is not None:
             return [(_Step.VISIT, node.body, home, group)]  # the function is visited at its call
         if isinstance(node, Let) and not isinstance(node.value, Function):
@@ -241,7 +241,7 @@ def types_differ(x: Expr, y: Expr) -> bool:
 
 
 def own_fields(node: Expr) -> Hashable:
-    """The fields of a node but for its operands, its types and what it binds."""
+    """The fields of a node except its operands, its types and the variables it binds."""
     if isinstance(node, Call):
         return (node.attrs, () if isinstance(node.op, Op) else node.type_args)
     if isinstance(node, Function):

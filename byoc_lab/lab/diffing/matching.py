@@ -1,4 +1,4 @@
-"""`Correspondence`: which node of a module is which node of another one.
+"""`Correspondence`: the matching of the nodes of one module with those of another.
 
 In this order, each step only about nodes that have no partner yet:
 
@@ -26,8 +26,8 @@ from byoc_lab.lab.diffing.wrappers import pair_functions, pair_wrappers
 from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.expr import Constant, Expr, Function, GlobalVar, Op, Var
 
-MAX_ORIGINS = 64  # a rewrite that made a node of more nodes says nothing about one of them
-MAX_STEPS = 8  # how many removed or added nodes one operand may be away from another
+MAX_ORIGINS = 64  # a rewrite that merged more nodes into one is no evidence for any of them
+MAX_STEPS = 8  # number of added or removed nodes between two operands that may correspond
 
 
 _UNMADE = (Op, GlobalVar, Constructor)  # nodes that no module owns
@@ -73,7 +73,7 @@ class Correspondence:
         pair_wrappers(self)
 
     def corresponds(self, x: Expr, y: Expr) -> bool:
-        """Whether `y` is what became of `x`; globals correspond as their functions do."""
+        """Whether `y` is the result of rewriting `x`; globals correspond as their functions do."""
         if isinstance(x, GlobalVar) and isinstance(y, GlobalVar):
             return self.functions.get(x.name_hint, x.name_hint) == y.name_hint
         return x is y if isinstance(x, Op) else self.to_after.get(x) is y
@@ -133,7 +133,7 @@ class Correspondence:
 
     def _pair_identical(self) -> None:
         for node in self.after.order:
-            # of equal constants another one may stand for all of them
+            # any of several equal constants may represent all of them
             if (
                 node in self.before.value
                 and self.open(node, node)
@@ -142,8 +142,8 @@ class Correspondence:
                 self.pair(node, node)
 
     def _pair_by_lineage(self, lineage: Lineage) -> None:
-        """Pairs of real nodes of which one has the place of the other, then pairs of one label
-        with no other candidate. What has no origin of its label has no partner at all.
+        """Pair real nodes of which one took the position of the other, then nodes of one label
+        without other candidates. A node without an origin of its label stays without a partner.
 
         A rewrite of a whole function makes everything of everything: that says nothing.
         """
@@ -274,7 +274,7 @@ class Correspondence:
         yield from (both for both in found.values() if all(both))
 
     def _contradict(self, x: Expr, y: Expr) -> bool:
-        """Whether operands of two nodes say that the two do not correspond."""
+        """Whether the operands of two nodes rule out that the two correspond."""
         mine, theirs = self.before.operands(x), self.after.operands(y)
         return len(mine) == len(theirs) and not all(
             self.may_replace(p, q) for p, q in zip(mine, theirs, strict=True)
@@ -317,7 +317,7 @@ class Correspondence:
 
 
 def _reaches(flow: Flow, start: Expr, goal: Expr, partners: Mapping[Expr, Expr]) -> bool:
-    """Whether the value of `goal` goes into `start` through a few nodes without partners."""
+    """Whether the value of `goal` reaches `start` through a few nodes without partners."""
     stack, seen = [start], {start}
     while stack and len(seen) <= MAX_STEPS:
         for operand in flow.operands(stack.pop()):

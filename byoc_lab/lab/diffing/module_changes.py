@@ -1,4 +1,4 @@
-"""Differences of modules and of their global functions, but for what is inside of these."""
+"""Differences of modules and of their global functions, except those inside function bodies."""
 
 from __future__ import annotations
 

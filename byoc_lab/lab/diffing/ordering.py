@@ -1,4 +1,4 @@
-"""The longest increasing subsequence: what of two orders agrees."""
+"""The longest increasing subsequence: the part on which two orders agree."""
 
 from __future__ import annotations
 

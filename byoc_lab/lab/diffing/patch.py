@@ -56,8 +56,8 @@ class Patch:
         return self.source if isinstance(self.source, str) else fingerprint(self.source)
 
     def apply(self, mod: IRModule) -> IRModule:
-        """The second module, made of `mod`. Raises DiffError unless `mod` is structurally equal to
-        the first one."""
+        """The second module, made from `mod`. Raises DiffError unless `mod` is structurally equal
+        to the first one."""
         self._check(mod)
         known = {v.name_hint: d for v, d in mod.type_definitions.items()}
         definitions = [*(known[n] for n in self.types), *self.module.type_definitions.values()]
@@ -160,7 +160,7 @@ def patch_of(found: Correspondence) -> Patch:
 
 
 def _prefix(mod: IRModule) -> str:
-    """The beginning of the names of placeholders: no variable of the module has it."""
+    """A prefix for the names of placeholders that no variable of the module has."""
     prefix = _STAND_IN
     nodes = post_order(*mod.functions.values())
     names = {n.name_hint for n in nodes if isinstance(n, Var)}

@@ -11,7 +11,7 @@ from byoc_lab.errors import counted
 from byoc_lab.printing import printable, with_short_names
 from byoc_lab.relay.ir.expr import Expr
 
-KINDS = {  # in the order of the summary; for each what the summary says of "3 calls"
+KINDS = {  # by kind, in the order of the summary: its wording for "3 calls"
     "outlined": "{} moved into {}",
     "composed": "{} composed into {}",
     "moved": "{} moved into {}",
@@ -24,7 +24,7 @@ KINDS = {  # in the order of the summary; for each what the summary says of "3 c
     "operands": "operands of {} changed",
     "type": "types of {} changed",
 }
-BESIDE = {  # the same of two modules of which neither became the other
+BESIDE = {  # the wording for two modules of which neither was made from the other
     **KINDS,
     "outlined": "{} in {} instead",
     "composed": "{} in {} instead",

@@ -23,11 +23,11 @@ from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule
 
-SCHEMA = 1  # of the JSON
+SCHEMA = 1  # version of the JSON
 
 
 def no_lineage() -> None:
-    """The lineage of modules of which no trace is at hand."""
+    """The lineage of modules without a trace."""
 
 
 class Diff:

@@ -37,7 +37,7 @@ class Row:
 
 def rows_of(found: Correspondence, before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
     """The aligned lines of two texts. Functions that correspond are aligned, in the order of the
-    names of the second module; those of code below operators come last."""
+    names of the second module; functions below the operator level come last."""
     left, right = _by_function(before), _by_function(after)
     blocks: list[tuple[str | None, str | None]] = [(None, None)]
     blocks += [(f, g) for f, g in found.functions.items()]
@@ -78,7 +78,8 @@ def _align(found: Correspondence, a: list[Line], b: list[Line]) -> Iterator[Row]
 
 
 def _keys(lines: list[Line]) -> Iterator[tuple[int, tuple[Expr, int]]]:
-    """The lines that have a node, each with the node and how many lines before have the same."""
+    """The lines with a node, each with the node and the number of earlier lines with the same
+    node."""
     seen: Counter[Expr] = Counter()
     for n, line in enumerate(lines):
         if line.node is not None:
@@ -87,8 +88,8 @@ def _keys(lines: list[Line]) -> Iterator[tuple[int, tuple[Expr, int]]]:
 
 
 def _gap(a: list[Line], b: list[Line]) -> Iterator[Row]:
-    """Lines without partners. Closing lines, and those of type definitions, have no nodes: they
-    are paired if their texts are equal."""
+    """Lines without partners. Closing lines and lines of type definitions have no nodes: they are
+    paired if their texts are equal."""
     places: dict[str, list[int]] = {}
     for n, line in enumerate(b):
         if line.node is None:
@@ -107,8 +108,8 @@ def _gap(a: list[Line], b: list[Line]) -> Iterator[Row]:
 
 
 def _without_names(line: Line) -> str:
-    """The text of a line, with a mark in the place of each name. Names of another language than
-    Relay begin with no sign: they are those that the line is known to have."""
+    """The text of a line, with a placeholder for each name. In another language than Relay names
+    have no sigil: they are those that the line is known to contain."""
     text = _NAME.sub("%", line.text)
     own = {name for name in (*line.refs, line.defines or "") if name.isidentifier()}
     return _WORD.sub(lambda m: "%" if m[1] in own else m[0], text) if own else text
@@ -120,7 +121,7 @@ def _is_other_name(line: Line) -> bool:
 
 
 def _are_same(found: Correspondence, a: Line, b: Line) -> bool:
-    """Whether two lines of corresponding nodes say the same."""
+    """Whether two lines of corresponding nodes have the same content."""
     x, y = a.node, b.node
     assert x is not None and y is not None
     names_a, names_b = _NAME.findall(a.text), _NAME.findall(b.text)
@@ -134,7 +135,7 @@ def _are_same(found: Correspondence, a: Line, b: Line) -> bool:
     if own_fields(x) != own_fields(y):
         return False
     for p, q in zip(a.refs.values(), b.refs.values(), strict=False):
-        # What took the place of an operand under its name has a row of its own.
+        # A node that replaced an operand under its name has a separate row.
         replaced = a.text == b.text and p not in found.to_after and q not in found.to_before
         if not replaced and not found.corresponds(p, q):
             return False

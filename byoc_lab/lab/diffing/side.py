@@ -1,4 +1,4 @@
-"""`Side`: one module of a diff, with what is computed of it once for all diffs that it is in."""
+"""`Side`: one module of a diff, with the properties that all diffs of the module share."""
 
 from __future__ import annotations
 

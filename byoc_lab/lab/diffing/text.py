@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from byoc_lab.lab.diffing.rows import Row
 
 CONTEXT = 3
-MAX_LINES = 400  # of the text of a diff; `Diff.rows` has all of them
+MAX_LINES = 400  # lines in the text of a diff; `Diff.rows` has all of them
 
 
 def text_of(summary: str, rows: Sequence[Row], most: int = MAX_LINES) -> str:

@@ -21,8 +21,8 @@ from byoc_lab.relay.text.printer_lines import Line
 
 
 def diff(before: IRModule | Function, after: IRModule | Function) -> Diff:
-    """The structural difference between two modules or functions, ignoring renumbering; that of
-    the texts if one of them is known as text only."""
+    """The structural difference between two modules or functions, ignoring renumbering; the
+    difference of the texts if one of them is known as text only."""
     expected = "diff takes two modules or functions"
     return diff_of(as_module(before, expected), as_module(after, expected))
 
@@ -30,7 +30,7 @@ def diff(before: IRModule | Function, after: IRModule | Function) -> Diff:
 def diff_of(
     before: IRModule, after: IRModule, lineage: Callable[[], Lineage | None] = no_lineage
 ) -> Diff:
-    """The difference between two modules, by what a trace knows of them."""
+    """The difference between two modules, using the lineage that a trace has recorded."""
     if isinstance(before, UnparsedModule) or isinstance(after, UnparsedModule):
         return TextDiff(before, after)
     return Diff(before, after, lineage)
@@ -80,7 +80,8 @@ class TextDiff(Diff):
 
 
 def text_of_module(mod: IRModule) -> str:
-    """The text of a module: as it was read, where there is one text that it was read from."""
+    """The text of a module: the text that it was parsed from, if that is a single one; else its
+    printed text."""
     if isinstance(mod, UnparsedModule):
         return mod.text
     sources = list(mod.source_map.source_map.values())
@@ -102,7 +103,7 @@ def _aligned(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Row]:
 
 
 def _keys(lines: Sequence[Line]) -> Iterator[tuple[Any, ...]]:
-    """Each line with how many equal lines come before it."""
+    """Each line with the number of equal lines before it."""
     seen: Counter[str] = Counter()
     for line in lines:
         yield line.text, seen[line.text]

@@ -1,4 +1,5 @@
-"""Why a call was offloaded or not, and what would change it; what TVM's error messages mean."""
+"""The reasons why calls are offloaded or not, changes that would alter it, and the meaning of TVM's
+error messages."""
 
 from byoc_lab.lab.explaining.calls import explain
 from byoc_lab.lab.explaining.decoding import Decoded, Meaning, decode

@@ -51,7 +51,7 @@ class Attempt:
 
 
 def attempts_with(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
-    """The entries of the table with the operator of a call, each where it fits best."""
+    """The entries of the table with the operator of a call, each at its best partial match."""
     graph = inquiry.graph_of(subject)
     if graph is None or not isinstance(subject.op, Op):
         return
@@ -85,7 +85,7 @@ def nearest_attempts(subject: Call, attempts: Sequence[Attempt]) -> list[Attempt
 
 
 def _concerns(fit: Fit, subject: Call, graph: IndexedGraph) -> bool:
-    """Whether a fit says something about a call: it is part of it, or what does not fit."""
+    """Whether a partial match concerns a call: the call is matched, or is the mismatch."""
     if subject in fit.covered:
         return True
     stops = (s.found for s in fit.stops)
@@ -93,7 +93,8 @@ def _concerns(fit: Fit, subject: Call, graph: IndexedGraph) -> bool:
 
 
 def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> Fit | None:
-    """The call fits inside a pattern, and what is around it does not."""
+    """The best match of the call with an inner part of a pattern, if the surroundings of the call
+    do not fit."""
     fits = [_climb(near, part, subject, graph) for part in near.calling(subject.op_name)]
     if len(fits) == 1:
         return fits[0]
@@ -134,7 +135,7 @@ def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) 
 def _to_user(
     near: NearMatcher, using: Sequence[DFPattern], node: Expr, fit: Fit, graph: IndexedGraph
 ) -> Fit | tuple[DFPattern, Expr]:
-    """The pattern and the user of a node that fit, or else where they part."""
+    """The pattern and the user of a node that match; else the partial match with the mismatch."""
     users = _users(node, graph)
     tried = [(near.part(p, u), p, u) for p in using for u in users]
     fitting = [t for t in tried if node in t[0].covered]
@@ -151,7 +152,8 @@ def _to_user(
 def _over_path(
     near: NearMatcher, dominator: DominatorPattern, node: Expr, fit: Fit, graph: IndexedGraph
 ) -> Fit | tuple[DFPattern, Expr]:
-    """The end of the path of a dominator that begins at a node, or else where the path ends."""
+    """The end of a dominator's path that begins at a node; else the partial match with the
+    mismatch."""
     for _ in range(MAX_DEPTH):
         users = _users(node, graph)
         end = next((u for u in users if not near.part(dominator.child, u).stops), None)
@@ -171,9 +173,9 @@ def _over_path(
 def _patterns_using(
     near: NearMatcher, part: DFPattern, node: Expr
 ) -> tuple[list[DFPattern], DFPattern | None]:
-    """The patterns of calls, tuples and fields that have a part as an operand; or the dominator
-    that has it as its parent or path, alone. And a condition around the part that does not hold for
-    `node`, which the part matches."""
+    """The patterns of calls, tuples and fields with a given part as operand; or, alone, the
+    dominator with the part as its parent or path. Also a condition around the part that does not
+    hold for `node`, which the part matches."""
     same = {part}
     unmet = None
     found: list[DFPattern] = []

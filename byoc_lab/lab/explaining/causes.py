@@ -187,15 +187,15 @@ def _decomposed(inquiry: Inquiry, call: Call, subject: Call) -> str:
 
 
 def _says_the_same(refused: Diagnosis, check: Diagnosis, subject: Call) -> bool:
-    """Whether the refusal of a call alone counts, not that of a match by its check: as for
-    `Backend.why_not`, if the match ends with the call, and if both have one reason."""
+    """Whether the refusal of a call alone counts, and not that of a match by its check. As in
+    `Backend.why_not`, it does if the match ends with the call and both have one reason."""
     assert check.attempt is not None
     ends_here = check.attempt.root is subject
     return check.cause == "check" and (ends_here or refused.reason in check.reason)
 
 
 def _refused_alone(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
-    """The back end's predicate for the operator says no."""
+    """The diagnosis of a call that the back end's predicate for the operator refuses."""
     predicate = inquiry.predicate(subject)
     if predicate is None:
         return None
@@ -209,7 +209,7 @@ def _refused_alone(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
 
 
 def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt]) -> Diagnosis:
-    """Something in patterns does not fit: what stands there decides the cause."""
+    """The diagnosis of a partial match: the expression at the mismatch decides the cause."""
     attempt = attempts[0]
     stop = attempt.fit.stops[0]
     expected = listed(a.fit.stops[0].expected for a in attempts)

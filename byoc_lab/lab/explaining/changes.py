@@ -49,7 +49,7 @@ class Changes:
         self._made: dict[str, Pass] = {}
 
     def of(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
-        """The changes that suit what stands in the way of a call, the smallest first."""
+        """The candidate changes for the diagnosis of a call, the smallest first."""
         yield from self.levels()
         yield from self.partitioning()
         if found.cause not in OWN_CAUSES:
@@ -96,7 +96,7 @@ class Changes:
             )  # fmt: skip
 
     def passes(self, found: Diagnosis) -> Iterator[Trial]:
-        """With a pass that simplifies what stands in the way, before patterns are matched."""
+        """Changes that run a simplifying pass on the obstacle before patterns are matched."""
         there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
         for name in simplifiers(found):
             if name not in there:
@@ -129,7 +129,8 @@ class Changes:
 
     @cached_property
     def _preparing(self) -> tuple[str, ...]:
-        """The passes that simplify and fold what the module has, and that the pipeline lacks."""
+        """The passes that simplify and fold operators of the module, and that the pipeline
+        lacks."""
         there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
         operators = {c.op_name for c in self._order}
         names = [
@@ -318,7 +319,7 @@ class Changes:
     # Building blocks -----------------------------------------------------------------------------
 
     def _pass(self, name: str) -> Pass:
-        """The pass of a name: one object in all trials, so that they share what it did."""
+        """The pass of a name: one object in all trials, so that its results are shared."""
         return self._made.setdefault(name, make_pass(name))
 
     @property
@@ -336,7 +337,7 @@ class Changes:
         mod, images = edited
         try:
             typed, types = typed_calls(mod)
-        except ByocLabError:  # of other types: the run fails in the same way
+        except ByocLabError:  # types do not agree: the run fails in the same way
             typed, types = mod, {}
         calls = {a: types.get(b, b) for a, b in images.items()}
         setup = replace(self.inquiry.setup, mod=typed)
@@ -347,5 +348,5 @@ class Changes:
         return self.inquiry.positions
 
     def _origin(self, node: Expr | None) -> Call | None:
-        """The call of the input that a node, as patterns see it, comes from."""
+        """The call of the input that a node, as patterns see it, originates from."""
         return self.inquiry.origin(node) if isinstance(node, Call) else None

@@ -1,4 +1,5 @@
-"""`decode`: what an error message of TVM or of byoc_lab means, and where its cause is."""
+"""`decode`: the meaning of an error message of TVM or of byoc_lab, and the location of its
+cause."""
 
 from __future__ import annotations
 
@@ -275,8 +276,8 @@ def _matches(text: str, messages: Sequence[Message]) -> list[Match]:
 def _own_matches(
     text: str, own: type[ByocLabError] | None, findings: Sequence[Finding]
 ) -> list[Match]:
-    """The errors of byoc_lab in a text without messages of `ALL`: by their class, which a traceback
-    names and `own` is, or by the fixed parts of what they say."""
+    """The errors of byoc_lab in a text without messages of `ALL`. They are recognized by their
+    class, which a traceback names or `own` is, or by the fixed parts of their messages."""
     known = own_errors()
     named = [own] if own else [known[n] for n in OWN_ERROR.findall(text) if n in known]
     by_class = [

@@ -1,4 +1,4 @@
-"""`Diagnosis`: what stands in the way of one call."""
+"""`Diagnosis`: the reason that one call is not offloaded."""
 
 from __future__ import annotations
 

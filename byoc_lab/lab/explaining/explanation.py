@@ -39,8 +39,8 @@ CAUSES = {
 
 @without_collection()
 def diagnose_all(explanations: Iterable[Explanation]) -> None:
-    """Find what stands in the way of each of several calls; of a large module, most of it is kept
-    until all are explained."""
+    """Diagnose several calls; for a large module, intermediate results are kept until all are
+    explained."""
     for explanation in explanations:
         _ = explanation._diagnosis
 
@@ -82,7 +82,7 @@ class Explanation:
 
     @property
     def offloaded(self) -> bool:
-        """Whether regions of the target compute the call, all of what became of it."""
+        """Whether regions of the target compute everything that the call was rewritten into."""
         return self.status == "offloaded"
 
     @property
@@ -180,8 +180,8 @@ class Explanation:
         return self._workbench.smallest(self._diagnosis, self.typed)
 
     def shared_change(self, group: Sequence[Explanation]) -> VerifiedChange | None:
-        """The smallest change for a group of calls on the host for one reason, of which this is the
-        first; where parameters lack values, it binds those of all these calls."""
+        """The smallest change for a group of calls on the host with one reason, of which this is
+        the first; if parameters lack values, it binds those of all these calls."""
         diagnoses = [e._diagnosis for e in group if e._diagnosis is not None]
         if self._by_pass is not None or len(group) == 1 or len(diagnoses) < len(group):
             return self.change

@@ -30,8 +30,8 @@ class Group(list[Explanation]):
 
     @cached_property
     def change(self) -> VerifiedChange | None:
-        """The smallest change with which the first one is offloaded; where parameters lack values,
-        those of all these calls are bound. None if none of the changes that were tried does it."""
+        """The smallest change with which the first call is offloaded; if parameters lack values,
+        those of all calls are bound. None if none of the tried changes does it."""
         return self[0].shared_change(self)
 
     @cached_property
@@ -42,7 +42,7 @@ class Group(list[Explanation]):
 
     @property
     def change_in_words(self) -> str:
-        """The change, and how many calls it offloads if that is not all of them."""
+        """The change, and the number of calls it offloads if that is not all of them."""
         some = f" (offloads {self.offloads} of these {len(self)})"
         return f"{self.change or self[0].without_change}" + some * (0 < self.offloads < len(self))
 

@@ -119,7 +119,7 @@ class Inquiry:
         return weights(self.setup.mod)
 
     def origin(self, node: Call) -> Call | None:
-        """The call of the input that a call, as patterns see it, comes from."""
+        """The call of the input that a call, as patterns see it, originates from."""
         return self._origins.get(node)
 
     @cached_property
@@ -131,8 +131,9 @@ class Inquiry:
         return found
 
     def origin_before(self, stage: int, node: Expr) -> Expr:
-        """The call of the input that a call of the module before a stage comes from: of several the
-        one with its operator, or else the nearest. The node itself if it comes from none."""
+        """The call of the input that a call of the module before a stage originates from: among
+        several, the one with its operator, else the nearest. The node itself if it has no
+        origin."""
         found: tuple[Expr, ...] = (node,)
         for s in reversed(self.outcome.trace.stages[:stage]):
             if s.after is not None and s.after is not s.before:

@@ -1,4 +1,5 @@
-"""Changes of a module at one call: each gives the new module, and what each call is there."""
+"""Changes of a module at one call: each gives the new module, and maps calls to their
+replacements."""
 
 from __future__ import annotations
 
@@ -56,8 +57,8 @@ def swapped(mod: IRModule, call: Call) -> Edited | None:
 
 
 def other_attributes(mod: IRModule, call: Call) -> Iterator[tuple[str, Edited, bool]]:
-    """With one attribute written differently, such as "axis=-1": what, the module, and whether it
-    computes the same. An axis counted from the other end, another axis, or a default."""
+    """Variants with one attribute rewritten, such as "axis=-1": the description, the module, and
+    whether it computes the same. An axis counted from the other end, another axis, or a default."""
     attrs = call.attrs
     if not isinstance(attrs, Attrs) or attrs.schema is None or not isinstance(call.op, Op):
         return
@@ -145,8 +146,8 @@ def _parameters(mod: IRModule) -> tuple[Var, ...]:
 
 
 def weights(mod: IRModule) -> tuple[str, ...]:
-    """The names of the parameters of @main that are weights, not inputs: calls use them, and none
-    as its first operand. Nothing in Relay tells them apart; operators have their data first."""
+    """The names of the parameters of @main that are weights, not inputs: calls use them, but never
+    as first operand. Relay has no other mark for them; operators take their data first."""
     params = _parameters(mod)
     rest: set[Expr] = set()
     first: set[Expr] = set()
@@ -155,7 +156,7 @@ def weights(mod: IRModule) -> tuple[str, ...]:
             first.update(node.args[:1])
             rest.update(node.args[1:])
         elif not isinstance(node, Function):
-            first.update(node.parts())  # a tuple, a branch: whatever gets them
+            first.update(node.parts())  # tuple, branch: whichever operator takes them
     return tuple(p.name_hint for p in params if p in rest and p not in first)
 
 

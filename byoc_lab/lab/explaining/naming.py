@@ -1,4 +1,4 @@
-"""The names by which explanations call nodes: those that the text of the module shows."""
+"""The names by which explanations refer to nodes: those in the printed module."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def counts_in_words(names: Mapping[str, int]) -> str:
 
 
 def named(node: Expr, names: NodeNames, origin: Expr | None) -> str:
-    """A node with its name: `nn.relu (%12)`; of one that passes made, that of its `origin`:
+    """A node with its name: `nn.relu (%12)`; for a node that passes made, the name of its `origin`:
     `add (from nn.batch_norm, %7)`."""
     if isinstance(node, Var):
         return describe(node)

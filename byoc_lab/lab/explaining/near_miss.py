@@ -186,7 +186,7 @@ def operators_of(pattern: DFPattern) -> frozenset[str] | None:
 
 
 class NearMatcher:
-    """Walks one pattern over expressions of one graph; what it found is kept for the next one."""
+    """Matches one pattern partially with expressions of one graph; results are kept and shared."""
 
     def __init__(self, pattern: DFPattern, graph: IndexedGraph):
         self.pattern = pattern
@@ -245,7 +245,7 @@ class NearMatcher:
         found = self._fit(self.pattern, root, 0)
         try:
             group = group_at(self.pattern, root, self.graph)
-        except PassError:  # a match that is nested too deeply for the matcher is none
+        except PassError:  # a match nested too deeply for the matcher does not count
             group = None
         if group is not None:
             return Fit(found.total, found.total, (), frozenset(group.nodes))
@@ -254,7 +254,8 @@ class NearMatcher:
         return Fit(found.matched, found.total + 1, (self._shared(root),), found.covered)
 
     def _shared(self, root: Expr) -> Stop:
-        """Each part fits, and the whole does not: one pattern stands for two values."""
+        """The mismatch if each part fits and the whole does not: one pattern object is used for two
+        values."""
         places = Counter(c for p in self.parts for c in p.children())
         reused = next((p for p, count in places.items() if count > 1), self.pattern)
         return Stop(reused, root, reused=True)
@@ -334,7 +335,7 @@ class NearMatcher:
                 size = size_of(pattern)
                 return Fit(size, size, (), frozenset({expr}))
             last = callee.stops[0].pattern
-            if isinstance(last, AttrPattern) and callee.matched:  # of the operator itself
+            if isinstance(last, AttrPattern) and callee.matched:  # the operator's own attribute
                 return Fit(callee.matched, size_of(pattern), (Stop(last, expr),))
             return _stopped(pattern, expr)
         if pattern.args is None:

@@ -1,4 +1,4 @@
-"""`nearby`: a call with what stands around it, as a module of its own.
+"""`nearby`: a call and its surroundings as a separate module.
 
 Whether a change offloads a call usually depends on a few operators around it. In a large module a
 change is tried there first, and on the whole module only if it helps there. The part has the nodes
@@ -57,8 +57,8 @@ class Surroundings:
         return cls(main, users(main), computed_from_constants(nodes))
 
     def part(self, call: Call) -> tuple[IRModule, Call] | None:
-        """The part around a call, typed, and the call in it; None if a value from outside has no
-        type yet, as behind an edited call, or if an edited call in it has no valid type."""
+        """The part around a call, typed, and the call in it. None if a value from outside is
+        untyped, as after an edited call, or if an edited call in it has no valid type."""
         near = self._near(call)
         memo: dict[Expr, Expr] = {}
         parts = (part for node in near for part in node.parts())
@@ -78,7 +78,7 @@ class Surroundings:
         mod = IRModule.from_expr(body)
         try:
             typed, calls = typed_calls(mod)
-        except TypeInferenceError:  # of the edit: the run on the whole module fails in the same way
+        except TypeInferenceError:  # an ill-typed edit: the whole module fails alike
             return None
         copy = memo[call]
         assert isinstance(copy, Call)
@@ -100,7 +100,7 @@ class Surroundings:
         )
 
     def _label(self, node: Expr) -> int:
-        """A number for what a node is by itself."""
+        """A number for the properties of a node, apart from its operands."""
         if node not in self._labels:
             found: list[Hashable] = [type(node).__name__]
             if isinstance(node, Op):
@@ -131,7 +131,7 @@ class Surroundings:
 
 
 def computed_from_constants(nodes: Iterable[Expr]) -> frozenset[Expr]:
-    """Those of some nodes, operands first, that compute with constants alone."""
+    """The nodes, among some given operands first, that compute with constants alone."""
     found: set[Expr] = set()
     for node in nodes:
         parts = node.parts()

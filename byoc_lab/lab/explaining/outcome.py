@@ -56,8 +56,8 @@ class Setup:
         return asked.at_level(max(running_level(pipeline), least))
 
     def run(self, target: str, known: Known | None = None) -> PipelineRun:
-        """Run the pipeline, but for what is known. Raises what a pass raises, except for malformed
-        regions."""
+        """Run the pipeline, except for known results. Raises what a pass raises, except for
+        malformed regions."""
         known = {} if known is None else known
         stages: list[Stage] = []
         told: dict[str, None] = {}
@@ -135,7 +135,7 @@ runs with different changes share what is before them, and after one that change
 
 
 def flat(pipeline: Sequence[Member]) -> Iterator[Pass]:
-    """The members of a pipeline, those of nested unnamed sequences included."""
+    """The members of a pipeline, including those of nested unnamed sequences."""
     for p in map(as_member, pipeline):
         if isinstance(p, Sequential) and p.name == "sequential":
             yield from flat(p.passes)
@@ -299,7 +299,7 @@ def annotated(mod: IRModule, target: str) -> set[Expr]:
 
 
 def calls_of(mod: IRModule) -> Iterator[Call]:
-    """The calls of a module that compute: annotations are none."""
+    """The calls of a module that compute; annotations do not."""
     for node in post_order(*mod.functions.values()):
         if isinstance(node, Call) and not is_annotation(node):
             yield node

@@ -1,4 +1,4 @@
-"""Changes of a pattern at the place where it does not fit, the smallest first."""
+"""Changes of a pattern at its mismatch, the smallest first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from byoc_lab.relay.patterns.patterns import (
 
 
 def relaxed(pattern: DFPattern, stop: Stop) -> Iterator[tuple[str, DFPattern]]:
-    """A pattern that also accepts what was found where it stopped, each with the change in words.
+    """Patterns that also accept the expression at the mismatch, each with the change in words.
 
     An operator becomes optional, may have its operands in the other order, or may be another
     operator; a condition is left out; a constant may be any value.
@@ -62,7 +62,7 @@ def relaxed(pattern: DFPattern, stop: Stop) -> Iterator[tuple[str, DFPattern]]:
 
 
 def _between(pattern: DFPattern, at: CallPattern, found: object) -> Iterator[tuple[str, DFPattern]]:
-    """With an optional operator of one operand around what was expected."""
+    """Patterns with an optional one-operand operator around the expected expression."""
     if isinstance(found, Call) and isinstance(found.op, Op) and len(found.args) == 1:
         name = found.op.name
         yield (

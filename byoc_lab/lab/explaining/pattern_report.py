@@ -120,7 +120,8 @@ class PatternReport(Sequence[EntryReport]):
 def explain_patterns(
     table: str | Sequence[tuple[Any, ...]], modules: IRModule | Sequence[IRModule]
 ) -> PatternReport:
-    """For each entry of a pattern table: how often it matches in `modules`, or why it does not.
+    """Report for each entry of a pattern table the number of its matches in `modules`, or why it
+    has none.
 
     table: entries (name, pattern) or (name, pattern, check) as MergeComposite has them, or the name
         of a registered table; for Relax, entries of FuseOpsByPattern, or the name of a back end.
@@ -150,7 +151,7 @@ def explain_patterns(
             f"modules must be a module or a list of modules, found {type(modules).__name__}"
         )
     entries = [checked_entry(n, entry) for n, entry in enumerate(table)]
-    # Entries of one name get names of their own, so that their composites can be told apart.
+    # Entries of one name get separate names, so that their composites can be told apart.
     count = Counter(name for name, _, _ in entries)
     keys = [
         name if count[name] == 1 else f"{name} (entry {n})"
@@ -324,7 +325,7 @@ class _Entry:
         _, run, group = found
         if isinstance(group.root, Call):
             return run.composites(group.root)
-        return list(self._taken_by(found))[:1]  # of a tuple or a field: by what is in it
+        return list(self._taken_by(found))[:1]  # a tuple or a field: by the calls in it
 
     def _taken_by(self, found: tuple[int, Inquiry, Group]) -> Iterator[str]:
         _, run, group = found
@@ -334,7 +335,7 @@ class _Entry:
                 yield name
 
     def _nearest(self) -> EntryReport:
-        """Nothing matches: the place that comes nearest."""
+        """The report of an entry without matches: its best partial match."""
         best: tuple[Fit, Expr, int, Inquiry] | None = None
         for number, run in enumerate(self.runs):
             for graph in run.graphs:

@@ -22,7 +22,8 @@ OTHER_LAYOUT = {
 
 
 def simplifiers(found: Diagnosis) -> list[str]:
-    """The passes that replace the call, or what a pattern found in its place or beside it."""
+    """The passes that replace the call, or the expression that a pattern found in its place or next
+    to it."""
     nodes: list[Expr] = [found.subject]
     if found.cause == "no-pattern":  # it is not offloaded as long as it is there
         return passes_replacing({found.subject.op_name})

@@ -14,7 +14,7 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class RegionPaths:
-    """The regions of an annotated module, and what keeps those of one target apart."""
+    """The regions of an annotated module, and the paths that keep regions of one target apart."""
 
     def __init__(self, mod: IRModule):
         self._region: dict[Expr, Region] = {}
@@ -43,7 +43,7 @@ class RegionPaths:
         if region is None:
             return
         self._region[node] = region
-        if isinstance(node, Call) and not node.op_name:  # of a composite
+        if isinstance(node, Call) and not node.op_name:  # a call of a composite
             self._region.update(dict.fromkeys(post_order(node.op), region))
 
     def _compare(
@@ -66,7 +66,7 @@ class RegionPaths:
 def _through_others(
     regions: RegionSet, user: Region, maker: Region, fed: Mapping[Expr, Call]
 ) -> tuple[Expr, ...]:
-    """The calls by which a value leaves `maker` and comes to `user` through other code."""
+    """The calls by which a value leaves `maker` and reaches `user` through other code."""
     came: dict[Expr, Expr | None] = {b: None for b in user.inputs}
     todo: deque[Expr] = deque(b for b in user.inputs if regions.of(b.args[0]) is not maker)
     while todo:
@@ -84,7 +84,8 @@ def _through_others(
 def _calls_on(
     start: Expr, came: Mapping[Expr, Expr | None], fed: Mapping[Expr, Call]
 ) -> Iterator[Expr]:
-    """The calls from a node to the region that it comes to, its first call included."""
+    """The calls from a node to the region that it reaches, the first call of the region
+    included."""
     node: Expr | None = start
     while node is not None:
         if not is_annotation(node):

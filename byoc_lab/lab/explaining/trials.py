@@ -13,9 +13,9 @@ from byoc_lab.relay.ir.module import IRModule
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A change that was not run yet. key: equal for trials with the same run. calls: for each call
-    of the input what it is after the change; a call that is not there is itself. missing: which
-    pass does not run without the change, in words. decides: that is the whole reason."""
+    """A change that was not run yet. key: equal for trials with the same run. calls: maps calls of
+    the input to their replacements; others stay themselves. missing: the pass that does not run
+    without the change, in words. decides: whether `missing` is the whole reason."""
 
     what: str
     setup: Setup

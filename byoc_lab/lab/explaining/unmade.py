@@ -1,4 +1,4 @@
-"""Matches of which no composite was made, or one that has copies, and why."""
+"""Matches without a composite, or with several copies of one, and the reasons."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _changed_before(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagno
     users = [u for n in attempt.body for u in attempt.graph.outputs.get(n, ())]
     alone = inquiry.groups(attempt.position, attempt.graph)
     if not any(group.root is attempt.root for group in alone):
-        users = []  # as the only entry it would not be moved either
+        users = []  # even as the only entry it would not be merged
     for word, nodes in (("an operand", operands), ("a user", users)):
         for node in nodes:
             other = inquiry.composite(node) if isinstance(node, Call) else None

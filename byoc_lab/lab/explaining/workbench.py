@@ -32,20 +32,20 @@ class Workbench:
         self.changes = Changes(inquiry)
         self._runs: dict[object, tuple[Trial, PipelineRun] | None] = {}
         self._surroundings: dict[IRModule, Surroundings | None] = {}
-        self._helps: dict[object, bool] = {}  # in parts, by what they are like
+        self._helps: dict[object, bool] = {}  # results in parts, by the properties of the call
         self._parts: dict[object, tuple[IRModule, Call] | None] = {}
-        self._known: Known = {}  # of runs on parts
+        self._known: Known = {}  # results of runs on parts
 
     def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
-        """The first change with which `call` is offloaded; None if none of those tried does it."""
+        """The first change with which `call` is offloaded; None if no tried change does it."""
         trials = self.changes.of(found, call)
-        if found.cause not in OWN_CAUSES:  # those depend on more than what stands around the call
+        if found.cause not in OWN_CAUSES:  # these depend on more than nearby calls
             trials = self.likely(trials, call)
         return self.first(trials, call)
 
     def shared(self, group: Sequence[Diagnosis], calls: Sequence[Call]) -> VerifiedChange | None:
-        """A change for calls on the host for one reason: where that is parameters without values,
-        all of them are bound; else it is the first call's own smallest one."""
+        """A change for calls on the host for one reason. If parameters lack values, it binds all of
+        them; else it is the smallest change for the first call."""
         if group[0].cause == "unbound-constant":
             names = tuple(dict.fromkeys(name for found in group for name in found.unbound))
             change = self.first(self.changes.with_bound(names), calls[0])
@@ -139,9 +139,9 @@ class Workbench:
     def _outcome(self, setup: Setup, known: Known | None = None) -> PipelineRun | None:
         """A run; None if the pipeline fails."""
         try:
-            with warnings.catch_warnings():  # of a change that may help nobody
+            with warnings.catch_warnings():  # a change that may be dropped must not warn
                 warnings.simplefilter("ignore")
                 outcome = setup.run(self.inquiry.target, known)
-        except ByocLabError:  # with this change the pipeline fails, so it is not a change
+        except ByocLabError:  # the pipeline fails with this change, so that it is not offered
             return None
         return outcome if outcome.trace.error is None else None

@@ -50,7 +50,7 @@ class Decomposed:
 
 
 def decomposed(subject: Subject) -> list[Decomposed]:
-    """Every `divide(1, sqrt(add(variance, epsilon)))` of the function, with what uses it.
+    """Every `divide(1, sqrt(add(variance, epsilon)))` of the function, with its users.
 
     Found by structure: divide(constant, sqrt(add(_, constant))), and from there the arithmetic
     that SimplifyInference writes, up to the scale and the shift of the data.
@@ -91,7 +91,7 @@ def _whole(divide: Call, deviation: Call, shifted: Call, subject: Subject) -> fr
 
 def moves_into_weight(product: Call, conv: Call, used_again: bool) -> bool:
     """Whether FoldScaleAxis moves a factor of `product` into the weight of its other factor. Tried
-    on a copy of the two; true of calls without types, for which nothing can be tried."""
+    on a copy of the two; True for untyped calls, which cannot be tried."""
     if not product.is_typed:
         return True
     copy = Call(conv.op, [_leaf(a) for a in conv.args], conv.attrs)

@@ -17,7 +17,7 @@ from byoc_lab.relay.ir.expr import Call, Expr, Op
 
 
 def was_meant(node: Expr, compiler: str, subject: Subject, outside: Set[str]) -> bool | None:
-    """Whether a call was meant to be in a region of the compiler; None if nothing tells.
+    """Whether a call was meant to be in a region of the compiler; None without evidence.
 
     outside: the operators that are known to be left outside regions.
     """

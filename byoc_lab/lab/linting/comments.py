@@ -23,7 +23,7 @@ _PRINTED = re.compile(r"/\* (?:ty|span|name)=")
 
 
 def with_comments(original: str, text: str) -> str:
-    """`text` with the comments of `original`, but for those of the printer (types, spans).
+    """`text` with the comments of `original`, except those that the printer writes (types, spans).
 
     Both are texts of Relay. Raises ParseError for a comment that never ends.
     """
@@ -65,7 +65,7 @@ def _code(text: str) -> dict[int, tuple[str, ...]]:
 
 
 def _end(text: str) -> int:
-    """The number of the line behind all code, from 0."""
+    """The number of the line after all code, from 0."""
     return text[: metadata_start(text)].count("\n") + (metadata_start(text) == len(text))
 
 

@@ -18,6 +18,6 @@ def composites_in(mod: IRModule) -> dict[str, tuple[Expr, str]]:
 
 
 def prefix_of(name: str) -> str:
-    """The target that the name of a composite names: what stands before its first dot, or ""."""
+    """The target in the name of a composite: the part before its first dot, or ""."""
     prefix, dot, _ = name.partition(".")
     return prefix if dot else ""

@@ -78,15 +78,15 @@ class Context:
         return found | ({self.backend.name: self.backend} if self.backend is not None else {})
 
     def while_annotated(self) -> tuple[Pass, ...]:
-        """The passes that will run on an annotated module: those from AnnotateTarget, or from the
-        beginning if there is none, to PartitionGraph."""
+        """The passes that will run on an annotated module: from AnnotateTarget, or from the
+        beginning without it, to PartitionGraph."""
         first = next((n for n, p in enumerate(self.running) if isinstance(p, AnnotateTarget)), -1)
         rest = self.running[first + 1 :]
         last = next((n for n, p in enumerate(rest) if isinstance(p, PartitionGraph)), len(rest))
         return rest[:last]
 
     def before(self, kind: type[Pass]) -> tuple[Pass, ...]:
-        """The passes before the first one of a kind; all of them if there is none."""
+        """The passes before the first pass of a class; all of them without such a pass."""
         passes = self.passes or ()
         for n, p in enumerate(passes):
             if isinstance(p, kind):
@@ -107,7 +107,7 @@ def context_of(pipeline: Pipeline | None, backend: str | Backend | None) -> Cont
         return Context(backend=backend)
     members = _members(pipeline)
     passes = tuple(leaves(members))
-    if isinstance(pipeline, Pass):  # called directly, it runs whatever its level
+    if isinstance(pipeline, Pass):  # a pass called directly runs at any level
         members = pipeline.passes if isinstance(pipeline, Sequential) else []
     context = copy(PassContext.current())
     context.opt_level = running_level(pipeline)

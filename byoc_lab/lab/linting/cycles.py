@@ -19,8 +19,8 @@ Needs = Callable[[Vertex], Collection[Vertex]]
 def cycles(
     subject: Subject, regions: RegionSet, with_default: bool = False
 ) -> list[tuple[Region, list[Expr]]]:
-    """For each knot of regions that need each other one of them, and a shortest way from an end out
-    of it to a begin into it, both included.
+    """For each strongly connected component of regions: one of them, and a shortest path from an
+    end out of it to a begin into it, both included.
 
     regions: of the function as it is, or merged. with_default: "default" makes regions too, as for
     MergeCompilerRegions; PartitionGraph drops its annotations.
@@ -61,7 +61,7 @@ def _needs(subject: Subject, regions: RegionSet, with_default: bool) -> Needs:
 
 
 def _joins(node: Expr, regions: RegionSet) -> bool:
-    """Whether a begin takes the end of its own region, so that merging removes both."""
+    """Whether a begin takes the end of the same region, so that merging removes both."""
     if not is_annotation(node) or not is_annotation(node.args[0], END):
         return False
     region = regions.of(node)
@@ -110,7 +110,8 @@ def _knots(root: Vertex, needs: Needs) -> Iterator[set[Vertex]]:
 
 
 def _way(region: Region, knot: set[Vertex], needs: Needs) -> list[Expr]:
-    """The shortest way on which the result of a region comes back to it, as values flow."""
+    """The shortest path by which the result of a region returns to it, in the order of the
+    dataflow."""
     needed_by: dict[Vertex, Vertex] = {}
     todo: deque[Vertex] = deque([region])
     while region not in needed_by:

@@ -1,4 +1,4 @@
-"""Edits of annotations: what fixes are made of. Nothing but annotations changes."""
+"""Edits of annotations, the elements of fixes. They change annotations only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Remove:
 
 @dataclass(frozen=True, eq=False)
 class Retarget:
-    """The same annotation for another compiler."""
+    """Replace the compiler of an annotation."""
 
     annotation: Call
     compiler: str
@@ -72,7 +72,7 @@ def edges_to(value: Expr, users: Iterable[Expr]) -> tuple[Edge, ...]:
 
 
 def edited(func: Function, edits: Sequence[Edit]) -> Function:
-    """The function with these edits, which are made in their order where they meet on one edge."""
+    """The function with these edits; those on one edge are applied in their order."""
     result = edited_nodes(func, edits)[func]
     assert isinstance(result, Function)
     return result

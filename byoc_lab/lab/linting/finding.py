@@ -66,7 +66,7 @@ class Finding:
 
     @cached_property
     def fix(self) -> Fix | None:
-        """The likeliest fix of this finding, which is proved; None if there is none.
+        """The likeliest proved fix of this finding; None if there is none.
 
         Proved means: applied alone, it removes findings and brings no other ones, and the module
         still computes what it computes without annotations. `byoc_lab.fix` repairs a whole module.

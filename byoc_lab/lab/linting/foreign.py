@@ -25,7 +25,7 @@ RULES = {
 """Codes and names of the rules for Relax, which `byoc_lab/relax/tracing/findings.py` checks."""
 OF_TABLES = ("BYR003", "BYR004", "BYR010")
 """Those about a pattern table, which are found once, where the patterns were matched."""
-PAGE = "docs/relax.md"  # which describes them
+PAGE = "docs/relax.md"  # the page that describes these rules
 
 
 def lint_foreign(

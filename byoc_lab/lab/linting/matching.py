@@ -109,7 +109,7 @@ class Experiment:
             return self._gained(Sequential(passes)(self.mod))
 
     def escapes(self) -> Iterator[Escape]:
-        """The matches that a user outside prevents, where a call inside stays on the host.
+        """The matches that a user outside prevents, if a call inside stays on the host.
 
         Only for modules that the passes before MergeComposite leave as they are.
         """
@@ -201,7 +201,7 @@ def _ends(pattern: DFPattern, graph: IndexedGraph) -> list[Expr]:
 
 
 def _calls_in(pattern: DFPattern, root: Expr, graph: IndexedGraph) -> list[Expr]:
-    """The calls of the match that ends with `root`; none if there is no match."""
+    """The calls of the match that ends with `root`; empty without a match."""
     taken = find_match(pattern, root, graph) or {}
     calls = {e for p, found in taken.items() if isinstance(p, CallPattern) for e in found}
     return sorted(calls, key=graph.index.__getitem__)

@@ -76,7 +76,7 @@ class Subject:
 
     @cached_property
     def _merging(self) -> tuple[RegionSet | None, bool]:
-        """The merged regions, None if there are none; and whether merging fails."""
+        """The merged regions, or None, and whether merging fails."""
         if not self.annotated or self.problems_found or not self.context.may_merge:
             return None, False
         try:
@@ -102,7 +102,7 @@ class Subject:
             known = self.mod if self.func in self.mod.functions.values() else None
             typed = infer_module(known)[self.name] if known is not None else None
         except ByocLabError:
-            return {}  # other rules, or the passes, say what is wrong
+            return {}  # other rules, or the passes, report the error
         typed_nodes = list(post_order(typed)) if typed is not None else []
         if len(typed_nodes) != len(self.nodes):
             return {}
@@ -147,7 +147,7 @@ class Subject:
 
     @cached_property
     def operators_of(self) -> dict[str, set[str]]:
-        """For each compiler the operators in its closed regions; those of no region under "".
+        """For each compiler the operators in its closed regions; "" has those outside of regions.
 
         What a module shows about which operators a compiler gets: evidence, not proof.
         """
@@ -161,7 +161,7 @@ class Subject:
         return found
 
     def operators_known_to(self, compiler: str) -> frozenset[str] | None:
-        """The operators that a registered back end has; None where that is not known."""
+        """The operators that a registered back end supports; None if they are unknown."""
         if compiler not in self._known:
             known = is_registered(compiler)
             self._known[compiler] = get_backend(compiler).operators() if known else None

@@ -1,4 +1,4 @@
-"""The smallest module for which something holds, and the nearest one for which it does not."""
+"""The smallest module for which a predicate holds, and the nearest one for which it does not."""
 
 from byoc_lab.lab.reducing.named import KINDS, NamedPredicate, predicate_named
 from byoc_lab.lab.reducing.reducer import reduce

@@ -32,7 +32,7 @@ CALL_LIMIT = 120.0
 
 
 class Exhausted(Exception):
-    """The budget is used up; the search ends with what it has."""
+    """The budget is used up; the search ends with its current module."""
 
 
 class Asker:
@@ -86,7 +86,7 @@ class Asker:
                     f"this module with the predicate {self.name} as it is, found "
                     f"{_described(found)}; name another file, or remove it"
                 )
-            for line in lines[1:-1]:  # what follows the last line break was not written in full
+            for line in lines[1:-1]:  # the text after the last line break may be incomplete
                 answer, _, key = line.partition(" ")
                 if answer in (HOLDS, FAILS, RAISED):
                     self._known[key] = answer
@@ -96,7 +96,7 @@ class Asker:
             self._state.write_text(json.dumps(head) + "\n", encoding="utf-8")
 
     def holds(self, mod: IRModule, at: str, table: Table | None) -> bool:
-        """Whether the predicate holds for a typed module; `at` says to a listener which one.
+        """Whether the predicate holds for a typed module; `at` describes the module to a listener.
 
         table: the second argument of the predicate; None if it has none.
 
@@ -124,7 +124,7 @@ class Asker:
         try:
             pickle.dumps((self.predicate, table))
             reason = "it is defined in __main__" if _is_in_main(self.predicate) else ""
-        except Exception as error:  # whatever pickle raises
+        except Exception as error:  # pickle may raise any exception
             reason = str(error)
         if reason:
             raise ArgumentError(
@@ -140,7 +140,7 @@ class Asker:
                 return self._asked_apart(self._guard, given)
             return HOLDS if self.predicate(*given) else FAILS
         except ByocLabError:
-            if not self._answers:  # of the module that was given
+            if not self._answers:  # the first answer, for the given module
                 raise
             return RAISED
         except Exception as error:
@@ -213,7 +213,7 @@ def _code_digest(predicate: Predicate) -> str:
         if isinstance(item, CodeType):
             made.update(item.co_code + repr(item.co_names).encode())
             todo += item.co_consts
-        elif isinstance(item, frozenset):  # its order is another one in each process
+        elif isinstance(item, frozenset):  # the order of its elements differs between processes
             made.update(repr(sorted(map(repr, item))).encode())
         else:
             made.update(repr(item).encode())

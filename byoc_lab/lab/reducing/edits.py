@@ -74,7 +74,7 @@ def bypasses(node: Expr) -> list[Expr]:
 
 
 def has_type(node: Expr) -> bool:
-    """Whether a node is a value with a type: operators and globals have none of their own."""
+    """Whether a node is a value with a type; operators and globals are not."""
     return isinstance(node, (*COMPOSITE, Var, Constant))
 
 
@@ -216,7 +216,8 @@ class _Edit:
         return new
 
     def literal(self, func: Function) -> tuple[Function, list[int], list[Var]]:
-        """A function literal that takes what it uses; the parameters that stay; the new ones."""
+        """A function literal that captures its free variables, the parameters that stay, and the
+        new ones."""
         if func not in self.literals:
             used = free_vars(func.body)
             wanted, made = set(used), set(self.fresh.values())
@@ -257,7 +258,7 @@ def _called(func: Function) -> list[GlobalVar]:
 
 
 def _reachable(functions: Mapping[GlobalVar, Function]) -> set[GlobalVar]:
-    """@main and what it calls; without a @main everything."""
+    """@main and the functions it calls; all functions without a @main."""
     entries = [gv for gv in functions if gv.name_hint == "main"] or list(functions)
     seen: set[GlobalVar] = set()
     while entries:

@@ -65,7 +65,7 @@ class NamedPredicate:
 
     @property
     def backend(self) -> str:
-        """The name of the back end that is asked: "... on BACKEND", or that of `target`."""
+        """The name of the back end to ask: "... on BACKEND", or that of `target`."""
         return self._asked_about[1] or self.target or DEFAULT_TARGET
 
     @property
@@ -124,7 +124,7 @@ def _error(asked: NamedPredicate, mod: IRModule) -> bool:
 def _crash(asked: NamedPredicate, mod: IRModule) -> bool:
     try:
         build(asked.passed(mod))
-    except Exception as error:  # the error is what is looked for
+    except Exception as error:  # the error is the outcome that the predicate is about
         return asked.what == type(error).__name__ or asked.what in str(error)
     return False
 
@@ -174,7 +174,7 @@ def _known_cause(asked: NamedPredicate) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of predicate: what it says, its form, and the check of what follows the colon."""
+    """A kind of predicate: its meaning, its form, and the check of the text after the colon."""
 
     form: str
     says: str

@@ -1,4 +1,4 @@
-"""The script that shows for which of two modules a predicate holds."""
+"""A script that shows for which of two modules a predicate holds."""
 
 from __future__ import annotations
 

@@ -30,7 +30,8 @@ Way = Callable[[Sequence[Expr]], Replaced]
 
 
 class Search:
-    """The smallest module so far, `current`, for which a predicate holds, and the way to it.
+    """The search: the smallest module so far, `current`, for which a predicate holds, and the
+    changes that led to it.
 
     table: the smallest pattern table so far, if the predicate gets one. steps: the changes that
     were made, in words. refused: typed modules of the last round for which the predicate does not
@@ -61,7 +62,7 @@ class Search:
                 return
 
     def smaller_table(self) -> bool:
-        """Make the first smaller table for which the predicate holds the current one."""
+        """Take the first smaller table for which the predicate holds as the current one."""
         for step, table in smaller_tables(self.table or ()):
             smaller = table_size(table) < table_size(self.table or ())
             if smaller and self.asker.holds(self.current, step, table):
@@ -175,8 +176,8 @@ class Search:
         return self.attempt(f"{node.summary()} by a parameter, and return its operand", candidate)
 
     def others(self, node: Expr) -> list[Expr]:
-        """The operands to replace a node by that were not tried: in a small module those of other
-        types, too, which is right where values are broadcast."""
+        """The untried operands that could replace a node. In a small module, operands of other
+        types too: broadcasting may make them valid."""
         same = bypasses(node)
         if self.size[0] > MAX_OTHER_TYPES:
             return same[1:]
@@ -212,8 +213,8 @@ class Search:
             self.each(changes)
 
     def each(self, changes: Callable[[IRModule, bool], Iterable[Change]]) -> None:
-        """Try the changes of one kind; after one that was made, those of the new module that come
-        after it."""
+        """Try the changes of one kind; after a change that holds, only the later ones of the new
+        module."""
         position = 0
         while True:
             for n, (step, make) in enumerate(changes(self.current, self.keep)):
@@ -224,8 +225,7 @@ class Search:
                 return
 
     def nearest(self) -> IRModule | None:
-        """Of the modules for which the predicate does not hold, the nearest one to the current
-        one."""
+        """The module nearest to the current one for which the predicate does not hold."""
         return min(self.refused, key=lambda mod: distance(mod, self.current), default=None)
 
 

@@ -75,7 +75,7 @@ def inline_each(mod: IRModule, keep: bool) -> Iterator[Change]:
 
 
 def _copied(func: Function, call: Call) -> Expr:
-    """The body of a function for a call, with variables of its own."""
+    """The body of a function, copied for a call with fresh variables."""
     own: dict[Expr, Expr] = dict(zip(func.params, call.args, strict=True))
     for node in post_order(func.body):
         for v in node.binds():
@@ -140,7 +140,7 @@ def _without_type(mod: IRModule, header: Any) -> IRModule:
 
 
 def merge_parameters(mod: IRModule, keep: bool) -> Iterator[Change]:
-    """One parameter in the place of another one of the same type."""
+    """Replace one parameter by another one of the same type."""
     for gv, func in mod.functions.items():
         if gv.name_hint != "main" and len(mod.functions) > 1:
             continue
@@ -204,7 +204,7 @@ def _with_defaults(call: Call, names: list[str]) -> Call:
 
 
 def fewer_fields(mod: IRModule, keep: bool) -> Iterator[Change]:
-    """Tuples that are operands, such as those of concatenate, without one of their fields."""
+    """Remove one field from tuples that are operands, such as those of concatenate."""
     projected = {n.tuple_value for n in composites(mod) if isinstance(n, TupleGetItem)}
     bodies = {func.body for func in mod.functions.values()}
     for node in composites(mod):

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """No garbage collection inside: the objects that are built here are kept, or freed when their
-    last reference goes, and each collection walks all modules. Not around what runs passes: the
-    collector is the process's, and other threads rely on it meanwhile."""
+    """Run the body without garbage collection: its objects are kept, or freed with their last
+    reference, and each collection would visit all modules. Not for code that runs passes: the
+    collector belongs to the whole process, and other threads rely on it."""
     was = gc.isenabled()
     gc.disable()
     try:

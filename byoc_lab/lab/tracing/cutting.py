@@ -1,4 +1,4 @@
-"""`cut`: a part of a function as a function of its own.
+"""`cut`: a part of a function as a separate function.
 
 One parameter stands for what is computed before the part, and the result for what is computed later
 with its values.
@@ -106,7 +106,8 @@ def _without_empty_regions(nodes: list[Expr]) -> dict[Expr, None]:
 
 
 class _Regions:
-    """In which regions values are: a value is in that of its operands, up to a `compiler_end`."""
+    """The regions that values are in: a value is in the regions of its operands, up to a
+    `compiler_end`."""
 
     def __init__(self) -> None:
         self._outside: set[Expr] = set()  # nodes that are in no region

@@ -1,4 +1,4 @@
-"""`Events` and `Notes`: what a pass reported, as sequences with a short display."""
+"""`Events` and `Notes`: the reports of a pass, as sequences with a short display."""
 
 from __future__ import annotations
 

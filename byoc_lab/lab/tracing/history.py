@@ -71,7 +71,7 @@ class History:
 
     @property
     def origins(self) -> Nodes:
-        """The nodes of the pipeline's input that the node comes from."""
+        """The nodes of the pipeline's input that the node originates from."""
         return self.steps[0].nodes
 
     @property

@@ -1,4 +1,4 @@
-"""`ComposedLineage`: what became of each node through several stages in a row."""
+"""`ComposedLineage`: the images and origins of nodes across several consecutive stages."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ from byoc_lab.relay.text.json.reader import read_nodes
 from byoc_lab.relay.text.json.rows import RowReader
 from byoc_lab.relay.text.printer_lines import Line
 
-# What reading a damaged file may raise.
+# The exceptions that reading a damaged file may raise.
 _DAMAGE = (
     zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError,
     LookupError, TypeError, AttributeError, AssertionError, MemoryError, OverflowError,
@@ -97,8 +97,8 @@ def load_trace(path: str | Path, *, max_bytes: int = MAX_TEXT) -> Trace:
 
 
 def _opened(archive: zipfile.ZipFile, name: str, max_bytes: int) -> IO[bytes]:
-    """A member of the file. What is packed may have `max_bytes` at most; what is not takes no more
-    memory than the file takes on the disk."""
+    """A member of the file. A compressed member may have at most `max_bytes`; any other takes no
+    more memory than the file takes on the disk."""
     info = archive.getinfo(name)
     if info.compress_type != zipfile.ZIP_STORED and info.file_size > max_bytes:
         raise TraceFileError(

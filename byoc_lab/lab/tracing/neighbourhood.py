@@ -1,4 +1,4 @@
-"""`Neighbourhoods`: what is around one rewrite of a large function, as small modules.
+"""`Neighbourhoods`: the surroundings of each rewrite of a large function, as small modules.
 
 A step through a large module shows them, so that the step costs little and can be seen: they have
 the calls that are evaluated just before and after the rewrite.
@@ -62,8 +62,8 @@ class Neighbourhood:
 
 @dataclass(frozen=True, eq=False)
 class PartStep:
-    """One rewrite of a large module: the parts before and after it, of which function. root: where
-    the nodes of the round's root come from, in the input of the pass."""
+    """One rewrite of a large module: the name of the function, and its parts before and after.
+    root: the origins of the nodes of the round's root, in the input of the pass."""
 
     function: str
     root: Provenance
@@ -72,7 +72,7 @@ class PartStep:
 
     @property
     def diff(self) -> Diff:
-        """The diff of the two parts, in which a node that kept its place is paired with itself."""
+        """The diff of the two parts; nodes that kept their position are paired with themselves."""
         return Diff(self.before.module, self.after.module, self._lineage)
 
     def _lineage(self) -> ComposedLineage:
@@ -113,12 +113,12 @@ class Neighbourhoods:
         return PartStep(root.function, root.provenance, before, after)
 
     def prepare(self) -> list[Provenance]:
-        """Compute once what all steps need; returns where the nodes of all roots come from."""
+        """Compute once what all steps need; return the origins of the nodes of all roots."""
         rounds = dict.fromkeys(e.round for e in self._stage.events if e.round is not None)
         return [root.prepare() for found in rounds if (root := self._root(found)).blocks]
 
     def _place(self, number: int) -> tuple[_Root, Expr] | None:
-        """The root in which a rewrite is shown, and a node of it that is there."""
+        """The root in which a rewrite is shown, and a node of it at the position of the rewrite."""
         events = self._stage.events
         event = events[number - 1]
         if event.round is not None:
@@ -157,7 +157,7 @@ class _Changes:
         }
         self._new_names: set[str] = set()
         self._rounds: dict[str, Round] = {}  # the last one of each function
-        first: dict[Expr, Expr] = {}  # the first name of what is renamed
+        first: dict[Expr, Expr] = {}  # the first name of each renamed node
         for event in stage.events[:count]:
             name, before, after = event.function, event.before, event.after
             if event.round is not None:
@@ -308,7 +308,8 @@ class _Root:
 
     @cached_property
     def _copied(self) -> dict[Expr, Expr]:
-        """The nodes that copies in other places were made of. A parameter is a node of its own."""
+        """The nodes that copies in other places were made from. Each parameter is a separate
+        node."""
         return {
             copied: source
             for copies in self._round.copies
@@ -318,7 +319,7 @@ class _Root:
 
     @cached_property
     def _made_for(self) -> dict[Expr, Expr]:
-        """For what the round made: the nodes of the root."""
+        """Map the nodes that the round made to the nodes of the root."""
         return _inverse(self._round.made)
 
 

@@ -46,7 +46,7 @@ class Numbering:
 
     @cached_property
     def after(self) -> Numbers:
-        """In the result; in the input if there is no result."""
+        """The numbers in the result; in the input if there is no result."""
         after = self._stage.after
         if after is None or after is self._stage.before:
             return self.before
@@ -54,7 +54,7 @@ class Numbering:
 
     @cached_property
     def _kept(self) -> Numbers:
-        """The numbers of what comes from regions of the input."""
+        """The numbers of annotations that come from regions of the input."""
         after = self._stage.after
         named = [] if after is None else _named(after)
         if not named or not self.before:
@@ -68,7 +68,7 @@ class Numbering:
 
     @cached_property
     def _created(self) -> Numbers:
-        """The numbers of what the pass created, by the node as it was created."""
+        """The numbers of annotations that the pass created, by the node as it was created."""
         identity = self._stage.provenance.identity
         places = ((identity(node), number) for node, number in self.after.items())
         return {place: number for place, number in places if place not in self.before}
@@ -85,8 +85,8 @@ class Numbering:
 
     @cached_property
     def _added(self) -> dict[Expr, tuple[Sequence[Expr], Round | None]]:
-        """For each function that the pass adds: the nodes that it comes from, and the round that
-        has them in its root."""
+        """For each function that the pass adds: the nodes that it originates from, and the round
+        with these nodes in its root."""
         added: dict[Expr, tuple[Sequence[Expr], Round | None]] = {}
         following: Round | None = None
         for event in reversed(self._stage.events):
@@ -102,8 +102,8 @@ class Numbering:
         return module_numbers(mod, self._known(places, self.before))
 
     def of_function(self, func: Expr, found: Round, places: Mapping[Expr, Expr]) -> Numbers:
-        """In a function between two rewrites of a round. places: for its nodes, those of the root
-        that had their places."""
+        """The numbers in a function between two rewrites of a round. places: maps its nodes to the
+        nodes of the root at their position."""
         begins = (n for n in post_order(func) if is_annotation(n, BEGIN))
         of_begin: dict[Expr, Expr] = {begin: places.get(begin, begin) for begin in begins}
         return region_numbers(func, self._known(of_begin, self.of_round(found)))

@@ -1,4 +1,5 @@
-"""`Provenance`: which nodes of a pass's result come from which nodes of its input.
+"""`Provenance`: maps the nodes of a pass's result to the nodes of its input that they originate
+from.
 
 It is derived from what the pass reported: each round of the pass has what became of every node,
 each rewrite has the nodes that it replaced, and copies have the originals of bodies that were moved
@@ -57,8 +58,8 @@ class Provenance:
         events: Sequence[Event],
         count: int | None = None,
     ):
-        """events: what the pass reported. count: `after` is the state after so many of them; None
-        for the result of the pass."""
+        """events: the reports of the pass. count: `after` is the state after this many of them;
+        None for the result of the pass."""
         if after is before:
             self._origins: dict[Expr, Nodes] = {n: (n,) for n in nodes_of(before)}
             self._images, self._rules = self._origins, dict[Expr, str]()
@@ -85,7 +86,7 @@ class Provenance:
         return self._origins
 
     def origins(self, node: Expr) -> Nodes:
-        """The nodes of the input that `node` of the result comes from, the nearest first."""
+        """The nodes of the input that `node` of the result originates from, the nearest first."""
         return _found(self._origins, node, "result")
 
     def images(self, node: Expr) -> Nodes:
@@ -204,7 +205,7 @@ class _Tracker:
             self._added.append(event)
 
     def _copy(self, original: Expr | None, copied: Expr) -> None:
-        """Nodes of a copy, with types or under another name, come from where the originals do."""
+        """Nodes of a copy, typed or renamed, have the origins of the copied nodes."""
         origins, marked = self.origins, self.rules or self.inner
         for a, b in pairs(original, copied):
             if has_origin(a):
@@ -230,10 +231,10 @@ class _Tracker:
     def _apply(self, found: Round, rewrites: _Rewrites) -> None:
         self._copy(self.roots.get(found.function), found.root)
         made = found.made
-        if not self._whole or found.root not in made:  # the pass does not keep what it makes
+        if not self._whole or found.root not in made:  # the pass does not keep the nodes it creates
             made = nodes_made(found, rewrites.replaced)
         replaced, known = rewrites.replaced, self.origins
-        for pre, post in found.made.items():  # those of later rewrites too: not all are in `made`
+        for pre, post in found.made.items():  # later rewrites too: some are not in `made`
             if post in self.entered or pre in replaced or pre in self._later:
                 continue
             if has_origin(pre):
@@ -251,7 +252,7 @@ class _Tracker:
             for source, copied in copies.items():
                 if copied is not source and has_origin(copied):
                     self._extend(now, copied, now.get(source) or self.origins.get(source, ()))
-                    if not isinstance(copied, Var):  # a parameter is a node of its own
+                    if not isinstance(copied, Var):  # each parameter is a separate node
                         self._enter(copied, source)
                     if type(copied) is not type(source):  # a parameter, for an argument
                         self.inner.add(copied)
@@ -305,7 +306,7 @@ class _Tracker:
             self._extend(now, post, own)
 
     def _create_functions(self, now: dict[Expr, Nodes], final: bool = False) -> None:
-        """Add the origins of the nodes that were created with a function, where they are known."""
+        """Add the known origins of nodes that were created with a function."""
         waiting = []
         for event in self._added:
             assert event.after is not None

@@ -207,7 +207,7 @@ class _Recorder:
         return not isinstance(sequence, Sequential) or any(p is q for q in sequence.passes)
 
     def _group(self) -> str:
-        """The innermost sequence that has a name of its own."""
+        """The innermost named sequence."""
         names = [p.name for p, _, _ in self._open]
         return next((n for n in reversed(names) if n not in self._unnamed), "")
 

@@ -107,7 +107,7 @@ def function_of(found: Expr, name: str) -> Function:
 
 
 def contradiction(what: str) -> TraceFileError:
-    """The error of rewrites that cannot be, as those of a damaged file."""
+    """The error for contradictory rewrites, such as those of a damaged file."""
     return TraceFileError(
         f"the rewrites of this trace contradict one another: {what}; it is damaged"
     )

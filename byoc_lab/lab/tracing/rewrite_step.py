@@ -62,7 +62,7 @@ class RewriteStep:
 
     @cached_property
     def diff(self) -> Diff:
-        """The diff of the two states, in which a node that kept its place is paired with itself."""
+        """The diff of the two states; nodes that kept their position are paired with themselves."""
         sides = self._states[0].side, self._states[1].side
         return Diff(self.before, self.after, self._lineage, sides)
 

@@ -196,7 +196,7 @@ class _Writer:
         return self._round_at[found]
 
     def pairs(self, nodes: Mapping[Expr, Expr]) -> list[int]:
-        """Keys and values in turn; `roots` has all of them, so they are placed."""
+        """Keys and values in turn; all of them are in `roots` and therefore numbered."""
         placed = self.placed
         return [placed[id(n)] for pair in nodes.items() for n in pair]
 

@@ -77,8 +77,8 @@ class Stage:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def at(self, index: int) -> Stage:
-        """The same stage as another one of a trace: the two share their provenance, and what has
-        been computed of this one."""
+        """A copy of the stage for another trace; both share their provenance and all computed
+        properties."""
         other = Stage.__new__(Stage)
         other.__dict__.update({"_same": self, **self.__dict__, "index": index})
         return other
@@ -107,7 +107,7 @@ class Stage:
 
     @cached_property
     def numbering(self) -> Numbering:
-        """The numbers of the regions; a trace sets it where an earlier stage gave them theirs."""
+        """The numbers of the regions; a trace sets them if an earlier stage has numbered them."""
         return Numbering(self)
 
     @cached_property
@@ -176,7 +176,7 @@ class Stage:
         return RewriteStep(self, number)
 
     def origins(self, node: Expr) -> tuple[Expr, ...]:
-        """The nodes of `before` that `node`, of `after`, comes from, the nearest first.
+        """The nodes of `before` that `node`, of `after`, originates from, the nearest first.
 
         Empty for a node that a rewrite inserted; `rule_of` names it. Of a pass that reports no
         rewrites, the node that the diff pairs it with. Raises UnknownNodeError.
@@ -212,8 +212,8 @@ class Stage:
         return diff_of(self.before, after, self._lineage)
 
     def inside(self) -> Trace:
-        """The passes that ran inside this one, as a trace of their own. Raises StageIndexError if
-        none were recorded."""
+        """The passes that ran inside this one, as a separate trace. Raises StageIndexError if none
+        were recorded."""
         if not self.nested:
             raise StageIndexError(f"no passes were recorded inside {self.name}")
         number_regions(self.nested, self)

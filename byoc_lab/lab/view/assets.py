@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
-# Each module comes after the modules it imports.
+# Each module is listed after the modules it imports.
 MODULES = (
     "text/relay_text",
     "text/moves",
@@ -54,7 +54,7 @@ MODULES = (
 _IMPORT = re.compile(r'^import .* from "\.{1,2}/[\w/]+\.js";\n', re.MULTILINE)
 _COMMENT = re.compile(r"(?:^ *| +)// .*$|/\*\*(?:[^*]|\*(?!/))*\*/", re.MULTILINE)
 _INDENT = re.compile(r"^\s+", re.MULTILINE)
-_BREAK = re.compile(r"(?<=[{(\[,])\n|\n(?=[})\]])")  # after and before brackets
+_BREAK = re.compile(r"(?<=[{(\[,])\n|\n(?=[})\]])")  # line breaks after and before brackets
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 

@@ -38,7 +38,7 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class AnnotateByHand:
-    """Annotates the calls of a module that were put into regions, each as a region of its own.
+    """Annotates the calls of a module that were put into regions, each as a separate region.
 
     MergeCompilerRegions then makes regions of neighbours, where that is allowed.
     """
@@ -89,7 +89,7 @@ class _Annotator(ExprMutator):
 
 
 class _Change(NamedTuple):
-    """A change of the board in words, and what was there on the other side of it."""
+    """A change of the board in words, and the state on the other side of it."""
 
     what: str
     chosen: dict[Call, str]
@@ -184,16 +184,16 @@ class Board(View):
         self._change("apply the fix", self.chosen, repair.after)
 
     def undo(self) -> str:
-        """Take the last change back; returns it in words, "" if there is none."""
+        """Undo the last change; return it in words, "" if there is none."""
         return self._swap(self._past, self._undone, "Undone")
 
     def redo(self) -> str:
-        """Make the change again that was taken back last; returns it in words, "" if there is
-        none. After another change there is none."""
+        """Redo the change that was undone last; return it in words, "" if there is none. Any new
+        change clears it."""
         return self._swap(self._undone, self._past, "Done again")
 
     def look_at_fix(self) -> Fix:
-        """Show the fix of the annotations on the board, where it can be applied; returns it."""
+        """Show the fix of the annotations on the board, if it can be applied; return it."""
         self._previewed = repair = self.fix()
         self.preview = {
             "steps": list(repair.steps),

@@ -17,7 +17,7 @@ from byoc_lab.lab.view.states.objects import state_of
 from byoc_lab.lab.view.states.parts import is_large
 from byoc_lab.lab.view.still import with_still
 
-MAX_LINES = 50_000  # of all modules together; with more, a browser is busy for seconds
+MAX_LINES = 50_000  # in all modules together; above this, a browser is busy for seconds
 WIDGET = "application/vnd.jupyter.widget-view+json"
 NOT_DRAWN = "not drawn:"
 TEXTS = (Events, Notes)  # shown as text
@@ -44,7 +44,7 @@ def without_kernel(obj: Any) -> dict[str, Any]:
         return {**graph(obj)._repr_mimebundle_()}
     if isinstance(obj, TEXTS):
         return {"text/plain": str(obj), "text/html": as_text(str(obj))}
-    if isinstance(obj, Trace) and is_large(obj):  # the widget asks for what it shows
+    if isinstance(obj, Trace) and is_large(obj):  # the widget requests the parts that it shows
         outline = text.outline_text(obj)
         return {"text/plain": outline, "text/html": as_text(outline)}
     bundle: dict[str, Any] = {"text/plain": render_text(obj)}

@@ -106,7 +106,7 @@ async function unpacked(id) {{
 
 
 def page(state: State, text: str = "") -> str:
-    """The page for a state (`messages.State`). The address can name what it opens at:
+    """The page for a state (`messages.State`). The address can name the view to open:
     "trace.html#stage=3&rewrite=2&node=n12", with stages and rewrites from 1.
 
     text: shown where no script may run, or none from a `blob:` address.
@@ -140,7 +140,7 @@ _SAVED = """<style>
 
 
 def saved(shown: str, text: str, name: str) -> str:
-    """The HTML that stands in for a widget where there is no kernel: `shown`, and the text.
+    """The HTML that replaces a widget without a kernel: `shown`, and the text.
 
     name: the `saved_as` of the widget, which hides this HTML while it lives.
     """
@@ -165,6 +165,6 @@ def iframe(page_text: str, height: int = 640) -> str:
 
 
 def _packed(text: str) -> str:
-    # UTF-8 has no code for half of a surrogate pair; inside JSON a backslash escape stands for it.
+    # UTF-8 cannot encode half of a surrogate pair; in JSON a backslash escape represents it.
     data = text.encode("utf-8", "backslashreplace")
     return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")

@@ -163,8 +163,8 @@ class Lineage(TypedDict):
 
 
 class Step(TypedDict):
-    """The module before one rewrite and after it. rewrite: from 1. part: what part of a large
-    module is shown, in words, or ""; pending: "text" where the text is still to come, or ""."""
+    """The module before and after one rewrite. rewrite: from 1. part: the shown part of a large
+    module, in words, or ""; pending: "text" if the text is still to come, or ""."""
 
     stage: int
     rewrite: int
@@ -230,7 +230,7 @@ class Reason(TypedDict):
 
 class Row(TypedDict):
     """A row of a table. node: the id of the node that it is about; stage: the position of the stage
-    to show where the node is not in the one that is shown; cells: texts."""
+    to show if the shown stage lacks the node; cells: texts."""
 
     node: str | None
     stage: int | None
@@ -239,9 +239,9 @@ class Row(TypedDict):
 
 
 class Table(TypedDict):
-    """A result as a table. name: of the function that gave it; summary: in a sentence; columns:
-    [[title, whether it has numbers], ...]; rows: the worst first; left_out: how many rows, the best
-    ones, are not sent."""
+    """A result as a table. name: of the function that returned it; summary: in a sentence; columns:
+    [[title, whether it has numbers], ...]; rows: the worst first; left_out: the number of rows, the
+    best ones, that are not sent."""
 
     name: str
     summary: str
@@ -288,9 +288,9 @@ class State(_State, total=False):
 
 
 class Part(TypedDict):
-    """A part of a trace's state that is not sent at once. page: the one that asked; "" for the part
-    that comes with the outline. modules: those that the page does not have, with their positions in
-    the modules of the state; a module of a picture has no lines."""
+    """A part of a trace's state that is sent separately. page: the one that requested it; "" for
+    the part that is sent with the outline. modules: those that the page lacks, with their positions
+    in the modules of the state; a module of a picture has no lines."""
 
     index: int
     page: str
@@ -300,7 +300,7 @@ class Part(TypedDict):
 
 
 class Ahead(TypedDict):
-    """Says that the graphs of a stage, or of the step to a rewrite, were computed ahead."""
+    """A notice that the graphs of a stage, or of the step to a rewrite, were computed ahead."""
 
     index: int
     page: str

@@ -27,7 +27,7 @@ from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr, describe
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 
-AHEAD = 1.0  # seconds before a large trace is shown, in which the nearest stages are computed
+AHEAD = 1.0  # seconds for computing the nearest stages before a large trace is shown
 
 
 class View(anywidget.AnyWidget):
@@ -68,7 +68,7 @@ class View(anywidget.AnyWidget):
         self.saved_as = self.model_id or ""
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Take what a page sends. Raises ArgumentError for what only Python may set."""
+        """Apply a message of a page. Raises ArgumentError for traits that only Python may set."""
         refused = sorted(sync_data.keys() & self.to_browser)
         if refused:
             raise ArgumentError(
@@ -112,7 +112,7 @@ class View(anywidget.AnyWidget):
         return value
 
     def _repr_mimebundle_(self, **more: Any) -> dict[str, Any]:
-        """The widget, and what works without it."""
+        """The widget, and a static display that works without it."""
         shown = super()._repr_mimebundle_(**more)
         data = shown[0] if isinstance(shown, tuple) else shown
         return {**(data or {}), **self._without_widget()}
@@ -193,7 +193,7 @@ class Stepper(View):
 
     @traitlets.observe("selected")
     def _select_there(self, change: Any) -> None:
-        """Show the node that Python selected, in a stage that has it."""
+        """Show the node that Python selected, in a stage that contains it."""
         node = change["new"]
         if node is None:
             self.selected_id = ""
@@ -215,7 +215,7 @@ class Stepper(View):
         self.selected = self._node_of(ident) if ident else None
 
     def _stage_of(self, node: Expr) -> int | None:
-        """The stage that shows a node: the current one if it has it."""
+        """The stage that shows a node: the current one if it contains the node."""
         order = sorted(range(len(self.trace.stages)), key=lambda n: (n != self.index, n))
         return next((n for n in order if any(x is node for x in self._nodes(n))), None)
 
@@ -236,7 +236,7 @@ class Stepper(View):
 
     @traitlets.observe("asked")
     def _send_part(self, change: Any) -> None:
-        """Send what the browser asks for: the text of a step, and parts of a large trace."""
+        """Send the requested parts: the text of a step, or parts of a large trace."""
         wanted = change["new"]
         if not wanted or not 0 <= wanted["stage"] < len(self.trace.stages):
             return

@@ -17,7 +17,7 @@ from byoc_lab.lab.view.messages import State
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 
-MAX_BOXES = 40  # with more, regions and repeated blocks are folded; with more still, no picture
+MAX_BOXES = 40  # above this, regions and repeats are folded; if too many are left, no picture
 MAX_FINDINGS = 10
 HOW_TO_STEP = (
     "To step through it, trust this notebook (<code>jupyter trust</code> and its file name), "

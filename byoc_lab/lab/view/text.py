@@ -95,7 +95,7 @@ def trace_text(trace: Trace, colour: bool = False) -> str:
 
 
 def outline_text(trace: Trace) -> str:
-    """One line per stage: outcome and time. For large traces, of which the rest is long work."""
+    """One line per stage: outcome and time. For large traces, whose full text is expensive."""
     rows = [("#", "stage", "outcome", "time")]
     rows += [
         (str(n), stage.name, outcome_text(stage), seconds_text(stage.seconds))

@@ -29,7 +29,7 @@ FAULT = "a fault of oneDNN"
 
 @dataclass(frozen=True)
 class Fact:
-    """A special value of which a machine computes something else than IEEE 754 says.
+    """A special value for which a machine computes something else than IEEE 754 specifies.
 
     words: {op} stands for the operator. elements(step, value): those of the result that it changes.
     """
@@ -122,14 +122,14 @@ def inherited_causes(
 
 
 def _broadcasts(array: Array, result: Array) -> bool:
-    """Whether elements of the array belong to those of the result as in a broadcast: the array that
-    expand_dims is given has them at other places."""
+    """Whether the elements of the array align with those of the result as in a broadcast; the array
+    that expand_dims gets does not, since its axes are at other positions."""
     last = zip(reversed(array.shape), reversed(result.shape), strict=False)
     return array.ndim <= result.ndim and all(n in (1, m) for n, m in last)
 
 
 def _nearly_denormal(array: Array, where: Any) -> bool:
-    """Whether some of the elements are as small as what a machine may flush to zero."""
+    """Whether some elements are so small that a machine may flush them to zero."""
     if array.dtype.kind != "f" or array.shape != where.shape:
         return False
     size = np.abs(array[where])

@@ -69,7 +69,7 @@ def of_product(step: Step, errors: list[Any]) -> list[Error]:
         jump = far * ey.jump + wide * ex.jump + ex.jump * ey.jump
     if not np.isinf(step.value).any():
         return [Error(sigma, jump)]
-    # An infinite number times one that is not zero, whatever their errors are.
+    # Infinity times a number that is not zero, whatever the errors of the two.
     infinite = [np.isinf(v) & ~np.isinf(e.jump) for v, e in ((x, ex), (y, ey))]
     sure = (infinite[0] & (y > ey.reach)) | (infinite[1] & (x > ex.reach))
     return [Error(np.where(sure, 0.0, sigma), np.where(sure, 0.0, jump))]
@@ -119,7 +119,7 @@ def _centred(x: Array, zero_point: Array) -> Array:
 
 
 def of_mean(step: Step, errors: list[Any]) -> list[Error]:
-    """Sums and means. A jump counts in full, since those of neighbours may agree."""
+    """Sums and means. Jumps add linearly, since the jumps of neighbours may have one sign."""
     (x,), (error,) = step.args, errors
     window = step.attrs.get("pool_size") if step.attrs is not None else None
     k = prod(window) if window else x.size // max(1, step.value.size)
@@ -132,8 +132,8 @@ def of_mean(step: Step, errors: list[Any]) -> list[Error]:
 
 
 def softmax(step: Step, errors: list[Any]) -> list[Error]:
-    """ds_i = s_i * (dx_i - sum of s_j * dx_j); jumps at the ends of their intervals, where s_i is
-    largest if x_i goes up and all others go down."""
+    """ds_i = s_i * (dx_i - sum of s_j * dx_j). Jumps are taken at the ends of their intervals: s_i
+    is largest if x_i rises and all others fall."""
     (x,), (error,) = step.args, errors
     axis, s = step.attrs.axis, step.value
     logarithm = step.arithmetic is Arithmetic.LOG_SOFTMAX
@@ -163,7 +163,8 @@ def softmax(step: Step, errors: list[Any]) -> list[Error]:
 
 
 def of_arg(step: Step, errors: list[Any]) -> list[Error]:
-    """argmax and argmin: how far away an index lies whose element may be the extreme one."""
+    """argmax and argmin: the largest distance between the result and the index of an element that
+    may be the extreme one."""
     (x,), (error,) = step.args, errors
     reach = full(error.reach, x)
     up, down = step.again(x + reach), step.again(x - reach)

@@ -1,4 +1,4 @@
-"""`Error`: how far each element of one array may be off."""
+"""`Error`: bounds for the deviation of each element of one array."""
 
 from __future__ import annotations
 

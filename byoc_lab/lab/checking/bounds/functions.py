@@ -55,21 +55,21 @@ class Measured:
         return np.maximum(rms, MARGIN / REACH * self.largest(value))
 
 
-MARGIN = 1.5  # for mantissas that were not tried, and other compilers' code
+MARGIN = 1.5  # for mantissas that were not tried, and the code of other compilers
 MEASURED = {
     "exp": Measured(3.0, 1.27),  # SSE41, AVX; AVX2 2.84; without `exponent_error`
     "sigmoid": Measured(4.7, 1.37),  # AVX2; SSE41 4.45; without `exponent_error`
-    "erf": Measured(0, 0, 12.2, 2.44),  # in gelu: AVX512_CORE; SSE41 9.1, AVX2 8.6
+    "erf": Measured(0, 0, 12.2, 2.44),  # in gelu: AVX512_CORE; SSE41 has 9.1, AVX2 8.6
     "tanh": Measured(2.25, 0.7, 0.5, 0.2),  # the host, where two terms cancel near 0; oneDNN 1.2
     "rsqrt": Measured(1.5, 0.6),  # the host
     "sqrt": Measured(1.0, 0.43),  # one rounding, on all
 }
-# The absolute error of log: oneDNN takes the logarithm of a part of the mantissa from a table, and
-# is off by most where the table's step is just passed. Neighbours have the same error.
+# The absolute error of log: oneDNN looks the logarithm of a part of the mantissa up in a table, and
+# the error is largest just past a step of the table. Neighbours have the same error.
 LOG = 115.0  # SSE41, AVX near 2 ** -7; AVX2, AVX512_CORE 58; beside three roundings
 LOG_NEAR_1 = 25.5  # SSE41, AVX; AVX2 24.1
 NEAR_1 = (0.9, 1.03)
-EXACT_MULTIPLES = 7.0  # |x| from which float32 does not hold all n * log(2)
+EXACT_MULTIPLES = 7.0  # the smallest |x| for which float32 does not hold all n * log(2)
 LOG_2 = 0.05  # relative error of exp per unit of |x|, since kernels have log(2) in float32
 
 
@@ -96,13 +96,13 @@ def log_error(x: Array) -> Array:
 def function_rounding(step: Step) -> Any:
     """The standard deviation of the error of a function in MEASURED, in units of u / sqrt(3)."""
     deviation = MEASURED[step.op.name].deviation(step.value)
-    if step.op.name == "tanh":  # the host computes that of 16-bit floats in 16 bits
+    if step.op.name == "tanh":  # the host computes tanh of 16-bit floats in 16 bits
         return sqrt(3) * deviation
     return in_units(step, deviation)
 
 
 def in_units(step: Step, deviation: Any) -> Any:
-    """A standard deviation in units of the u of float32 as `rounding` has it.
+    """A standard deviation in the unit that `rounding` uses: float32's u.
 
     16-bit floats are computed in float32, then rounded; float64 has a smaller u.
     """
@@ -162,7 +162,7 @@ def _log(step: Step) -> Array:
 
 
 def _softmax(step: Step) -> Array:
-    """The rounding of x - max(x) too, where it is larger than others."""
+    """The rounding error of softmax, that of x - max(x) included if it dominates."""
     (x,) = step.args
     depth = x.max(axis=step.attrs.axis, keepdims=True) - x
     return np.where(step.value == 0, 0.0, 2 * np.abs(step.value) * exponent_error(depth))

@@ -18,7 +18,7 @@ from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
 # Operators whose float results jump.
 STEPS = (Arithmetic.FLOOR, Arithmetic.ROUND, Arithmetic.SIGN, Arithmetic.STEPS)
-DRAWS = 4  # of jumps in random directions
+DRAWS = 4  # number of samples of jumps in random directions
 
 
 def mapped(function: Callable[[Any, Any], Any], value: Any, error: Any) -> Any:
@@ -29,7 +29,7 @@ def mapped(function: Callable[[Any, Any], Any], value: Any, error: Any) -> Any:
 
 
 def interval(step: Step, errors: list[Any]) -> list[Error]:
-    """The change of the results when each argument goes to the ends of its interval."""
+    """The change of the results when each argument moves to the ends of its interval."""
     value = flat(step.value)
     squares: list[Any] = [0.0] * len(value)
     jumps: list[Any] = [0.0] * len(value)
@@ -37,7 +37,7 @@ def interval(step: Step, errors: list[Any]) -> list[Error]:
     if any(e.unbounded for e in flat(tuple(errors))):
         jumps = _undecided_results(step, errors)
         errors = [mapped(_decided, a, e) for a, e in zip(step.args, errors, strict=True)]
-    leaps: dict[int, Any] = {}  # how far each argument may jump
+    leaps: dict[int, Any] = {}  # the largest jump of each argument, by number
     for n, error in enumerate(errors):
         if not isinstance(error, Error) or error.exact:
             continue
@@ -96,7 +96,8 @@ def measured_jumps(step: Step, errors: Any, random: np.random.Generator) -> list
 
 
 def _undecided_results(step: Step, errors: list[Any]) -> list[Array]:
-    """Infinite where a result changes with elements that may be anything, each of them another."""
+    """Infinity for each result that changes with elements of unbounded error, which vary
+    independently."""
     found = [np.zeros(v.shape) for v in flat(step.value)]
 
     def replaced(number: float) -> Callable[[Array, Error], Array]:
@@ -124,8 +125,8 @@ def _decided(value: Array, error: Error) -> Error:
 
 
 def changes(step: Step, reaches: Mapping[int, Any]) -> list[Array]:
-    """The largest change of each result when arguments move by up to what `reaches` says of them,
-    by number; jumps of several may have one cause, so they move together."""
+    """The largest change of each result when arguments move by up to their entry in `reaches`, by
+    number. Jumps of several arguments may have one cause, so they move together."""
     values = flat(step.value)
     largest = [np.zeros(v.shape) for v in values]
     for signs in product((1, -1), repeat=len(reaches)):
@@ -134,7 +135,7 @@ def changes(step: Step, reaches: Mapping[int, Any]) -> list[Array]:
             args[n] = shifted(step.args[n], sign * np.asarray(reach))
             if (
                 step.arithmetic is Arithmetic.SQRT
-            ):  # of a positive number a machine may flush, not negate it
+            ):  # a machine may flush a positive number to zero, but not negate it
                 args[n] = np.where(step.args[n] >= 0, np.maximum(args[n], 0.0), args[n])
         for k, end in enumerate(flat(step.again(*args))):
             largest[k] = np.maximum(largest[k], distance(end, values[k]))

@@ -1,4 +1,4 @@
-"""Errors of normalizations and variances: those they make, and those of their arguments.
+"""Errors of normalizations and variances: rounding errors, and propagated errors of the arguments.
 
 A normalization computes n = (x - m) / s of each group of k elements, with their mean m and standard
 deviation s (with epsilon), and gamma * n + beta. To first order
@@ -21,7 +21,7 @@ from byoc_lab.relay.op.nn.norm import groups_of
 
 
 class _Groups:
-    """The data of a normalization, with the axes over which it goes."""
+    """The data of a normalization and the axes that it normalizes over."""
 
     def __init__(self, step: Step):
         self.x, self.axes = groups_of(step.op.name, step.attrs, step.args[0])
@@ -55,7 +55,7 @@ def normalization(step: Step, errors: list[Any]) -> list[Error]:
     d = np.square(full(errors[0].sigma, x)).reshape(g.shape)
     sigma = np.sqrt(d + (g.mean(d) + np.square(g.n) * g.mean(np.square(g.n) * d)) / g.k) / g.s
     j = full(errors[0].jump, x).reshape(g.shape)
-    # A jump may be large: s is off by at most r, and to second order by what follows.
+    # A jump may be large: s is off by at most r, and to second order by `of_s`.
     r = np.sqrt(g.mean(np.square(j)))
     of_s = np.minimum(r, g.mean(np.abs(g.n) * j) + np.square(r) / g.s)
     smallest = np.maximum(g.s - of_s, sqrt(step.attrs.epsilon))
@@ -63,7 +63,7 @@ def normalization(step: Step, errors: list[Any]) -> list[Error]:
     largest = 2 * sqrt(g.k)
     scale = np.abs(gamma) if step.attrs.scale else np.ones(())
     sigmas = [scale * np.minimum(sigma, largest).reshape(x.shape)]
-    # What may be anything stays so: one machine has nan where another one has a number.
+    # An unbounded error stays unbounded: one machine has nan where another has a number.
     limited = np.where(np.isfinite(jump), np.minimum(jump, largest), np.inf)
     jumps = [scale * limited.reshape(x.shape)]
     size = np.abs(g.n).reshape(x.shape)

@@ -1,4 +1,4 @@
-"""Roundings of sums of products, and of what a kernel adds within such a sum.
+"""Rounding errors of sums of products, and of values that a kernel adds within such a sum.
 
 A sum of k products p_j rounds k times, each time relative to the partial sum:
     u / sqrt(3) * sqrt(k) * max(|partial sums|, sqrt(sum of p_j ** 2)),
@@ -47,13 +47,15 @@ class Sum:
         return np.asarray(sqrt(self.roundings) * self.peak)
 
     def begun_with(self, added: Array) -> Array:
-        """The deviation by which the sum that begins with `added` may exceed `deviation`."""
+        """The deviation of the sum that starts from `added`, as far as it may exceed
+        `deviation`."""
         size = np.abs(added)
         return np.asarray(np.sqrt(self.roundings * size * (2 * self.peak + size)))
 
 
 def summed(step: Step) -> Sum | None:
-    """The result of a step as a sum that a kernel may begin with another value; None if it is none.
+    """The result of a step as a sum to which a kernel may add another value first; None if the step
+    is not such a sum.
 
     That is a sum of products, and what is added to one or scales one: a kernel may have the scale
     in its weights.
@@ -80,7 +82,7 @@ def _convolution(step: Step) -> Sum:
 
 
 def _matrix_product(step: Step) -> Sum:
-    """(..., M, K) times (..., K, N); nn.dense, which does not say so, transposes its weight."""
+    """(..., M, K) times (..., K, N); nn.dense transposes its weight without an attribute for it."""
     x, y = step.args
     x = x.swapaxes(-1, -2) if step.attrs.get("transpose_a", False) else x
     y = y.swapaxes(-1, -2) if step.attrs.get("transpose_b", True) else y
@@ -112,11 +114,11 @@ def _slice_of(array: Array, axis: int, part: slice) -> Array:
     return array[(slice(None),) * axis + (part,)]
 
 
-# What is added to a sum, or scales it
+# The value that is added to a sum, or scales it.
 
 
 def added_to(step: Step) -> Iterator[tuple[Sum, Array]]:
-    """Each argument of an addition that is a sum, and what is added to it."""
+    """Pairs of each argument of an addition that is a sum, and the value that is added to it."""
     if step.arithmetic is Arithmetic.ADDITION:
         yield from _operands(step)
 

@@ -37,7 +37,7 @@ from byoc_lab.relay.op.framework.registry import OpPattern
 
 
 def propagated(step: Step, errors: Any) -> list[Error] | None:
-    """The errors of the results of a step, flat, that come from those of its arguments.
+    """Propagate the errors of the arguments of a step to its results, flat.
 
     errors: in the structure of `step.args`. None for an operator without a rule: measure them.
     """
@@ -49,7 +49,7 @@ def propagated(step: Step, errors: Any) -> list[Error] | None:
         return None
     with np.errstate(all="ignore"):
         found = rule(step, list(errors))
-    # The nan of a derivative of nan is no error: what is nan on all machines stays so.
+    # The derivative at nan is nan and no error: a result that is nan on all machines stays nan.
     decided = rule is not interval and not any(e.unbounded for e in flat(tuple(errors)))
     return [_without_nan(e, v, decided) for e, v in zip(found, flat(step.value), strict=True)]
 

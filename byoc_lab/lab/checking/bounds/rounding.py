@@ -60,7 +60,7 @@ def _positive_sum(step: Step) -> Array:
 
 
 def _summed_axes(step: Step) -> tuple[int, ...] | None:
-    """The axes over which a sum or mean goes; None for windows, which have few elements."""
+    """The axes that a sum or mean reduces; None for windows, which have few elements."""
     (x,) = step.args
     if step.attrs.get("keepdims") is not None:
         return reduced_axes(step.op.name, step.attrs, x.ndim)

@@ -52,7 +52,8 @@ def calibrated(value: Array, error: Error, samples: Sequence[Array]) -> Error:
 
 
 def variance_ratios(squares: Array, sigma: Array) -> Array:
-    """Mean squares of samples divided by the derived variance, where that is finite and not 0."""
+    """Mean squares of samples divided by the derived variance, for elements with a finite variance
+    above 0."""
     with np.errstate(all="ignore"):
         variance = np.square(sigma)
         known = (variance > 0) & np.isfinite(variance)

@@ -54,8 +54,8 @@ class Step:
         return self.positive(x, w)
 
     def positive(self, x: Array, w: Array) -> Array:
-        """The result for positive arguments whose sums of products need no more digits than float32
-        has; in float32 where that has their range."""
+        """The result for positive arguments. In float32 if its range suffices: sums of products do
+        not need more digits here."""
         scales = [float(np.max(a, initial=0)) or 1.0 for a in (x, w)]
         narrow = []
         for a, scale in zip((x, w), scales, strict=True):
@@ -78,8 +78,8 @@ def rounding_deviation(dtype: str) -> float:
 
 
 def hypot(a: Any, b: Any) -> Array:
-    """The square root of a ** 2 + b ** 2. NumPy's own is slow, and right where squares overflow:
-    those of numbers of float32 never do in float64, and here the result is infinite."""
+    """sqrt(a ** 2 + b ** 2). NumPy's hypot is slower, and only needed if squares overflow: squares
+    of float32 numbers never overflow float64, and here the result is infinite then."""
     with np.errstate(over="ignore"):
         return np.asarray(np.sqrt(a * a + b * b))
 

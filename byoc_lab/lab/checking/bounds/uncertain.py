@@ -37,7 +37,7 @@ from byoc_lab.run.reference import Reference, widened_attrs
 
 Watch = Callable[[Call, "tuple[Any, ...]", Any], None]
 OnRegion = Callable[["RegionCall"], "Sequence[Array] | None"]
-FOLDING_ROUNDINGS = 4  # of a weight that a batch norm is folded into
+FOLDING_ROUNDINGS = 4  # roundings of a weight that a batch norm is folded into
 
 
 @dataclass(eq=False)
@@ -233,7 +233,7 @@ class _Uncertain(Reference):
     def of_region(self, call: RegionCall, given: Sequence[Array]) -> Any:
         """The results of a region as quantities."""
         ty = call.function.ret_type
-        assert ty is not None  # of a typed module
+        assert ty is not None  # the module is typed
         dtypes = _dtypes_of(ty)
         made = tuple(Quantity(v, dtype=d) for v, d in zip(given, dtypes, strict=True))
         return made if isinstance(ty, TupleType) else made[0]
@@ -274,7 +274,7 @@ class _Uncertain(Reference):
     def measured(
         self, step: Step, args: list[Any], given: Sequence[Quantity], errors: list[Any]
     ) -> list[Error]:
-        """The errors that come from those of the arguments of an operator without a rule."""
+        """Measure the errors that an operator without a rule inherits from its arguments."""
         results = flat(step.value)
         drawn = self._samples(step, args, given, [EXACT] * len(results))
         jumps = measured_jumps(step, errors, self.random)

@@ -54,7 +54,7 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
         x = step.args[0]
         with np.errstate(all="ignore"):
             beyond = x.size * np.square(x) > largest
-            if np.any(beyond):  # nan goes to what depends on it
+            if np.any(beyond):  # results that depend on it become nan
                 args = (np.where(beyond, np.nan, x), *step.args[1:])
                 free |= np.isnan(flat(step.again(*args))[0])
     if step.arithmetic in AVERAGING:  # the sum may be beyond the range that its mean is in
@@ -62,7 +62,7 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
             x = step.args[0]
             window = step.attrs.get("pool_size")
             k = prod(window) if window else ceil(x.size / value.size)
-            # Infinite elements, too: kernels with masks multiply what is outside by 0.
+            # Infinite elements too: kernels with masks multiply values outside of the mask by 0.
             free |= ~(step.again(np.abs(x)) * k <= largest) & ~np.isnan(value)
     free |= _partial_sums_overflow(step, largest)
     causes = {OVERFLOW} if free.any() else set()
@@ -115,7 +115,8 @@ def _normalized(step: Step) -> Array:
 
 
 def rounded_steps(step: Step, value: Array, errors: Sequence[Any], inherited: Error) -> Any:
-    """The steps by which integers may differ that come of rounding a real number of float32.
+    """The number of steps by which integers may differ because a float32 number was rounded to
+    them.
 
     errors: of the arguments. inherited: the error that the result has because of these; a step is
     counted once, whether the tie is reached by the error of the argument or by the rounding.
@@ -135,7 +136,7 @@ def rounded_steps(step: Step, value: Array, errors: Sequence[Any], inherited: Er
                 reach = 4 * UNIT_ROUNDOFF["float32"] * np.abs(x)
             elif step.arithmetic is Arithmetic.REQUANTIZED and _shifts(step):
                 return 0.0
-            else:  # an accumulator: by one, or by what float32 cannot tell apart
+            else:  # an accumulator: one step, or as many as float32 cannot distinguish
                 reach = 1 + 8 * UNIT_ROUNDOFF["float32"] * np.abs(x.astype(np.float64))
             known = np.where(np.isfinite(errors[0].reach), errors[0].reach, 0.0)
             both = changes(step, {0: reach + known})[0] - inherited.jump

@@ -42,7 +42,7 @@ class Raised:
 
     @property
     def is_recognizable(self) -> bool:
-        """Whether the fixed parts tell the message from any other text."""
+        """Whether the fixed parts distinguish the message from any other text."""
         longest = max(map(len, self.fixed), default=0)
         return longest >= LEAST_ANCHOR and sum(map(len, self.fixed)) >= LEAST_TEXT
 
@@ -53,7 +53,7 @@ class Raised:
 
 
 def own_message(error: type[ByocLabError], anchors: tuple[str, ...], pattern: str) -> Message:
-    """The message of an error class; the cause is what the error says."""
+    """The message record of an error class; its cause is the text of the error."""
     kebab = re.sub(r"(?<!^)(?=[A-Z])", "-", error.__name__).lower()
     return Message(f"own-{kebab}", anchors, pattern, "byoc_lab", "{said}", error.advice, ())
 

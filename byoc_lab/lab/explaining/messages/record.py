@@ -1,4 +1,4 @@
-"""`Message`: what is known of one error message."""
+"""`Message`: the explanation of one error message."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Message:
-    """One error message, or several that say the same.
+    """One error message, or several with one meaning.
 
     name: words joined by hyphens. anchors: fixed parts of the message, of which one is in every
         text that has it. pattern: a regular expression for the message, tried from a little before

@@ -36,7 +36,7 @@ def sarif(found: Sequence[Finding]) -> str:
 
 
 def _rule(finding: Finding) -> dict[str, Any]:
-    """A rule as the viewers of SARIF show it; its page says why and what to do."""
+    """A rule in the form that SARIF viewers show; its page gives the reason and the remedy."""
     made: dict[str, Any] = {"id": finding.code, "name": finding.name}
     rule = rule_names().get(finding.code)
     if rule is not None:
@@ -70,13 +70,13 @@ def _location(finding: Finding) -> dict[str, Any]:
         }
         physical["region"] = region
     file = str(span.source_name) if span is not None else finding.file
-    if file and not (file.startswith("<") and file.endswith(">")):  # as <stdin>, which has no URI
+    if file and not (file.startswith("<") and file.endswith(">")):  # <stdin> has no URI
         location["physicalLocation"] = {"artifactLocation": _artifact(file), **physical}
     return location
 
 
 def _artifact(file: str) -> dict[str, str]:
-    """A file by its URI, relative to the working directory where it is in it (section 3.4)."""
+    """A file by its URI, relative to the working directory if it is inside (section 3.4)."""
     here = Path.cwd()
     path = Path(os.path.normpath(here / file))
     if path.is_relative_to(here):

@@ -161,7 +161,7 @@ class BlockedMatch(LintRule):
         typed = [n for f in experiment.mod.functions.values() for n in post_order(f)]
         distinct = dict.fromkeys(typed)
         if len(distinct) != len(home):
-            return  # inference made nodes: those of the module cannot be told
+            return  # inference made new nodes, which cannot be mapped to those of the module
         given = dict(zip(distinct, home, strict=True))
         for escape in experiment.escapes():
             value, user = given[escape.value], given[escape.user]

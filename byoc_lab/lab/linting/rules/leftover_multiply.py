@@ -138,7 +138,7 @@ class LeftoverMultiply(LintRule):
 
 def _has_shape_of(value: Var, product: Call) -> bool:
     """Whether a factor is the weight that a scale is multiplied into, and not the scale: it has the
-    shape of the product. So is one of which the type is not known."""
+    shape of the product, or its type is unknown."""
     if not (value.is_typed and product.is_typed):
         return True
     mine, whole = (getattr(e.checked_type, "shape", None) for e in (value, product))
@@ -153,7 +153,7 @@ def _inside(node: Expr, subject: Subject) -> bool:
 
 
 def _takes_as_weight(user: Call, value: Expr) -> Call | None:
-    """The convolution of which a value is the weight: the user, or one in a composite function."""
+    """The convolution that takes a value as weight: its user, or one in a composite function."""
     if _has_weight(user):
         return user if user.args[1] is value else None
     if not isinstance(user.op, Function) or value not in user.args:

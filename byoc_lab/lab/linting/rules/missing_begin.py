@@ -85,7 +85,8 @@ class MissingBegin(LintRule):
     def _enters(
         self, user: Expr, position: int, compiler: str, subject: Subject, more: list[Proposal]
     ) -> Iterator[Finding]:
-        """Report where a value enters: this argument, or the inputs of what computes it."""
+        """Report the edges at which a value enters: this argument, or the inputs of its
+        producer."""
         above = _above(_operands(user)[position])
         likely = _likely(above, compiler, subject, chain=False) if above else set()
         edges = _entering([n for n in above if n in likely])

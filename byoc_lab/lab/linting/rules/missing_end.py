@@ -112,7 +112,7 @@ class MissingEnd(LintRule):
 
 
 def _is_doubtful(node: Expr, region: Region, subject: Subject) -> bool:
-    """Whether nothing tells that a member belongs to the region."""
+    """Whether nothing shows that a member belongs to the region."""
     outside = subject.operators_of.get("", set())
     return not is_annotation(node) and not was_meant(node, region.target, subject, outside)
 

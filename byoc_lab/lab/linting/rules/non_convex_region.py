@@ -73,7 +73,8 @@ class NonConvexRegion(LintRule):
 
 
 def _cuts(path: list[Expr], region: Region, subject: Subject) -> list[Proposal]:
-    """End the region at the value that leaves it: members that use the value begin another one."""
+    """End the region at the value that leaves it; members that use the value begin a second
+    region."""
     value = path[0].parts()[-1]
     members = [u for u in subject.users.get(value, ()) if u in region.nodes and u is not path[0]]
     edges = [(u, n) for u in members for n, p in enumerate(u.parts()) if p is value]

@@ -73,7 +73,7 @@ class RawValueOutside(LintRule):
 
 
 def _scope(user: Expr, subject: Subject) -> bool:
-    if isinstance(user, Call):  # its callee: a call never joins the region of what it calls
+    if isinstance(user, Call):  # a call never joins the region of its callee
         return not is_annotation(user) and subject.regions.of(user) is None
     if isinstance(user, Function):
         return user is not subject.func

@@ -71,7 +71,7 @@ class SmallRegion(LintRule):
 
 
 def _work(region: Region, subject: Subject) -> int | None:
-    """The operations of a region, or numbers moved; None where they are not known."""
+    """The operations of a region, or the numbers it moves; None if they are unknown."""
     total = 0
     for node in region.nodes:
         typed = subject.typed.get(node)

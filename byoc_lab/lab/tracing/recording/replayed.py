@@ -24,7 +24,7 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op.contrib import get_pattern_table
 
 OPT_LEVEL = 3  # at which a pass runs again whose level was not recorded
-ERA = "0.16"  # what the passes of the last TVMs with Relay do
+ERA = "0.16"  # the behaviour of the last TVM versions with Relay
 _RAISED = re.compile(r"^\w*(?:Error|Exception)\b.*", re.MULTILINE)
 
 
@@ -62,8 +62,8 @@ class RecordedStage(Stage):
 
 
 class ReplayedTrace(Trace):
-    """A recorded pass as it runs here. If TVM's result is another one, the last stage leads from
-    the result of byoc_lab to that of TVM.
+    """A recorded pass, run by byoc_lab. If TVM's result differs, the last stage leads from the
+    result of byoc_lab to TVM's.
 
     recorded: the stage of the recording. difference: from the result here to TVM's, None if one of
     them has no result. same: whether both results are structurally equal.
@@ -128,7 +128,7 @@ def _apart(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def _pass_of(stage: Stage, era: str | None) -> Pass:
-    """The pass that a stage ran, as far as the recording tells; as it was in an earlier era."""
+    """The pass that a stage ran, as far as the recording shows; as it was in an earlier era."""
     before = set(_nodes(stage.before))
     made = [n for n in _nodes(stage.after) if n not in before] if stage.after is not None else []
     if stage.name == "AnnotateTarget":

@@ -1,1 +1,1 @@
-"""From a module to what is drawn: boxes, groups of boxes, layout."""
+"""Drawings of modules: boxes, groups of boxes, layout."""

@@ -16,7 +16,7 @@ from byoc_lab.lab.view.drawing.scene import colour_of
 if TYPE_CHECKING:
     import graphviz
 
-# As in static/graph/graph.css.
+# The same colours as in static/graph/graph.css.
 THEMES: dict[str, dict[str, Any]] = {
     "light": {
         "paper": "#ffffff",

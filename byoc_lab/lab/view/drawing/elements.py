@@ -43,7 +43,7 @@ class PictureFrame:
 
 @dataclass(eq=False)
 class Box:
-    """One node of the picture. `exprs`: the expressions it stands for, the main one first.
+    """One box of the picture. `exprs`: the expressions that it represents, the main one first.
 
     `kind`: "op", "input", "constant", "begin", "end", "call", "if", "output" or "frame" (a frame
     that was collapsed).
@@ -54,8 +54,8 @@ class Box:
     detail: str = ""
     exprs: list[Expr] = field(default_factory=list)
     frame: PictureFrame | None = None
-    weights: int = 0  # how many constants and weights were folded into it
-    operators: int = 1  # how many operators of the network it computes, if it is one
+    weights: int = 0  # number of constants and weights that were folded into it
+    operators: int = 1  # number of operators of the network that it computes, if it is an operator
 
 
 @dataclass(eq=False)
@@ -108,7 +108,7 @@ def fold_weights(boxes: list[Box], arrows: list[Arrow]) -> set[Box]:
         users.setdefault(arrow.source, []).append(arrow)
         operands.setdefault(arrow.target, []).append(arrow.source)
     only_weight: dict[Box, bool] = {}
-    for box in reversed(boxes):  # users come after what they use
+    for box in reversed(boxes):  # users come after their operands
         uses = users.get(box, ())
         only_weight[box] = bool(uses) and all(
             only_weight[a.target] if a.target.kind == "begin" else a.role in WEIGHTS for a in uses

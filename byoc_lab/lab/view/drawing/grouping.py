@@ -85,7 +85,8 @@ class Grouping:
         return found
 
     def members_of(self, group: Group | None) -> list[Member]:
-        """The members of a group, or what is in no group: the list itself, to be changed."""
+        """The members of a group, or, for None, of the picture outside of groups: the list itself,
+        to be changed."""
         return self.roots if group is None else group.members
 
     def edges_between(self, members: Sequence[Member]) -> set[tuple[int, int]]:

@@ -19,15 +19,15 @@ from byoc_lab.lab.view.drawing.repeats import Unit, pieces_of, repeats
 from byoc_lab.lab.view.drawing.sections import make_sections
 from byoc_lab.relay.ir.expr import Call
 
-MIN_MEMBERS = 4  # of a group in which blocks can repeat
-MAX_LOOSE_MEMBERS = 24  # of a group or a picture; with more, blocks are single boxes
-MAX_LOOSE = 60  # boxes; of more, an operator and what follows it element by element are one box
+MIN_MEMBERS = 4  # minimum for a group in which blocks can repeat
+MAX_LOOSE_MEMBERS = 24  # maximum in a group or a picture; above this, blocks are single boxes
+MAX_LOOSE = 60  # boxes; above this, an operator and its element-wise followers are one box
 MAX_OPEN = 24  # boxes of a graph that is shown with all groups open
 FOLLOWERS = frozenset(
     ("nn.batch_norm", "nn.bias_add", "add", "multiply", "nn.relu", "nn.leaky_relu", "clip")
 )
-MAX_INPUTS = 6  # of one box or group; more are one group
-MAX_NAMES = 8  # of operators in the text of a group
+MAX_INPUTS = 6  # maximum of one box or group; more are grouped
+MAX_NAMES = 8  # maximum of operator names in the text of a group
 
 
 def grouped(picture: Picture) -> Grouping:
@@ -155,8 +155,8 @@ def _group_chains(
     homes: dict[Box, Group | None],
     weights: dict[Box, Group],
 ) -> None:
-    """Group a convolution or product with what follows it element by element, unless it is in a
-    composite, which is such a group already."""
+    """Group a convolution or product with the element-wise operators that follow it, unless a
+    composite already is such a group."""
     users: dict[Box, list[Box]] = {}
     sources: dict[Box, list[Box]] = {}
     for edge in edges:
@@ -231,8 +231,8 @@ def _group_blocks(grouping: Grouping) -> None:
 
 
 def _group_inputs(grouping: Grouping) -> None:
-    """Make the inputs that one member takes one group, where they are many; the first input of the
-    network, its data, stays apart."""
+    """Put the inputs of a member with many of them into one group; the first input of the network,
+    its data, stays apart."""
     data = next((box for box in grouping.boxes if box.kind == "input"), None)
     for group in [None, *grouping.groups()]:
         members = grouping.members_of(group)
@@ -263,8 +263,8 @@ def _block(owner: Group | None, inside: list[Member], grouping: Grouping) -> lis
 
 
 def _is_light(member: Member) -> bool:
-    """Whether a member is an operator, or the region of one, that goes with its neighbours in a
-    large picture."""
+    """Whether a member is a light operator, or the region of one, that is grouped with its
+    neighbours in a large picture."""
     is_small = member.kind in ("op", "chain")
     if isinstance(member, Group) and member.kind == "region":
         is_small = len(member.members) == 1
@@ -287,8 +287,8 @@ def _is_attached(member: Member) -> bool:
 
 
 def _is_heavy(member: Member) -> bool:
-    """Whether a member begins with an operator that blocks of networks begin with, what is computed
-    from weights aside."""
+    """Whether a member starts with an operator that blocks of networks start with; operators on
+    weights do not count."""
     first = member
     while isinstance(first, Group):
         inside = first.members
@@ -318,7 +318,7 @@ def window_of(box: Box) -> str:
     if attrs is None:
         return ""
     size = getattr(attrs, "kernel_size", None) or getattr(attrs, "pool_size", None)
-    if isinstance(size, int):  # of nn.correlation: a square
+    if isinstance(size, int):  # nn.correlation: a square
         size = (size, size)
     groups = getattr(attrs, "groups", 1) or 1
     words = "\N{MULTIPLICATION SIGN}".join(map(str, size)) if size else ""
@@ -330,7 +330,7 @@ def window_of(box: Box) -> str:
 
 def contents(group: Group) -> str:
     """The operators of a group in a few words: "conv2d + add + relu"."""
-    if group.kind == "repeat":  # in the middle of a pass its blocks may differ
+    if group.kind == "repeat":  # during a pass, its blocks may differ
         blocks = (contents(m) if isinstance(m, Group) else short(m) for m in group.members)
         return " or ".join(dict.fromkeys(blocks))
     names = []
@@ -351,6 +351,7 @@ def contents(group: Group) -> str:
 
 
 def short(box: Box) -> str:
-    """The name of an operator without its namespace, with "depthwise" where it is."""
+    """The name of an operator without its namespace, after "depthwise" if its window is
+    depthwise."""
     name = box.title.rsplit(".", 1)[-1]
     return f"depthwise {name}" if window_of(box).endswith("depthwise") else name

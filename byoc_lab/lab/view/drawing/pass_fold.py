@@ -27,7 +27,7 @@ from byoc_lab.lab.view.drawing.grouping import (
 from byoc_lab.lab.view.drawing.groups import MAX_LOOSE, find_groups, without_annotations
 
 FRAMES = ("region", "external", "composite", "function")
-Around = Mapping[str, Sequence[Hashable]]  # what is around a box, by its name, the outermost first
+Around = Mapping[str, Sequence[Hashable]]  # groups around a box, by its name, the outermost first
 
 
 class _Piece(NamedTuple):
@@ -47,7 +47,7 @@ class PassFold:
     def __init__(self, first: Picture, last: Picture, id_of: IdOf):
         self._id_of = id_of
         self._around: dict[str, list[Group]] = {}  # a box, by its name
-        self._stand_ins: set[Hashable] = set()  # not drawn where a frame has the same boxes
+        self._stand_ins: set[Hashable] = set()  # not drawn if a frame has the same boxes
         found, names = _joined(_State(first, id_of), _State(last, id_of))
         self._opened = found.opened
         drawn: set[Group] = set()
@@ -64,7 +64,8 @@ class PassFold:
             self._around[name] = [group for group in reversed(path) if group in drawn]
 
     def _stand_in(self, group: Group, boxes: int) -> bool:
-        """Whether a frame of one of the two states is a group where it is not there."""
+        """Whether a frame of one of the two states is drawn as a group in the other state, which
+        lacks it."""
         repeat = group.parent if group.parent and group.parent.kind == "repeat" else None
         if len(list(boxes_of(group))) < 2:
             return False
@@ -102,8 +103,8 @@ class PassFold:
         return grouping
 
     def _groups_of(self, name: str, state: _State) -> list[Group]:
-        """The groups around a box. One that is in neither the first nor the last state is, from
-        where it is first seen on, in those that all boxes beside it are in."""
+        """The groups around a box. For a box of intermediate states only: the groups that all boxes
+        next to it are in, in the first state that has it."""
         if name not in self._around:
             beside = [self._around[n] for n in state.beside(name) if n in self._around]
             levels = takewhile(lambda level: len(set(level)) == 1, zip(*beside, strict=False))
@@ -118,7 +119,7 @@ class _State:
     def __init__(self, picture: Picture, id_of: IdOf):
         self.boxes, self.edges = without_annotations(picture)
         self.names = names_of(self.boxes, id_of)
-        self.frames: dict[Hashable, PictureFrame] = {}  # by their keys
+        self.frames: dict[Hashable, PictureFrame] = {}  # frames by their keys
         self._id_of = id_of
         self._paths: dict[PictureFrame | None, Path] = {None: ()}
         self.around = {name: self._path(box.frame) for box, name in self.names.items()}
@@ -174,7 +175,8 @@ def _joined(first: _State, last: _State) -> tuple[Grouping, dict[Box, str]]:
 
 
 def _merged(first: list[str], last: list[str]) -> list[str]:
-    """Two lists as one, in the order of the last: what it has not is before what comes next."""
+    """Merge two lists in the order of the last; an element that it lacks is put before its
+    successor."""
     theirs = set(last)
     before: dict[str, list[str]] = {}
     run: list[str] = []
@@ -239,8 +241,8 @@ def _outwards(group: Group | None) -> list[Group]:
 
 
 def _in_order(grouping: Grouping) -> None:
-    """Put the members of each group in the order of their last boxes: weights that are computed
-    early belong where they are used."""
+    """Sort the members of each group by their last boxes: weights that are computed early are put
+    next to their users."""
     place: dict[Box | Group, int] = {box: n for n, box in enumerate(grouping.boxes)}
     for group in reversed(grouping.groups()):  # inner ones first
         group.members.sort(key=place.__getitem__)

@@ -56,7 +56,7 @@ def picture_of(
     """
     artist = _Artist(obj, numbers, cut or {})
     if isinstance(obj, IRModule):
-        # A function that others call is drawn where it is called, the rest in its own frame.
+        # A function that others call is drawn at its call, others in separate frames.
         drawn = (gv for gv in obj if CODE not in obj[gv].attrs)
         for gv in sorted(
             drawn, key=lambda gv: (gv.name_hint != "main", "Compiler" in obj[gv].attrs)
@@ -132,7 +132,7 @@ class _Artist:
         self.frames: list[PictureFrame] = []
         self.arrows: list[Arrow] = []
         self.drawn: set[Expr] = set()
-        self.weights: set[Expr] = set()  # parameters that a function says are weights
+        self.weights: set[Expr] = set()  # parameters that a function declares as weights
 
     # ---- walking ------------------------------------------------------------------------------
 
@@ -273,8 +273,8 @@ class _Artist:
         return frame
 
     def join(self, scope: _Scope, node: Expr, operands: Sequence[Expr]) -> None:
-        """Apply TVM's rule: a node is in the region of its operands; several are merged, except by
-        the tuple that stands for what a part of a module computes."""
+        """Apply TVM's rule: a node is in the region of its operands; regions of several operands
+        are merged, except by the tuple that represents the outputs of a part of a module."""
         home: PictureFrame | None = None
         for operand in operands:
             region = scope.region(operand)

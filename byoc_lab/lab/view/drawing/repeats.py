@@ -92,8 +92,8 @@ def _numbered(signs: Sequence[Hashable]) -> list[int]:
 
 
 def _longest(signs: Sequence[int], start: int) -> tuple[int, int, int]:
-    """The period and the number of repetitions that cover most from `start` on, and how many
-    pieces later the same repetitions could begin."""
+    """The period and the number of repetitions that cover most pieces from `start`, and the number
+    of pieces by which the same repetitions could begin later."""
     best = (1, 1, 0)
     for period in range(1, MAX_PERIOD + 1):
         end = start + period

@@ -24,7 +24,7 @@ from byoc_lab.relay.ir.expr import Call, Op
 
 WIDTH = 30  # characters of a line in a box
 LABEL = 48  # characters of the name of an open group
-MAX_TEXT_LINES = 3  # of what a folded group contains
+MAX_TEXT_LINES = 3  # maximum for the content of a folded group
 COLOURS = {"dnnl": 0, "ccompiler": 1}  # other back ends share the remaining colours
 OTHER_COLOURS = 4
 
@@ -32,7 +32,7 @@ Cost = tuple[int | None, int | None]
 """Floating-point operations of an operator, and the bytes of its operands and its result; None
 where they are not known."""
 
-# Marks that turn the direction of writing would show a name in another order; they are spelled out.
+# Bidirectional marks would show a name in another order; they are escaped.
 _TURNING = re.compile("[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]")
 
 
@@ -63,7 +63,7 @@ def scene_of(picture: Picture, id_of: IdOf, grouping: Grouping | None = None) ->
         *_, last = boxes_of(group)
         home_place = place[group.parent] if group.parent is not None else -1
         name = group.name or f"{group.kind}:{names[last]}"
-        if group.kind == "section" and not group.name:  # the third stays, whatever is in it
+        if group.kind == "section" and not group.name:  # the third line stays, whatever it contains
             name = f"{drawn[home_place]['id'] if home_place >= 0 else ''}/{group.label}"
         drawn.append(_group(group, name, home_place, id_of, grouping.opened))
 
@@ -93,7 +93,7 @@ def _box(box: Box, name: str, home: int, id_of: IdOf, costs: dict[Any, Cost]) ->
 
 
 def _cost(box: Box, known: dict[Any, Cost]) -> Cost:
-    """The cost of an operator. known: those of its picture, by operator, attributes and types."""
+    """The cost of an operator. known: costs in this picture, by operator, attributes and types."""
     call = box.exprs[0] if box.exprs else None
     if not isinstance(call, Call) or not isinstance(call.op, Op) or is_annotation(call):
         return None, None
@@ -127,7 +127,7 @@ def _group(group: Group, name: str, home: int, id_of: IdOf, opened: bool) -> Gro
 
 
 def _text_of(group: Group) -> list[str]:
-    """The text of a group that is drawn as one box: what is in it, and its name."""
+    """The text of a group that is drawn as one box: its content, and its name."""
     if group.kind == "weights":
         count = sum(box.kind == "op" for box in boxes_of(group))
         return [counted(count, "operator"), "on weights alone"]

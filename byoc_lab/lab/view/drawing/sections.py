@@ -1,4 +1,5 @@
-"""Sections: what has many members is cut into stretches, so that a graph of any size has few boxes.
+"""Sections: groups with many members are cut into segments, so that a graph of any size has few
+boxes.
 
 The cuts are where few edges cross them.
 """
@@ -10,12 +11,12 @@ from itertools import accumulate, pairwise
 from byoc_lab.lab.view.drawing.grouping import Group, Grouping, Member
 
 MAX_MEMBERS = 150  # that are drawn one by one
-MIN_SIZE = 10  # of a section
-SECTIONS = 50  # of one group; with more members they are longer
+MIN_SIZE = 10  # members of a section
+SECTIONS = 50  # maximum per group; with more members, sections are longer
 
 
 def make_sections(grouping: Grouping) -> None:
-    """Put the members of every large group, and what is in no group, into sections."""
+    """Divide the members of every large group, and those outside of groups, into sections."""
     todo: list[Group | None] = [None, *grouping.groups()]
     while todo:
         owner = todo.pop()

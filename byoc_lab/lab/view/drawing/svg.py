@@ -64,7 +64,7 @@ def svg_of(
             if arrow.crossing
             else f'<path class="{classes}" d="{path}"/>'
         )
-    for frame in picture.frames:  # after the arrows, which would cross them out
+    for frame in picture.frames:  # frames after the arrows, which would cross them out
         if frame in layout.frames:
             parts.append(_label(frame, layout.frames[frame]))
     for box in picture.boxes:

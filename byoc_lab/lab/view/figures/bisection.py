@@ -1,4 +1,4 @@
-"""The figure of a bisection: error against tolerance of what was compared, in order."""
+"""The figure of a bisection: error against tolerance of each comparison, in order."""
 
 from __future__ import annotations
 

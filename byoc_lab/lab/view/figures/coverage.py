@@ -1,4 +1,4 @@
-"""Figures of a coverage: what is offloaded, what is not and why, and the sizes of the regions."""
+"""Figures of a coverage: offloaded and remaining work by cause, and the sizes of the regions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of a report: error against tolerance, their distribution, and where the errors are."""
+"""Figures of a report: error against tolerance, its distribution, and a map of the errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-SMALLEST = 1e-6  # a share of the tolerance; what is below is drawn there, zero included
+SMALLEST = 1e-6  # smallest share of the tolerance; smaller ones, zero included, are drawn there
 LONGEST = 42  # characters of a name
 
 
@@ -66,7 +66,7 @@ def _draw_distribution(axes: Axes, worst: Comparison, theme: Theme) -> None:
 
 
 def _draw_map(axes: Axes, worst: Comparison, theme: Theme) -> None:
-    """The plane of the last two axes in which the worst element lies."""
+    """Draw the plane of the last two axes that contains the worst element."""
     shares = _shares(worst)
     plane = shares[worst.place[:-2]] if shares.ndim > 2 else np.atleast_2d(shares)
     image = axes.imshow(np.clip(plane, 0, 1), cmap="cividis", vmin=0, vmax=1, aspect="auto")

@@ -15,7 +15,7 @@ from byoc_lab.errors import UnknownNameError
 
 @dataclass(frozen=True)
 class Theme:
-    """Colours. good, wrong, rest, causes: of bars, which are told apart by hatches, too."""
+    """Colours. good, wrong, rest, causes: of bars, which differ in hatches, too."""
 
     paper: str
     ink: str

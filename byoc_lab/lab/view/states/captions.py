@@ -71,7 +71,7 @@ def cause_of(error: Exception) -> str:
 
 
 def explained_by(error: Exception, findings: Sequence[Finding]) -> int | None:
-    """The position of the finding that explains an error; None if there is none.
+    """The position of the finding that explains an error; None without such a finding.
 
     It is one of the rules that the error message names, or one at the error's own node, or the
     first error.

@@ -49,7 +49,7 @@ class _Sides:
         self.ids = Ids()
         self.builders = Builder(self.ids), Builder(self.ids)
         self.builders[1].modules = self.builders[0].modules
-        self.made: dict[Diff, tuple[int, int, list[Any]]] = {}  # what pairs of equal modules share
+        self.made: dict[Diff, tuple[int, int, list[Any]]] = {}  # shared by pairs of equal modules
         starts = comparison.first.stages[0], comparison.second.stages[0]
         self.findings: list[Iterable[Finding]] = [stage.findings_before for stage in starts]
         for builder, stage in zip(self.builders, starts, strict=True):

@@ -22,7 +22,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import shown_array
 from byoc_lab.relay.ir.visit import post_order_new
 
-MAX_DEPTH = 12  # of an expression that is shown
+MAX_DEPTH = 12  # depth of an expression that is shown
 MAX_LENGTH = 400  # characters of it
 Sources = dict[str, list[str]]  # an operator: its operands
 
@@ -41,8 +41,8 @@ class Computed:
 
     @cached_property
     def _roles(self) -> dict[str, tuple[str, str]]:
-        """For each constant with an id, by it, the first operand that it is: its name, and the
-        operator. A number that stands in the text itself has none."""
+        """For each constant with an id: the first operand that it is, by name, and the operator.
+        Numbers that the text shows inline have none."""
         found: dict[str, tuple[str, str]] = {}
         for line in text_lines(self.first):
             call = line.node
@@ -80,8 +80,8 @@ class Computed:
         return self._constants[root]
 
     def _expression(self, node: Expr, sources: Sources, depth: int, known: dict[Expr, str]) -> str:
-        """A node that is computed from constants as text; what it needs is added to `sources`, and
-        the text to `known`: a node that several use is written once."""
+        """The text of a node that is computed from constants. The constants are added to `sources`,
+        and the text to `known`, so that a shared node is written once."""
         if node not in known:
             known[node] = self._written(node, sources, depth, known)
         return known[node]

@@ -29,7 +29,7 @@ class Ids:
     def __init__(self) -> None:
         self._ids: dict[Hashable, str] = {}
         self._made = 0
-        self._roots: set[Provenance] = set()  # of rounds, whose nodes have ids
+        self._roots: set[Provenance] = set()  # provenances of rounds whose nodes have ids
 
     @staticmethod
     def _key(node: Expr) -> Hashable:
@@ -78,7 +78,7 @@ class Ids:
         return replaced
 
     def follow_root(self, root: Provenance) -> None:
-        """The same, once, for the root of a round, of which events name nodes."""
+        """Give ids to the nodes of a round's root, once; events refer to its nodes."""
         if root not in self._roots:
             self._roots.add(root)
             self.follow(root)
@@ -108,10 +108,10 @@ class Ids:
     def marked(
         self, event: Event, replaced: set[str], before: IRModule, after: IRModule
     ) -> set[str]:
-        """The ids of the nodes that show a rewrite: those that replaced a node, and the functions
-        that these call; the result of a function that is replaced; what a rewrite gave an
-        annotation; and, since constants, tuples, projections and removed annotations have no
-        boxes, what takes or took them. What nothing takes is itself marked.
+        """The ids of the nodes that show a rewrite: the replacements and the functions that these
+        call, the result of a replaced function, and annotations that a rewrite changed. Constants,
+        tuples, projections and removed annotations have no boxes: their users are marked instead,
+        or they themselves if they have no users.
 
         replaced: what `follow` says of the states before and after the rewrite.
         """
@@ -169,8 +169,8 @@ class Ids:
         return self._ids.setdefault(self._key(node), ident)
 
     def _shown(self, node: Expr | None) -> set[str]:
-        """The ids of a node: its own, and for a call of a composite that of the function, which is
-        drawn in its place."""
+        """The ids of a node: its id, and for a call of a composite also that of the function, which
+        is drawn in its place."""
         function = node.op if isinstance(node, Call) and isinstance(node.op, Function) else None
         return {ident for each in (node, function) if (ident := self.get(each)) is not None}
 

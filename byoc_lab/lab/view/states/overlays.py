@@ -19,7 +19,7 @@ from byoc_lab.lab.view.states.places import Places, kernel_calls
 from byoc_lab.lab.view.states.tables import tables_of
 from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard
 
-LARGEST = 1e30  # of a share; JSON has no infinity
+LARGEST = 1e30  # largest share to show; JSON has no infinity
 
 
 def overlays_of(trace: Trace, ids: Ids, found: Iterable[Any]) -> Overlays:

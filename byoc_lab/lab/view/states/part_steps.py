@@ -1,4 +1,5 @@
-"""`PartSteps`: the steps of a stage with large modules, of which they show what is around."""
+"""`PartSteps`: the steps of a stage with large modules; each shows the surroundings of its
+rewrite."""
 
 from __future__ import annotations
 
@@ -66,21 +67,21 @@ class PartSteps:
         return {"stats": picture.stats(), "graph_note": "", "scene": scene}
 
     def _id(self, side: Neighbourhood, node: Expr) -> str | None:
-        """The id of a node in the graph; None for what stands for the rest of the module."""
+        """The id of a node in the graph; None for a placeholder for the rest of the module."""
         origin = side.origins.get(node)
         shown = origin is not None and origin not in side.part.given
         return self._ids.drawn(node) if shown else None
 
 
 def _name_ends(picture: Picture, part: Part) -> None:
-    """Say in the boxes at both ends of a part how much is not drawn."""
+    """Label the boxes at both ends of a part with the number of operators that are not drawn."""
     before, _, after = part.calls
     for box in picture.boxes:
         main = box.exprs[0] if box.exprs else None
         if isinstance(main, Var) and main.vid is part.before.vid:
             box.title, box.detail = f"{counted(before, 'call')} before", ""
     if not part.is_end:
-        output = next(box for box in picture.boxes if box.kind == "output")  # of @main, the first
+        output = next(box for box in picture.boxes if box.kind == "output")  # @main is first
         output.title, output.detail = f"{counted(after, 'call')} after", ""
         for arrow in picture.arrows:
-            arrow.crossing &= arrow.target is not output  # its region goes on there
+            arrow.crossing &= arrow.target is not output  # the region continues beyond it

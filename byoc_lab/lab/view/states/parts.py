@@ -1,4 +1,4 @@
-"""The state of a large trace in parts: an outline first, then what is shown.
+"""The state of a large trace in parts: an outline first, then the parts to show.
 
 A small trace is sent at once (`state.py`), and a page asks for its steps alone. Of a large one the
 browser gets the outline, in which every stage is pending. The page asks (`messages.Asked`) for the
@@ -23,7 +23,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 
-MAX_NODES = 7_000  # of all modules of a trace that is sent at once
+MAX_NODES = 7_000  # in all modules of a trace that is sent at once
 
 
 def is_large(trace: Trace) -> bool:

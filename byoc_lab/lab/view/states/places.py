@@ -26,7 +26,7 @@ class Places:
         self.result = result if isinstance(result, IRModule) else None
         stages = trace.stages
         self.last = len(stages) - 1 if self.result is not None and stages else None
-        self._calls: dict[tuple[IRModule, str], list[Call]] = {}  # of global functions
+        self._calls: dict[tuple[IRModule, str], list[Call]] = {}  # calls of global functions
 
     def function(self, symbol: str) -> Function | None:
         """The external function of the trace's result with this symbol."""
@@ -44,8 +44,8 @@ class Places:
         return self.ids.get(self.function(symbol))
 
     def at(self, site: CallSite | None, mod: IRModule | None = None) -> str | None:
-        """The id of the call at a site of a module, by default the result of the trace. For a
-        composite, that of its function, which is the box in the picture."""
+        """The id of the call at a site of a module, by default the result of the trace; for a
+        composite, the id of its function, which is the box in the picture."""
         mod = self.result if mod is None else mod
         call = self._call(mod, site) if mod is not None and site is not None else None
         if call is not None and isinstance(call.op, Function):
@@ -53,7 +53,7 @@ class Places:
         return self.ids.get(call)
 
     def _call(self, mod: IRModule, site: CallSite) -> Call | None:
-        """The call of a module at a site; None if there is none, or one of something else."""
+        """The call of a module at a site; None if there is none, or if it calls something else."""
         key = mod, site.function
         if key not in self._calls:
             function = function_named(mod, site.function)
@@ -63,7 +63,7 @@ class Places:
         return found if found is not None and called(found) == site.name else None
 
     def compared(self, comparison: Comparison) -> str | None:
-        """The id of what a comparison is about: a region, or an operator of one."""
+        """The id of the subject of a comparison: a region, or an operator of one."""
         if comparison.call_site is not None:
             return self.at(comparison.call_site)
         return self.region(comparison.name.split()[0].removeprefix("@"))

@@ -19,15 +19,15 @@ from byoc_lab.lab.view.states.part_steps import PartSteps
 from byoc_lab.lab.view.states.state import forget
 from byoc_lab.lab.view.states.whole_steps import WholeSteps
 
-MAX_STEP_LINES = 20_000  # of all steps in one saved page: a few seconds of work, some 200 kB
+MAX_STEP_LINES = 20_000  # in all steps of one saved page: a few seconds of work, some 200 kB
 MAX_KEPT = 4  # steps
 MAX_WITH_TEXT = 500  # nodes of a module whose step is sent at once
 
 
 class Steps:
-    """The steps of a trace, each built when it is first asked for; the last few are kept. `ids`: of
-    the nodes in the state of the trace. `follow`: gives ids to the nodes of the stages up to one,
-    where they do not have them yet."""
+    """The steps of a trace, each built when it is first requested; the last few are kept. `ids`: of
+    the nodes in the state of the trace. `follow`: gives ids to the nodes of the stages up to one
+    that lack them."""
 
     def __init__(self, trace: Trace, ids: Ids, follow: Callable[[int], None] = lambda _: None):
         self._trace = trace

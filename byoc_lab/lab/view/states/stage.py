@@ -19,7 +19,7 @@ WORDS = {
 
 
 def lineage_of(provenance: Provenance, ids: Ids, computed: dict[str, str]) -> Lineage:
-    """The origins of the nodes of a pass's result, where they are not the node with the same id,
+    """The origins of the nodes of a pass's result, if they differ from the node with the same id,
     and the rules that created nodes."""
     origins: dict[str, list[str]] = {}
     rules: dict[str, str] = {}

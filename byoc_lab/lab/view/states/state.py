@@ -30,7 +30,7 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.text.printer_lines import Line
 
 SCHEMA = 1
-MAX_EVENTS = 1000  # of one stage; the rest is only counted
+MAX_EVENTS = 1000  # events of one stage; the rest is only counted
 STAT_LABELS = {  # singular, plural
     "offloaded": ["operator in a region", "operators in regions"],
     "host": ["operator on the host", "operators on the host"],
@@ -39,11 +39,12 @@ STAT_LABELS = {  # singular, plural
 }
 
 NO_LINEAGE: messages.Lineage = {"origins": {}, "rules": {}, "computed": {}}  # not reported
-Drawn = MutableMapping[Hashable, messages.Drawing]  # the graphs of modules, by what they have
+Drawn = MutableMapping[Hashable, messages.Drawing]  # the graphs of modules, by their content
 
 
 def nested_text(stage: Stage) -> str:
-    """The names of the passes that ran inside a stage, each with how often; "" for none."""
+    """The names of the passes that ran inside a stage, each with its number of runs; "" for
+    none."""
     counts = Counter(inner.name for inner in stage.nested)
     named = [name if n == 1 else f"{name} ({n} times)" for name, n in counts.items()]
     return f"inside it ran {', '.join(named)}" if named else ""
@@ -68,7 +69,7 @@ def diff_state(diff: Diff, title: str = "") -> State:
 
 class Builder:
     """Builds one state. `ids`: those of an earlier state, so that nodes keep their ids; `drawn`:
-    what was drawn of it; `fold`: the groups to draw, if they are not to be found."""
+    the drawings of that state; `fold`: the groups to draw, if they are not to be computed."""
 
     def __init__(
         self, ids: Ids | None = None, drawn: Drawn | None = None, fold: PassFold | None = None
@@ -78,12 +79,12 @@ class Builder:
         self.modules: list[messages.Module] = []
         self.known: dict[Hashable, int] = {}
         self.drawn: Drawn = {} if drawn is None else drawn
-        self.replaced: dict[int, list[str]] = {}  # by stage
+        self.replaced: dict[int, list[str]] = {}  # replaced ids, by stage
         self.lineage: dict[int, messages.Lineage] = {}  # origins and rules of a stage's nodes
         self.followed: list[Stage] = []  # whose nodes have their ids
-        self.computed: Computed | None = None  # of the trace, from its first stage on
+        self.computed: Computed | None = None  # for the trace, from its first stage on
         self.opens = 0
-        self.numbers: dict[IRModule, Numbers] = {}  # of the regions of modules with a past
+        self.numbers: dict[IRModule, Numbers] = {}  # numbers of the regions of modules with a past
 
     # ---- complete states ----------------------------------------------------------------------
 
@@ -233,7 +234,7 @@ class Builder:
     # ---- one module ---------------------------------------------------------------------------
 
     def module(self, mod: IRModule | Expr, lines: list[Line], findings: Iterable[Finding]) -> int:
-        """The position of a module in `modules`, where it is added if it is new."""
+        """The position of a module in `modules`; a new module is added."""
         key = tuple((line.text, id(line.node)) for line in lines)
         if key in self.known:
             return self.known[key]

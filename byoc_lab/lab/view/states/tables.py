@@ -26,7 +26,7 @@ Columns = Sequence[tuple[str, bool]]
 
 
 def tables_of(places: Places, found: Any) -> list[Table]:
-    """The tables of a result. Raises ArgumentError for an object that is none."""
+    """The tables of a result. Raises ArgumentError for an object without tables."""
     for kind, make in _MAKERS.items():
         if isinstance(found, kind):
             return [make(places, found)]

@@ -62,7 +62,7 @@ class WholeSteps:
         """The groups of all states of the pass."""
         stage = self._stage
         last, numbers = stage.after, stage.numbering.after
-        if last is None:  # the pass failed: what it had made of the module
+        if last is None:  # the pass failed: the module at that point
             side, provenance = stage.followed(len(stage.events))
             self._ids.follow(provenance)
             last, numbers = side.module, stage.numbering.of_state(side.module, provenance)
