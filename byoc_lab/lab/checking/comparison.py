@@ -76,7 +76,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """"ok", or the error and its position."""
+        """The verdict in words: "ok", or the error and its position."""
         parts = ["ok"]
         if self.wrong:
             parts = [
