@@ -1,8 +1,8 @@
 // Written by tools/message_types.py from byoc_lab/lab/view/messages.py.
 declare namespace Sent {
-  /** What can be drawn. lines: the text, the name first; ids: of the nodes it stands for; group: a
-   * position in `groups`, or -1; weights: how many constants and weights are not drawn; flops,
-   * bytes: floating-point operations, and bytes read and written, or null. */
+  /** A box to draw. lines: the text, the name first; ids: of the nodes it stands for; group: a
+   * position in `groups`, or -1; weights: the number of constants and weights that are not drawn;
+   * flops, bytes: floating-point operations, and bytes read and written, or null. */
   interface Box {
     id: string;
     kind: string;
@@ -120,17 +120,17 @@ declare namespace Sent {
     node: string | null;
   }
 
-  /** Where the nodes of a result come from. origins: the nodes of `before` that a node of `after`
-   * comes from, left out where that is the node with its own id; rules: the rule that created a
-   * node; computed: from what a pass computed a constant, in words. */
+  /** The origins of the nodes of a result. origins: the nodes of `before` that a node of `after`
+   * comes from, left out if that is only the node with its own id; rules: the rule that created a
+   * node; computed: the expression that a pass folded into a constant, in words. */
   interface Lineage {
     origins: Record<string, string[]>;
     rules: Record<string, string>;
     computed: Record<string, string>;
   }
 
-  /** The module before one rewrite and after it. rewrite: from 1. part: what part of a large module
-   * is shown, in words, or ""; pending: "text" where the text is still to come, or "". */
+  /** The module before and after one rewrite. rewrite: from 1. part: the shown part of a large
+   * module, in words, or ""; pending: "text" if the text is still to come, or "". */
   interface Step {
     stage: number;
     rewrite: number;
@@ -190,7 +190,7 @@ declare namespace Sent {
   }
 
   /** A row of a table. node: the id of the node that it is about; stage: the position of the stage to
-   * show where the node is not in the one that is shown; cells: texts. */
+   * show if the shown stage lacks the node; cells: texts. */
   interface Row {
     node: string | null;
     stage: number | null;
@@ -198,9 +198,9 @@ declare namespace Sent {
     cells: string[];
   }
 
-  /** A result as a table. name: of the function that gave it; summary: in a sentence; columns:
-   * [[title, whether it has numbers], ...]; rows: the worst first; left_out: how many rows, the best
-   * ones, are not sent. */
+  /** A result as a table. name: of the function that returned it; summary: in a sentence; columns:
+   * [[title, whether it has numbers], ...]; rows: the worst first; left_out: the number of rows, the
+   * best ones, that are not sent. */
   interface Table {
     name: string;
     summary: string;
@@ -209,9 +209,9 @@ declare namespace Sent {
     left_out: number;
   }
 
-  /** What is known of nodes besides. reasons: by id of a call. numbers: by name of an overlay, "time"
-   * in microseconds or "error" as share of the tolerance. kernels: what computes a node of an
-   * external function; that of the function has all of its kernels. tables: of the results. */
+  /** Further data about nodes. reasons: by id of a call. numbers: by name of an overlay, "time" in
+   * microseconds or "error" as share of the tolerance. kernels: the kernels that compute a node of
+   * an external function; for the function itself, all of them. tables: of the results. */
   interface Overlays {
     reasons?: Record<string, Reason>;
     numbers?: Record<string, Numbers>;
@@ -219,12 +219,12 @@ declare namespace Sent {
     tables?: Table[];
   }
 
-  /** What is drawn, schema 1. kind: "trace", "diff", "module" or "comparison". opens: the stage that
-   * is shown first; tab: the panel that is open first, "graph" or "findings". stat_labels: {key:
-   * [singular, plural]} for the numbers in `stats`, in display order. words: of the page, that
-   * depend on the kind. modules: each distinct one once; stages refer to them by position. about:
-   * {code of a rule in the findings, or name of a pass: {page, source}}. board: see `board.py`.
-   * page: the name that the page gave itself. */
+  /** The state that the page draws, schema 1. kind: "trace", "diff", "module" or "comparison". opens:
+   * the stage that is shown first; tab: the panel that is open first, "graph" or "findings".
+   * stat_labels: {key: [singular, plural]} for the numbers in `stats`, in display order. words: of
+   * the page, that depend on the kind. modules: each distinct one once; stages refer to them by
+   * position. about: {code of a rule in the findings, or name of a pass: {page, source}}. board: see
+   * `board.py`. page: the name that the page gave itself. */
   interface State {
     schema: number;
     kind: string;
@@ -241,8 +241,8 @@ declare namespace Sent {
     page?: string;
   }
 
-  /** A part of a trace's state that is not sent at once. page: the one that asked; "" for the part
-   * that comes with the outline. modules: those that the page does not have, with their positions in
+  /** A part of a trace's state that is sent separately. page: the one that requested it; "" for the
+   * part that is sent with the outline. modules: those that the page lacks, with their positions in
    * the modules of the state; a module of a picture has no lines. */
   interface Part {
     index: number;
@@ -252,16 +252,16 @@ declare namespace Sent {
     about: Record<string, Record<string, string>>;
   }
 
-  /** Says that the graphs of a stage, or of the step to a rewrite, were computed ahead. */
+  /** A notice that the graphs of a stage, or of the step to a rewrite, were computed ahead. */
   interface Ahead {
     index: number;
     page: string;
     rewrite: number;
   }
 
-  /** What a page asks for: the graph of a stage, its text, or that it is computed ahead; with
-   * `rewrite`, of the step to that rewrite. page: the name that the page gave itself; at: its clock,
-   * since two equal requests are two. */
+  /** A request of a page: for the graph of a stage, for its text, or to compute it ahead; with
+   * `rewrite`, for the step to that rewrite. page: the name that the page gave itself; at: its
+   * clock, which tells two equal requests apart. */
   interface Asked {
     stage: number;
     what: "picture" | "text" | "ahead";
