@@ -26,6 +26,7 @@ from byoc_lab.relay.ir.expr import (
     describe,
 )
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.op.framework.relax_types import in_dtype_of
 from byoc_lab.run.deep import register_deeper
 from byoc_lab.run.empty import value_without_data
 from byoc_lab.run.symbols import checked_symbol, shown
@@ -226,7 +227,8 @@ class _Translator:
         attrs = definition.attributes(node.attrs)
         try:
             args = [values[a] for a in node.args]
-            return self.builder.normalize(translate(self.relax.op, attrs, *args))
+            result = self.builder.normalize(translate(self.relax.op, attrs, *args))
+            return in_dtype_of(self.relax.op, result, node.checked_type)
         except BuildError as error:
             raise BuildError(f"{place}{error}") from error
         except (RuntimeError, ValueError, TypeError) as error:

@@ -11,6 +11,9 @@ import numpy as np
 from byoc_lab.errors import BuildError
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 
+NARROW_FLOATS = ("float16", "bfloat16")
+FLOATS = (*NARROW_FLOATS, "float32", "float64")
+
 
 def _type_of(expr: Any) -> Any:
     """The type: `ty` in apache-tvm 0.27, `struct_info` in 0.25 and 0.26."""
@@ -104,9 +107,47 @@ def round_half_away(R: Any, x: Any) -> Any:
 def in_wide_floats(R: Any, compute: Callable[..., Any], *values: Any) -> Any:
     """`compute(*values)`, computed in float32 for 16-bit floats, in the dtype of the values."""
     kind = dtype_of(values[0])
-    if kind not in ("float16", "bfloat16"):
+    if kind not in NARROW_FLOATS:
         return compute(*values)
     return R.astype(compute(*(typed(R.astype(v, "float32")) for v in values)), kind)
+
+
+def with_wide_floats(translate: Callable[..., Any]) -> Callable[..., Any]:
+    """A translation that reads 16-bit floats as float32: for operators whose code computes float32
+    although Relax declares the dtype of the operands. `in_dtype_of` casts the results back."""
+
+    def wide(R: Any, attrs: Any, *operands: Any) -> Any:
+        narrow = [dtype_of(x) in NARROW_FLOATS for x in operands]
+        pairs = zip(operands, narrow, strict=True)
+        return translate(R, attrs, *(typed(R.astype(x, "float32")) if n else x for x, n in pairs))
+
+    return wide
+
+
+def in_dtype_of(R: Any, value: Any, ty: Type | None) -> Any:
+    """A typed Relax expression in the dtypes of its Relay type; TVM may have computed others.
+
+    Only while a Relax function is being built.
+    """
+    if isinstance(ty, TensorType):
+        return value if dtype_of(value) == ty.dtype else typed(R.astype(value, ty.dtype))
+    assert isinstance(ty, TupleType)
+    wanted: list[Any] = list(ty.fields)
+    if [str(f.dtype) for f in _type_of(value).fields] == [f.dtype for f in wanted]:
+        return value
+    from tvm import relax
+
+    fields = map(typed, fields_of(relax.BlockBuilder.current().emit(value)))
+    return relax.Tuple([in_dtype_of(R, f, t) for f, t in zip(fields, wanted, strict=True)])
+
+
+def need_dtype(op: str, x: Any, kinds: Sequence[str] = FLOATS) -> None:
+    """Raises BuildError if the code that `op` is compiled to does not support the dtype of x."""
+    if dtype_of(x) not in kinds:
+        raise BuildError(
+            f"{op}: TVM compiles it for {', '.join(kinds)}, found {dtype_of(x)}. Cast its "
+            f"operands; byoc_lab.evaluate(mod, inputs) runs the network without TVM"
+        )
 
 
 def mean_of(R: Any, x: Any, axes: Sequence[int], keepdims: bool) -> Any:

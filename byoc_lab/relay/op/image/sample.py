@@ -32,6 +32,7 @@ from byoc_lab.relay.op.framework.relations import (
     need_rank,
     tensors,
 )
+from byoc_lab.relay.op.framework.relax_types import need_dtype, with_wide_floats
 from byoc_lab.relay.op.image.resize import (
     cubic_weights,
 )
@@ -114,6 +115,12 @@ def sample_reference(attrs: AnyValue, x: np.ndarray, grid: np.ndarray) -> np.nda
     return out.astype(x.dtype, copy=False)
 
 
+def _sample_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, grid: AnyValue) -> AnyValue:
+    return R.image.grid_sample(
+        x, grid, attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners
+    )
+
+
 define_op(
     SAMPLE,
     "data grid",
@@ -136,9 +143,8 @@ define_op(
         ),
     ),
     flops=per_element(8),
-    relax=lambda R, attrs, x, grid: R.image.grid_sample(
-        x, grid, attrs.method, attrs.layout, attrs.padding_mode, attrs.align_corners
-    ),
+    relax=_sample_relax,
+    built_relax=with_wide_floats(_sample_relax),
     pattern=OpPattern.INJECTIVE,
     doc="Data sampled at the positions in grid: from -1 to 1 along each axis, last axis first.",
 )
@@ -176,6 +182,11 @@ def _grid_from_relax(op: Op, call: RelaxCall, theta: Expr, size: AnyValue) -> Ex
     return relay_call("image.affine_grid", theta, target_shape=ints(size))
 
 
+def _grid_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    need_dtype(GRID, x)  # of integers, TVM rounds the positions
+    return R.image.affine_grid(x, tuple(attrs.target_shape))
+
+
 define_op(
     GRID,
     "data",
@@ -188,7 +199,7 @@ define_op(
         (Attr("target_shape", integers, REQUIRED, "(height, width)", may_be_none=True),),
     ),
     flops=per_element(4),
-    relax=lambda R, attrs, x: R.image.affine_grid(x, tuple(attrs.target_shape)),
+    relax=_grid_relax,
     pattern=OpPattern.INJECTIVE,
     doc="A regular grid transformed by an affine map, for image.grid_sample.",
 )

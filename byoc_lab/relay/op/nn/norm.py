@@ -38,7 +38,14 @@ from byoc_lab.relay.op.framework.relations import (
     need_positive,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of, scalar, shape_of
+from byoc_lab.relay.op.framework.relax_types import (
+    dtype_of,
+    need_dtype,
+    rank_of,
+    scalar,
+    shape_of,
+    with_wide_floats,
+)
 from byoc_lab.relay.op.nn import relax_norms
 
 CENTER = Attr("center", boolean, True, "whether to add beta")
@@ -64,15 +71,6 @@ def _standardized(x: np.ndarray, axes: tuple[int, ...], epsilon: float) -> np.nd
     centered = x - x.mean(axis=axes, keepdims=True)
     variance = (centered * centered).mean(axis=axes, keepdims=True)
     return centered / np.sqrt(variance + x.dtype.type(epsilon))
-
-
-def _affine(R: AnyValue, attrs: AnyValue, gamma: AnyValue, beta: AnyValue) -> AnyValue:
-    """gamma and beta with attributes scale and center applied: Relax ignores its own flags in
-    places."""
-    return (
-        gamma if attrs.scale else R.ones_like(gamma),
-        beta if attrs.center else R.zeros_like(beta),
-    )
 
 
 def batch_norm_relation(attrs: AnyValue, data: Type | None, *vectors: Type | None) -> Types:
@@ -120,18 +118,8 @@ define_op(
     reference=batch_norm_reference,
     attrs=AttrsType("relay.attrs.BatchNormAttrs", (CHANNEL_AXIS, EPSILON, CENTER, SCALE)),
     flops=per_input_element(4),
-    relax=lambda R, attrs, x, gamma, beta, mean, variance: R.nn.batch_norm(
-        x,
-        gamma,
-        beta,
-        mean,
-        variance,
-        axis=attrs.axis,
-        epsilon=attrs.epsilon,
-        center=attrs.center,
-        scale=attrs.scale,
-        training=False,
-    ),
+    relax=relax_norms.batch_norm,
+    built_relax=with_wide_floats(relax_norms.batch_norm),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     results=3,
     layout=layout_rules.along_axis(vectors=4, vector_results=2),
@@ -206,6 +194,19 @@ def _by_deviations(op: str) -> Callable[..., AnyValue]:
     return translate
 
 
+def _layer_norm_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, *vectors: AnyValue) -> AnyValue:
+    affine = relax_norms.affine(R, attrs, *vectors)
+    return R.nn.layer_norm(x, *affine, axes=[attrs.axis], epsilon=attrs.epsilon)
+
+
+def _built_layer_norm(R: AnyValue, attrs: AnyValue, x: AnyValue, *vectors: AnyValue) -> AnyValue:
+    """TVM has code for float16 and float32."""
+    translate = _layer_norm_relax
+    if dtype_of(x) in ("bfloat16", "float64"):
+        translate = _by_deviations("nn.layer_norm")
+    return translate(R, attrs, x, *vectors)
+
+
 define_op(
     "nn.layer_norm",
     "data gamma beta",
@@ -218,12 +219,8 @@ define_op(
         (Attr("axis", integer, -1, "axis that is normalized"), EPSILON, CENTER, SCALE),
     ),
     flops=_norm_flops,
-    relax=lambda R, attrs, x, gamma, beta: R.nn.layer_norm(
-        x,
-        *_affine(R, attrs, gamma, beta),
-        axes=[attrs.axis],
-        epsilon=attrs.epsilon,
-    ),
+    relax=_layer_norm_relax,
+    built_relax=_built_layer_norm,
     layout=layout_rules.along_axis(vectors=2),
     doc="Data normalized over one axis to mean 0 and variance 1, times gamma plus beta.",
     mixed_precision=NEVER,
@@ -251,7 +248,7 @@ define_op(
     flops=_norm_flops,
     relax=lambda R, attrs, x, gamma, beta: R.nn.group_norm(
         x,
-        *_affine(R, attrs, gamma, beta),
+        *relax_norms.affine(R, attrs, gamma, beta),
         num_groups=attrs.num_groups,
         channel_axis=attrs.axis % rank_of(x),
         axes=list(range(attrs.axis % rank_of(x) + 1, rank_of(x))),
@@ -273,7 +270,7 @@ define_op(
     flops=_norm_flops,
     relax=lambda R, attrs, x, gamma, beta: R.nn.instance_norm(
         x,
-        *_affine(R, attrs, gamma, beta),
+        *relax_norms.affine(R, attrs, gamma, beta),
         channel_axis=attrs.axis % rank_of(x),
         axes=list(grouping("nn.instance_norm", attrs, shape_of(x))[1]),
         epsilon=attrs.epsilon,
@@ -354,6 +351,7 @@ def lrn_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
 
 
 def _lrn_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    need_dtype("nn.lrn", x)
     rank, length = rank_of(x), shape_of(x)
     axis, dtype = attrs.axis % rank, dtype_of(x)
     around = [_lrn_reach(attrs)[n % 2] if n // 2 == axis else 0 for n in range(2 * rank)]

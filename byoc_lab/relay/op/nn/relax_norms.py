@@ -55,6 +55,20 @@ def grouped_norm(op: Op, call: RelaxCall, data: Expr, gamma: Expr, beta: Expr) -
     )
 
 
+def affine(R: Any, attrs: Any, gamma: Any, beta: Any) -> Any:
+    """gamma and beta with attributes scale and center applied: Relax ignores its own flags in
+    places."""
+    return (
+        gamma if attrs.scale else R.ones_like(gamma),
+        beta if attrs.center else R.zeros_like(beta),
+    )
+
+
+def batch_norm(R: Any, attrs: Any, x: Any, *vectors: Any) -> Any:
+    options = {name: attrs[name] for name in ("axis", "epsilon", "center", "scale")}
+    return R.nn.batch_norm(x, *vectors, **options, training=False)
+
+
 def by_deviations(
     R: Any,
     attrs: Any,

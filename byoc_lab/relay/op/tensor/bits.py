@@ -62,6 +62,12 @@ def fixed_point_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
     return ((wide + (1 << (total - 1))) >> total).astype(np.int32)
 
 
+def _fixed_point_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+    if attrs.multiplier * 2.0**attrs.shift == 2.0**FRACTION_BITS:  # 1, by which TVM shifts by -1
+        return x
+    return by_topi("fixed_point_multiply", x, attrs.multiplier, attrs.shift)
+
+
 define_op(
     "fixed_point_multiply",
     "data",
@@ -75,7 +81,7 @@ define_op(
         ),
     ),
     flops=per_element(4),
-    relax=lambda R, attrs, x: by_topi("fixed_point_multiply", x, attrs.multiplier, attrs.shift),
+    relax=_fixed_point_relax,
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
     doc="out = data * multiplier * 2 ** (shift - 31) in int32, rounded; halves are rounded up.",

@@ -236,6 +236,26 @@ def _clip_from_relax(op: Op, call: RelaxCall, x: Expr, low: Any, high: Any) -> E
     return relay_call(op.name, x, float(number_of(low)), float(number_of(high)))
 
 
+def _clip_limits(attrs: Any, dtype: str) -> tuple[float, float]:
+    """a_min and a_max. Of integers they are integers in the range of the dtype."""
+    low, high = attrs.a_min, attrs.a_max
+    if "int" not in dtype:
+        return low, high
+    limits = np.iinfo(dtype)
+    low, high = (int(min(max(limit, limits.min), limits.max)) for limit in (low, high))
+    return low, high
+
+
+def _clip_reference(attrs: Any, x: np.ndarray) -> np.ndarray:
+    return np.clip(x, *_clip_limits(attrs, x.dtype.name)).astype(x.dtype, copy=False)
+
+
+def _clip_relax(R: Any, attrs: Any, x: Any) -> Any:
+    """TVM's own gives a_min where a_min > a_max; this gives a_max, as NumPy and ONNX do."""
+    low, high = _clip_limits(attrs, dtype_of(x))
+    return R.clip(x, min(low, high), high)
+
+
 define_op(
     "clip",
     "a",
@@ -244,10 +264,9 @@ define_op(
         "relay.attrs.ClipAttrs",
         (Attr("a_min", number, doc="minimum"), Attr("a_max", number, doc="maximum")),
     ),
-    reference=lambda attrs, x: np.clip(x, attrs.a_min, attrs.a_max).astype(x.dtype, copy=False),
+    reference=_clip_reference,
     flops=per_element(2),
-    # TVM's own gives a_min where a_min > a_max; this gives a_max, as NumPy and ONNX do.
-    relax=lambda R, attrs, x: R.clip(x, min(attrs.a_min, attrs.a_max), attrs.a_max),
+    relax=_clip_relax,
     pattern=OpPattern.ELEMWISE,
     layout=layout_rules.elementwise,
     doc="out = min(max(a, a_min), a_max).",

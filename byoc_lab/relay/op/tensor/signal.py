@@ -26,7 +26,13 @@ from byoc_lab.relay.op.framework.relations import (
     tensor_fields,
     tensors,
 )
-from byoc_lab.relay.op.framework.relax_types import constant_of, dtype_of, rank_of, shape_of
+from byoc_lab.relay.op.framework.relax_types import (
+    constant_of,
+    dtype_of,
+    need_dtype,
+    rank_of,
+    shape_of,
+)
 
 # dft, stft ---------------------------------------------------------------------------------------
 
@@ -59,6 +65,7 @@ def waves(count: int, length: int, dtype: str) -> tuple[np.ndarray, np.ndarray]:
 def _dft_relax(R: AnyValue, attrs: AnyValue, real: AnyValue, imaginary: AnyValue) -> AnyValue:
     from tvm import relax
 
+    need_dtype("dft", real)
     n = shape_of(real)[-1]
     cosine, sine = waves(n, n, dtype_of(real))
     factor, sign = (1 / n, 1) if attrs.inverse else (1, -1)
@@ -137,6 +144,7 @@ def stft_reference(attrs: AnyValue, x: np.ndarray, window: np.ndarray) -> np.nda
 
 
 def _stft_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, window: AnyValue) -> AnyValue:
+    need_dtype("stft", x)
     length, kind, rank = attrs.win_length, dtype_of(x), rank_of(x)
     bins = attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft
     starts = _starts(attrs, shape_of(x)[-1])

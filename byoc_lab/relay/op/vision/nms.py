@@ -27,6 +27,7 @@ from byoc_lab.relay.op.framework.relations import (
 from byoc_lab.relay.op.framework.relax_types import (
     by_topi,
     constant_value,
+    need_dtype,
     shape_of,
     typed,
     zeros_if_empty,
@@ -344,7 +345,7 @@ def all_class_reference(
         indices[: len(rows)] = np.array(rows, "int64").reshape(-1, 3)
         return indices, np.array([len(rows)])
     pairs = np.zeros((batch, classes * count, 2), "int64")
-    best = np.zeros((batch, classes * count), np.result_type(scores.dtype, "float32"))
+    best = np.zeros((batch, classes * count), "float32")
     for n, rows in enumerate(found):
         for row, (_, c, i) in enumerate(rows):
             pairs[n, row], best[n, row] = (c, i), scores[n, c, i]
@@ -364,6 +365,7 @@ def _all_class_relax(
     zeros = zeros_if_empty(R, all_class_relation, attrs, boxes, scores)
     if zeros is not None:
         return zeros
+    need_dtype(ALL_CLASS, scores, ("float16", "float32", "int32", "int64"))
     batch, classes, count = shape_of(scores)
     limit = int(constant_value(max_output_boxes_per_class, ALL_CLASS, "max_output_boxes_per_class"))
     limit = limit if 0 < limit < count else count
