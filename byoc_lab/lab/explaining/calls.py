@@ -68,7 +68,10 @@ def explain(
     wanted = _wanted(call, mod, types)
     setup = Setup.of(typed, target if pipeline is None else pipeline)
     given = {t: c for c, t in types.items()}
-    return explained(setup, setup.run(backend.name), given, [types[c] for c in wanted])
+    outcome = setup.run(backend.name)
+    if outcome.trace.error is not None and not _has_annotations(outcome.trace.final):
+        raise outcome.trace.error  # not because of regions
+    return explained(setup, outcome, given, [types[c] for c in wanted])
 
 
 def explained(
@@ -79,6 +82,10 @@ def explained(
     workbench = Workbench(inquiry)
     found = [Explanation(given[typed], typed, inquiry, workbench) for typed in wanted]
     return Explanations(outcome.target, found, outcome.odd_answers)
+
+
+def _has_annotations(mod: IRModule) -> bool:
+    return any(map(is_annotation, post_order(*mod.functions.values())))
 
 
 def _check_not_annotated(mod: IRModule) -> None:

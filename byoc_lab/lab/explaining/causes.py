@@ -43,7 +43,8 @@ def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
 
 def _found(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
     return (
-        computed_twice(inquiry, subject)
+        _malformed(inquiry, subject)
+        or computed_twice(inquiry, subject)
         or _given_back(inquiry, subject)
         or _taken_by_another_target(inquiry, subject)
         or _misnamed(inquiry, subject)
@@ -75,6 +76,16 @@ def _computed_from_parameters(inquiry: Inquiry, call: Call, subject: Call) -> Di
 
 
 # After matching -----------------------------------------------------------------------------------
+
+
+def _malformed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
+    """It is annotated, and a pass refuses the regions of the function."""
+    stage, error = inquiry.failed, inquiry.outcome.trace.error
+    if stage is None or not inquiry.is_annotated(subject):
+        return None
+    raised = f"{type(error).__name__}: {error}"
+    reason = f"it is annotated for {inquiry.target}, and {stage.name} raises {raised}"
+    return Diagnosis("malformed", reason, subject, other=stage.name)
 
 
 def _given_back(inquiry: Inquiry, subject: Call) -> Diagnosis | None:

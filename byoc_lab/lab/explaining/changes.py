@@ -32,7 +32,9 @@ from byoc_lab.passes.simplify.canonicalize_ops import CanonicalizeOps
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.ir.expr import Call, Expr, Var
 
-OWN_CAUSES = ("name", "merge", "pruned", "let", "order", "outside-user", "computed-twice")
+OWN_CAUSES = (
+    "name", "merge", "pruned", "let", "order", "outside-user", "computed-twice", "malformed",
+)  # fmt: skip
 """Causes that stay the cause if a further pass would help as well."""
 NAMED = 5
 """Parameters that a change names."""
@@ -57,7 +59,7 @@ class Changes:
         yield from self._with_batch()
         of_cause: dict[str, Callable[[Diagnosis, Call], Iterator[Trial]]] = {
             "name": self._names, "order": self._orders, "pruned": self._without_pass,
-            "merge": self._without_pass, "let": self._graph_form,
+            "merge": self._without_pass, "let": self._graph_form, "malformed": self._well_formed,
             "outside-user": self._computed_twice, "computed-twice": self._last_entry,
             "unbound-constant": self._bound,
             "sub-pattern": self._relaxed, "check": self._other_call, "predicate": self._other_call,
@@ -236,6 +238,10 @@ class Changes:
         rest = tuple(p for p in setup.passes if getattr(p, "name", "") != name)
         what = f"leave {name} out of the pipeline"
         return Trial(what, replace(setup, passes=rest), ("without", name))
+
+    def _well_formed(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        yield from self._graph_form(found, call)
+        yield self._leaving_out(MergeCompilerRegions.__name__)
 
     def _graph_form(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         yield self._with_passes("ToGraphNormalForm")

@@ -31,6 +31,7 @@ CAUSES = {
     "merge": "its region was not merged with a neighbour; a later pass gave it back to the host",
     "computed-twice": "a region computes it, and the host computes it again for another user",
     "pruned": "it was in a region that a later pass gave back to the host",
+    "malformed": "it is annotated, and a pass refuses the regions of the module",
     "name": "the name of its composite, or of the target, is not the one that was asked for",
     "skipped-pass": "it is offloaded after a pass that this PassContext skips",
 }

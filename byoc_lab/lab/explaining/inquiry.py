@@ -10,7 +10,7 @@ from byoc_lab.lab.explaining.module_changes import weights
 from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.explaining.near_miss import NearMatcher, operators_of
 from byoc_lab.lab.explaining.nearby import computed_from_constants
-from byoc_lab.lab.explaining.outcome import Home, PipelineRun, Setup, homes_of
+from byoc_lab.lab.explaining.outcome import Home, PipelineRun, Setup, annotated, homes_of
 from byoc_lab.lab.explaining.region_paths import RegionPaths
 from byoc_lab.lab.tracing import Stage
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
@@ -185,6 +185,19 @@ class Inquiry:
         stage = self.outcome.stage("PartitionGraph")
         after = self.outcome.trace.stages[stage].after if stage is not None else None
         return homes_of(after) if after is not None else None
+
+    @cached_property
+    def failed(self) -> Stage | None:
+        """The stage that raised because the regions are malformed."""
+        return self.outcome.trace.stages[-1] if self.outcome.trace.error is not None else None
+
+    def is_annotated(self, subject: Call) -> bool:
+        """Whether annotations gave a call, as patterns see it, to the target before that stage."""
+        return not self._annotated.isdisjoint(self.outcome.follow(subject, self.matching))
+
+    @cached_property
+    def _annotated(self) -> set[Expr]:
+        return annotated(self.outcome.trace.final, self.target)
 
     def path_apart(self, subject: Call) -> tuple[Expr, ...]:
         """The path that keeps the region of a call, as patterns see it, apart from a neighbour of

@@ -286,16 +286,21 @@ def homes_of(mod: IRModule) -> dict[Expr, Home]:
 
 
 def annotated(mod: IRModule, target: str) -> set[Expr]:
-    """The nodes that AnnotateTarget gave to a target, which begin or end a region, and the nodes of
-    their composites."""
+    """The nodes that annotations give to a target, and the nodes of their composites: those between
+    the begins and ends of a region, and those that begin one without an end."""
     found: set[Expr] = set()
+    todo: list[Expr] = []
     for node in post_order(*mod.functions.values()):
         if is_annotation(node, END) and compiler_of(node) == target:
-            found.add(node.args[0])
+            todo.append(node.args[0])
         elif any(is_annotation(p, BEGIN) and compiler_of(p) == target for p in node.parts()):
+            todo.append(node)
+    while todo:
+        node = todo.pop()
+        if node not in found and not is_annotation(node):
             found.add(node)
-    literals = [n.op.body for n in found if isinstance(n, Call) and isinstance(n.op, Function)]
-    return found.union(post_order(*literals))
+            todo += node.parts()
+    return found
 
 
 def calls_of(mod: IRModule) -> Iterator[Call]:

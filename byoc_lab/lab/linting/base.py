@@ -16,7 +16,7 @@ from byoc_lab.lab.linting.edits import Proposal
 from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.lab.linting.subject import Problem, Subject
 from byoc_lab.passes.framework.passes import Pass
-from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op, Var
 from byoc_lab.relay.ir.module import IRModule
 
 __all__ = ["Finding", "LintRule", "Problem", "Sample", "Severity", "Subject", "called"]
@@ -95,7 +95,7 @@ class LintRule(ABC):
 
 
 def called(node: Expr) -> str:
-    """The name of a node in messages: its operator, or the kind of node."""
+    """The name of a node in messages: its operator, its name, or the kind of node."""
     if isinstance(node, Call):
         callee = node.op
         if isinstance(callee, Function):
@@ -103,4 +103,4 @@ def called(node: Expr) -> str:
         if isinstance(callee, GlobalVar):
             return f"@{callee.name_hint}"
         return callee.name if isinstance(callee, Op) else "a call"
-    return type(node).__name__.lower()
+    return f"%{node.name_hint}" if isinstance(node, Var) else type(node).__name__.lower()

@@ -9,11 +9,13 @@ from byoc_lab.lab.linting.base import called
 from byoc_lab.lab.linting.subject import Subject
 from byoc_lab.relay.analysis.annotations import BEGIN, DEFAULT, END, is_annotation
 from byoc_lab.relay.analysis.regions import Region, RegionSet
-from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.expr import Expr, Function, Let
 
 Vertex = Expr | Region
 """A node, or a region: it stands for its call, which needs everything that the region computes."""
 Needs = Callable[[Vertex], Collection[Vertex]]
+_Bound = dict[Vertex, tuple[Expr, ...]]
+"""For each variable of a `let` what is needed before it has its value."""
 
 
 def cycles(
@@ -25,7 +27,17 @@ def cycles(
     regions: of the function as it is, or merged. with_default: "default" makes regions too, as for
     MergeCompilerRegions; PartitionGraph drops its annotations.
     """
-    needs = _needs(subject, regions, with_default)
+    lets = [n for n in subject.nodes if isinstance(n, Let)]
+    found = _cycles(subject, regions, with_default, _values(lets))
+    if lets and not found:
+        found = _cycles(subject, regions, with_default, _values_in_order(lets))
+    return found
+
+
+def _cycles(
+    subject: Subject, regions: RegionSet, with_default: bool, bound: _Bound
+) -> list[tuple[Region, list[Expr]]]:
+    needs = _needs(subject, regions, with_default, bound)
     found = []
     for knot in _knots(subject.func, needs):
         region = next((v for v in knot if isinstance(v, Region)), None)
@@ -36,7 +48,20 @@ def cycles(
     return found
 
 
-def _needs(subject: Subject, regions: RegionSet, with_default: bool) -> Needs:
+def _values(lets: list[Let]) -> _Bound:
+    """The value of each variable of a `let`, but for functions, which may call themselves."""
+    return {n.var: () if isinstance(n.value, Function) else (n.value,) for n in lets}
+
+
+def _values_in_order(lets: list[Let]) -> _Bound:
+    """The same with the variable that is bound right before: a region that reads the later one
+    cannot be called for the earlier one."""
+    before = {n.body: (n.var,) for n in lets}
+    values = _values(lets)
+    return {n.var: (*values[n.var], *before.get(n, ())) for n in lets}
+
+
+def _needs(subject: Subject, regions: RegionSet, with_default: bool, bound: _Bound) -> Needs:
     outputs: dict[Region, list[Expr]] = {}
 
     def region_of_end(node: Expr) -> Region | None:
@@ -54,6 +79,8 @@ def _needs(subject: Subject, regions: RegionSet, with_default: bool) -> Needs:
             return outputs[vertex]
         if vertex in joins:
             return (vertex.parts()[1].parts()[1],)  # merging removes this begin and its end
+        if vertex in bound:
+            return bound[vertex]
         region = region_of_end(vertex)
         return (region,) if region in outputs else vertex.parts()
 

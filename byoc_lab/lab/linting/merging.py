@@ -6,13 +6,14 @@ from byoc_lab.lab.linting.cycles import cycles
 from byoc_lab.lab.linting.subject import Subject
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.regions import Region
-from byoc_lab.relay.ir.expr import Call, Expr
+from byoc_lab.relay.ir.expr import Call, Expr, Var
 
 
 def merge_cycles(subject: Subject) -> list[tuple[Region, list[Expr], list[Call]]]:
     """The ways on which results of a merged region come back to it, where merging makes them.
 
-    Each with the region, and the calls on it that have no annotations.
+    Each with the region, and the calls on it that annotations would let merging see: none on a way
+    through a `let`, which it does not follow.
     """
     if subject.merged is None or cycles(subject, subject.regions):
         return []
@@ -23,5 +24,6 @@ def merge_cycles(subject: Subject) -> list[tuple[Region, list[Expr], list[Call]]
             for n in path
             if isinstance(n, Call) and not is_annotation(n) and subject.regions.of(n) is None
         ]
-        found.append((region, path, between))
+        crosses_let = any(isinstance(n, Var) for n in path)
+        found.append((region, path, [] if crosses_let else between))
     return found

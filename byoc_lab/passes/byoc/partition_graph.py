@@ -37,6 +37,7 @@ from byoc_lab.relay.ir.expr import (
     Expr,
     Function,
     GlobalVar,
+    Let,
     Tuple,
     TupleGetItem,
     Var,
@@ -67,7 +68,8 @@ class PartitionGraph(ModulePass):
     which creates closures, nested ones for malformed annotations.
 
     Raises PartitionError for malformed annotations, and for a region that depends on its own result
-    (with the path of the value), for which TVM's recursion does not end.
+    (with the path of the value), for which TVM's recursion does not end; if the path goes through a
+    `let`, TVM's type inference refuses the result.
 
     Source: src/relay/transforms/partition_graph.cc of TVM 0.16.
     """
@@ -174,9 +176,12 @@ class _FunctionPartitioner:
         self.memo: dict[Expr, Expr] = {}
         self.root: Expr
         self.nodes_in: dict[Region, list[Expr]] = {}
+        self.bound: dict[Expr, Expr] = {}  # the values of variables of lets
 
     def run(self, func: Function) -> Function:
         self.root = func
+        lets = (n for n in post_order(func) if isinstance(n, Let))
+        self.bound = {n.var: n.value for n in lets if not isinstance(n.value, Function)}
         keeps_in(self.memo)
         for node in self._order(func):
             post = with_mapped_parts(node, self.memo)
@@ -209,6 +214,8 @@ class _FunctionPartitioner:
                 stack += reversed(self._needs(node))
 
     def _needs(self, node: Expr) -> tuple[Expr, ...]:
+        if node in self.bound:
+            return (self.bound[node],)
         region = self.regions.of(node) if is_annotation(node, END) else None
         if region is None:
             return node.parts()

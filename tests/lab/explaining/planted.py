@@ -131,6 +131,11 @@ def bound_by_let() -> relay.Expr:
     return relay.Let(variable, conv(), nn.relu(variable))
 
 
+def around_a_let_of_the_host() -> relay.Expr:
+    first, between = relay.exp(x(2, 4)), relay.var("y")
+    return relay.Let(between, relay.erf(relay.tanh(first)), relay.add(first, between))
+
+
 def heavy_around_the_host() -> relay.Expr:
     first = conv()
     return relay.add(first, relay.erf(first))
@@ -432,6 +437,10 @@ TABLES = [
     Planted(
         "the user of a let", "let", "nn.relu", bound_by_let, "ToGraphNormalForm",
         [entry("conv_relu", CONV_RELU)],
+    ),
+    Planted(
+        "a region that reads a let that depends on it", "malformed", "exp",
+        around_a_let_of_the_host, "ToGraphNormalForm", [], ["exp", "tanh", "add"],
     ),
     Planted(
         "a composite without a dot", "name", "nn.conv2d", lambda: nn.relu(conv()),

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byoc_lab import backends, coverage, lint, trace
-from byoc_lab.errors import OffloadError, PredicateError, WellFormedError
+from byoc_lab.errors import OffloadError, PartitionError, PredicateError, WellFormedError
 from byoc_lab.lab.checking.coverage import Coverage
 from byoc_lab.lab.explaining import explain, explain_patterns
 from byoc_lab.lab.explaining.pattern_report import EntryReport
+from byoc_lab.lab.tracing import Trace
 from byoc_lab.passes import MergeComposite
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.expr import Call
@@ -40,6 +41,8 @@ from tests.lab.explaining.trials_of_causes import (
     tried_change,
 )
 
+MALFORMED = (PartitionError, WellFormedError)
+"""Raised if regions need variables of lets before these are bound."""
 SEEDS = st.integers(0, 2**32)
 PARTS = 8
 CASES, CASES_OF_PIPELINES = 420, 150
@@ -74,6 +77,19 @@ def test_a_constant_that_a_region_lost_is_told_as_such(seed: int) -> None:
 @pytest.mark.parametrize("seed", [1000157, 1000423, 1000795])
 def test_a_call_that_the_host_would_compute_again_is_told_of_its_composite(seed: int) -> None:
     assert {"name", "pruned"} & {*examined_pipeline(seed)}
+
+
+def test_a_composite_whose_right_name_makes_regions_malformed_is_told_as_misnamed() -> None:
+    assert "name" in examined_pipeline(1001937)
+
+
+def test_annotated_calls_of_malformed_regions_are_told_as_such() -> None:
+    """Of regions that lie on both sides of a let."""
+    case = otherwise_partitioned(1001937)
+    case.table = [(f"{TARGET}.{n.rpartition('.')[2]}", p, c) for n, p, c in case.table]
+    backends.register(TARGET, supports=case.supports)
+    causes = malformed_regions(case, trace(case.mod, case.passes()))
+    assert causes == ["malformed", "malformed", "check", "malformed", "malformed"]
 
 
 @given(seed=SEEDS)
@@ -121,10 +137,10 @@ def examined(seed: int) -> tuple[list[str], list[str]]:
     case = drawn(seed)
     backends.register(TARGET, supports=case.supports)
     run = trace(case.mod, case.passes())
-    if isinstance(run.error, WellFormedError):  # a region and the code around it share a let
+    if isinstance(run.error, MALFORMED):
         with pytest.raises(OffloadError, match=re.escape(str(run.error))):
             coverage(case.mod, TARGET, case.passes())
-        return [], []
+        return malformed_regions(case, run), []
     try:
         result = run.result
         found = explain(case.mod, TARGET, pipeline=case.passes())
@@ -150,8 +166,8 @@ def examined_pipeline(seed: int) -> list[str]:
     backends.register(OTHER, supports=list(case.supports))
     with case.context:
         run = trace(case.mod, case.passes())
-        if isinstance(run.error, WellFormedError):
-            return []
+        if isinstance(run.error, MALFORMED):
+            return malformed_regions(case, run)
         try:
             found = explain(case.mod, TARGET, pipeline=case.passes())
             for one in found:
@@ -163,6 +179,23 @@ def examined_pipeline(seed: int) -> list[str]:
         except PredicateError:
             assert any(check_raises(case, check) for _, _, check in case.table)
             return []
+
+
+def malformed_regions(case: Drawn, run: Trace) -> list[str]:
+    """The causes that are told of a case whose regions read variables of lets before these are
+    bound. The linter finds such regions."""
+    assert any(f.code == "BYL007" for f in lint(run.final)), case.said(run.error)
+    try:
+        found = explain(case.mod, TARGET, pipeline=case.passes())
+        for one in found:
+            if one.cause in OF_PIPELINE or one.change is not None:
+                tried(case, one, run.final)
+    except PredicateError:
+        assert any(check_raises(case, check) for _, _, check in case.table)
+        return []
+    causes = [e.cause for e in found if e.cause is not None]
+    assert "malformed" in causes or case.targets != [TARGET], case.said(run.error)
+    return causes
 
 
 # Entries of a table -------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ from byoc_lab import trace
 from byoc_lab.lab.explaining import Explanation, explain
 from byoc_lab.passes import MergeComposite
 from byoc_lab.relay import IRModule
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.regions import RegionSet
 from byoc_lab.relay.ir.expr import Call, Function, Op
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import DFPattern
@@ -23,7 +25,7 @@ from byoc_lab.relay.patterns.matcher import Matcher
 from byoc_lab.relay.patterns.patterns import CallPattern
 from tests.lab.explaining.random_tables import TARGET, Drawn
 
-OF_PIPELINE = ("needs-pass", "skipped-pass", "pruned", "merge", "name")
+OF_PIPELINE = ("needs-pass", "skipped-pass", "pruned", "merge", "name", "malformed")
 """The causes that lie in the pipeline, not in the module or the back end."""
 Table = Sequence[tuple[Any, ...]]
 
@@ -49,7 +51,7 @@ def tried(case: Drawn, one: Explanation, result: IRModule) -> None:
         "outside-user": outside_user, "sub-pattern": no_match, "let": no_match,
         "unbound-constant": no_match, "computed-twice": computed_twice,
         "needs-pass": needs_pass, "skipped-pass": skipped_pass, "pruned": given_back,
-        "merge": given_back, "name": misnamed,
+        "merge": given_back, "name": misnamed, "malformed": malformed,
     }  # fmt: skip
     if one.cause in ("sub-pattern", "let", "unbound-constant"):
         whole = one.nearest.matched == one.nearest.total
@@ -181,7 +183,33 @@ def misnamed(case: Drawn, one: Explanation, entry: Any) -> bool:
     table = [(f"{TARGET}.{n.rpartition('.')[2]}", p, c) for n, p, c in case.table]
     renamed = replace(case, table=table, targets=[TARGET])
     (again,) = explain(case.mod, TARGET, one.call, renamed.passes())
-    return in_a_region(again) if composite is not None else again.cause != "name"
+    if composite is None:
+        return again.cause != "name"
+    return in_a_region(again) or again.cause == "malformed"
+
+
+def malformed(case: Drawn, one: Explanation, entry: Any) -> bool:
+    """The pass that is named raises what is named, and the calls that are told to be annotated are
+    those in the regions that it was given."""
+    run = trace(case.mod, case.passes())
+    raised = f"{run.stages[-1].name} raises {type(run.error).__name__}: {run.error}"
+    found = explain(case.mod, TARGET, pipeline=case.passes())
+    told = Counter(e.name for e in found if e.cause == one.cause)
+    inside = names_in_regions(run.final["main"])
+    return raised in one.reason and told <= inside and set(told) == set(inside)
+
+
+def names_in_regions(function: Function) -> Counter[str]:
+    """The operators in the regions that annotations make for the target, with copies."""
+    regions, names = RegionSet(function), Counter[str]()
+    for node in post_order(function):
+        region = regions.of(node)
+        if isinstance(node, Call) and region is not None and region.target == TARGET:
+            made = isinstance(node.op, Function)
+            names.update(
+                names_in([node.op]) if made else [] if is_annotation(node) else [node.op_name]
+            )
+    return names
 
 
 def completes(case: Drawn, one: Explanation) -> bool:

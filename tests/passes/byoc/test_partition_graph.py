@@ -6,7 +6,7 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
-from byoc_lab.errors import InputError
+from byoc_lab.errors import InputError, PartitionError
 from tests.parity.golden import golden_test
 
 
@@ -27,6 +27,16 @@ def test_the_module_name_begins_the_names_of_functions(mod_name: str | None, nam
 def test_a_library_has_ascii_names() -> None:
     with pytest.raises(InputError, match="contains invalid characters"):
         relay.transform.PartitionGraph("café")
+
+
+def test_a_region_that_needs_its_result_through_a_let_is_refused() -> None:
+    x, y = relay.var("x", shape=(2,)), relay.var("y")
+    first = relay.exp(relay.annotation.compiler_begin(x, "A"))
+    last = relay.add(first, relay.annotation.compiler_begin(y, "A"))
+    outside = relay.erf(relay.annotation.compiler_end(first, "A"))
+    mod = relay.IRModule.from_expr(relay.Let(y, outside, relay.annotation.compiler_end(last, "A")))
+    with pytest.raises(PartitionError, match=r"a region depends on its own result: .*erf"):
+        relay.transform.PartitionGraph()(mod)
 
 
 def test_an_event_names_what_goes_into_a_region_and_what_comes_out() -> None:

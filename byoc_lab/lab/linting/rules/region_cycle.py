@@ -10,7 +10,7 @@ from byoc_lab.lab.linting.cycles import shown
 from byoc_lab.lab.linting.edits import Proposal
 from byoc_lab.lab.linting.merging import merge_cycles
 from byoc_lab.relay.analysis.annotations import DEFAULT
-from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.expr import Expr, Var
 
 _T = "Tensor[(10, 10), float32]"
 _HEAD = f"def @main(%x: {_T}, %c: bool) {{\n"
@@ -28,6 +28,16 @@ def _add(first: str, second: str) -> str:
     )
 
 
+def _lets(between: str) -> str:
+    return (
+        f'{_HEAD}  %0 = annotation.compiler_begin(%x, compiler="A");\n  %1 = nn.relu(%0);\n'
+        '  let %u = annotation.compiler_end(%1, compiler="A");\n'
+        f"  let %v = {between};\n"
+        '  %2 = annotation.compiler_end(%1, compiler="A");\n'
+        f"{_add('%2', '%v').replace('%6', '%3').replace('%7', '%4').replace('%8', '%5')}"
+    )
+
+
 class RegionCycle(LintRule):
     """MergeCompilerRegions joins two regions although a value passes from one to the other outside.
 
@@ -35,11 +45,13 @@ class RegionCycle(LintRule):
     The joined region needs its own result. MergeCompilerRegions does not join two regions when the
     path between them goes through a region of another compiler. It does not see a path through a
     `let`, an `if`, a reference or a tuple that belongs to no region. TVM's PartitionGraph then
-    recurses until the process crashes; byoc_lab's raises an error.
+    recurses until the process crashes; byoc_lab's raises an error. If the path goes through a
+    `let`, the call reads a variable before it is bound, which both refuse.
 
     ## What to do instead
     Leave out MergeCompilerRegions, or one of the two regions; or bring the value back through a
-    `default` region, which MergeCompilerRegions sees.
+    `default` region, which MergeCompilerRegions sees. Run ToGraphNormalForm before AnnotateTarget
+    if the path goes through a `let`.
 
     ## References
     TVM 0.16, src/relay/transforms/merge_compiler_regions.cc.
@@ -58,16 +70,23 @@ class RegionCycle(LintRule):
             f"{_HEAD}{_RELU}  %3 = (%2, %x);\n  %4 = %3.0;\n{_add('%2', '%4')}",
             points_at="annotation.compiler_begin",
         ),
+        Sample(_lets("abs(%u)"), points_at="annotation.compiler_begin"),
+        Sample(_lets("abs(%x)"), points_at="annotation.compiler_begin"),
     )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         for region, path, between in merge_cycles(subject):
             if not between:
+                bound = any(isinstance(n, Var) for n in path)
+                advice = (
+                    "run ToGraphNormalForm before AnnotateTarget"
+                    if bound
+                    else 'annotate the nodes in between with "default"'
+                )
                 yield self.finding(
                     f"MergeCompilerRegions joins two regions of {region.target} that need "
                     f"each other: {shown(path)}",
-                    "leave out MergeCompilerRegions, or annotate the nodes in between with "
-                    '"default"',
+                    f"leave out MergeCompilerRegions, or {advice}",
                     path[-1],
                     subject,
                     0,
