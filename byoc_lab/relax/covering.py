@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, counted
-from byoc_lab.lab.checking.coverage import Coverage, HostGroup, RegionSize
+from byoc_lab.lab.checking.coverage import Coverage, RegionSize
 from byoc_lab.lab.checking.coverage_changes import (
     SMALLEST_REGIONS,
     CoverageChange,
@@ -25,8 +25,8 @@ from byoc_lab.relax.calls import (
     region_calls,
     region_functions,
 )
-from byoc_lab.relax.costs import call_flops, host_cost, region_facts
-from byoc_lab.relax.explaining import explain
+from byoc_lab.relax.costs import host_cost, region_facts
+from byoc_lab.relax.explaining import RelaxExplanations, explain
 from byoc_lab.relax.partition import (
     TARGET,
     partitioning_passes,
@@ -100,13 +100,8 @@ class _Source:
     cut: Any
     backend: RelaxBackend
 
-    def host(self) -> list[HostGroup]:
-        found = []
-        for cause, es in explain(self.mod, self.backend.name).by_cause.items():
-            names = dict(Counter(e.name for e in es).most_common())
-            flops = sum(call_flops(e.call) or 0 for e in es)
-            found.append(HostGroup(cause, len(es), flops, names, es[0].reason))
-        return found
+    def explained(self) -> RelaxExplanations:
+        return explain(self.mod, self.backend.name)
 
     def changes(self, before: Totals) -> tuple[CoverageChange, ...]:
         return those_that_matter(self._attempts(), before)

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
-from byoc_lab.display import text_in_full
-from byoc_lab.errors import PassError, counted
-from byoc_lab.markup import escaped, table
+from byoc_lab.errors import PassError
+from byoc_lab.lab.explaining.answers import Answers
 from byoc_lab.printing import printable
 from byoc_lab.relax import backends
 from byoc_lab.relax.backends import RelaxBackend
@@ -25,6 +24,7 @@ from byoc_lab.relax.calls import (
     region_calls,
     region_functions,
 )
+from byoc_lab.relax.costs import call_flops
 from byoc_lab.relax.near_miss import Miss, nearest_miss, operators_of
 from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.partition import TARGET, unreached, why_not_relax
@@ -42,7 +42,6 @@ CAUSES = {
 """Why a call is not offloaded, in a word and in a sentence."""
 LOWERED = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed")
 """Operators that call code below operators."""
-SHOWN = 20  # groups in a text
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class RelaxExplanation:
     name: of the operator; variable: what its result is bound to; type: of it. region: the symbol of
     the region that computes it; back_end: whose region that is. cause, reason: if none does: one of
     CAUSES, and in words. change: what would turn that, which was tried; "" where nothing that was
-    tried did.
+    tried did. pattern, nearest: not known, "".
     """
 
     name: str
@@ -65,104 +64,57 @@ class RelaxExplanation:
     call: Any = field(default=None, repr=False, compare=False)
     back_end: str | None = None
 
+    where = "not offloaded"
+    pattern = nearest = without_change = ""
+
     @property
     def offloaded(self) -> bool:
         return self.region is not None
 
+    @property
+    def status(self) -> str:
+        """ "offloaded" or "host"."""
+        return "offloaded" if self.offloaded else "host"
+
+    @property
+    def number(self) -> str:
+        """The name of its result in the printed module, such as "%lv1"."""
+        return f"%{self.variable}"
+
+    @property
+    def flops(self) -> int | None:
+        """Floating-point operations; None where they are not known."""
+        return call_flops(self.call)
+
+    def shared_change(self, group: Sequence[RelaxExplanation]) -> str | None:
+        """The first change of calls of a group."""
+        return next(filter(None, (e.change for e in group)), None)
+
+    def offloaded_by(self, change: str) -> bool:
+        """Whether a change was tried that offloads the call."""
+        return change == self.change
+
+    @property
+    def about(self) -> list[str]:
+        return [f"  reason    {self.reason}"]
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The fields of an explanation but for the call, which is TVM's."""
+        names = ("name", "variable", "type", "region", "cause", "reason", "change")
+        return {name: getattr(self, name) for name in names}
+
     @printable
     def __str__(self) -> str:
-        head = f"{self.name} (%{self.variable}: {self.type})"
+        head = f"{self.name} ({self.number}: {self.type})"
         if self.offloaded:
             return f"{head}: offloaded in @{self.region}"
         change = [f"  change    {self.change}"] if self.change else []
-        return "\n".join(
-            [f"{head}: not offloaded: {self.cause}", f"  reason    {self.reason}", *change]
-        )
+        return "\n".join([f"{head}: {self.where}: {self.cause}", *self.about, *change])
 
 
-class RelaxExplanations(Sequence[RelaxExplanation]):
-    """The explanations of a module; display themselves: those on the host, in groups of one
-    reason."""
-
-    def __init__(self, found: Sequence[RelaxExplanation], target: str = TARGET):
-        self._all = tuple(found)
-        self.target = target
-
-    def __getitem__(self, index: Any) -> Any:
-        return self._all[index]
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    @property
-    def offloaded(self) -> list[RelaxExplanation]:
-        """Those that a back end computes."""
-        return [e for e in self._all if e.offloaded]
-
-    @property
-    def host(self) -> list[RelaxExplanation]:
-        """The others."""
-        return [e for e in self._all if not e.offloaded]
-
-    @property
-    def by_cause(self) -> dict[str, list[RelaxExplanation]]:
-        """Those on the host, by cause, the most frequent cause first."""
-        groups: dict[str, list[RelaxExplanation]] = {}
-        for e in self.host:
-            groups.setdefault(str(e.cause), []).append(e)
-        return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
-
-    @property
-    def groups(self) -> list[list[RelaxExplanation]]:
-        """Those on the host, of one operator and reason."""
-        found: dict[tuple[Any, ...], list[RelaxExplanation]] = {}
-        for es in self.by_cause.values():
-            for e in es:
-                found.setdefault((e.cause, e.name, e.reason), []).append(e)
-        return list(found.values())
-
-    @property
-    def summary(self) -> str:
-        """Such as "5 of 6 operators offloaded to dnnl, 1 on the host (1 no-pattern)"."""
-        computed = Counter(e.back_end for e in self.offloaded)
-        own = computed.pop(self.target, 0)
-        text = f"{own} of {counted(len(self), 'operator')} offloaded to {self.target}"
-        text += "".join(f", {count} to {other}" for other, count in computed.items())
-        causes = ", ".join(f"{len(es)} {cause}" for cause, es in self.by_cause.items())
-        return text + (f", {len(self.host)} on the host ({causes})" if causes else "")
-
-    @printable
-    def __str__(self) -> str:
-        lines = [self.summary]
-        for group in self.groups[:SHOWN]:
-            more = f"\n  calls     {len(group)} of this kind" if len(group) > 1 else ""
-            lines += ["", f"{group[0]}{more}"]
-        if len(self.groups) > SHOWN:
-            lines += ["", f"... {len(self.groups) - SHOWN} more; .groups has all"]
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return f"<RelaxExplanations: {self.summary}>"
-
-    def as_dict(self) -> dict[str, Any]:
-        """The explanations as plain data, for JSON."""
-        rows = list(map(_fields, self._all))
-        return {"target": self.target, "summary": self.summary, "calls": rows}
-
-    _repr_pretty_ = text_in_full
-
-    def _repr_html_(self) -> str:
-        inside = Counter(e.name for e in self.offloaded)
-        rows = [(g[0].name, len(g), g[0].cause, g[0].reason, g[0].change) for g in self.groups]
-        rows += [(name, count, "offloaded", "", "") for name, count in inside.items()]
-        titles = ("operator", "calls", "why", "reason", "change")
-        return f"<p>{escaped(self.summary)}</p>{table(titles, rows, numbers=(1,))}"
-
-
-def _fields(e: RelaxExplanation) -> dict[str, Any]:
-    """The fields of an explanation but for the call, which is TVM's."""
-    names = ("name", "variable", "type", "region", "cause", "reason", "change")
-    return {name: getattr(e, name) for name in names}
+class RelaxExplanations(Answers[RelaxExplanation]):
+    """The explanations of a module of Relax; see `Answers`."""
 
 
 def explain(mod: Any, target: str = TARGET) -> RelaxExplanations:
@@ -199,7 +151,7 @@ def explain(mod: Any, target: str = TARGET) -> RelaxExplanations:
     for function in host_functions(cut):
         for call in operator_calls(function):
             found.append(_on_host(call, asked, function, function in apart))
-    return RelaxExplanations(found, target)
+    return RelaxExplanations(target, found)
 
 
 def _on_host(call: OperatorCall, asked: _Asked, function: Any, apart: bool) -> RelaxExplanation:

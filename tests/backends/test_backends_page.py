@@ -37,7 +37,7 @@ def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(printed) == 3 + 2 * with_tvm and "crashed its process (SIGSEGV)" in printed[1]
     assert names["report"].ok and "mychip_main_0: ok" in printed[2]
     if with_tvm:
-        assert printed[3].startswith("('nn.bias_add',)\n5 of 5 operators offloaded to mychip")
+        assert printed[3].startswith("('nn.bias_add',)\n5 of 5 calls offloaded to mychip")
         assert printed[4].count("operators offloaded        2 of 3        1 of 3") == 2
 
 

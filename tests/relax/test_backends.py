@@ -114,7 +114,7 @@ def test_a_mistake_is_found_and_placed() -> None:
 def test_explain_and_coverage_give_host_operators_with_reasons() -> None:
     register()
     found = byoc_lab.explain(network(), "npu")
-    assert found.summary == "5 of 6 operators offloaded to npu, 1 on the host (1 no-pattern)"
+    assert found.summary == "5 of 6 calls offloaded to npu, 1 on the host (1 no-pattern)"
     assert found.host[0].reason == "no pattern of npu has cumsum"
     covered = byoc_lab.coverage(network(), "npu")
     assert (covered.totals.offloaded, covered.totals.regions) == (5, 2)
@@ -396,7 +396,7 @@ def test_each_operator_counts_for_the_back_end_that_computes_it() -> None:
     lab.register("dsp", supports=["cumsum"])
     one = lab.backends.get("dsp").partition(network())
     for mod in (one, lab.backends.get("npu").partition(one)):
-        assert "4 of 6 operators offloaded to npu, 1 to dsp" in byoc_lab.explain(mod, "npu").summary
+        assert "4 of 6 calls offloaded to npu, 1 to dsp" in byoc_lab.explain(mod, "npu").summary
 
 
 def test_a_back_end_of_relay_alone_is_named_by_trace() -> None:

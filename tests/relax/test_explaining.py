@@ -34,9 +34,13 @@ def test_each_operator_is_listed_once(cut: bool) -> None:
     (left,) = found.host
     assert (left.name, left.cause) == ("cumsum", "no-pattern")
     assert left.reason == "DNNL has no counterpart of relax.cumsum"
-    assert found.summary == "4 of 5 operators offloaded to dnnl, 1 on the host (1 no-pattern)"
-    assert json.loads(json.dumps(found.as_dict()))["calls"][-1]["name"] == "cumsum"
-    assert "<td>cumsum</td><td>1</td><td>no-pattern</td>" in plain(found._repr_html_())
+    assert found.summary == "4 of 5 calls offloaded to dnnl, 1 on the host (1 no-pattern)"
+    shown = json.loads(json.dumps(found.as_dict()))
+    assert (shown["calls"][-1]["name"], shown["calls"][-1]["group"]) == ("cumsum", 0)
+    assert [(g["call"], g["numbers"]) for g in shown["groups"]] == [("cumsum", [left.number])]
+    assert found[left.call] is left
+    row = f"<td>cumsum</td><td>1: {left.number}</td><td>host</td><td>no-pattern: {left.reason}</td>"
+    assert row in plain(found._repr_html_())
 
 
 def test_outside_of_a_dataflow_block() -> None:
@@ -71,7 +75,11 @@ def test_alike_calls_are_one_group() -> None:
         return emit(op.erf(emit(op.erf(emit(op.nn.relu(x))))))
 
     found = explain(module([var("x", 2, 3)], body))
-    assert len(found.groups) == 1 and "calls     2 of this kind" in str(found)
+    (group,) = found.groups
+    assert str(found).split("\n\n")[1:] == [str(group)]
+    assert str(group).startswith(f"2 calls of erf not offloaded: {group[0].cause} (%")
+    assert group.numbers == ", ".join(e.number for e in found.host)
+    assert group.offloads == 0 and not group.change
 
 
 def test_wrong_arguments() -> None:

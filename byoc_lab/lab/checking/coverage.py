@@ -13,7 +13,8 @@ from byoc_lab.backends.registry import stand_in_of
 from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, OffloadError, counted
 from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, changes, setup_of, totals
-from byoc_lab.lab.explaining import Explanation
+from byoc_lab.lab.explaining import Explanations
+from byoc_lab.lab.explaining.answers import Answer, Answers
 from byoc_lab.lab.explaining.calls import explained
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
 from byoc_lab.lab.language import in_language
@@ -22,8 +23,8 @@ from byoc_lab.markup import escaped, table
 from byoc_lab.output import to_json
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.printing import columns, printable
-from byoc_lab.relay.analysis.costs import boundary_bytes, call_flops, cost
-from byoc_lab.relay.ir.expr import Call, Function, Op
+from byoc_lab.relay.analysis.costs import boundary_bytes, cost
+from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.symbols import shown
@@ -71,8 +72,8 @@ class HostGroup:
 class CoverageSource(Protocol):
     """The parts of a coverage that are computed on first access."""
 
-    def host(self) -> Sequence[HostGroup]:
-        """The calls that stay on the host, grouped by cause."""
+    def explained(self) -> Answers[Any]:
+        """The answers of `explain` about the calls of the module."""
 
     def changes(self, before: Totals) -> tuple[CoverageChange, ...]:
         """The changes that give other totals."""
@@ -103,7 +104,8 @@ class Coverage:
     def host(self) -> tuple[HostGroup, ...]:
         """The calls that stay on the host, grouped by cause as `explain` finds it: the most work
         first."""
-        return tuple(sorted(self._source.host(), key=lambda g: (-g.flops, -g.calls)))
+        found = [_group(cause, es) for cause, es in self._source.explained().by_cause.items()]
+        return tuple(sorted(found, key=lambda g: (-g.flops, -g.calls)))
 
     @cached_property
     def changes(self) -> tuple[CoverageChange, ...]:
@@ -307,24 +309,18 @@ class _Source:
     setup: Setup
     outcome: PipelineRun
 
-    def host(self) -> list[HostGroup]:
+    def explained(self) -> Explanations:
         calls = self.outcome.calls
-        found = explained(self.setup, self.outcome, {c: c for c in calls}, calls)
-        return [_group(cause, es) for cause, es in found.by_cause.items()]
+        return explained(self.setup, self.outcome, {c: c for c in calls}, calls)
 
     def changes(self, before: Totals) -> tuple[CoverageChange, ...]:
         return changes(self.setup, self.outcome.target, before)
 
 
-def _group(cause: str, found: Sequence[Explanation]) -> HostGroup:
+def _group(cause: str, found: Sequence[Answer]) -> HostGroup:
     names = Counter(e.name for e in found)
-    flops = sum(_flops(e.typed) for e in found)
+    flops = sum(e.flops or 0 for e in found)
     return HostGroup(cause, len(found), flops, dict(names.most_common()), found[0].reason)
-
-
-def _flops(call: Call) -> int:
-    """Of the call alone: the calls in a function that is called are explained by themselves."""
-    return (call_flops(call) or 0) if isinstance(call.op, Op) else 0
 
 
 def _named(names: dict[str, int]) -> str:

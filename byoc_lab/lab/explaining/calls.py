@@ -7,6 +7,7 @@ from typing import Any
 
 from byoc_lab.backends import registry
 from byoc_lab.errors import ArgumentError, UnknownNodeError, kind_of, nearest
+from byoc_lab.lab.explaining.answers import Answers
 from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
@@ -27,7 +28,7 @@ def explain(
     target: str,
     call: Call | str | None = None,
     pipeline: str | Pass | Sequence[Member] | None = None,
-) -> Explanations:
+) -> Explanations | Answers[Any]:
     """For each call of `mod`: does back end `target` compute it, and if not, why not?
 
     mod: a module or function before partitioning. target: the name of a registered back end.

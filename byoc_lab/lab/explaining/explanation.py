@@ -15,7 +15,8 @@ from byoc_lab.lab.explaining.trials import VerifiedChange
 from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.printing import printable
-from byoc_lab.relay.ir.expr import Call, Expr, describe
+from byoc_lab.relay.analysis.costs import call_flops
+from byoc_lab.relay.ir.expr import Call, Expr, Op, describe
 
 CAUSES = {
     "no-pattern": "the back end supports neither the operator nor a pattern with it",
@@ -188,6 +189,21 @@ class Explanation:
             return self.change
         return self._workbench.shared(diagnoses, [e.typed for e in group])
 
+    def offloaded_by(self, change: VerifiedChange) -> bool:
+        """Whether a change, of this call or of another one, offloads the call."""
+        return change.offloads(self.typed)
+
+    @property
+    def back_end(self) -> str | None:
+        """The name of the back end that computes it."""
+        return self._inquiry.target if self.offloaded else None
+
+    @property
+    def flops(self) -> int | None:
+        """Floating-point operations of the operator; None for a call of a function, whose calls
+        have their own explanations, and where they are not known."""
+        return call_flops(self.typed) if isinstance(self.typed.op, Op) else None
+
     @property
     def name(self) -> str:
         """The operator that is called."""
@@ -266,9 +282,10 @@ class Explanation:
     def __repr__(self) -> str:
         return f"<explanation of {self.name}: {self.status}>"
 
-    def as_dict(self, change: bool = True) -> dict[str, Any]:
-        """The explanation as plain data, for JSON; without `change` nothing is tried for it."""
-        found: dict[str, Any] = {
+    @property
+    def row(self) -> dict[str, Any]:
+        """The explanation as plain data but for the change, so that nothing is tried for it."""
+        return {
             "call": self.name,
             "number": self.number,
             "place": str(self.call.span or ""),
@@ -282,6 +299,7 @@ class Explanation:
             "path": self._path_in_words,
             "reason": self.reason,
         }
-        if change:
-            found["change"] = str(self.change) if self.change else None
-        return found
+
+    def as_dict(self, change: bool = True) -> dict[str, Any]:
+        """The explanation as plain data, for JSON; without `change` as in `row`."""
+        return {**self.row, "change": self.change and str(self.change)} if change else self.row

@@ -1,65 +1,12 @@
-"""`Explanations`: the answers about the calls of a module."""
+"""`Explanations`: the answers about the calls of a module of Relay."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from html import escape
-from typing import Any, overload
-
-from byoc_lab.display import text_in_full
-from byoc_lab.errors import UnknownNodeError, counted
+from byoc_lab.lab.explaining.answers import Answers
 from byoc_lab.lab.explaining.explanation import Explanation, diagnose_all
-from byoc_lab.lab.explaining.trials import VerifiedChange
-from byoc_lab.markup import table
-from byoc_lab.printing import printable
-from byoc_lab.relay.ir.expr import Call, Expr, describe
-
-SHOWN = 30
-"""Groups of calls that a text or table has."""
-NAMED = 5
-"""Calls of a group that are named."""
-VARYING = re.compile(r"%[\w.:]+|result of @\w+|Tensor\[[^\]]*\]")
-"""What differs between the explanations of two calls that are alike: names and types."""
 
 
-class Group(list[Explanation]):
-    """Calls on the host for one reason: calls of one operator, or the parts of one match."""
-
-    @cached_property
-    def change(self) -> VerifiedChange | None:
-        """The smallest change with which the first call is offloaded; if parameters lack values,
-        those of all calls are bound. None if none of the tried changes does it."""
-        return self[0].shared_change(self)
-
-    @cached_property
-    def offloads(self) -> int:
-        """The number of these calls that the change offloads."""
-        change = self.change
-        return 0 if change is None else sum(change.offloads(e.typed) for e in self)
-
-    @property
-    def change_in_words(self) -> str:
-        """The change, and the number of calls it offloads if that is not all of them."""
-        some = f" (offloads {self.offloads} of these {len(self)})"
-        return f"{self.change or self[0].without_change}" + some * (0 < self.offloads < len(self))
-
-    @property
-    def operators(self) -> str:
-        """Such as "nn.conv2d and nn.relu"."""
-        return " and ".join(dict.fromkeys(e.name for e in self))
-
-    @property
-    def numbers(self) -> str:
-        """The names of the calls in the printed module, shortened."""
-        shown = [e.number for e in self if e.number][:NAMED]
-        rest = len(self) - len(shown)
-        return ", ".join(shown) + (f" and {rest} more" if rest else "")
-
-
-class Explanations(Sequence[Explanation]):
+class Explanations(Answers[Explanation]):
     """The explanations of the calls of a module, in its order; displays itself as a table.
 
     `explanations[call]` is the one of a call, `explanations.host` has those that are not offloaded,
@@ -67,138 +14,8 @@ class Explanations(Sequence[Explanation]):
     predicates of the back end that count as True and may not be meant so.
     """
 
-    def __init__(self, target: str, found: Sequence[Explanation], warnings: Sequence[str] = ()):
-        self.target = target
-        self.warnings = list(warnings)
-        self._all = list(found)
-        self._of = {e.call: e for e in found}
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    def __iter__(self) -> Iterator[Explanation]:
-        return iter(self._all)
-
-    @overload
-    def __getitem__(self, index: int) -> Explanation: ...
-    @overload
-    def __getitem__(self, index: slice) -> Explanations: ...
-    @overload
-    def __getitem__(self, index: Expr) -> Explanation: ...
-    def __getitem__(self, index: int | slice | Expr) -> Explanation | Explanations:
-        if isinstance(index, slice):
-            return Explanations(self.target, self._all[index], self.warnings)
-        if isinstance(index, int):
-            return self._all[index]
-        if isinstance(index, Call) and index in self._of:
-            return self._of[index]
-        raise UnknownNodeError(
-            f"{describe(index)} is not a call that was explained. Calls are found by identity: "
-            f"take it from the module that explain() was given"
-        )
-
-    @property
-    def offloaded(self) -> list[Explanation]:
-        """Those that the target computes."""
-        return [e for e in self._all if e.offloaded]
-
-    @property
-    def host(self) -> list[Explanation]:
-        """Those that are computed elsewhere."""
-        return [e for e in self._all if e.status == "host"]
-
     @property
     def by_cause(self) -> dict[str, list[Explanation]]:
         """Those that are not offloaded, by cause, the most frequent cause first."""
-        groups: dict[str, list[Explanation]] = {}
         diagnose_all(self.host)
-        for e in self.host:
-            groups.setdefault(str(e.cause), []).append(e)
-        return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
-
-    @property
-    def summary(self) -> str:
-        """Such as "58 of 86 calls offloaded to dnnl, 2 on the host (1 no-pattern, 1 check)"."""
-        counts = Counter(e.status for e in self._all)
-        text = f"{counts['offloaded']} of {counted(len(self), 'call')} offloaded to {self.target}"
-        if counts["host"]:
-            causes = ", ".join(f"{len(es)} {cause}" for cause, es in self.by_cause.items())
-            text += f", {counts['host']} on the host ({causes})"
-        return text + (f", {counts['removed']} removed" if counts["removed"] else "")
-
-    @cached_property
-    def groups(self) -> list[Group]:
-        """Those that are not offloaded; those with the same reason are one group, names and types
-        aside. The most frequent cause is first."""
-        groups: dict[tuple[str | None, ...], Group] = {}
-        for es in self.by_cause.values():
-            for e in es:
-                groups.setdefault((e.cause, VARYING.sub("", e.reason)), Group()).append(e)
-        return list(groups.values())
-
-    @printable
-    def __str__(self) -> str:
-        lines = [self.summary, *(f"warning: {text}" for text in self.warnings)]
-        for group in self.groups[:SHOWN]:
-            first = group[0]
-            if len(group) == 1:
-                lines += ["", str(first)]
-            else:
-                head = f"{len(group)} calls of {group.operators} {first.where}: {first.cause}"
-                change = f"  change    {group.change_in_words}"
-                lines += ["", f"{head} ({group.numbers})", *first.about, change]
-        if len(self.groups) > SHOWN:
-            lines += ["", f"... {len(self.groups) - SHOWN} more; explanations.groups has all"]
-        return "\n".join(lines)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The explanations as plain data, for JSON.
-
-        Calls with the same reason are one group, and have the change of the group, which was tried.
-        `offloads`: how many calls of the group it offloads.
-        """
-        group_of = {e: n for n, es in enumerate(self.groups) for e in es}
-        return {
-            "target": self.target,
-            "summary": self.summary,
-            "warnings": self.warnings,
-            "calls": [{**e.as_dict(change=False), "group": group_of.get(e)} for e in self._all],
-            "groups": [
-                {
-                    "call": es[0].name,
-                    "cause": es[0].cause,
-                    "numbers": [e.number for e in es],
-                    "change": str(es.change) if es.change else None,
-                    "offloads": es.offloads,
-                }
-                for es in self.groups
-            ],
-        }
-
-    def __repr__(self) -> str:
-        return f"<Explanations: {self.summary}>"
-
-    _repr_pretty_ = text_in_full
-
-    def _repr_html_(self) -> str:
-        """The summary, and a row for each group of alike calls: first those on the host."""
-        titles = ("operator", "calls", "where", "why", "nearest pattern", "change")
-        inside: dict[tuple[str, str | None], Group] = {}
-        for e in self.offloaded:
-            inside.setdefault((e.name, e.pattern), Group()).append(e)
-        rows = [_row(g) for g in (*self.groups, *inside.values())]
-        more = f"<p>{len(rows) - SHOWN} more rows</p>" if len(rows) > SHOWN else ""
-        warnings = "".join(f"<p>warning: {escape(text)}</p>" for text in self.warnings)
-        return f"<p>{escape(self.summary)}</p>{warnings}{table(titles, rows[:SHOWN])}{more}"
-
-
-def _row(group: Group) -> list[str]:
-    first = group[0]
-    if first.offloaded:
-        regions = {e.region for e in group}
-        where = f"@{first.region}" if len(regions) == 1 else f"{len(regions)} regions"
-        return [first.name, str(len(group)), where, str(first.pattern or "taken alone"), "", ""]
-    why = f"{first.cause}: {first.reason}"
-    calls = f"{len(group)}: {group.numbers}"
-    nearest = str(first.nearest or "")
-    return [group.operators, calls, "host", why, nearest, group.change_in_words]
+        return super().by_cause

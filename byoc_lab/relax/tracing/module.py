@@ -74,7 +74,7 @@ class RelaxModule(ForeignModule):
         found = explain(self.source, target)
         if call is None:
             return found
-        return RelaxExplanations([e for e in found if call in (e.name, f"%{e.variable}")], target)
+        return RelaxExplanations(target, [e for e in found if call in (e.name, e.number)])
 
     def validate(self, after: Any, inputs: Any, **options: Any) -> Any:
         from byoc_lab.relax.validation import validate

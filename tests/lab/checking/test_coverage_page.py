@@ -22,4 +22,4 @@ def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
     (shown,) = re.findall(r"```text\n(.*?)```", text, re.S)
     assert printed[0].startswith(shown)
     assert "operators offloaded" in printed[1] and "error" in printed[2]
-    assert "1 of 2 operators offloaded to dnnl" in printed[3] and names["report"].ok
+    assert "1 of 2 calls offloaded to dnnl" in printed[3] and names["report"].ok

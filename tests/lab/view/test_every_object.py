@@ -67,7 +67,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "board": lambda: Board(network()),
     "saved diff": lambda: Diff.from_json(chain()[1].diff().to_json()),
     "relax": lambda: RelaxExplanations(
-        [RelaxExplanation("add", "lv", "R.Tensor", None, "no-pattern", "é → ●")]
+        "dnnl", [RelaxExplanation("add", "lv", "R.Tensor", None, "no-pattern", "é → ●")]
     ),
     "stepper": lambda: Stepper(chain()),
 }

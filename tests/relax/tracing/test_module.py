@@ -42,7 +42,7 @@ def test_trace_refuses_objects_of_tvm_other_than_modules() -> None:
 def test_explain_and_coverage_of_a_stage() -> None:
     recorded = byoc_lab.trace(SMALL, "dnnl")
     found = byoc_lab.explain(recorded.initial, "dnnl")
-    assert found.summary == "3 of 4 operators offloaded to dnnl, 1 on the host (1 no-pattern)"
+    assert found.summary == "3 of 4 calls offloaded to dnnl, 1 on the host (1 no-pattern)"
     (erf,) = byoc_lab.explain(SMALL, "dnnl", "erf")
     assert erf.cause == "no-pattern"
     assert "3 of 4 operators" in str(byoc_lab.coverage(SMALL, "dnnl"))

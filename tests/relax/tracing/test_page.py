@@ -25,7 +25,7 @@ def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
         shown.append(capsys.readouterr().out)
     run, asked, found, explained = shown
     assert "MergeCompositeFunctions" in run
-    assert "5 of 5 operators offloaded to dnnl" in asked and "\nvalid\n" in asked
+    assert "5 of 5 calls offloaded to dnnl" in asked and "\nvalid\n" in asked
     assert "BYR003 warning module: pattern mychip.conv_relu" in found
     (printed,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
     assert explained == printed

@@ -55,12 +55,12 @@ def _explain(places: Places, found: Explanations) -> Table:
     rows = []
     for group in found.groups:
         for e in group:
-            flops = call_flops(e.typed) if isinstance(e.typed.op, Op) else None
             node = places.ids.get(e.call)
-            row = _row(node, 0, False, e.name, e.cause or "", _count(flops), group.change_in_words)
+            cells = (e.name, e.cause or "", _count(e.flops), group.change_in_words)
+            row = _row(node, 0, False, *cells)
             if node is None:
                 row["stage"] = None
-            rows.append((-(flops or 0), row))
+            rows.append((-(e.flops or 0), row))
     rows.sort(key=lambda pair: pair[0])
     columns = (("on the host", False), ("cause", False), ("FLOP", True), ("change to try", False))
     return _table("explain", found.summary, columns, [row for _, row in rows])
