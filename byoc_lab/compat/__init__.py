@@ -1,4 +1,4 @@
-"""TVM's namespace, for what was written for TVM 0.8 to 0.19 with Relay in it.
+"""TVM's namespace, for scripts written for TVM 0.8 to 0.19, which had Relay.
 
     from byoc_lab.compat import tvm, relay           # in a new script
     python -m byoc_lab.compat script.py [arguments]  # an old script as it is

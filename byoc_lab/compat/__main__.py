@@ -25,7 +25,7 @@ _RUNNER = {__file__, overlay.__file__, runpy.__file__, "<frozen runpy>"}
 
 
 def main(arguments: list[str]) -> int:
-    """Run what `arguments` name; its own exit code comes as SystemExit."""
+    """Run the script or module that `arguments` name; its exit code is raised as SystemExit."""
     as_module = arguments[:1] == ["-m"]
     rest = arguments[1:] if as_module else arguments
     if not rest or rest[0].startswith("-"):

@@ -25,7 +25,7 @@ ERA = "2020-01"
 
 
 class _Overlay:
-    """A namespace that has some names of its own and takes the others from another."""
+    """A namespace that overrides some names of another one."""
 
     def __init__(self, base: Any, **own: Any):
         self._base = base

@@ -76,7 +76,7 @@ class Overlay(ModuleType):
 
 
 class Absent(ModuleType):
-    """Stands for a name that is not supported in `from ... import name`, since scripts import names
+    """A placeholder for an unsupported name in `from ... import name`, since scripts import names
     that they do not use. Every use of it raises UnsupportedNameError."""
 
     def __init__(self, name: str):
@@ -163,7 +163,7 @@ def _import_apache(name: str) -> ModuleType | None:
 
 
 def _leaks(source: ModuleType, found: Any, name: str) -> bool:
-    """Whether a name is only what a source happens to import: `np`, `typing.Any`, ..."""
+    """Whether a source merely imports a name and does not define it: `np`, `typing.Any`, ..."""
     if name in getattr(source, "__all__", ()):
         return False
     if isinstance(found, ModuleType):
@@ -223,14 +223,14 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if _depth or _in_tvm(name) is None:
             return None
         if not _of_names.get():
-            module(_in_tvm(name))  # or an error that says what to do instead
+            module(_in_tvm(name))  # or an error with advice
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: Any) -> ModuleType:
         return _Handle(spec.name)
 
     def exec_module(self, created: ModuleType) -> None:
-        # Python takes what is in sys.modules afterwards.
+        # Python uses the entry in sys.modules afterwards.
         name = _in_tvm(created.__name__)
         sys.modules[created.__name__] = _find(name) or Absent(name)
 
@@ -238,11 +238,12 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def _in_tvm(name: str) -> Any:
     """The name of a module in TVM 0.7 and later; None for one that is not TVM's."""
     top = name.partition(".")[0]
-    return {"tvm": name, "topi": f"tvm.{name}"}.get(top)  # topi was a package of its own
+    return {"tvm": name, "topi": f"tvm.{name}"}.get(top)  # topi was a separate package
 
 
 class _Handle(ModuleType):
-    """Stands for a module while Python imports it, so that its own `__spec__` is left alone."""
+    """A placeholder for a module while Python imports it, so that the `__spec__` of the module is
+    not changed."""
 
 
 def install() -> None:
@@ -275,8 +276,8 @@ def install() -> None:
 
 
 def _show_spans() -> None:
-    """Let texts of nodes and modules show spans unless told not to, and be readable by TVM, as in
-    TVM: old scripts compare them."""
+    """Let texts of nodes and modules show spans by default, and in the form that TVM reads, as TVM
+    does: old scripts compare them."""
 
     def print_text(obj: Any, show_span: bool = True, for_tvm: bool = True, **options: Any) -> str:
         return printer.print_text(obj, show_span=show_span, for_tvm=for_tvm, **options)

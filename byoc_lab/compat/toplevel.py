@@ -78,7 +78,7 @@ def py_str(x: bytes) -> str:
 
 
 def list_global_func_names() -> list[str]:
-    """The names of what is registered, here and with apache-tvm."""
+    """The names of the registered functions, here and with apache-tvm."""
     return sorted({*_functions, *import_tvm().ffi.registry.list_global_func_names()})
 
 

@@ -251,7 +251,7 @@ def arm_compute_lib_pattern_table(disabled_ops: Collection[str] = ("concatenate"
 
 
 def pipeline(disabled_ops: Collection[str] = ("concatenate",)) -> list[Pass]:
-    """The passes of `partition_for_arm_compute_lib`: every match becomes a region of its own."""
+    """The passes of `partition_for_arm_compute_lib`: every match becomes a separate region."""
     return [
         InferType(),
         MergeComposite(arm_compute_lib_pattern_table(disabled_ops)),
@@ -276,7 +276,7 @@ def partition_for_arm_compute_lib(
 
 
 def preprocess_module(mod: IRModule) -> IRModule:
-    """Convolutions with weights as ACL reads them: OHWI, or IHWO where they are depthwise.
+    """Give convolutions the weight layouts that ACL reads: OHWI, or IHWO if they are depthwise.
 
     PartitionGraph puts every function that it cuts out for ACL through this. ConvertLayout has
     level 3: a Sequential skips it below that.

@@ -104,12 +104,13 @@ def make_conv_pattern(with_bias: bool = True, activation: str = "none") -> DFPat
 
 
 def make_dense_bias_pattern() -> DFPattern:
-    """A dense layer and what is added to it."""
+    """A dense layer and an addition."""
     return is_op("add")(is_op("nn.dense")(wildcard(), wildcard()), wildcard())
 
 
 def make_dense_bias_gelu_pattern() -> DFPattern:
-    """The same, x, under 0.5 x (1 + tanh(sqrt(2 / pi) (0.044715 x^3 + x))), spelled like this."""
+    """The dense layer with bias, x, in 0.5 x (1 + tanh(sqrt(2 / pi) (0.044715 x^3 + x))), in this
+    form."""
     x = make_dense_bias_pattern()
     cubic = is_op("multiply")(is_op("power")(x, _is(3.0)), _is(0.044715))
     inner = is_op("multiply")(is_op("add")(cubic, x), _is(sqrt(2 / pi)))
@@ -122,7 +123,7 @@ def _is(number: float) -> DFPattern:
 
 
 def check_conv(match: Call) -> bool | Refused:
-    """Whether BNNS computes a convolution and what follows it as one."""
+    """Whether BNNS computes a convolution and the operators after it as one."""
     for call in takewhile(lambda c: not c.is_op("nn.conv2d"), chain(match)):
         if (call.is_op("add") or call.is_op("nn.bias_add")) and not (answer := bias_check(call)):
             return answer
@@ -130,7 +131,7 @@ def check_conv(match: Call) -> bool | Refused:
 
 
 def check_dense(match: Call) -> bool | Refused:
-    """Whether BNNS computes a dense layer and what follows it as one."""
+    """Whether BNNS computes a dense layer and the operators after it as one."""
     return check_root(match, "nn.dense", dense)
 
 
@@ -151,7 +152,7 @@ def pattern_table() -> list[Entry]:
 
 
 def pipeline() -> list[Pass]:
-    """The passes of `partition_for_bnns`: every match becomes a region of its own.
+    """The passes of `partition_for_bnns`: every match becomes a separate region.
 
     FoldConstant, FoldScaleAxis and AlterOpLayout have levels 2 and 3, so a Sequential skips them
     below these: run under PassContext(opt_level=3).
@@ -170,7 +171,8 @@ def pipeline() -> list[Pass]:
 
 
 def partition_for_bnns(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """`mod` with what BNNS supports in external functions; `params` are bound into @main first."""
+    """Move the operators that BNNS supports into external functions; `params` are bound into @main
+    first."""
     return Sequential(pipeline(), name="partition_for_bnns")(with_params(mod, params))
 
 

@@ -18,7 +18,7 @@ from byoc_lab.relay.patterns import is_op, wildcard
 
 NAME = "cublas"
 PRODUCTS = ("matmul", "batch_matmul", "dense")
-# What is multiplied, and what comes out.
+# dtypes of the factors, and of the product
 DTYPES = (
     ("float32", "float32"),
     ("float16", "float16"),
@@ -54,7 +54,7 @@ def pattern_table() -> list[Entry]:
 
 
 def pipeline() -> list[Pass]:
-    """The passes of `partition_for_cublas`: every product becomes a region of its own."""
+    """The passes of `partition_for_cublas`: every product becomes a separate region."""
     return [
         InferType(),
         MergeComposite(pattern_table()),

@@ -61,7 +61,7 @@ def pattern_table() -> list[Entry]:
 
 
 def pipeline() -> list[Pass]:
-    """The passes of `partition_for_cudnn`: every match becomes a region of its own."""
+    """The passes of `partition_for_cudnn`: every match becomes a separate region."""
     return [
         InferType(),
         MergeComposite(pattern_table()),

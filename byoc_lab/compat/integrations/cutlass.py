@@ -1,4 +1,5 @@
-"""CUTLASS: products of matrices and NHWC convolutions for tensor cores, with what follows them."""
+"""CUTLASS: products of matrices and NHWC convolutions for tensor cores, with the operators after
+them."""
 
 from __future__ import annotations
 
@@ -135,7 +136,7 @@ def _dtypes_fit(call: Call) -> bool | Refused:
 
 
 def check_gemm(match: Call) -> bool | Refused:
-    """Whether CUTLASS computes a dense layer and what follows it as one."""
+    """Whether CUTLASS computes a dense layer and the operators after it as one."""
     return check_root(match, "nn.dense", _dtypes_fit)
 
 
@@ -159,7 +160,7 @@ def _conv_fits(conv: Call, kernel_layout: str) -> bool | Refused:
 
 
 def check_conv2d(match: Call) -> bool | Refused:
-    """Whether CUTLASS computes a convolution and what follows it as one: NHWC by OHWI."""
+    """Whether CUTLASS computes a convolution and the operators after it as one: NHWC by OHWI."""
     return _check_conv(match, CONVOLUTION, "OHWI")
 
 
@@ -215,7 +216,8 @@ def check_conv2d_residual(match: Call, binary_op: str) -> bool | Refused:
 
 
 def pattern_table() -> list[Entry]:
-    """(name, pattern, check) of all that CUTLASS supports, residual blocks before what they end."""
+    """(name, pattern, check) of all that CUTLASS supports; residual blocks come before the patterns
+    that they end with."""
     biased = {f"conv2d_bias_{a}": make_conv2d_pattern(True, a) for a in ACTIVATIONS}
     biased["conv2d_bias"] = make_conv2d_pattern(True)
     blocks = [
@@ -243,8 +245,8 @@ def pattern_table() -> list[Entry]:
 
 
 def pipeline() -> list[Pass]:
-    """The passes of `partition_for_cutlass`, after the batch norms are folded: every match
-    becomes a region of its own, its constants passed as arguments."""
+    """The passes of `partition_for_cutlass`, after the batch norms are folded: every match becomes
+    a separate region, its constants passed as arguments."""
     return [
         InferType(),
         MergeComposite(pattern_table()),
@@ -254,7 +256,7 @@ def pipeline() -> list[Pass]:
 
 
 def partition_for_cutlass(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """`mod` with what CUTLASS supports in external functions.
+    """Move the operators that CUTLASS supports into external functions.
 
     With `params`, even an empty mapping, these are bound into @main and batch norms are folded
     into the weights first.

@@ -38,7 +38,7 @@ def check_root(match: Expr, operator: str, check: Predicate) -> bool | Refused:
 def is_tensor_of(
     argument: Expr, dtypes: Collection[str], ranks: Collection[int] | None = None
 ) -> bool | Refused:
-    """Whether a typed argument has one of the dtypes and, where given, one of the ranks."""
+    """Whether a typed argument has one of the dtypes and, if given, one of the ranks."""
     ty: Any = argument.checked_type
     if ty.dtype not in dtypes:
         return Refused(f"the dtype must be {words(dtypes)}, found {ty}")
@@ -57,7 +57,7 @@ def has_attributes(call: Call, **wanted: Any) -> bool | Refused:
 
 
 def words(values: Collection[Any]) -> str:
-    """'"a", "b" or "c"'; what is no text without quotes."""
+    """'"a", "b" or "c"'; values other than text are not quoted."""
     *most, last = [f'"{v}"' if isinstance(v, str) else str(v) for v in values]
     return f"{', '.join(most)} or {last}" if most else last
 

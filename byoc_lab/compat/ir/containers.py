@@ -26,7 +26,7 @@ class ADT(tuple):
 
 
 class ConstructorValue(ADT):
-    """A value of a data type: what a constructor made of `fields`. `tag` is the constructor's.
+    """A value of a data type: the result of a constructor on `fields`. `tag` is the constructor's.
 
     It is an ADT, for so TVM's virtual machine gives it.
     """

@@ -20,7 +20,7 @@ Activation = Callable[[Expr], Expr]
 def shape_of(
     x: Expr, dtype: str = "int64", start: int | None = None, end: int | None = None
 ) -> Any:
-    """The shape of an expression, or part of it: a constant where it is static."""
+    """The shape of an expression, or part of it: a constant if it is static."""
     ty = infer_type(x).checked_type
     part = slice(start, end)
     if ty.is_static:
@@ -67,7 +67,7 @@ def try_infer_value(
     on_failure: Callable[[], Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> tuple[Any, bool]:
-    """(the value of an expression, True), or (the expression, False) where it has none."""
+    """(the value of an expression, True), or (the expression, False) if it has no known value."""
     try:
         found = infer_value(val, parameters or {}).numpy()
     except ByocLabError:
@@ -170,8 +170,8 @@ def gru_cell(
     linear_before_reset: bool = True,
     sequence_lens: Expr | None = None,
 ) -> tuple[list[Expr], Expr]:
-    """A GRU over steps. Weights and biases of the gates lie one after the other: reset, update,
-    new. With `sequence_lens` the state of a row keeps its value behind the end of its sequence."""
+    """A GRU over steps. Weights and biases of the gates are concatenated: reset, update, new. With
+    `sequence_lens` the state of a row is kept after the end of its sequence."""
     outputs = []
     count = len(list(input_seqs))
     hidden_parts = relay.split(w_hid, 3)
@@ -219,8 +219,9 @@ def lstm_cell(
     h_act: Activation = relay.tanh,
     backwards: bool = False,
 ) -> tuple[list[Expr], Expr, Expr]:
-    """An LSTM over steps. Weights and biases of the gates lie one after the other: input, forget,
-    cell, output. proj: projects the state. p_i, p_f, p_o: weights by which gates see the cell."""
+    """An LSTM over steps. Weights and biases of the gates are concatenated: input, forget, cell,
+    output. proj: projects the state. p_i, p_f, p_o: weights of the connections from the cell to the
+    gates."""
 
     def seen(gate: Expr, weight: Expr | None, cell: Expr) -> Expr:
         return gate if weight is None else gate + weight * cell

@@ -1,4 +1,4 @@
-"""`tvm.relay.frontend.common`: what scripts take from the importers for passes of their own."""
+"""`tvm.relay.frontend.common`: helpers of the importers that scripts use in passes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def infer_type(node: Expr, mod: IRModule | None = None) -> Any:
 
 
 def infer_shape(inputs: Expr, mod: IRModule | None = None) -> Any:
-    """The shape of a tensor as ints (`relay.Any` where it is not known); of others, the type."""
+    """The shape of a tensor as ints (`relay.Any` if unknown); for other values, the type."""
     ty = infer_type(inputs, mod).checked_type
     if not isinstance(ty, TensorType):
         return ty
@@ -66,7 +66,7 @@ def infer_channels(inputs: Expr, transpose: bool = False) -> int:
 def infer_value(
     input_val: Expr, params: Mapping[str, Any], mod: IRModule | None = None
 ) -> nd.HostArray:
-    """The array that `input_val` is, its free variables being `params` by name.
+    """The array value of `input_val`, whose free variables are bound by name to `params`.
 
     Computed by the reference; `mod` has the functions that it calls. Raises InputError for a
     variable that `params` lack.
@@ -80,7 +80,7 @@ def infer_value(
 
 
 def fold_constant(node: Expr, mod: IRModule | None = None) -> Expr:
-    """`node` with what is constant in it computed."""
+    """`node` with its constant subexpressions evaluated."""
     return FoldConstantExpr(node, IRModule() if mod is None else mod)
 
 

@@ -13,8 +13,8 @@ MODULE_PREFIX = "tvmgen_default"
 
 
 class NameSupply:
-    """Names, each given once. They begin with `prefix` and `_`, unless there is none, or a method
-    is told not to (`add_prefix=False`); a `.` becomes `_`."""
+    """A supply of unique names. They begin with `prefix` and `_`, unless it is empty or a method is
+    called with `add_prefix=False`; a `.` becomes `_`."""
 
     def __init__(self, prefix: str = ""):
         self.prefix = prefix
@@ -47,8 +47,8 @@ class NameSupply:
 
 
 class GlobalVarSupply:
-    """Global variables of fresh names. `value` says where names come from: a NameSupply, or a
-    module (or several), whose functions' names are taken then; by default, nothing is taken.
+    """A supply of global variables with fresh names. `value`: a NameSupply, or a module (or
+    several), whose function names count as used; by default no name is used.
 
     Raises DuplicateNameError for modules whose functions share a name.
     """
@@ -64,7 +64,7 @@ class GlobalVarSupply:
         self.name_supply.prefix = MODULE_PREFIX
 
     def fresh_global(self, name: str, add_prefix: bool = True) -> GlobalVar:
-        """A new variable, called `name` or, where that is taken, `name_1`, ..."""
+        """A new variable, called `name` or, if that is used, `name_1`, ..."""
         return self._new(self.name_supply.fresh_name(name, add_prefix))
 
     def unique_global_for(self, name: str, add_prefix: bool = True) -> GlobalVar:
@@ -73,7 +73,7 @@ class GlobalVarSupply:
         return self._by_name.get(full) or self._new(full)
 
     def reserve_global(self, var: GlobalVar, allow_conflict: bool = False) -> None:
-        """Take the name of a variable. Raises DuplicateNameError when another one has it."""
+        """Reserve the name of a variable. Raises DuplicateNameError if another variable has it."""
         if var.name_hint in self._by_name and not allow_conflict:
             raise DuplicateNameError(f"there is a global variable @{var.name_hint} already")
         self.name_supply.reserve_name(var.name_hint, add_prefix=False)

@@ -60,6 +60,6 @@ class StringImm(str):
         return str(self)
 
 
-layout = Layout  # as tvm.tir.layout("NCHW") makes one
+layout = Layout  # tvm.tir.layout("NCHW") creates one
 
 __all__ = ["Any", "FloatImm", "IntImm", "Layout", "SizeVar", "StringImm", "Var", "layout"]

@@ -1,4 +1,4 @@
-"""`CallWithFields(call, args=...)` and its kin: a node with some fields changed.
+"""`CallWithFields(call, args=...)` and similar functions: a node with some fields changed.
 
 A node that would be the same is given back as it is, so that "did anything change" stays `is`.
 A `virtual_device` is kept by variables and functions; of other nodes it means nothing here.

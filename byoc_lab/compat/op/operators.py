@@ -1,4 +1,4 @@
-"""`relay.op.register_...`: what a script says about operators, its own ones included.
+"""`relay.op.register_...`: properties that a script registers for operators, new ones included.
 
 An operator made by `register` has types; it can be printed, matched, partitioned and offloaded. One
 that is to run outside of regions, or is to have attributes of its own, is to be defined with
@@ -25,7 +25,8 @@ from byoc_lab.relay.op.framework.relations import broadcast
 
 
 def register(op_name: str, describe: str = "") -> None:
-    """A new operator. `relay.op.get(op_name)` has methods that say more about it: those below.
+    """Register a new operator. `relay.op.get(op_name)` has methods that set its properties: those
+    below.
 
     Raises DuplicateNameError.
     """
@@ -112,7 +113,7 @@ def set_support_level(op: Op, level: int) -> None:
 
 
 def scatter(data: Expr, indices: Expr, updates: Expr, axis: int) -> Expr:
-    """`relay.scatter_elements` under the name that it had before TVM 0.11."""
+    """`relay.scatter_elements` under its name before TVM 0.11."""
     made: Expr = scatter_elements(data, indices, updates, axis, "update")
     return made
 

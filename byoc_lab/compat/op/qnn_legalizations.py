@@ -26,7 +26,7 @@ from byoc_lab.run.tvm_runtime import import_tvm
 FAST_INT8_ON_INTEL = ("skylake-avx512", "cascadelake")
 SHIFTS = {"uint8": 128, "int8": -128}
 
-# What takes an operator's (attributes, arguments, types, name), and gives its form or None.
+# A function of an operator's (attributes, arguments, types, name) that returns its form or None.
 Helper = Callable[[Any, list[Expr], list[Type], Any], "Expr | None"]
 
 

@@ -1,4 +1,4 @@
-"""`tvm.relay.op.strategy.generic`: what passes of scripts ask of a convolution.
+"""`tvm.relay.op.strategy.generic`: queries that passes of scripts make about a convolution.
 
 TVM's strategies choose kernels, which byoc_lab has none of.
 """

@@ -1,1 +1,1 @@
-"""`relay.build` and what runs its result: executors, virtual machine, arrays, parameters."""
+"""`relay.build` and the runtime of its result: executors, virtual machine, arrays, parameters."""

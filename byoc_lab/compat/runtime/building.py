@@ -1,4 +1,4 @@
-"""`relay.build` and what goes with it, on byoc_lab's builder.
+"""`relay.build` and related names, on byoc_lab's builder.
 
 The host part is compiled by apache-tvm (Relay -> Relax -> LLVM), external functions by the back
 ends that byoc_lab knows.
@@ -212,7 +212,7 @@ def load_library(path: Any) -> Library:
     mod = parser.parse(text)
     if ENTRY not in [gv.name_hint for gv in mod.functions]:
         raise BuildError(f"{path} is damaged: its program has no function @{ENTRY}")
-    # A text tells variables apart by their names, so it may have others than the program had.
+    # A text distinguishes variables by their names, so its names may differ from the program's.
     old = mod[ENTRY]
     if len(inputs) != len(old.params):
         raise BuildError(
@@ -367,7 +367,7 @@ def optimize(
 
 
 class BuildModule:
-    """`build` and `optimize` as one object, which keeps what was built last."""
+    """`build` and `optimize` as one object, which keeps the last result."""
 
     def __init__(self) -> None:
         self._built: Library | None = None

@@ -92,7 +92,7 @@ def register_codegen(compiler: str, generate: Callable[[Function], Any]) -> None
 
 
 def register_hook(compiler: str, hook: str, function: Callable[..., Any]) -> None:
-    """Take note of "relay.ext.<compiler>.<hook>"; the optimizer goes to PartitionGraph."""
+    """Record "relay.ext.<compiler>.<hook>"; the optimizer is passed to PartitionGraph."""
     if hook == OPTIMIZE:
         register_optimizer(compiler, function)
     else:
@@ -114,7 +114,7 @@ def check_hooks(mod: IRModule) -> None:
 
 
 def linked(generated: Any, function: Function, symbol: str, compiler: str) -> CompiledRegion:
-    """A region of what a code generator returned. Raises BuildError for what cannot be linked."""
+    """The region for the result of a code generator. Raises BuildError if it cannot be linked."""
     if isinstance(generated, CSourceModule):
         return SourceRegion(function, symbol, generated, compiler)
     runtime = import_tvm().runtime

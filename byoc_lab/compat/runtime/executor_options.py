@@ -1,4 +1,4 @@
-"""`tvm.relay.backend.Executor` and `Runtime`: how a program is to run, with options by name.
+"""`tvm.relay.backend.Executor` and `Runtime`: the kind of execution, with options by name.
 
 Here all executors are one, and the options mean nothing; they are checked as in TVM 0.16.
 """

@@ -129,7 +129,7 @@ def runner(kind: str, mod: IRModule, target: Any = None) -> Callable[[list[Any]]
         executable = building.build(mod, target).executable
     except BuildError as error:
         if offloads(mod):
-            raise  # the back end is what the program is run for
+            raise  # the program is run to test this back end
         reason = f"computed by NumPy, for it cannot be compiled: {error}"
         warnings.warn(reason, InterpretedWarning, stacklevel=4)
         return lambda values: reference.evaluate(mod, values).value
@@ -184,7 +184,7 @@ class Executor:
         run = runner(self.kind, mod, self.target)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            # As in TVM, arguments by other names are passed over: those of bound parameters.
+            # As in TVM, arguments by other names, those of bound parameters, are ignored.
             values = [plain(a) for a in args]
             rest = names[len(values) :]
             twice = set(kwargs) & set(names[: len(values)])

@@ -19,7 +19,7 @@ from byoc_lab.printing import printable
 from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.run.executable import Executable
 
-_CONSTANT = re.compile(r"p\d+")  # what `Library.params` are called
+_CONSTANT = re.compile(r"p\d+")  # names of `Library.params`
 
 
 def create(
@@ -162,7 +162,7 @@ class GraphModule:
         return self._names.index(name) if name in self._names else -1
 
     def get_input_name(self, index: int) -> str:
-        """The name of an input. Raises InputError when there is none of that number."""
+        """The name of an input. Raises InputError for an invalid number."""
         return self._name(index)
 
     def get_input(self, index: Any, out: HostArray | None = None) -> HostArray:
@@ -178,7 +178,7 @@ class GraphModule:
         return {n: t.shape for n, t in types.items()}, {n: t.dtype for n, t in types.items()}
 
     def get_output(self, index: int, out: HostArray | None = None) -> HostArray:
-        """An output of the last run. Raises InputError when there was none."""
+        """An output of the last run. Raises InputError before the first run."""
         if not 0 <= index < len(self._outputs):
             have = len(self._outputs)
             raise InputError(f"there is no output {index}: the last run gave {have}; call run()")

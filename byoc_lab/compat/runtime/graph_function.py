@@ -21,7 +21,7 @@ class GraphFunction:
     function: Function
 
     def __call__(self, *arrays: Any) -> None:
-        """Raises InputError when the number of arrays, or what they hold, does not fit."""
+        """Raises InputError if the number of arrays, a shape or a dtype does not fit."""
         count = len(self.function.params)
         results = evaluate(self.function, arrays[:count]).outputs
         if len(arrays) != count + len(results):

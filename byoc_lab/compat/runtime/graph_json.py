@@ -41,7 +41,7 @@ from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.relay.ir.visit import post_order
 
 LONGEST_NAME = 80
-MATCH_RANGE = 16  # storage may serve for what is that many times smaller or larger
+MATCH_RANGE = 16  # storage may be reused for tensors up to this many times smaller or larger
 CPU = 1
 NOP = "__nop"
 
@@ -85,14 +85,14 @@ def planned(func: Function) -> dict[Expr, list[Storage]]:
 
 
 class ExecutorGraph:
-    """Nodes in the order in which they run, the `functions` that they call, by name, and what the
-    `constants` hold, by name: "p0"."""
+    """Nodes in execution order, the `functions` that they call, by name, and the values of
+    `constants`, by name: "p0"."""
 
     def __init__(self, mod: IRModule, mod_name: str):
         self.mod, self.prefix = mod, f"tvmgen_{mod_name}_"
         self.nodes: list[GraphNode] = []
         self.entries: dict[Expr, list[Entry]] = {}
-        self.nodes_named: Counter[str] = Counter()  # how often a name was asked for
+        self.nodes_named: Counter[str] = Counter()  # number of requests of a name
         self.functions_named: Counter[str] = Counter()
         self.functions: dict[str, Function] = {}
         self.constants: dict[str, NDArray] = {}
@@ -193,7 +193,7 @@ class ExecutorGraph:
         return name
 
     def fresh(self, name: str, asked: Counter[str]) -> str:
-        """`name`, with the next number behind it that makes it new. Source: tvm::NameSupply."""
+        """`name`, with the next number appended that makes it new. Source: tvm::NameSupply."""
         made = name
         while made in asked:
             asked[name] += 1

@@ -27,7 +27,8 @@ class RegionModule:
         self.imported_modules: list[RegionModule] = []
 
     def get_source(self, fmt: str = "") -> str:
-        """The source in that format, or in the module's own. Raises BuildError for another one."""
+        """The source in that format, or in the module's own. Raises BuildError for any other
+        format."""
         if not self._sources:
             raise BuildError(f"region @{self.name} was generated as a library: it has no source")
         if fmt and fmt not in self._sources:
@@ -44,7 +45,7 @@ class RegionModule:
 
 
 def _sources(compiled: Any) -> dict[str, str]:
-    """By format: what the back end keeps of the code it made, the main one first."""
+    """By format: the code that the back end keeps, the main one first."""
     if isinstance(compiled, DnnlRegion):
         return {"json": json.dumps(compiled.graph), "cc": cpp_source(compiled.graph)}
     if hasattr(compiled, "source"):

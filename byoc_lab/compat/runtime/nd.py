@@ -35,7 +35,7 @@ class HostArray(NDArray):
         self.copyfrom(changed)
 
     def copyfrom(self, source: Any) -> HostArray:
-        """Take the values of an array of the same shape. Raises ValueError for another shape."""
+        """Copy the values of an array of the same shape. Raises ValueError for another shape."""
         values = np.array(source, dtype=self.dtype)
         if values.shape != self.shape:
             raise ValueError(f"an array of shape {self.shape} cannot hold one of {values.shape}")

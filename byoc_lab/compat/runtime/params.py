@@ -23,7 +23,7 @@ from byoc_lab.relay.ir.ndarray import numpy_dtype
 
 _LIST, _ARRAY = 0xF7E58D4F05049CB7, 0xDD5E40F096B4A13F
 _CPU = 1
-MAX_RANK = 32  # of a NumPy array, before NumPy 2
+MAX_RANK = 32  # maximum rank of a NumPy array, before NumPy 2
 _NOT_PARAMETERS = "these are not parameters as TVM saves them"
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
 _CODES = {kind: code for code, kind in _KINDS.items()}
@@ -102,7 +102,7 @@ class _SavedBytes:
         numbers = np.frombuffer(self.take(size), dtype)
         try:
             return numbers.reshape(shape).copy()
-        except ValueError as error:  # without elements, and with lengths that overflow
+        except ValueError as error:  # without elements, and with sizes that overflow
             raise InputError(f"{_NOT_PARAMETERS}: an array of shape {shape}: {error}") from error
 
     def name(self) -> str:
@@ -137,7 +137,7 @@ def save_param_dict_to_file(params: Mapping[str, Any], path: Any) -> None:
 
 
 def load_param_dict_from_file(path: Any) -> dict[str, HostArray]:
-    """Read a *.params file. Raises InputError for another one, and OSError."""
+    """Read a *.params file. Raises InputError for any other file, and OSError."""
     return load_param_dict(Path(path).read_bytes())
 
 

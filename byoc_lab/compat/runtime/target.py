@@ -96,7 +96,7 @@ def VirtualDevice(device: Any = None, target: Any = None, memory_scope: str = ""
 
 
 def _set(node: Var | Function, name: str, value: Any) -> None:
-    """`node.virtual_device_ = VirtualDevice(...)`, which scripts of TVM may say of nodes that keep
+    """`node.virtual_device_ = VirtualDevice(...)`, which scripts of TVM may set on nodes that keep
     a device: variables and functions."""
     if name == "virtual_device_":
         set_field(node, "device", virtual_device(value))

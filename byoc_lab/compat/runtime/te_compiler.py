@@ -11,7 +11,7 @@ class TECompiler:
     """The cache of `relay.build`, which keeps nothing between two calls: `clear` has no effect."""
 
     def clear(self) -> None:
-        """Forget what was compiled: nothing."""
+        """Clear the cache of compiled code: it does not exist here."""
 
     def __getattr__(self, name: str) -> Any:
         raise UnsupportedNameError(

@@ -148,7 +148,7 @@ class VirtualMachine:
         return BenchmarkResult(seconds)
 
     def _names(self, func_name: str) -> list[str]:
-        self._executable.entry(func_name)  # which knows the names of functions
+        self._executable.entry(func_name)  # raises for unknown functions
         return [p.name_hint for p in self._executable.ir_mod[func_name].params]
 
     def _named(self, func_name: str, args: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:

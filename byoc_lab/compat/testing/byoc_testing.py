@@ -10,7 +10,7 @@ COMPILER = "ccompiler"
 
 
 class CcompilerAnnotator(ExprMutator):
-    """Annotates add, subtract and multiply for "ccompiler" where they follow one another so.
+    """Annotates sequences of add, subtract and multiply for "ccompiler".
 
     The region begins with the operands of the add, and with variables further on; it ends behind
     the multiply. `in_compiler`: 1 below a multiply, 2 where the add was found.

@@ -18,7 +18,7 @@ def target(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def dev() -> Any:
-    """The device that `target` stands for."""
+    """The device that `target` names."""
     return cpu()
 
 

@@ -1,4 +1,4 @@
-"""`tvm.relay.testing`: what tests of Relay programs call, besides the networks."""
+"""`tvm.relay.testing`: helpers that tests of Relay programs call, besides the networks."""
 
 from __future__ import annotations
 

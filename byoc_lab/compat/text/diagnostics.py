@@ -1,4 +1,4 @@
-"""`tvm.ir.diagnostics`: what is wrong with a program, and who shows it.
+"""`tvm.ir.diagnostics`: errors in a program, and their renderers.
 
 What is wrong is raised as a typed error here, with a message and a place of its own. A script that
 sets a renderer (`override_renderer`), as TVM's own tests do, gets what TVM 0.16 would say in place
@@ -33,14 +33,14 @@ class DiagnosticLevel(IntEnum):
 
 
 class Diagnostic:
-    """One message about a place in a program; `span` is None when the place is not known."""
+    """One message about a source location; `span` is None if the location is unknown."""
 
     def __init__(self, level: int, span: Span | None, message: str):
         self.level, self.span, self.message = DiagnosticLevel(level), span, message
 
 
 class DiagnosticContext:
-    """Diagnostics about a module, and what shows them."""
+    """Diagnostics about a module, and their renderer."""
 
     def __init__(self, module: IRModule, renderer: DiagnosticRenderer | None = None):
         self.module = module
@@ -98,8 +98,8 @@ def get_renderer() -> DiagnosticRenderer:
 
 
 def override_renderer(render_func: Callable[[DiagnosticContext], None] | None) -> None:
-    """Let errors in programs be shown by another renderer, before a DiagnosticError says that
-    there are some; None: let them be raised themselves."""
+    """Let another renderer show errors in programs before a DiagnosticError reports that there are
+    some; None: raise the errors themselves."""
     del _renderers[1:]
     if render_func is not None:
         _renderers.append(DiagnosticRenderer(render_func))

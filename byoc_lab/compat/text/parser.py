@@ -25,7 +25,7 @@ def parse_expr(source: str) -> Expr:
 
 
 class SpanCheck(ModulePass):
-    """Show a warning for every expression of which nobody knows where it was read."""
+    """Warn for every expression without a known source location."""
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         found = DiagnosticContext(mod)

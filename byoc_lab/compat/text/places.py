@@ -70,6 +70,6 @@ def _columns(tokens: Tokens, number: int) -> tuple[int, int, int]:
         return line, behind, behind + 1
     if not text or kind == "@" or (kind == "%" and not text[1:2].isdecimal() and "." not in text):
         return line, column, column + 1
-    # A projection ends with a number, which stands behind itself.
+    # A projection ends with a number, which comes after its operand.
     ends_behind = kind in (".", "%") and "." in text
     return line, column, behind + ends_behind

@@ -1,4 +1,4 @@
-"""`relay.transform.AnnotateTarget` with TVM's tables of what a back end takes."""
+"""`relay.transform.AnnotateTarget` with TVM's tables of the operators that a back end supports."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Cost:
 
 
 def call_flops(call: Call) -> int | None:
-    """Floating-point operations of one typed call of an operator; None where they are not known.
+    """Floating-point operations of one typed call of an operator; None if they are unknown.
 
     The formula is the operator's (`OpDef.flops`). An operator that only moves numbers has none. The
     types and attributes of a saved trace are not inferred again: where they contradict each other,
@@ -108,7 +108,7 @@ def tensor_types(ty: Type) -> Iterator[TensorType]:
 
 
 def type_bytes(ty: Type) -> int | None:
-    """The bytes of the tensors of a type; None where a shape is not known."""
+    """The bytes of the tensors of a type; None if a shape is unknown."""
     if not _is_static(ty):
         return None
     return sum(
@@ -118,7 +118,7 @@ def type_bytes(ty: Type) -> int | None:
 
 def boundary_bytes(function: Function) -> int | None:
     """The bytes that cross the boundary of a typed function in one call: its parameters and its
-    result. None where a shape is not known."""
+    result. None if a shape is unknown."""
     sizes = [type_bytes(p.checked_type) for p in function.params]
     sizes.append(type_bytes(function.body.checked_type))
     return None if None in sizes else sum(s for s in sizes if s is not None)

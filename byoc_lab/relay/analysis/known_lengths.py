@@ -1,4 +1,4 @@
-"""Unknown lengths that follow from the lengths of the inputs.
+"""Unknown sizes that follow from the sizes of the inputs.
 
 The others depend on values, such as the number of elements that are not 0.
 """

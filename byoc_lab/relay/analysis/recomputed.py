@@ -53,12 +53,13 @@ def recomputed(mod: IRModule) -> list[Recomputed]:
 
 
 def operators_again(mod: IRModule) -> int:
-    """The number of operators that are computed more often than needed, as `recomputed` has it."""
+    """The number of operators that are computed more often than needed, according to
+    `recomputed`."""
     return sum(len(r.calls) - 1 for r in recomputed(mod))
 
 
 DEPTH = 8  # calls of regions and composites inside each other that are followed
-Place = Call | None  # of a region or composite the call; of the functions of the host None
+Place = Call | None  # the call of a region or composite; None for functions of the host
 
 
 class _Values:
@@ -89,7 +90,7 @@ class _Values:
                 known.setdefault(node.var, known[node.value])
             needed = [p for p in _needs(node) if p not in known]
             if isinstance(node, Let) and node.value in needed:
-                needed = [node.value]  # the body comes after its variable has a value
+                needed = [node.value]  # the body is visited after its variable has a value
             if needed:
                 todo += reversed(needed)
             else:
@@ -116,7 +117,7 @@ class _Values:
             return self._number("field", of, node.index)
         if isinstance(node, Call):
             return self._call(node, [known[a] for a in node.args], name, place)
-        return node  # whatever else has a value of its own
+        return node  # any other node has a separate value
 
     def _call(self, call: Call, args: list[Any], name: str, place: Place) -> Any:
         if is_annotation(call) and args:
@@ -150,7 +151,7 @@ class _Values:
         return self.results[call]
 
     def _number(self, *parts: Any) -> int:
-        """The number of a value by what it is computed from."""
+        """The number of a value, by the operator and the values that it is computed from."""
         return self._numbers.setdefault(parts, len(self._numbers))
 
 

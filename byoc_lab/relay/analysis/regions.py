@@ -1,4 +1,4 @@
-"""The regions that annotations define: which nodes belong together, what flows in and out.
+"""The regions that annotations define: their nodes, inputs and outputs.
 
 A begin opens a region; a call, tuple or projection joins the region of its arguments, and merges
 regions when its arguments are in several; an end closes. Operands that are ends are "closed" and do
@@ -33,8 +33,8 @@ OnProblem = Callable[[str, Expr, dict[str, Any]], None]
 
 
 class Region:
-    """One region. `id` numbers begins in evaluation order; a merged region keeps one of the ids,
-    as in TVM. `first`: the least id of its members, that of its first begin."""
+    """One region. `id` numbers regions by their begins in evaluation order; a merged region keeps
+    one of the ids, as in TVM. `first`: the least id of its members, that of its first begin."""
 
     # Every begin creates one, so it has to be small.
     __slots__ = ("_inputs", "_members", "_outputs", "first", "id", "merged_into", "target")

@@ -169,7 +169,7 @@ class _Comparison:
         self.to_right: dict[Expr, Expr] = {}
         self.to_left: dict[Expr, Expr] = {}
         self.type_vars: dict[Type, Type] = {}
-        self.lengths: dict[SizeName, Dim] = {}  # symbolic lengths of the left, those of the right
+        self.lengths: dict[SizeName, Dim] = {}  # symbolic sizes of the left, by those of the right
 
     def run(self, lhs: Expr, rhs: Expr, root: str) -> Difference | None:
         stack: list[tuple[Expr, Expr, Any]] = [(lhs, rhs, None)]
@@ -293,7 +293,7 @@ class _Comparison:
         return "" if a == b else _attrs_difference(a, b)
 
     def types_differ(self, a: Type | None, b: Type | None, binds: bool = False) -> str:
-        """The difference between two types; "" when they are equal. Where a type `binds` lengths,
+        """The difference between two types; "" if they are equal. If a type `binds` symbolic sizes,
         those on the right may have other names."""
         if a is not None and b is not None and a.has_symbols and b.has_symbols:
             if binds:
@@ -313,7 +313,7 @@ class _Comparison:
         return length.replace({**new, **self.lengths})
 
     def _pair_lengths(self, a: Type, b: Type) -> None:
-        """Pair the symbolic lengths of two types at their first occurrence."""
+        """Pair the symbolic sizes of two types at their first occurrence."""
         if isinstance(a, TensorType) and isinstance(b, TensorType):
             for x, y in zip(a.shape, b.shape, strict=False):
                 if isinstance(x, Symbolic) and isinstance(y, Symbolic):
@@ -322,7 +322,7 @@ class _Comparison:
             self._pair_lengths(p, q)
 
     def _pair_names(self, x: Symbolic, y: Symbolic) -> None:
-        """Map the new names in `x` to names in `y` so that both lengths become equal."""
+        """Map the new names in `x` to names in `y` so that both sizes become equal."""
         taken = set(self.lengths.values())
         mine = [name for name in x.names() if name not in self.lengths]
         theirs = [length for length in map(named, y.names()) if length not in taken]

@@ -1,4 +1,4 @@
-"""Structural hash: what is structurally equal (see `structural`) has one hash.
+"""Structural hash: equal for structurally equal expressions (see `structural`).
 
 The hash is the same in every process: it does not depend on Python's own, which differs from one
 process to the next. Source: `tvm.ir.structural_hash` of TVM 0.16.
@@ -54,8 +54,8 @@ def _number(digest: bytes) -> int:
 
 
 def _expression_digest(root: Expr, map_free_vars: bool) -> bytes:
-    # The digest of a node is that of its own fields and the positions of its parts in the walk;
-    # nodes whose sharing does not count stand for their content instead of a position.
+    # The digest of a node combines its fields and the positions of its parts in the walk; nodes
+    # whose sharing does not count contribute their content instead of a position.
     place: dict[Expr, int | bytes] = {}
     bound: dict[Expr, None] = {}
     types: dict[Type, Type] = {}  # those that functions are generic over have one name, too
@@ -108,7 +108,7 @@ def _type_text(ty: Type, types: dict[Type, Type]) -> str:
 
 def _content(value: Any) -> Any:
     """The value of an attribute, or attributes, as nested tuples of numbers and strings; without
-    floats, of which close ones count as equal, and without names of variables."""
+    floats, since close ones count as equal, and without names of variables."""
     if value is None or isinstance(value, (bool, bytes)):
         return value
     if isinstance(value, int):

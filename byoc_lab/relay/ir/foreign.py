@@ -88,8 +88,8 @@ class ForeignModule(IRModule):
 
     language: str
     source: Any = None
-    lines: Sequence[Any]  # of `relay.text.printer_lines.Line`, which is above this
-    findings: Sequence[Any]  # of `lab.linting.Finding`
+    lines: Sequence[Any]  # elements: `relay.text.printer_lines.Line`, of a higher layer
+    findings: Sequence[Any]  # elements: `lab.linting.Finding`
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class ForeignModule(IRModule):
         self.findings = findings
 
     def plain(self) -> ForeignModule:
-        """The same without the module that it was read from: what is pickled and saved."""
+        """A copy without the module that it was read from, for pickling and saving."""
         return ForeignModule(
             self.language, self.functions, self.attrs, list(self.lines), list(self.findings)
         )

@@ -44,5 +44,5 @@ def pattern_text(pattern: Any) -> str:
 
 
 def partition(pattern: Any, expr: Any, attrs: Any, check: Callable[[Any], bool]) -> Any:
-    """`expr` with every match of a dataflow pattern moved into a function of its own."""
+    """`expr` with every match of a dataflow pattern moved into a separate function."""
     return _provided["partition"](pattern, expr, attrs, check)

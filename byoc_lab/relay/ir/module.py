@@ -26,7 +26,7 @@ Value = TypeVar("Value")
 
 
 class Map(dict[Key, Value]):
-    """A dict whose `items` can be indexed, as those of TVM's maps: `items()[0]`."""
+    """A dict whose `items` can be indexed, like that of TVM's maps: `items()[0]`."""
 
     def items(self) -> list[tuple[Key, Value]]:  # type: ignore[override]
         return list(super().items())
@@ -79,7 +79,7 @@ class IRModule:
         for type_var, data in (type_definitions or {}).items():
             self._put(type_var, data)
         for name, func in (functions or {}).items():
-            self._put(name, func, closed=False)  # as in TVM: visible, and refused by InferType
+            self._put(name, func, closed=False)  # as in TVM: visible, but refused by InferType
 
     @staticmethod
     def from_expr(
@@ -202,7 +202,7 @@ class IRModule:
         self._put(var, val)
 
     def update(self, other: IRModule | Mapping[Any, Function]) -> None:
-        """Add the functions and types of another module or mapping, replacing those of equal name.
+        """Add the functions and types of another module or mapping, replacing equally named ones.
 
         Each name keeps one GlobalVar in this module: calls between the added functions are changed
         to call these.

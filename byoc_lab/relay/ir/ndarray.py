@@ -13,7 +13,7 @@ from byoc_lab.printing import printable
 
 def numpy_dtype(dtype: str) -> np.dtype:
     """NumPy's dtype of a name; bfloat16 comes from the package ml_dtypes. Raises ArgumentError for
-    those that NumPy lacks."""
+    a dtype that NumPy lacks."""
     if dtype == "bfloat16":
         import ml_dtypes  # NumPy lacks bfloat16
 

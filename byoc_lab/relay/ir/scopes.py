@@ -1,4 +1,4 @@
-"""Nodes with scopes of their own (functions, lets, branches), and mutable cells.
+"""Nodes that open scopes (functions, lets, branches), and mutable cells.
 
 Source: `tvm.relay.function` and `tvm.relay.expr` of TVM 0.16.
 """
@@ -92,7 +92,7 @@ class Function(Expr):
     def _ipython_display_(self) -> None:
         display.publish(self)
 
-    with_attrs = with_attr  # in TVM a separate function sets a dict
+    with_attrs = with_attr  # TVM has a separate function for dicts
 
     def without_attr(self, key: str) -> Function:
         kept = {k: v for k, v in self.attrs.items() if k != key}

@@ -109,7 +109,8 @@ class Span:
 
 
 class SequentialSpan(Span):
-    """The places of all the nodes that a pass made one of; as a single place, that of the first.
+    """The source locations of all nodes that a pass merged into one; as a single location, the
+    first.
 
     A sequence among `spans` is taken apart. Raises InputError when there are none.
     """

@@ -133,7 +133,7 @@ class TensorType(Type):
         dims = tuple(map(as_dim, shape))
         kind = dtype_named(str(dtype))
         for d in dims:
-            if type(d) is not IntImm or d.dtype != "int32":  # equal lengths need not be identical
+            if type(d) is not IntImm or d.dtype != "int32":  # equal sizes need not be identical
                 return cls._create(dims, kind)
         return cls._shared(dims, kind)
 

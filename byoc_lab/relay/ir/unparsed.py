@@ -1,4 +1,4 @@
-"""`UnparsedModule`: a module of which only the text is known."""
+"""`UnparsedModule`: a module that is known as text only."""
 
 from __future__ import annotations
 

@@ -35,8 +35,8 @@ def outside_in(root: Expr) -> Iterator[Expr]:
 
 
 def all_vars(expr: Expr) -> list[Var]:
-    """Every variable in `expr`, in the order of first occurrence; that of a let before its
-    value."""
+    """Every variable in `expr`, in the order of first occurrence; the variable of a let comes
+    before those in its value."""
     met: dict[Expr, None] = {}
     stack = [expr]
     while stack:

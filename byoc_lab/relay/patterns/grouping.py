@@ -43,7 +43,7 @@ from byoc_lab.relay.patterns.patterns import (
 
 @dataclass(eq=False)
 class Group:
-    """One match: its root, what flows in, and the function it becomes.
+    """One match: its root, its inputs, and the function it becomes.
 
     nodes: all nodes in the function; body: those that no other match may contain. copied: for each
     input its parameter, and for each node its copy in the function.
@@ -80,7 +80,7 @@ def find_groups(pattern: DFPattern, graph: IndexedGraph) -> list[Group]:
 
 
 def group_at(pattern: DFPattern, root: Expr, graph: IndexedGraph) -> Group | None:
-    """The match that ends with `root`, whether or not it may be moved; None if there is none."""
+    """The match that ends with `root`, whether or not it may be moved; None without a match."""
     taken = find_match(pattern, root, graph)
     return None if taken is None else _extract(pattern, root, taken, 0)
 

@@ -1,4 +1,4 @@
-"""Patterns that no expression can match, told by the definitions of the operators they name."""
+"""Patterns that no expression can match, found by the definitions of the operators they name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def why_impossible(pattern: DFPattern) -> str:
 
 
 def _why(part: DFPattern) -> str:
-    """Why no call fits a pattern by itself, whatever its operands are."""
+    """The reason that no call fits a pattern by itself, for any operands."""
     op = _operator(part)
     if op is None:
         return ""

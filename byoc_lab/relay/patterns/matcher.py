@@ -44,7 +44,7 @@ def matches(pattern: DFPattern, expr: Expr) -> bool:
 
 
 class Matcher:
-    """One attempt. After a successful `match`, `taken` has what each pattern node matched."""
+    """One attempt. After a successful `match`, `taken` maps each pattern node to its match."""
 
     def __init__(self, graph: IndexedGraph) -> None:
         self.graph = graph

@@ -44,7 +44,8 @@ class DFPattern:
         raise NotImplementedError(f"{type(self).__name__} must say what it fits")
 
     def same_root(self) -> Sequence[DFPattern]:
-        """Sub-patterns of which one must match the same expression as this pattern."""
+        """Sub-patterns that apply to the same expression as this pattern; one of them must
+        match."""
         return ()
 
     def root_ops(self) -> frozenset[str] | None:
@@ -103,7 +104,7 @@ class DFPattern:
         attrs: Mapping[str, Any] | None = None,
         check: Callable[[Expr], bool] = lambda expr: True,
     ) -> Expr:
-        """`expr` with every match that `check` accepts moved into a function of its own."""
+        """`expr` with every match that `check` accepts moved into a separate function."""
         return hooks.partition(self, expr, attrs, check)
 
 
@@ -167,7 +168,7 @@ class WildcardPattern(DFPattern):
 
 
 class CallPattern(DFPattern):
-    """A call; `args=None` stands for any arguments."""
+    """A call; `args=None` accepts any arguments."""
 
     def __init__(self, op: DFPattern, args: Sequence[DFPattern] | None = None):
         for arg in args or ():
@@ -202,7 +203,7 @@ class CallPattern(DFPattern):
 
 
 class FunctionPattern(DFPattern):
-    """A function literal; `params=None` stands for any parameters."""
+    """A function literal; `params=None` accepts any parameters."""
 
     def __init__(self, params: Sequence[DFPattern] | None, body: DFPattern):
         self.params = None if params is None else tuple(params)
@@ -220,7 +221,7 @@ class FunctionPattern(DFPattern):
 
 
 class TuplePattern(DFPattern):
-    """A tuple; `fields=None` stands for any fields."""
+    """A tuple; `fields=None` accepts any fields."""
 
     def __init__(self, fields: Sequence[DFPattern] | None):
         self.fields = None if fields is None else tuple(fields)
@@ -241,7 +242,7 @@ class TuplePattern(DFPattern):
 
 
 class TupleGetItemPattern(DFPattern):
-    """A projection; of any index when it is None."""
+    """A projection; an index of None accepts any index."""
 
     def __init__(self, tuple_value: DFPattern, index: int | None = None):
         self.tuple = tuple_value

@@ -38,7 +38,7 @@ class DFPatternCallback:
 
     def callback(self, pre: Expr, post: Expr, node_map: dict[DFPattern, list[Expr]]) -> Expr:
         """The replacement of a match: `pre` before, `post` after its parts were rewritten; return
-        `post` for no change. `node_map` has what each sub-pattern matched (rewritten)."""
+        `post` for no change. `node_map` maps each sub-pattern to its match (rewritten)."""
         raise NotImplementedError(f"{type(self).__name__} must define callback()")
 
 

@@ -1,4 +1,4 @@
-"""Conversion of symbolic lengths: from JSON nodes, and to trees of TVM's expressions.
+"""Conversion of symbolic sizes: from JSON nodes, and to trees of TVM's expressions.
 
 Source: `tvm.tir` of TVM 0.16.
 """
@@ -18,7 +18,7 @@ EXPRESSIONS = (*COMPUTED, "tir.Cast", "tir.Call")
 
 
 def from_node(key: str, attrs: Mapping[str, str], value: AnyObject) -> Dim:
-    """The length that a JSON node represents; `value` returns that of a node index.
+    """The size that a JSON node represents; `value` returns the size of a node index.
 
     Raises ValueError for an expression that is not a length.
     """

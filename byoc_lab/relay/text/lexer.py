@@ -34,8 +34,8 @@ def many(item: str) -> str:
 
 
 def _word() -> str:
-    # `/` is a character of Relay's names. `.`, `:`, `::` and `-` are not for TVM's parser, but its
-    # printer writes such names, which importers create: accepted where this is unambiguous.
+    # `/` is a character of Relay's names. TVM's parser refuses `.`, `:`, `::` and `-`, but its
+    # printer writes such names, which importers create: accepted if unambiguous.
     return r"[^\W\d]\w*" + many(r"/\w+")
 
 

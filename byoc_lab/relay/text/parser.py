@@ -285,7 +285,7 @@ def _header(reader: ExprParser) -> bool:
 
 
 def _module(reader: ExprParser, init_module: IRModule | None, level: int) -> tuple[IRModule, bool]:
-    """The module without types, and whether the text says that it is complete."""
+    """The module without types, and whether the text declares itself complete."""
     complete = _header(reader)
     mod = init_module.copy() if init_module else IRModule()
     mod.source_map.add(reader.source.name, reader.source.text)

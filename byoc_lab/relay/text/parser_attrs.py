@@ -1,4 +1,4 @@
-"""Attributes of functions and calls: `key=value`, checked against what the operator declares."""
+"""Attributes of functions and calls: `key=value`, checked against the operator's definition."""
 
 from __future__ import annotations
 

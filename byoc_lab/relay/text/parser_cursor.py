@@ -82,7 +82,8 @@ class Places:
         return definition
 
     def mentioned(self, node: Expr | None, first: int, end: int) -> None:
-        """The tokens from number `first` to the one before number `end` stand for `node`."""
+        """Record that `node` was read from the tokens from number `first` to before number
+        `end`."""
 
 
 class Cursor:
@@ -97,7 +98,7 @@ class Cursor:
         self.type_vars: dict[str, TypeVar] = {}
         self.type_names: dict[str, GlobalTypeVar] = {}
         self.types_read: dict[tuple[str, ...], TensorType] = {}
-        self.parens_are_tuples = True  # of one type: `(T)` is `(T,)`, except in 0.0.4 text
+        self.parens_are_tuples = True  # in a type `(T)` is `(T,)`, except in 0.0.4 text
         self.places = places(tokens)
         size = len(self.source.text)
         self.max_nodes = (budget(size) - TOKEN * len(self.texts)) // NODE
@@ -113,14 +114,15 @@ class Cursor:
         return self.texts[at] if at < len(self.texts) else ""
 
     def take(self, token: str) -> bool:
-        """Step over `token` if it comes next."""
+        """Consume `token` if it comes next; return whether it did."""
         if self.texts[self.i] == token and token:
             self.i += 1
             return True
         return False
 
     def expect(self, token: str, where: str = "", opened: int = 0) -> None:
-        """Step over `token`. `{}` in `where` stands for the line of token number `opened`."""
+        """Consume `token`, or fail. `{}` in `where` is replaced by the line of token number
+        `opened`."""
         if self.texts[self.i] != token:
             where = where and f" {where.format(self.line_of(opened))}"
             self.unexpected(f"'{token}'{where}", kind="token", token=token)
@@ -132,7 +134,8 @@ class Cursor:
         return self.places.span(first, max(self.i if end is None else end, first + 1))
 
     def count_node(self) -> None:
-        """A node is made, or a type: raises ParseError where memory ends (see `budget`)."""
+        """Count a created node or type: raises ParseError if the memory budget is exceeded (see
+        `budget`)."""
         self.nodes += 1
         if self.nodes > self.max_nodes:
             self.fail(
@@ -141,7 +144,7 @@ class Cursor:
             )
 
     def mentioned(self, node: Expr | None, first: int) -> None:
-        """The tokens from number `first` to the last one read stand for `node`."""
+        """Record that `node` was read from the tokens from number `first` to the last one read."""
         if self.places.follows_mentions:
             self.places.mentioned(node, first, max(self.i, first + 1))
 

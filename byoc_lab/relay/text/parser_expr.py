@@ -148,7 +148,7 @@ class ExprParser(LeafParser):
         With `may_continue`, a following `;` makes it the first part of a block.
         """
         begin = self.i
-        operands: list[tuple[Expr, int, int]] = []  # with their first token, and the next
+        operands: list[tuple[Expr, int, int]] = []  # (operand, its first token, the next token)
         operators: list[str] = []
         follows_mentions = self.places.follows_mentions
         while True:

@@ -31,7 +31,7 @@ class ElidedAttrs(Attrs):
 
 
 class MetaEntries:
-    """The entries of one text. `table` is None when the text has no metadata section."""
+    """The metadata entries of one text. `table` is None if the text has no metadata section."""
 
     def __init__(self, table: MetaTable | None, compiler: str | None = None):
         self.table = table
@@ -77,7 +77,7 @@ class MetaEntries:
         raise UnknownNameError(f"the text has no metadata, and nothing can stand in for {key}")
 
     def note(self) -> str | None:
-        """The assumptions, for a warning; None when there were none."""
+        """The assumptions, for a warning; None without assumptions."""
         if self.table is not None or not self.made:
             return None
         keys = [key for key, _ in self.made]

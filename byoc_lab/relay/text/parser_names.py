@@ -21,7 +21,7 @@ _INDEX = re.compile(r"\d{1,9}")
 class NameParser(Cursor):
     """Resolves names: numbers (`%0`) in one global function, variables in a block."""
 
-    device_of_variable: Callable[[], Attrs | None]  # of AttributeParser
+    device_of_variable: Callable[[], Attrs | None]  # a method of AttributeParser
 
     def __init__(self, tokens: Tokens, meta: MetaEntries, places: type[Places] = Places):
         super().__init__(tokens, meta, places)

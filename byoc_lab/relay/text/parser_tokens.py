@@ -51,7 +51,7 @@ def unescape(token: str) -> str:
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    if found[1]:  # TVM writes what is not ASCII byte by byte
+    if found[1]:  # TVM writes non-ASCII characters byte by byte
         try:
             return bytes.fromhex(found[1].replace("\\x", "")).decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:

@@ -18,14 +18,14 @@ import numpy as np
 from byoc_lab.relay.ir.types import FuncType, RefType, Type, parts_of
 from byoc_lab.relay.text.lexer import KEYWORDS
 
-_STRING = re.compile(r"[ !#-\[\]-~]*")  # what is printed as it is
+_STRING = re.compile(r"[ !#-\[\]-~]*")  # strings that need no escapes
 _NAME = re.compile(r"[A-Za-z_]\w*(?:/\w+)*", re.ASCII)
 _NO_NAME = re.compile(r"\W", re.ASCII)
 MAX_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def scalar(value: Any, suffix: str) -> str | None:
-    """A NumPy scalar as text that is read as that very value, or None when there is no such."""
+    """The text of a NumPy scalar that is parsed as exactly that value; None if there is none."""
     if value.dtype.kind == "i":
         return None if value == -(2**63) else f"{value}{suffix}"
     if not math.isfinite(value):
@@ -56,7 +56,7 @@ def _is_normal(value: float) -> bool:
 
 
 def is_plain(text: str) -> bool:
-    """Whether a string stands between quotes as it is."""
+    """Whether a string can be written between quotes without escapes."""
     return _STRING.fullmatch(text) is not None
 
 

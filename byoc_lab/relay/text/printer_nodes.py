@@ -38,7 +38,7 @@ from byoc_lab.relay.text.dim_expressions import type_key
 from byoc_lab.relay.text.printer_lines import Indented, Line, Style
 from byoc_lab.relay.text.printer_values import Names, ValuePrinter, quoted, with_letter
 
-Block = list[Any]  # of Line and Indented
+Block = list[Any]  # elements: Line and Indented
 Refs = dict[str, Expr]
 # `let %a = let %b = let %c = ...` on one line; deeper ones go into parentheses, to stay linear.
 _MAX_LET_DEPTH = 20
@@ -71,7 +71,7 @@ class NodePrinter(ValuePrinter):
         self.start(None)
 
     def start(self, root: Expr | None) -> None:
-        """Forget the nodes of the last function: a text in which one function uses the numbers of
+        """Forget the nodes of the last function: a text in which a function uses the numbers of
         another could not be parsed."""
         self.uses = Counter(p for n in post_order(root) for p in n.parts()) if root else Counter()
         self.short: dict[Expr, str] = {}  # the short text of a node
@@ -164,7 +164,7 @@ class NodePrinter(ValuePrinter):
             self.refer(home, {})
 
     def bind(self, var: Var, inferred: bool = True) -> str:
-        """A variable where it is bound: name, type (which may be `inferred`), comment."""
+        """A variable at its binding: name, type (which may be `inferred`), comment."""
         if var in self.short and var not in self.undeclared:
             return f"{self.short[var]}-malformed-ir{self.note_new(var)}"
         self.undeclared.discard(var)
@@ -172,7 +172,7 @@ class NodePrinter(ValuePrinter):
         return self.short[var] + self.annotation(var, inferred)
 
     def annotation(self, var: Any, inferred: bool) -> str:
-        """The text after a variable where it is bound: its name if it differs, type, comment."""
+        """The text after a variable at its binding: its name if it differs, type, comment."""
         stated = self.is_stated(var.type_annotation, inferred)
         real = self.real_name(self.readable(var.name_hint), var.name_hint)
         ty = f": {self.type(var.type_annotation)}" if stated else ""
@@ -196,7 +196,7 @@ class NodePrinter(ValuePrinter):
         return f" /* name={quoted(hint).replace('*', chr(92) + 'x2A')} */" if differs else ""
 
     def name_globals(self, mod: IRModule) -> None:
-        """Assign the names of globals in a module before those of similar others."""
+        """Assign the names of globals in a module before those of other, similar globals."""
         for gv in mod:
             if self.readable_global(gv.name_hint) == gv.name_hint:
                 self.global_name(gv.name_hint)
@@ -205,7 +205,7 @@ class NodePrinter(ValuePrinter):
         return printer_exact.name(hint) if self.exact else hint
 
     def global_name(self, hint: str) -> str:
-        """`@f`, where it is called and where it is defined."""
+        """`@f`, at calls and at the definition."""
         if hint not in self.global_names:
             shown = base = self.readable_global(hint)
             count = 0

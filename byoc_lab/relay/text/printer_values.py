@@ -51,7 +51,7 @@ class ValuePrinter:
         at = (key, id(value))
         if at not in self.entries:
             items = self.metadata.setdefault(key, [])
-            items.append(value)  # which also keeps its id from being reused
+            items.append(value)  # also keeps its id from being reused
             self.entries[at] = f"meta[{key}][{len(items) - 1}]"
         return self.entries[at]
 
@@ -135,7 +135,7 @@ class ValuePrinter:
         if self.exact and isinstance(value, (bool, np.bool_)):
             return self.meta("IntImm", bool(value))  # TVM would read True as the number 1
         if self.exact and isinstance(value, (float, np.floating)) and math.isinf(value):
-            return self.meta("FloatImm", float(value))  # which TVM reads as a float64
+            return self.meta("FloatImm", float(value))  # TVM reads it as a float64
         return self.value(value)
 
     def call_attributes(self, call: Call) -> list[str]:

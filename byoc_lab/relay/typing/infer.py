@@ -143,7 +143,7 @@ def infer_above(expr: Expr) -> Expr:
 
 
 class _Types(dict[Expr, Type]):
-    """Types by node; an operator has a type only where it is called."""
+    """Types by node; an operator has a type only at a call."""
 
     def __missing__(self, node: Expr) -> Type:
         if isinstance(node, Op):
@@ -197,8 +197,8 @@ class _Solver(CallRules, DataTypeRules):
     # 1. Walk -------------------------------------------------------------------------------------
 
     def walk(self, root: Expr) -> None:
-        # As in `post_order`: a node is on the stack again, with None on top of it, to be typed
-        # after its parts.
+        # As in `post_order`: a node is pushed again, with None on top of it, to be typed after its
+        # parts.
         types = self.types
         stack: list[Any] = [root]
         while stack:

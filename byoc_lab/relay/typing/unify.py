@@ -31,11 +31,11 @@ class Conflict(TypeInferenceError):
 
 
 class Unifier:
-    """Holes and symbolic lengths with the types and lengths that they are bound to."""
+    """Holes and symbolic sizes, with the types and sizes bound to them."""
 
     def __init__(self) -> None:
         self._bound: dict[Type, Type] = {}
-        self.found_lengths: dict[SizeName, Dim] = {}  # of symbolic lengths
+        self.found_lengths: dict[SizeName, Dim] = {}  # of symbolic sizes
         self.filled: list[Type] = []  # the holes that were bound, in that order
 
     def head(self, ty: Type) -> Type:
@@ -45,7 +45,7 @@ class Unifier:
         return ty
 
     def resolve(self, ty: Type) -> Type:
-        """`ty` with all bound holes and symbolic lengths replaced."""
+        """`ty` with all bound holes and symbolic sizes replaced."""
         if ty.has_holes:
             ty = self.head(ty)
             if ty.has_holes and not isinstance(ty, IncompleteType):
@@ -110,7 +110,7 @@ class Unifier:
         return TensorType(shape, a.dtype)
 
     def _go_together(self, x: Dim, y: Dim) -> bool:
-        """Whether two lengths can be unified; binds a symbolic one."""
+        """Unify two sizes if possible, binding a symbolic one; return whether it is."""
         if x == y:
             return True
         for mine, other in ((x, y), (y, x)):

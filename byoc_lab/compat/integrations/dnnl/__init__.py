@@ -81,12 +81,14 @@ def partition_for_dnnl(
 def make_conv_pattern(
     conv_name: str, with_bias: bool = True, with_eltwise: str | None = None
 ) -> DFPattern:
-    """The pattern of a convolution and what follows it; UnknownNameError for other activations."""
+    """The pattern of a convolution and the operators after it; UnknownNameError for unknown
+    activations."""
     return _chain(conv_name, with_bias, with_eltwise).pattern(beyond_tvm=False)
 
 
 def make_dense_pattern(with_bias: bool = True, with_eltwise: str | None = None) -> DFPattern:
-    """The pattern of nn.dense and what follows it; UnknownNameError for other activations."""
+    """The pattern of nn.dense and the operators after it; UnknownNameError for unknown
+    activations."""
     return _chain("nn.dense", with_bias, with_eltwise).pattern(beyond_tvm=False)
 
 

@@ -249,7 +249,8 @@ ALTER = {
 
 
 class AlterConvLayout(AlterOpLayout):
-    """AlterOpLayout with DNNL's functions for convolutions, whatever others are registered."""
+    """AlterOpLayout with DNNL's functions for convolutions, even if other functions are
+    registered."""
 
     def alter_of(self, op: Op) -> Any:
         return ALTER.get(op.name) or super().alter_of(op)

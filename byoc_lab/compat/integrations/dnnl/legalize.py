@@ -1,4 +1,4 @@
-"""`legalize_pad_avg_pool`: an nn.pad and the mean behind it as one operator.
+"""`legalize_pad_avg_pool`: merges an nn.pad and the mean after it into one operator.
 
 Name and signature are those of TVM 0.16's python/tvm/relay/op/contrib/dnnl.py: an `FTVMLegalize`
 attribute of an operator, (attributes, inputs, types) -> expression, or None to leave the call
@@ -18,7 +18,8 @@ from byoc_lab.relay.ir.types import Type
 def legalize_pad_avg_pool(
     attrs: Attrs, inputs: Sequence[Expr], types: Sequence[Type]
 ) -> Expr | None:
-    """nn.pad with zeros and an avg_pool2d behind it as one avg_pool2d that counts its padding.
+    """Merge an nn.pad with zeros and the avg_pool2d after it into one avg_pool2d that counts its
+    padding.
 
     TVM writes a padding of 1 whatever was padded; here it is what was there, and anything but
     zeros around the image is left alone.

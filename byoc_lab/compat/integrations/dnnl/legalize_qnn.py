@@ -1,4 +1,4 @@
-"""Quantized chains in the form that TVM 0.16 gives DNNL: float32 behind the product.
+"""Quantized chains in the form that TVM 0.16 gives DNNL: float32 after the product.
 
 Name and form are those of python/tvm/relay/op/contrib/dnnl.py. With S for a scale and z for a zero
 point, (product + bias) requantized, clipped, cast, and perhaps summed with `other` becomes
@@ -127,7 +127,7 @@ def _number(expr: Expr) -> int:
 
 
 def _layouts(root: Call) -> tuple[str | None, str]:
-    """Of the result and of the weight; None for the result's where it is blocked."""
+    """The layouts of the result and of the weight; None for a blocked result."""
     if root.is_op("qnn.dense"):
         return "NC", "OI"
     attrs = root.attrs
@@ -137,7 +137,7 @@ def _layouts(root: Call) -> tuple[str | None, str]:
 
 
 def _cuts_as_cast(last: Expr, dtype: str) -> bool:
-    """Whether a clip of integers keeps to the range of its own dtype and no less."""
+    """Whether a clip of integers limits to exactly the range of its dtype."""
     assert isinstance(last, Call) and last.attrs is not None
     limits = np.iinfo(dtype)
     return bool(last.attrs.a_min <= limits.min and last.attrs.a_max >= limits.max)
@@ -150,7 +150,7 @@ def _rank(expr: Expr) -> int:
 
 
 def _is_bias(added: Expr, layout: str) -> bool:
-    """Whether what is added to a product has axes of length 1 but for the channels."""
+    """Whether the addend of a product has axes of size 1 except for the channels."""
     ty = infer_expr(added).checked_type
     assert isinstance(ty, TensorType)
     channels = layout.index("C") - len(layout) + len(ty.shape)
@@ -174,7 +174,7 @@ def _along_channels(numbers: Expr, layout: str) -> Expr:
 
 
 class LegalizeQnn(PatternRewrite):
-    """Quantized chains become float32 behind their product, as TVM's DNNL integration has it."""
+    """Converts quantized chains to float32 after their product, as TVM's DNNL integration does."""
 
     reason = "TVM's DNNL kernels rescale in float32"
 

@@ -1,4 +1,4 @@
-"""The strides of a residual network's blocks, moved to where they save most.
+"""Moves the strides of a residual network's blocks to where they save most.
 
 The first block of a stage of ResNet v1 halves the image in its convolutions of 1 x 1, so that the
 block before it computes four times what is read. With c(k, s) for a convolution of k x k and

@@ -1,4 +1,4 @@
-"""annotation.checkpoint: an identity that says what training recomputes."""
+"""annotation.checkpoint: an identity that marks values which training recomputes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nn.dilate: elements inserted between those of a tensor.
+"""nn.dilate: inserts elements between those of a tensor.
 
 Source: `DilateRel` of TVM 0.16.
 """

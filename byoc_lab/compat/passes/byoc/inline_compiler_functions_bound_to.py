@@ -61,7 +61,7 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
 
 
 def _without_composites(func: Function, name: str, copies: list[dict[Expr, Expr]]) -> Function:
-    """`func` with its composite functions inlined. `copies` receives what was copied for that."""
+    """`func` with its composite functions inlined. `copies` receives the copies that this makes."""
     if "Compiler" not in func.attrs:
         raise PassError(f"@{name} has no Compiler, so it is not an external function to inline")
 

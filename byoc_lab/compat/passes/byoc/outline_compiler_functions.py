@@ -52,7 +52,7 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
             )
 
         def drop_let(pre: Any, post: Any) -> Expr | None:
-            # The closure has replaced the variable everywhere, also where it was bound.
+            # The closure has replaced the variable everywhere, at its binding too.
             return post.body if isinstance(pre, Let) and not isinstance(post.var, Var) else None
 
         def outline(pre: Any, post: Any) -> Expr | None:
@@ -75,7 +75,7 @@ def has_compiler(expr: Expr, compiler_filter: str) -> bool:
 
 
 def _global(func: Any, out: IRModule) -> GlobalVar:
-    """The global variable of the function's symbol, in `out`, where the function is added."""
+    """The global variable of the function's symbol, after adding the function to `out`."""
     symbol = func.attrs.get("global_symbol")
     if symbol is None:
         raise PassError(

@@ -1,4 +1,4 @@
-"""EtaExpand: constructors and global functions that stand as values become functions."""
+"""EtaExpand: replaces constructors and global functions used as values by functions."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
 
-# Operators that only give the same numbers another shape; a function of these alone says so.
+# Operators that only reshape numbers; a function of these alone is marked.
 RESHAPES = (
     "reshape", "squeeze", "expand_dims", "nn.batch_flatten", "contrib_reverse_reshape",
     "dyn.reshape", "dyn.squeeze",
@@ -58,7 +58,7 @@ class _Fuser:
     def __init__(self, nodes: dict[Expr, Node], keeps_constants: bool):
         self.nodes = nodes
         self.keeps_constants = keeps_constants
-        self.params: dict[Node, dict[Expr, Var]] = {}  # of each group, by what is passed for them
+        self.params: dict[Node, dict[Expr, Var]] = {}  # by group, then by argument
         self.memo: dict[Expr, Expr] = {}
 
     def run(self, func: Function) -> Function:
@@ -80,7 +80,7 @@ class _Fuser:
         return None
 
     def _is_result(self, expr: Expr) -> bool:
-        """Whether a node is what the function of its group gives."""
+        """Whether a node is the result of its group's function."""
         return self.nodes[expr].group is self.nodes[expr]
 
     def _is_param(self, user: Expr, part: Expr) -> bool:
@@ -90,7 +90,7 @@ class _Fuser:
         return not (self.keeps_constants and isinstance(part, Constant))
 
     def _inside(self, pre: Any, post: Any) -> Expr:
-        """A node as it is in the function of its group, made of parameters and of others inside."""
+        """A node inside its group's function, built from parameters and other inside nodes."""
         inputs = self._inputs(pre)
         if not inputs:
             return post
@@ -100,7 +100,7 @@ class _Fuser:
         return pre.with_parts((pre.op, *parts) if isinstance(pre, Call) else parts)
 
     def _param(self, user: Expr, part: Expr) -> Var:
-        """The parameter that stands for a value from outside, which may have one already."""
+        """The parameter for a value from outside; it is created at the first use."""
         params = self.params.setdefault(self.nodes[user].group, {})
         return params.setdefault(_unmarked(part), Var(f"p{len(params)}", part.checked_type))
 
@@ -113,7 +113,7 @@ class _Fuser:
 
 
 def _computes(op: Expr) -> bool:
-    """Whether it is an operator to run, or one of qnn, which stands for others that do."""
+    """Whether a node is an operator to run; a qnn operator counts, since it represents others."""
     if not isinstance(op, Op):
         return False
     return not op.get_attr("TNonComputational") or op.get_attr("FTVMQnnCanonicalize") is not None
@@ -141,7 +141,7 @@ def _unmarked(value: Expr) -> Expr:
 
 
 def _is_open(node: Expr) -> bool:
-    """Whether the inside of a node is fused: not that of functions that are somebody else's."""
+    """Whether the body of a node is fused: not for functions that another compiler handles."""
     closed = isinstance(node, Function) and (
         node.attrs.get("Primitive") or "Compiler" in node.attrs
     )

@@ -51,7 +51,7 @@ class Node:
 
     @property
     def group(self) -> Node:
-        """The node that stands for the group: the last one, whose value is the group's result."""
+        """The representative of the group: the last node, whose value is the group's result."""
         last = self
         while last.parent is not None:
             last = last.parent
@@ -62,7 +62,7 @@ class Node:
 
 
 def fusion_groups(func: Function, opt_level: int, max_depth: int) -> dict[Expr, Node]:
-    """A node for each value in `func`; those of one group have the same `node.group`.
+    """A node for each value in `func`; nodes of one group have the same `node.group`.
 
     opt_level: nothing is fused at level 0. max_depth: a group has at most this many nodes.
     """
@@ -152,7 +152,7 @@ def _is_dynamic(ty: Type) -> bool:
 
 
 def _find_dominator(node: Node) -> None:
-    """Find what all users of `node` lead to; those of the users are known."""
+    """Find the node that all paths from `node` pass; the dominators of its users are known."""
     if node.escapes or not node.users:
         return
     (dominator, worst), *others = node.users
@@ -188,7 +188,7 @@ def _fuse(node: Node, phase: int, max_depth: int) -> None:
     if own == OPAQUE or sink is None or _too_many(node, sink, max_depth):
         return
     if phase == 2:
-        # What feeds a tuple that was fused into an injective operator joins it there.
+        # The operands of a tuple that was fused into an injective operator are fused there.
         inside = sink.pattern == TUPLE and sink.group.pattern <= INJECTIVE
         if own <= INJECTIVE and inside and _all_on_the_way(node, sink, _is_injective):
             _join(node, sink)

@@ -1,4 +1,4 @@
-"""Inline: functions marked `Inline=1` go where they are called, and leave the module."""
+"""Inline: functions marked `Inline=1` are inlined at their call sites, then removed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.visit import post_order, substitute
 
 
 class Inline(ModulePass):
-    """Functions marked `Inline=1` go where they are called, and leave the module.
+    """Inline functions marked `Inline=1` at their call sites, then remove them.
 
     `@f(%x)` with `def @f(%p, Inline=1) { abs(%p) }` -> `abs(%x)`. A function of another compiler
     becomes a closure that is called in place, `fn (%p, Compiler="A", ...) { abs(%p) }(%x)`, and so

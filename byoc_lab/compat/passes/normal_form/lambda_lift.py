@@ -79,7 +79,7 @@ class _Lifter:
             return None
         known = self.lifted.setdefault(structural_hash(pre), [])
         for other, stands in known:
-            if structural_equal(pre, other):  # a call of its own: the closures were not shared
+            if structural_equal(pre, other):  # a separate call: the closures were not shared
                 return Call(stands.op, stands.args) if isinstance(stands, Call) else stands
         captured = [v for v in free_vars(pre) if v not in own]
         type_vars = free_type_vars(pre, self.out)

@@ -24,9 +24,9 @@ from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order, with_mapped_parts
 from byoc_lab.relay.op.framework.registry import OpPattern
 
-Branch = list[Call]  # the operator, then what follows it
+Branch = list[Call]  # the operator, then its followers
 Group = list[Branch]
-New = Callable[[Expr], Expr]  # what became of a node
+New = Callable[[Expr], Expr]  # maps a node to its replacement
 
 
 def shape_of(expr: Expr) -> tuple[Any, ...]:
@@ -46,9 +46,8 @@ def concatenated(parts: Sequence[Expr], axis: int) -> Expr:
 
 
 def cut(whole: Expr, axis: int, lengths: Sequence[int], rank: int) -> list[Expr]:
-    """`whole` in pieces of these lengths along `axis`, one behind the other; rank: as many axes
-    as the slices name.
-    """
+    """`whole` in consecutive pieces of these sizes along `axis`; rank: the number of axes that the
+    slices name."""
     pieces, begin = [], 0
     for length in lengths:
         starts, sizes, strides = [0] * rank, [-1] * rank, (1,) * rank
@@ -106,8 +105,8 @@ class Combiner:
         raise NotImplementedError(f"{type(self).__name__} must define arguments_fit()")
 
     def argument(self, first: Call, calls: list[Call], index: int, parent: int, new: New) -> Expr:
-        """An argument of the follower of them all; `parent` is the index of the one that is what
-        is followed."""
+        """An argument of the merged follower; `parent` is the index of the argument that its branch
+        computes."""
         raise NotImplementedError(f"{type(self).__name__} must define argument()")
 
     def parts(self, whole: Expr, branches: Group) -> list[Expr]:

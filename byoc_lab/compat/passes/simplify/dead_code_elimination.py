@@ -75,7 +75,7 @@ def _uses(func: Function, lets: dict[Var, Let], pure: dict[Var, bool]) -> dict[V
     in TVM, which looks at a node up to two times.
     """
     uses: dict[Var, int] = {}
-    home: dict[Var, int] = {}  # how many nested functions there are around the variable's let
+    home: dict[Var, int] = {}  # number of functions around the variable's let
     seen: Counter[Expr] = Counter()
     todo: list[tuple[Expr, int]] = [(func.body, 0)]
     while todo:

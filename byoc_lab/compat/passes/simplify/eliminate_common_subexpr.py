@@ -1,4 +1,4 @@
-"""EliminateCommonSubexpr: what is computed twice from the same values is computed once."""
+"""EliminateCommonSubexpr: merges equal computations on equal values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class EliminateCommonSubexpr(FunctionPass):
         self.fskip = fskip
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        first: dict[Any, Expr] = {}  # by what is computed from what
+        first: dict[Any, Expr] = {}  # by operator and operands
 
         def share(pre: Any, post: Any) -> Expr | None:
             key = _key(post)

@@ -31,7 +31,7 @@ class FlattenAtrousConv(PatternRewrite):
 
 
 class _Flatten(DFPatternCallback):
-    """For one operator, of which `others` arguments follow the data."""
+    """The rewrite for an operator with `others` arguments after the data."""
 
     reason = "pieces of an image, convolved, are the image convolved with gaps"
 
@@ -61,7 +61,7 @@ class _Flatten(DFPatternCallback):
 
 
 def _pads_alike(pieces: Call, conv: Call) -> bool:
-    """Whether the pieces are padded with what the convolution itself pads with."""
+    """Whether the pieces are padded with the value that the convolution itself pads with."""
     value = pieces.attrs.pad_value
     if not conv.is_op("qnn.conv2d"):
         return value == 0

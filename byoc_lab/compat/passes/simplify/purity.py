@@ -44,7 +44,8 @@ class Purity:
         return self._pure[expr]
 
     def _find(self, functions: list[Function]) -> set[Function]:
-        """The functions whose calls have effects: of their own, or of what they call."""
+        """The functions whose calls have effects, by themselves or through the functions they
+        call."""
         callers: dict[Function, list[Function]] = {}
         todo: list[Function] = []
         for func in functions:
@@ -82,12 +83,12 @@ class Purity:
 
 
 def _is_evaluated(node: Expr) -> bool:
-    """Whether what is below a node is evaluated with it."""
+    """Whether the parts of a node are evaluated with it."""
     return not isinstance(node, Function)
 
 
 def _does_something(node: Expr, callee: Expr | None) -> bool:
-    """Whether a node has an effect, apart from what a function does that it calls."""
+    """Whether a node itself has an effect; the functions that it calls do not count."""
     if isinstance(node, Call):
         stateful = isinstance(callee, Op) and bool(callee.get_attr("TOpIsStateful"))
         return stateful or not isinstance(callee, (Op, Constructor))

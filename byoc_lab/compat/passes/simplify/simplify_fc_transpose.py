@@ -92,6 +92,6 @@ def _weight(call: Expr) -> Var | None:
 
 
 def _with_params(func: Function) -> Function:
-    """A function with the parameters that its body needs, those that it had first."""
+    """A function with the parameters that its body needs, the previous ones first."""
     new = free_vars(func)
     return func.replace(params=[*free_vars(func.replace(params=new)), *new])

@@ -1,4 +1,4 @@
-"""Symbolic lengths of dimensions, such as `n` and `2*n + 1`, and what is computed from them.
+"""Symbolic dimension sizes, such as `n` and `2*n + 1`, and arithmetic on them.
 
 A symbolic length is a sum of products, `2*n*m + n + 1`, so that two ways of computing the same
 length give equal dimensions: TVM's simplifier decides whether `n + 1` and `1 + n` agree, here they
@@ -238,12 +238,12 @@ def named(name: SizeName) -> Symbolic:
 
 
 def longest(a: Dim, b: Dim) -> Dim:
-    """The greater of two lengths; `?` when one of them is `?`."""
+    """The greater of two sizes; `?` if one of them is `?`."""
     return _extreme("tir.Max", max, a, b)
 
 
 def shortest(a: Dim, b: Dim) -> Dim:
-    """The smaller of two lengths; `?` when one of them is `?`."""
+    """The smaller of two sizes; `?` if one of them is `?`."""
     return _extreme("tir.Min", min, a, b)
 
 
@@ -335,13 +335,13 @@ def _replaced(factor: Factor, found: Mapping[SizeName, Dim]) -> Dim:
     return COMPUTED[factor.key](a, b)
 
 
-# The functions of two lengths, by TVM's expression class.
+# Binary functions of sizes, by TVM's expression class.
 COMPUTED: dict[str, Callable[[Dim, Dim], Dim]] = {
     "tir.Add": operator.add,
     "tir.Sub": operator.sub,
     "tir.Mul": operator.mul,
     "tir.FloorDiv": operator.floordiv,
-    "tir.Div": operator.floordiv,  # lengths are not negative, so that both round down
+    "tir.Div": operator.floordiv,  # sizes are not negative, so that both round down
     "tir.FloorMod": operator.mod,
     "tir.Mod": operator.mod,
     "tir.Max": longest,

@@ -65,7 +65,7 @@ def has_no_elements(ty: Type) -> bool:
 
 
 def filled(ty: Type, number: int) -> Any:
-    """A value of a tensor type of known shape, or of a tuple of such, in which each element is
+    """A value of a tensor type of known shape, or of a tuple type of these, whose elements all are
     `number`."""
     if isinstance(ty, TupleType):
         return tuple(filled(field, number) for field in ty.fields)

@@ -78,7 +78,7 @@ def _with_attributes(op: Op, call: RelaxCall, operands: Any, names: dict[str, An
         if value not in (None, ""):
             attrs[name] = value
     if attrs.get("out_layout") == attrs.get("data_layout", attrs.get("layout")):
-        attrs.pop("out_layout", None)  # empty if it is that of the data
+        attrs.pop("out_layout", None)  # empty if it is the layout of the data
     return relay_call(op.name, *(_tensor(call, operand) for operand in operands), **attrs)
 
 

@@ -16,7 +16,7 @@ Axes = tuple[int, ...]
 
 
 def is_permutation(layout: str, target: str) -> bool:
-    """Whether `layout` is a permutation of the axes of `target`; "NCHW16c" is none of "NCHW"."""
+    """Whether `layout` is a permutation of the axes of `target`; "NCHW16c" is not one of "NCHW"."""
     return sorted(layout) == sorted(target)
 
 

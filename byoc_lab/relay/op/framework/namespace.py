@@ -22,8 +22,8 @@ from byoc_lab.relay.op.framework.registry import builder, builders
 
 
 def discover(*packages: ModuleType, last: Collection[str] = ()) -> None:
-    """Import every module of the packages, each of which defines operators. Those named in `last`
-    come after all others, because they look up operators that the others define."""
+    """Import every module of the packages, each of which defines operators. Modules named in `last`
+    are imported last, because they look up operators of the others."""
     modules = [
         (package, module.name)
         for package in packages

@@ -139,7 +139,7 @@ class OpDef:
     doc: str = ""
 
     def attributes(self, stated: Any) -> Any:
-        """The attributes of a call; their defaults where it states none."""
+        """The attributes of a call; the defaults if it has none."""
         return self.attrs.make() if stated is None and self.attrs is not None else stated
 
     def __post_init__(self) -> None:
@@ -251,7 +251,7 @@ def _parameters(d: OpDef) -> dict[str, inspect.Parameter]:
 
     if not d.parameters:
         every = [(name, parameter(name, name)) for name in (*arguments, *fields)]
-        # In TVM's print order a required attribute may follow one with a default.
+        # In TVM's print order, a required attribute may follow one with a default.
         chosen = dict(sorted(every, key=lambda f: f[1].default is not inspect.Parameter.empty))
         _check_options(d, chosen, arguments)
         return chosen
@@ -311,7 +311,7 @@ def _operand(d: OpDef, name: str, value: Any) -> Expr:
     if isinstance(value, Expr):
         return value
     if name.endswith("*"):
-        return Tuple(list(value))  # for a TupleWrapper, its projections, as in TVM
+        return Tuple(list(value))  # a TupleWrapper becomes its projections, as in TVM
     if isinstance(value, TupleWrapper):
         return value.tuple_value
     if name in d.constants:

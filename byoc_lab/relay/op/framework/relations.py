@@ -180,5 +180,5 @@ def relation_of(op: str, other: AnyValue, attrs: AnyValue, *types: Type | None) 
 
 
 def out_dtype(attrs: AnyValue, data: TensorType) -> str:
-    """The dtype of the result: attribute out_dtype, or that of the data when it is empty."""
+    """The dtype of the result: the attribute out_dtype, or the dtype of the data if it is empty."""
     return attrs.out_dtype or data.dtype

@@ -71,7 +71,7 @@ def check_window_attrs(op: str, attrs: AnyValue, rank: int) -> None:
 def spatial_result(
     op: str, size: Sequence[Dim], kernel: Sequence[Dim], attrs: AnyValue
 ) -> tuple[Dim, ...]:
-    """The spatial size of the result; `?` where the input or the kernel is `?`.
+    """The spatial size of the result; `?` if the input or the kernel is `?`.
 
     Raises TypeInferenceError when the window is larger than the padded input.
     """

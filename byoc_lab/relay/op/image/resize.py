@@ -255,7 +255,7 @@ def _define(rank: int) -> None:
                 x = typed(R.take(x, constant_of(index), axis))
             return R.astype(x, attrs.out_dtype) if attrs.out_dtype else x
         if attrs.coordinate_transformation_mode == "align_corners" and 1 in attrs.size:
-            # Relax divides by the length minus 1: the first of 2 pixels is that of a length of 1.
+            # Relax divides by the size minus 1: the first of 2 pixels equals that of size 1.
             order = positions(op, "layout", attrs.layout, f"NC{spatial}")
             single = {axis for axis, n in zip(order[2:], attrs.size, strict=True) if n == 1}
             x = relax(R, attrs.replace(size=[max(n, 2) for n in attrs.size]), x)
@@ -328,7 +328,7 @@ def _define(rank: int) -> None:
 
 
 def resampling(attrs: AnyValue) -> Arithmetic:
-    """The weights of cubic interpolation are not all positive, so it is no mean."""
+    """Not a mean: some weights of cubic interpolation are negative."""
     return Arithmetic.OTHER if "cubic" in attrs.method else Arithmetic.RESAMPLED
 
 

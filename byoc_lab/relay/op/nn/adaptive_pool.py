@@ -51,7 +51,8 @@ def _bins(length: int, count: int) -> list[tuple[int, int]]:
 
 
 def _adaptive_size(attrs: AnyValue, size: AnyValue) -> tuple[Dim, ...]:
-    """The spatial size of the result: by default that of the data; one number is for all axes."""
+    """The spatial size of the result: by default that of the data; a single number applies to all
+    axes."""
     output = attrs.output_size
     if not output:
         return tuple(size)

@@ -199,7 +199,7 @@ def plain_operands(
     order: Sequence[int],
     kernel_order: Sequence[int],
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Data and weight permuted as `orders` says, the weight without an axis for the groups.
+    """Data and weight permuted by `orders`; the weight without the axis of groups.
 
     Their dtype is the wider of that of the data and that of the result: computing in a wider dtype
     is harmless, in a narrower one it is not.

@@ -157,8 +157,8 @@ def _norm_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
 def grouping(
     op: str, attrs: AnyValue, shape: Sequence[int]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shape in which a normalization reads its data, and the axes over which its elements are
-    one group. That of nn.group_norm has the channel axis split in two."""
+    """The shape in which a normalization reads its data, and the axes over which it normalizes each
+    group. nn.group_norm splits the channel axis in two."""
     axis = attrs.axis % len(shape)
     if op == "nn.layer_norm":
         return tuple(shape), (axis,)
@@ -335,7 +335,7 @@ def lrn_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def _lrn_reach(attrs: AnyValue) -> tuple[int, int]:
-    """The number of channels before and after each that count. For an even size one more comes
+    """The numbers of channels before and after each that count. For an even size one more comes
     after, as in ONNX; TVM 0.16 infers the type of such a call but compiles only odd sizes."""
     return (attrs.size - 1) // 2, attrs.size // 2
 
@@ -385,7 +385,7 @@ define_op(
             ),
         ),
     ),
-    # The builder's defaults differ from those of the record, as in TVM.
+    # The builder has other defaults than the record, as in TVM.
     defaults={"bias": 2, "alpha": 1e-05},
     flops=lambda attrs, args, result: (attrs.size + 5) * prod(result.shape),
     relax=_lrn_relax,

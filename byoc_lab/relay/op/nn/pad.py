@@ -97,8 +97,8 @@ def _pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, value: AnyValue) -> An
 
 
 def _check_mirrored(op: str, widths: AnyValue, shape: Sequence[int], without: int) -> None:
-    """Raise BuildError for a mirror image of more elements than there are: compiled code would read
-    what is behind the data. without: how many elements at the edge the image leaves out."""
+    """Raise BuildError if the mirror image would need more elements than exist: compiled code would
+    read past the data. without: the number of elements at the edge that the image leaves out."""
     for axis, (n, both) in enumerate(zip(shape, widths, strict=True)):
         most = max(n - without, 0) if isinstance(n, int) else max(both)
         if max(both) > most:

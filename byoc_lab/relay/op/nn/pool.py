@@ -139,7 +139,7 @@ def _windows(attrs: AnyValue, x: np.ndarray, pads: Pads, value: AnyValue, size: 
 def lowest(kind: np.dtype) -> AnyValue:
     """The value that TVM pads with for a maximum: the least finite one, not -infinity."""
     if kind.name == "bfloat16":
-        import ml_dtypes  # NumPy has no bfloat16 of its own, and does not know its limits
+        import ml_dtypes  # NumPy has no bfloat16, and does not know its limits
 
         return ml_dtypes.finfo(kind).min
     return (np.finfo if np.issubdtype(kind, np.floating) else np.iinfo)(kind).min
@@ -157,7 +157,8 @@ def window_divisor(
     attrs: AnyValue, data: AnyValue, pads: Pads, size: AnyValue, kind: AnyValue
 ) -> np.ndarray:
     """The number of elements that count in each window, at least 1. `data`: the spatial axes."""
-    # Data counts; padding only with count_include_pad; what extends beyond the padding never.
+    # Data counts; padding counts with count_include_pad only; positions beyond the padding never
+    # count.
     none = (0,) * len(size)
     before, after = pads_of(attrs.padding, len(size))
     counted = np.ones((1, 1, *data), kind)
@@ -201,7 +202,7 @@ def without_ceil_mode(
     size = static_result(op, data, attrs.pool_size, attrs)
     (before, after), stated = pads_with_overhang(attrs, data, size), pads_of(attrs.padding, rank)
     if options["count_include_pad"] and after != stated[1]:
-        # Stated padding counts, what extends beyond it does not.
+        # Explicit padding counts, positions beyond it do not.
         width = [0] * (2 * (rank + 2))
         for axis, first, last in zip(order[2:], *stated, strict=True):
             width[2 * axis : 2 * axis + 2] = first, last

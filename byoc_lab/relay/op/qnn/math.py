@@ -167,7 +167,7 @@ def relax_requantized(
     compute_dtype: str = "None",
     rank: int | None = None,
 ) -> AnyValue:
-    """`requantized` as a Relax expression. `rank`: that of `x`, when `x` has no type yet.
+    """`requantized` as a Relax expression. `rank`: the rank of `x`, if `x` has no type yet.
 
     Raises BuildError for a product that may overflow, and for a float compute_dtype.
     """

@@ -1,5 +1,5 @@
-"""`relay.qnn.op.requantize_config(rounding="TONEAREST", compute_dtype="float32")`: how the
-requantize operators that say "None" are lowered inside a `with`.
+"""`relay.qnn.op.requantize_config(rounding="TONEAREST", compute_dtype="float32")`: the lowering,
+inside a `with`, of requantize operators whose attributes are "None".
 
 Source: python/tvm/relay/qnn/op/qnn.py, src/relay/qnn/op/requantize_config.h of TVM 0.16.
 """
@@ -60,7 +60,7 @@ def current_requantize_config() -> RequantizeConfig:
 
 
 def settled(rounding: str, compute_dtype: str) -> tuple[str, str]:
-    """Both values of an operator, with "None" replaced by that of the current configuration."""
+    """Both values of an operator; "None" is replaced by the value of the current configuration."""
     config = current_requantize_config()
     return (
         config.rounding if rounding == "None" else rounding,

@@ -107,7 +107,7 @@ def _vector_along_axis(attrs: AnyValue, rank: int, vector: np.ndarray) -> np.nda
 def per_axis_reference(
     attrs: AnyValue, x: np.ndarray, m: np.ndarray, left: np.ndarray, right: np.ndarray
 ) -> np.ndarray:
-    """Halves are rounded up. TVM shifts to the right whatever is_rshift_required says."""
+    """Halves are rounded up. TVM shifts to the right for any is_rshift_required."""
     m, left, right = (_vector_along_axis(attrs, x.ndim, v) for v in (m, left, right))
     up = left if attrs.is_lshift_required else 0
     down = FRACTION_BITS + right

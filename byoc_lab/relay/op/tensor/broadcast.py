@@ -40,7 +40,7 @@ from byoc_lab.relay.op.tensor.create import INIT_ATTRS
 
 
 def _relation(op: str, dtype: str | None) -> Callable[..., Types]:
-    """The relation of `op`; its result has `dtype`, or that of the arguments when None."""
+    """The relation of `op`; its result has `dtype`, or for None the dtype of the arguments."""
 
     def relation(attrs: Any, lhs: Type | None, rhs: Type | None) -> Types:
         a, b = tensors(op, "lhs rhs", lhs, rhs)

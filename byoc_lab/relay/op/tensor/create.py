@@ -62,7 +62,7 @@ _constant_value("ones", np.ones, "A tensor of ones.")
 
 
 def full_relation(attrs: AnyValue, fill_value: Type | None) -> Types:
-    """A scalar gives a tensor of the attributes' shape and dtype (default: that of the scalar)."""
+    """A scalar gives a tensor of the attributes' shape and dtype (default: the scalar's dtype)."""
     (v,) = tensors("full", "fill_value", fill_value)
     if v is None:
         return None, None

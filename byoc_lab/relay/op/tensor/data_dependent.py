@@ -58,7 +58,7 @@ def unique_reference(attrs: AnyValue, x: np.ndarray) -> tuple[np.ndarray, ...]:
     values, first, inverse, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True
     )
-    if not attrs.sorted:  # in order of first occurrence
+    if not attrs.sorted:  # keep the order of first occurrence
         order = np.argsort(first)
         values, first, counts = values[order], first[order], counts[order]
         inverse = np.argsort(order)[inverse]

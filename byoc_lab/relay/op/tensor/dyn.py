@@ -188,7 +188,7 @@ def _is_static(ty: AnyValue) -> bool:
 
 
 def of_rank(rank: Dim, dtype: str) -> TensorType:
-    """A tensor of `rank` axes of unknown lengths."""
+    """A tensor of `rank` axes of unknown sizes."""
     if isinstance(rank, Unknown):
         raise TypeInferenceError("the number of dimensions of the result must be known")
     return TensorType([Any()] * rank, dtype)
@@ -202,7 +202,7 @@ def _as_shape(data: int, shape: int) -> Shape:
 
 
 def _sized(attrs: AnyValue, data: TensorType, *rest: AnyValue) -> TensorType:
-    """data with spatial axes of unknown lengths."""
+    """data with spatial axes of unknown sizes."""
     target = f"NC{SPATIAL[len(data.shape) - 2]}" if 3 <= len(data.shape) <= 5 else "NCHW"
     order = positions("dyn", "layout", attrs.layout, target)
     kept = order[:2]
@@ -220,7 +220,7 @@ def _topk(attrs: AnyValue, data: TensorType, k: TensorType) -> Type:
 
 
 def _sliced(attrs: AnyValue, data: TensorType, begin: TensorType, *rest: TensorType) -> TensorType:
-    """data, with unknown lengths of the axes that have a begin."""
+    """data; axes that have a begin get unknown sizes."""
     count = begin.shape[0]
     assert isinstance(count, int)  # _dynamic has checked it
     if count > len(data.shape):

@@ -284,7 +284,7 @@ define_op(
     attrs=AttrsType(
         "relay.attrs.LeakyReluAttrs", (Attr("alpha", number, 0.25, "slope below zero"),)
     ),
-    # The builder's default differs from that of the record, as in TVM.
+    # The builder has another default than the record, as in TVM.
     defaults={"alpha": 0.01},
     reference=lambda attrs, x: np.where(x > 0, x, x * x.dtype.type(attrs.alpha)),
     flops=per_element(2),

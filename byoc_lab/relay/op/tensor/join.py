@@ -78,7 +78,7 @@ def concatenate_relation(attrs: AnyValue, data: Type | None) -> Types:
             elif isinstance(shape[i], Any):
                 shape[i] = d
     if not isinstance(shape[axis], Any):
-        # As in TVM, a length that is `?` in one field is kept only if the joined axis is `?`.
+        # As in TVM, a size that is `?` in one field is kept only if the joined axis is `?`.
         open_axes = [any(isinstance(ty.shape[i], Any) for ty in fields) for i in range(len(shape))]
         shape = [Any() if is_open else d for d, is_open in zip(shape, open_axes, strict=True)]
     return data, TensorType(shape, first.dtype)
@@ -88,8 +88,8 @@ MAX_JOINED = 64  # tensors in one operator of Relax
 
 
 def _concatenate_relax(R: AnyValue, attrs: AnyValue, tensors: AnyValue) -> AnyValue:
-    """In groups where there are many: TVM's kernel nests as many selections as it has operands,
-    which takes time that is quadratic, and from about a thousand on more stack than there is."""
+    """Join many operands in groups: TVM's kernel nests one selection per operand, which takes
+    quadratic time and, from about a thousand operands, overflows the stack."""
     return _joined(R, fields_of(tensors), attrs.axis)
 
 
@@ -159,7 +159,7 @@ def _parts(cuts: AnyValue) -> int:
 
 
 def _split_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-    """In groups where there are many, as `_concatenate_relax`."""
+    """Split into many parts in groups, as `_concatenate_relax`."""
     from tvm import relax
 
     cuts, axis = attrs.indices_or_sections, attrs.axis % rank_of(x)
@@ -189,7 +189,7 @@ def _split_from_relax(op: Op, call: RelaxCall, x: Expr) -> list[Expr]:
     cuts = ints(where)
     axis = int(attrs.axis) % call.rank
     sections = None
-    if not hasattr(where, "__iter__"):  # a number of parts, the last of which may be smaller
+    if not hasattr(where, "__iter__"):  # a number of parts; the last may be smaller
         sections = cuts[0] if call.shape[axis] % cuts[0] == 0 else None
         size = -(-call.shape[axis] // cuts[0])
         cuts = list(range(size, call.shape[axis], size))
@@ -287,7 +287,7 @@ def stack_relation(attrs: AnyValue, data: Type | None) -> Types:
 
 
 def _stack_relax(R: AnyValue, attrs: AnyValue, tensors: AnyValue) -> AnyValue:
-    """In groups where there are many, as `_concatenate_relax`."""
+    """Stack many operands in groups, as `_concatenate_relax`."""
     groups = _groups(fields_of(tensors))
     return _joined(R, [R.stack(group, axis=attrs.axis) for group in groups], attrs.axis)
 

@@ -65,7 +65,7 @@ def relaid(op: str, shape: Sequence[Dim], source: str, target: str) -> AnyValue:
             fail(op, f"axis {size}{letter} of {source!r} must be {size} long: {length}")
     before, after = _spans(have), _spans(want)
     lengths: dict[_Part, Dim] = {}
-    cut: dict[str, list[int]] = {}  # of an axis: the lengths of all blocks, in either layout
+    cut: dict[str, list[int]] = {}  # by axis: the sizes of all blocks, in either layout
     for (letter, _), (_, inner), length in zip(have, before, shape, strict=True):
         if not letter.isupper():
             continue
@@ -119,7 +119,7 @@ def _parts(
 
 
 def padding_steps(op: str, shape: Sequence[Dim], source: str, target: str) -> list[AnyValue]:
-    """The steps from one layout to another where the last block of an axis need not be full.
+    """The steps from one layout to another, in which the last block of an axis need not be full.
 
     Each is (how many zeros every axis gets at its end, the result of `relaid` for the padded data).
     """

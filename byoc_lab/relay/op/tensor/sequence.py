@@ -58,7 +58,7 @@ def reverse_sequence_relation(attrs: AnyValue, data: Type | None, lengths: Type 
 
 
 def reverse_sequence_reference(attrs: AnyValue, x: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Lengths are limited to the axis; below 2 nothing is reversed."""
+    """Lengths are limited to the size of the axis; a length below 2 reverses nothing."""
     axis, batch = attrs.seq_axis % x.ndim, attrs.batch_axis % x.ndim
     out = x.copy()
     for n, length in enumerate(lengths.clip(0, x.shape[axis])):
@@ -100,7 +100,8 @@ define_op(
 
 
 def meshgrid_relation(attrs: AnyValue, data: Type | None) -> Types:
-    """n vectors or scalars give n tensors with the lengths of all; "xy" swaps the first two."""
+    """n vectors or scalars give n tensors whose axes have the sizes of all; "xy" swaps the first
+    two."""
     op = "meshgrid"
     if is_incomplete(data):
         return data, None

@@ -38,7 +38,7 @@ from byoc_lab.relay.op.framework.relax_types import (
 
 
 def dft_relation(attrs: AnyValue, real: Type | None, imaginary: Type | None) -> Types:
-    """The real and imaginary parts have one type; so have those of the result."""
+    """The real and imaginary parts have one type, and so have those of the result."""
     re, im = tensors("dft", "re_data im_data", real, imaginary)
     if re is not None and im is not None and re != im:
         fail("dft", f"re_data and im_data must have one type, found {re} and {im}")

@@ -103,8 +103,8 @@ def _slice_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     ends = []
     for n, cut in cuts.items():
         if cut.stop is None:
-            ends.append(-shape[n] - 1)  # in front of the first element
-        else:  # Relax needs an empty slice to end where it begins
+            ends.append(-shape[n] - 1)  # before the first element
+        else:  # in Relax, an empty slice must end at its begin
             least = cut.step > 0
             ends.append(max(cut.start, cut.stop) if least else min(cut.start, cut.stop))
     return R.strided_slice(
@@ -191,7 +191,7 @@ def _axes_to_cut(attrs: AnyValue, rank: int, like: int) -> tuple[int, ...]:
 
 
 def slice_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | None) -> Types:
-    """data with the lengths of shape_like on the given axes, or on all axes."""
+    """data with the sizes of shape_like on the given axes, or on all axes."""
     op = "slice_like"
     x, like = tensors(op, "data shape_like", data, shape_like)
     if x is None or like is None:

@@ -33,7 +33,7 @@ from byoc_lab.relay.op.framework.relax_types import (
     zeros_if_empty,
 )
 
-IOU_FLOPS = 15  # of the comparison of two boxes
+IOU_FLOPS = 15  # per comparison of two boxes
 
 
 def overlaps(box: np.ndarray, others: np.ndarray, extra: float = 0) -> np.ndarray:

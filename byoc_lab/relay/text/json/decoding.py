@@ -13,7 +13,7 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 def decode_json(text: str, begin: int = 0) -> tuple[Any, int]:
-    """The value that begins at `begin`, and the offset where it ends.
+    """The value that begins at `begin`, and the offset of its end.
 
     Raises JSONDecodeError for other texts, ValueError for one whose values take more than `budget`.
     """

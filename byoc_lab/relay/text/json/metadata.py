@@ -49,7 +49,7 @@ _CODES = {"i": 0, "u": 1, "b": 1, "f": 2}
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat"}
 _CPU = (1, 0)
 _MAX_DEPTH = 64
-_MAX_PARTS = 1_000_000  # of a value, each counted as often as it is printed
+_MAX_PARTS = 1_000_000  # parts of a value, each counted as often as it is printed
 _ESCAPE = re.compile(r"\\(?:u([0-9a-f]{4})|(.))")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")  # UTF-8 has no code for half of a pair
 # The exceptions that reading JSON of an unexpected structure may raise.
@@ -122,7 +122,7 @@ def _dtype(code: int, bits: int) -> np.dtype:
 def read_metadata(
     source: Source, start: int, reader: Callable[[Any], GraphReader] | None = None
 ) -> tuple[MetaTable, int]:
-    """The entries of the JSON that begins at `start`, by type, and the offset where it ends.
+    """The entries of the JSON that begins at `start`, by type, and the offset of its end.
 
     `reader` creates the values; that of `reader.py` also supports expressions and types. Raises
     ParseError, also for entries of an unsupported type.
@@ -154,7 +154,7 @@ class GraphReader:
         self.root = int(graph["root"])
         self.made: dict[int, Any] = {}
         self.parts: dict[int, int] = {}  # the number of values that each value consists of
-        self.counts: list[int] = []  # of the values that are being created, innermost last
+        self.counts: list[int] = []  # numbers of parts of the values being created, innermost last
 
     def table(self) -> MetaTable:
         root = self.node(self.root)
@@ -199,7 +199,7 @@ class GraphReader:
         if key == "relay.Constant":
             return Constant(self.array(attrs["data"]))
         if key == "runtime.String":
-            if "repr_b64" in node:  # for a non-ASCII string: 8 bytes of length, bytes
+            if "repr_b64" in node:  # a non-ASCII string: 8 bytes of length, then bytes
                 return base64.b64decode(node["repr_b64"])[8:].decode("utf-8")
             return str(node.get("repr_str", ""))
         if key == "IntImm":

@@ -39,7 +39,7 @@ Kind = type | tuple[type, ...] | list[type]
 
 
 def read_node_json(text: str) -> Any:
-    """The node that the JSON holds. Raises ParseError for text that is none of TVM's."""
+    """The node in the JSON. Raises ParseError for text that TVM did not write."""
     try:
         return _NodeReader(whole_json(text)).whole()
     except UNREADABLE as error:
@@ -60,8 +60,8 @@ def read_nodes(text: str, arrays: Sequence[NDArray]) -> tuple[Any, ...]:
 
 
 def read_table(graph: Any, arrays: Sequence[NDArray]) -> MetaTable:
-    """The entries of a metadata section by type, with these arrays in place of its own. An entry of
-    a type that byoc_lab does not know, such as a Target, is elided.
+    """The entries of a metadata section by type, with these arrays in place of its own. Entries of
+    types that byoc_lab does not know, such as a Target, are elided.
 
     Raises ParseError.
     """
@@ -83,7 +83,7 @@ class _NodeReader(GraphReader):
     def __init__(self, graph: Any):
         super().__init__(graph)
         version = str(graph.get("attrs", {}).get("tvm_version", ""))
-        self.plain_strings = version.startswith("0.6")  # later, a string is a node of its own
+        self.plain_strings = version.startswith("0.6")  # later, a string is a separate node
 
     def whole(self) -> Any:
         """The root, after everything below it."""
@@ -102,7 +102,7 @@ class _NodeReader(GraphReader):
         return self.made[self.root]
 
     def references(self, at: int) -> list[int]:
-        """The nodes that node `at` is made of."""
+        """The nodes that are parts of node `at`."""
         node = self.node(at)
         found = list(map(int, node["data"])) if "data" in node else []
         attrs = node.get("attrs")
@@ -165,7 +165,7 @@ class _NodeReader(GraphReader):
         return super().make(node, depth)
 
     def name(self, node: dict[str, Any]) -> str:
-        """The name of a node that has one: written out in 0.6, else a string of its own."""
+        """The name of a named node: inline in 0.6, else a separate string node."""
         attrs = node.get("attrs", {})
         if "name_hint" in attrs:
             written = attrs["name_hint"]
@@ -190,7 +190,7 @@ class SeparateArrays(_NodeReader):
 
 
 class _RecordedTable(SeparateArrays):
-    """Reads a metadata section of which some entries may be unknown here."""
+    """Reads a metadata section; unknown entries are accepted."""
 
     def entry(self, key: str, index: Any) -> Any:
         try:
@@ -217,7 +217,7 @@ def _references(key: str) -> tuple[str, ...]:
 
 @cache
 def _kind(key: str) -> str:
-    """The name of a node's class, in whichever namespace the version has it."""
+    """The name of a node's class, in the namespace of any version."""
     name = key.rpartition(".")[2]
     return "" if key.startswith("tir.") and name != "Any" else name  # a length, of metadata's
 

@@ -1,4 +1,4 @@
-"""Expressions as rows of a table: what a saved trace keeps its nodes in.
+"""Expressions as rows of a table, the form in which a saved trace stores its nodes.
 
 The table is a sequence of lines. A line is a JSON list of nodes, a node's position is its number
 among the nodes of all lines, and position 0 is "nothing". A node comes after those that it is made
@@ -63,7 +63,7 @@ ROWS: dict[type, dict[str, Kind]] = {
     for cls, fields in _FIELDS.items()
 }
 """The fields of a row, and their kinds; in a list: several of that kind."""
-_ONE, _SEVERAL, _LITERAL = range(3)  # what a row has for a field
+_ONE, _SEVERAL, _LITERAL = range(3)  # kinds of fields in a row
 
 
 def _form(kind: Kind) -> int:
@@ -133,7 +133,7 @@ class RowWriter(NodeWriter):
         self.nodes = []
 
     def _row(self, node: Any) -> list[Any]:
-        """The row of a node. Raises KeyError if something that it is made of is not placed."""
+        """The row of a node. Raises KeyError if one of its parts has no row yet."""
         placed = self.placed
         name, values_of, forms = _WRITTEN[type(node)]
         row: list[Any] = [name]

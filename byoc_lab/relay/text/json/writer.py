@@ -27,7 +27,7 @@ class Written(str):
 
 
 def write_node_json(root: Any) -> str:
-    """The JSON. Raises AttributeValueError for what has no form in it."""
+    """The JSON of a node. Raises AttributeValueError for a value without JSON form."""
     writer = NodeWriter()
     return writer.text(writer.whole(root))
 
@@ -49,7 +49,7 @@ class NodeWriter(NodeGraphWriter):
     def __init__(self) -> None:
         super().__init__()
         self.placed: dict[int, int] = {}  # by id
-        self.kept: list[Any] = []  # what was placed, for its id not to be used again
+        self.kept: list[Any] = []  # keeps nodes alive, so that their ids are not reused
 
     def whole(self, root: Any) -> int:
         """The index of the root, after everything below it."""
@@ -146,7 +146,7 @@ class NodeWriter(NodeGraphWriter):
 
 
 def _nodes_in(value: Any) -> Sequence[Any]:
-    """The nodes in a field: itself, or what containers hold."""
+    """The nodes in a field: the field itself, or the elements of containers."""
     if value is None or isinstance(value, (str, int, float)):
         return ()
     if isinstance(value, _NODES):
@@ -179,7 +179,7 @@ def _module(mod: IRModule) -> dict[str, Any]:
 
 
 class _Sources:
-    """The texts that a module was read from, of which there are none."""
+    """The source texts of a module; the list is always empty."""
 
 
 _NO_SOURCES = _Sources()
