@@ -1,4 +1,4 @@
-"""The extension API for back ends: what one supports, what it fuses, how it generates code.
+"""The extension API for back ends: supported operators, patterns, and code generators.
 
     conv2d = is_op("nn.conv2d")(wildcard(), wildcard())
     byoc_lab.backends.register(

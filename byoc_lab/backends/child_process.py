@@ -1,4 +1,4 @@
-"""Runs a call in a process of its own, so that a crash in it is an error here."""
+"""Runs a call in a separate process, so that a crash in it becomes an error here."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Call = Callable[[], Any]
 
 
 def checked_limit(time_limit: float, isolated: bool = True) -> float:
-    """The seconds for one call. Raises ArgumentError for no number above 0, and for what is to be
-    isolated where processes cannot be forked."""
+    """The seconds for one call. Raises ArgumentError unless it is a number above 0, and for
+    isolation on systems that cannot fork processes."""
     if not isinstance(time_limit, (int, float)) or not time_limit > 0:
         raise ArgumentError(f"time_limit must be seconds above 0, found {time_limit!r}")
     if isolated and not hasattr(os, "fork"):
@@ -34,8 +34,8 @@ def checked_limit(time_limit: float, isolated: bool = True) -> float:
 
 
 def in_this_process(symbol: str, call: Call) -> Any:
-    """The result of a call of a region's function. Raises RegionError for what it raises, other
-    than KeyboardInterrupt; also for SystemExit, as TVM calls regions and does not pass it on."""
+    """The result of a call of a region's function. Any exception but KeyboardInterrupt becomes a
+    RegionError, even SystemExit: TVM, which calls regions, does not pass it on."""
     try:
         return call()
     except (RegionError, KeyboardInterrupt):
@@ -43,7 +43,7 @@ def in_this_process(symbol: str, call: Call) -> Any:
     except BaseException as error:
         what = "".join(traceback.format_exception_only(error)).strip()
         place = f"region @{symbol}: its function failed{place_outside(error)}: "
-        # TVM passes errors on in UTF-8, and ends the process where there is none.
+        # TVM passes errors on in UTF-8, and terminates the process if the text cannot be encoded.
         message = (place + shortened(what)).encode(errors="backslashreplace").decode()
         raise RegionError(message) from error
 

@@ -1,4 +1,4 @@
-"""`isolated`: a code generator whose regions run in processes of their own."""
+"""`isolated`: a code generator whose regions run in separate processes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from byoc_lab.run.backends import Codegen
 
 
 def isolated(codegen: Codegen, time_limit: float = TIME_LIMIT) -> Codegen:
-    """The code generator, with regions of which each call runs in a process of its own (a fork of
-    this one): a crash, or a call of more than `time_limit` seconds, is a RegionError.
+    """The code generator, with regions that run each call in a separate process (a fork of this
+    one): a crash, or a call of more than `time_limit` seconds, is a RegionError.
 
         byoc_lab.build(mod, backends={"ccompiler": isolated(CRegion)}).run(...)
 

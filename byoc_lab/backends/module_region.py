@@ -1,4 +1,4 @@
-"""A region whose code is a function of a TVM-FFI module, whatever made that module."""
+"""A region whose code is a function of any TVM-FFI module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A region whose code is a Python function over NumPy arrays, here or in a process of its own."""
+"""A region whose code is a Python function over NumPy arrays, in this or a separate process."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Backend:
         return None if self.missing is None else self.missing()
 
     def operators(self) -> frozenset[str] | None:
-        """The operators that it supports alone or in a pattern; None where a pattern takes any."""
+        """The operators that it supports alone or in a pattern; None if a pattern accepts any."""
         found = set(self.supports)
         for _, pattern, *_ in self.patterns():
             for part in post_order_patterns(pattern):
@@ -200,7 +200,7 @@ def register(
 
 
 def unregister(name: str) -> None:
-    """Forget a back end: what it supports, its patterns, code generator and pipeline.
+    """Remove a back end: its supported operators, patterns, code generator and pipeline.
 
     Raises UnknownNameError when there is no such back end.
     """
@@ -228,7 +228,7 @@ def _usual_pipeline(backend: Backend, era: str | None = None) -> list[Pass]:
 
 
 def get(name: str) -> Backend:
-    """A registered back end, or that of an installed package, which is loaded then.
+    """A registered back end; one of an installed package is loaded first.
 
     Raises UnknownNameError, ArgumentError for anything but a name, and PlugInError for a package
     that cannot be loaded.
@@ -249,7 +249,7 @@ def get(name: str) -> Backend:
 
 
 def stand_in_of(name: str) -> str | None:
-    """The sentence about NumPy in the place of a back end; None where it computes its regions, and
+    """The sentence that NumPy replaces a back end; None if the back end computes its regions, and
     for one that is not registered for Relay."""
     return _registered[name].stand_in() if name in _registered else None
 
@@ -260,7 +260,7 @@ def is_registered(name: str) -> bool:
 
 
 def names() -> list[str]:
-    """The back ends that are registered; those of installed packages once they are loaded."""
+    """The registered back ends; those of installed packages once they are loaded."""
     return sorted(_registered)
 
 

@@ -26,10 +26,10 @@ FLAGS = (*CODE_FLAGS, "-shared", "-Wl,--no-undefined")
 HEADERS = Path(__file__).parent
 """The folder of `tensor_argument.h`, to name in `includes`."""
 OBJECT_FLAGS = (*CODE_FLAGS, "-c")
-COMPILE_SECONDS = 600.0  # of processor time
+COMPILE_SECONDS = 600.0  # processor time
 DATA_ALIGNMENT = 64  # bytes: a cache line, and the longest vector
-# TVM-FFI reads the error that a function set which returned -1, and crashes where there is none.
-# The function of a region is compiled under another name, and called by this one.
+# If a function returns -1, TVM-FFI reads the error that it has set, and crashes if there is none.
+# Therefore the function of a region is compiled under another name, and called by this one.
 GUARD = """
 #undef __tvm_ffi_{symbol}
 #include <tvm/ffi/c_api.h>
@@ -56,7 +56,7 @@ NO_DATA: Mapping[str, np.ndarray] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class SourceText:
-    """A text to compile, and what its file's name ends in."""
+    """A text to compile, and the suffix of its file."""
 
     text: str
     suffix: str
@@ -266,8 +266,8 @@ def _compile(symbol: str, options: Sequence[str]) -> None:
 
 
 def compiler_command() -> list[str]:
-    """The C compiler: what CC says, split as a shell does ("ccache gcc"), or the first found; empty
-    if there is none. Raises BuildError for a CC that cannot be split."""
+    """The C compiler: the value of CC, split as a shell does ("ccache gcc"), or the first one
+    found; empty if there is none. Raises BuildError for a CC that cannot be split."""
     try:
         named = shlex.split(os.environ.get("CC", ""))
     except ValueError as error:

@@ -19,13 +19,13 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.typing.infer import infer_module
 
-Shapes = Mapping[str, Any]  # of an input: its lengths; of a symbol: one length
+Shapes = Mapping[str, Any]  # by input: its sizes; by symbol: one size
 Values = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Input:
-    """An input of a model. lengths: ints, names of unknown lengths, None for unnamed ones; None if
+    """An input of a model. lengths: ints, names of unknown sizes, None for unnamed ones; None if
     the model does not even state the rank. sequence: whether it is a sequence of tensors."""
 
     name: str
@@ -34,7 +34,7 @@ class Input:
 
 
 def check_shapes(shape: Any) -> None:
-    """Raise ArgumentError unless `shape` maps names to shapes or lengths."""
+    """Raise ArgumentError unless `shape` maps names to shapes or sizes."""
     good = isinstance(shape, Mapping) and all(
         isinstance(s, (list, tuple)) or (isinstance(s, int) and not isinstance(s, bool))
         for s in shape.values()
@@ -47,7 +47,7 @@ def check_shapes(shape: Any) -> None:
 
 
 def shapes_of(inputs: Sequence[Input], shape: Shapes) -> dict[str, tuple[Any, ...]]:
-    """The shapes of the inputs that `shape` changes; an unknown length that stays is None.
+    """The shapes of the inputs that `shape` changes; sizes that stay unknown are None.
 
     Raises ArgumentError for a name that the model lacks, for several lengths in the place of one,
     and for a shape of another rank than the input has."""
@@ -95,7 +95,7 @@ def _one_length(name: str, given: Any) -> int:
 
 
 def inputs_of(mod: IRModule) -> list[Input]:
-    """The inputs of a module's @main; Relay does not name unknown lengths."""
+    """The inputs of a module's @main; Relay does not name unknown sizes."""
     return [
         Input(p.name_hint, tuple(n if isinstance(n, int) else None for n in ty.shape))
         for p in mod["main"].params

@@ -1,4 +1,4 @@
-"""Shapes for inputs with unknown lengths, found by importing with one after the other.
+"""Shapes for inputs with unknown sizes, found by trying imports with one shape after the other.
 
 A network with windows, fixed slices or reshapes to constant shapes fits few lengths. The search
 begins with a usual shape and changes one length at a time, as long as the import gets further.
@@ -23,12 +23,12 @@ IMAGES = (32, 48, 64, 96, 112, 128, 160, 192, 256, 288, 299, 320, 384, 416, 448,
 SEQUENCES = (1, 32, 64, 128, 256, 512, 1024, 2048, 4096, 2, 4, 8)
 BATCHES = (2, 4, 8)
 
-Lengths = dict[Any, int]  # by the name of an unknown length, else by its input and axis
+Lengths = dict[Any, int]  # by the name of an unknown size, else by its input and axis
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """An import with shapes and values: how many nodes it converted, and its error, if any."""
+    """An import with shapes and values: the number of converted nodes, and the error, if any."""
 
     converted: int
     error: ByocLabError | None
@@ -61,7 +61,7 @@ def guessed_inputs(
     importing: Importing,
     constants: Sequence[int] = (),
 ) -> Guess:
-    """Shapes of the inputs that have unknown lengths.
+    """Shapes of the inputs that have unknown sizes.
 
     given: shapes that are known already, with None for a length that is not. known: the names of
     inputs that need no shape. importing: imports with shapes and values. constants: lengths that
@@ -71,7 +71,7 @@ def guessed_inputs(
 
 
 def guess_of_module(mod: IRModule) -> Guess:
-    """Shapes for the parameters of @main that have unknown lengths."""
+    """Shapes for the parameters of @main that have unknown sizes."""
 
     def retyped(shape: Mapping[str, Any], freeze: Mapping[str, Any]) -> Attempt:
         try:
@@ -95,7 +95,7 @@ class _Search:
         self.importing, self.constants = importing, constants
         self.tried: set[tuple[Any, ...]] = set()
         self.nodes = 0
-        self.keys: dict[str, tuple[Any, ...]] = {}  # of an input: each length, or its key
+        self.keys: dict[str, tuple[Any, ...]] = {}  # by input: each size, or its key
         self.first: Lengths = {}
         self.choices: dict[Any, Sequence[int]] = {}
         for one in inputs:
@@ -149,7 +149,7 @@ class _Search:
     def _moves(
         self, lengths: Lengths, freeze: Mapping[str, Any], error: ByocLabError
     ) -> Iterator[tuple[Lengths, dict[str, Any]]]:
-        """The next attempts: other lengths, then the value that chooses a branch."""
+        """The next attempts: other sizes, then the value that chooses a branch."""
         for moved in self._other_lengths(lengths):
             if (*moved.values(), *freeze.items()) in self.tried:
                 continue

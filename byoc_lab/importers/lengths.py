@@ -14,13 +14,13 @@ import numpy as np
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, Tuple
 from byoc_lab.relay.ir.types import TensorType
 
-Numbers = np.ndarray[Any, Any]  # of ints, and None for a number that is not known
+Numbers = np.ndarray[Any, Any]  # elements: ints, and None for an unknown number
 LONGEST = 64  # a shape has few numbers; longer values are not shapes
 
 
 def known_numbers(node: Expr, known: Mapping[Expr, Numbers]) -> Numbers | None:
-    """The numbers of an integer value of at most one dimension, from those of its parts; None if
-    it is no such value or nothing is known of it."""
+    """The numbers of an integer value of at most one dimension, from the numbers of its parts; None
+    for other values, and if nothing is known."""
     ty = node.checked_type
     if not isinstance(ty, TensorType) or len(ty.shape) > 1 or "int" not in ty.dtype:
         return None

@@ -23,16 +23,15 @@ def windows(size: int, kernel: int, stride: int, dilation: int, before: int, aft
 def pooled(
     build: Callable[..., Expr], data: Expr, sizes: Sequence[Any], options: Mapping[str, Any]
 ) -> Expr:
-    """`build(data, **options)`; with explicit padding instead of ceil mode where Relay's rule of
-    ceil mode gives another result. sizes: the lengths of the spatial axes, behind batch and
-    channels."""
+    """`build(data, **options)`; with explicit padding instead of ceil mode if Relay's ceil mode
+    gives another result. sizes: the spatial sizes, after batch and channels."""
     after = _after(sizes, options) if options["ceil_mode"] else None
     if after is None:
         return build(data, **options)
     before, stated = _sides(options, len(sizes))
     padding, include = [*before, *after], options.get("count_include_pad", False)
     if include and any(a > s for a, s in zip(after, stated, strict=True)):
-        # Stated padding counts in an average, what extends beyond it does not.
+        # Explicit padding counts in an average, positions beyond it do not.
         data = relay.nn.pad(data, [(0, 0), (0, 0), *zip(before, stated, strict=True)])
         beyond = [max(a - s, 0) for a, s in zip(after, stated, strict=True)]
         padding, include = [*[0] * len(before), *beyond], False
@@ -51,7 +50,7 @@ def _after(sizes: Sequence[Any], options: Mapping[str, Any]) -> list[int] | None
     """The padding after each axis; None if ceil mode gives the framework's result as it is."""
     rank, found, differs = len(sizes), [], False
     if not all(isinstance(n, int) for n in sizes):
-        return None  # the rules differ for some lengths only, which come at run time
+        return None  # the rules differ for some sizes only, which are known at run time
     before, stated = _sides(options, rank)
     dilations = options.get("dilation", [1] * rank)
     for n, k, s, d, b, a in zip(

@@ -130,7 +130,7 @@ def load(
 
 
 def guess_inputs(mod: IRModule, path: Path | None, shape: Shapes, freeze: Values) -> Guess:
-    """Shapes, and values that choose branches, with which all lengths of a module are known.
+    """Find shapes, and values that choose branches, with which all sizes of a module are known.
 
     path: the file that the module was read from with `shape` and `freeze`; None for none, or for
     one that needs no importer.

@@ -18,7 +18,7 @@ from byoc_lab.relay.ir.expr import Constant, Expr
 
 Array = np.ndarray[Any, Any]
 
-MAX_WEIGHTS = 2**26  # of one matrix; a hostile file may state any length
+MAX_WEIGHTS = 2**26  # elements of one matrix; a hostile file may state any size
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def resampled(
     sampling: Sampling,
     region: tuple[float, float] = (0.0, 1.0),
 ) -> Expr:
-    """`x` with `lengths[1]` elements along `axis`, which has `lengths[0]`.
+    """`x` resampled along `axis` from `lengths[0]` to `lengths[1]` elements.
 
     dtype, rank: of `x`. scale: by which positions are divided. region: first and last position for
     tf_crop_and_resize, as fractions of the length. Raises ImporterError for a mode that does not
@@ -82,7 +82,7 @@ def _positions(
         return (x + half) / factor - half
     if mode == "pytorch_half_pixel":
         return x
-    if mode == "half_pixel_symmetric":  # the middle of the result lies over that of the data
+    if mode == "half_pixel_symmetric":  # the centres of result and data coincide
         shift = np.float32(length / 2 * (1 - target / (length * scale)))
         return shift + (x + half) / factor - half
     if mode == "align_corners":
@@ -144,7 +144,7 @@ def _weights(at: Array, length: int, scale: float, sampling: Sampling) -> Array:
 
 
 def _weighted(x: Expr, dtype: str, rank: int, axis: int, matrix: Array) -> Expr:
-    """Sums over one axis, each with a row of weights; those of integers are rounded to zero."""
+    """Sums over one axis, each with a row of weights; sums of integers are rounded towards zero."""
     if "float" in dtype:
         return product_along(x, dtype, rank, axis, matrix)
     found = product_along(relay.cast(x, "float32"), "float32", rank, axis, matrix)

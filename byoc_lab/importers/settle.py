@@ -16,8 +16,8 @@ from byoc_lab.relay.typing.infer import infer_above
 
 
 class Settler:
-    """Gives each expression its type, its value where that is constant, and as its span the name
-    of the node, input or weight of the model that it comes from.
+    """Gives each expression its type, its value if it is constant, and as its span the name of the
+    node, input or weight of the model that it comes from.
 
     What was settled before is not walked again, so importing n nodes takes n steps.
     """
@@ -60,7 +60,8 @@ class Settler:
         return self._numbers.get(self(expr))
 
     def _with_numbers(self, node: Expr) -> Expr:
-        """`node`, of which all numbers may be known where its shape is one that is computed."""
+        """`node` with the numbers that are known if it computes a shape; a constant if all are
+        known."""
         found = known_numbers(node, self._numbers)
         if found is None:
             return node

@@ -17,7 +17,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.tvm_runtime import import_tvm
 
 DECORATOR = "ir_module"
-_SOURCE = "<str>"  # what TVM's parser calls text that is in no file
+_SOURCE = "<str>"  # TVM's parser's name for text without a file
 _WITHOUT_METADATA = "Undefined variable: metadata"
 
 

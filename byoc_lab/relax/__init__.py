@@ -81,7 +81,7 @@ if find_spec("tvm_ffi") is not None:
 def __getattr__(name: str) -> Any:
     if name not in _LAZY:
         raise AttributeError(f"module 'byoc_lab.relax' has no attribute {name!r}")
-    # Kept, as a module of that name would otherwise stand in its place.
+    # Kept, as a module of that name would otherwise replace it.
     found = getattr(import_module(f"byoc_lab.{_LAZY[name]}"), name)
     globals()[name] = found
     return found

@@ -1,4 +1,4 @@
-"""Back ends of Relax: what each takes, from which patterns, and who compiles it.
+"""Back ends of Relax: supported operators, patterns, and code generators.
 
 `register` is the call of `byoc_lab.backends.register` for today's TVM, and `register(name)` takes
 over a back end of Relay. DNNL is one of them. A table that TVM has under a prefix (tensorrt,
@@ -65,7 +65,7 @@ class RelaxBackend:
     left_out: tuple[str, ...] = ()
 
     def partition(self, mod: Any) -> Any:
-        """A module with what the table matches in functions for this back end.
+        """A module with the matches of the table in functions for this back end.
 
         Raises what `partition.partitioned` raises.
         """
@@ -224,7 +224,8 @@ def get(name: Any) -> RelaxBackend:
 
 
 def stand_in_of(name: str) -> str | None:
-    """The sentence of a back end that NumPy computes its regions here; None where it does not."""
+    """The sentence that NumPy computes the regions of a back end here; None if the back end
+    does."""
     own = _registered.get(name)
     if own is None:
         return backends_of_relay.stand_in_of(name)
@@ -338,13 +339,13 @@ def _tell_tvm(backend: RelaxBackend) -> None:
         compiled = partial(compile_functions, backend.name, backend.codegen)
         tvm_ffi.register_global_func(f"{PREFIX}{backend.name}", compiled, override=True)
     elif backend.name in _registered:
-        tvm_ffi.remove_global_func(f"{PREFIX}{backend.name}")  # of the earlier one
+        tvm_ffi.remove_global_func(f"{PREFIX}{backend.name}")  # of the earlier back end
     if backend.name in OF_TVM:
         return
     entries = list(backend.table())
     _forget_patterns(backend.name)
-    # Those that come later are tried first. TVM forgets what it got as tuples when Python ends, and
-    # would call checks of the others after that.
+    # Patterns registered later are tried first. TVM drops patterns that it got as tuples when
+    # Python ends, and would call checks of the others after that.
     made = [e if isinstance(e, tuple) else _as_tuple(e) for e in reversed(entries)]
     registry.register_patterns(made)
 

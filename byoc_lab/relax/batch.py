@@ -25,7 +25,7 @@ _assumed = ContextVar("assumed batch", default=NOMINAL)
 
 @contextmanager
 def assumed(size: int) -> Iterator[None]:
-    """Inside, what is translated has a batch of this size, where it is not known."""
+    """Inside, translated modules with an unknown batch get a batch of this size."""
     token = _assumed.set(size)
     try:
         yield
@@ -34,9 +34,9 @@ def assumed(size: int) -> Iterator[None]:
 
 
 def nominal(size: Any) -> int:
-    """The size in front of a tensor: NOMINAL for a variable, or what is `assumed`. Raises
-    BuildError for what a variable is part of, for which Relax would give a region the variable as
-    an operand."""
+    """The first size of a tensor: NOMINAL for a variable, or the `assumed` size. Raises BuildError
+    for an expression that contains a variable: Relax would pass the variable to a region as an
+    operand."""
     if is_number(size):
         return int(getattr(size, "value", size))
     if is_variable(size):
@@ -50,8 +50,8 @@ def is_number(size: Any) -> bool:
 
 
 def unknown_sizes(function: Any) -> dict[str, list[tuple[int, int]]]:
-    """The names of sizes of parameters of a Relax function that are known at run time only, each
-    with where it stands: the numbers of parameters and of their axes."""
+    """The names of parameter sizes of a Relax function that are known at run time only, each with
+    its positions: the numbers of parameters and of their axes."""
     found: dict[str, list[tuple[int, int]]] = {}
     for n, param in enumerate(function.params):
         ty = param.ty if hasattr(param, "ty") else param.struct_info
@@ -63,7 +63,7 @@ def unknown_sizes(function: Any) -> dict[str, list[tuple[int, int]]]:
 
 
 def with_sizes(mod: Any, sizes: Mapping[str, int]) -> Any:
-    """A module of Relax with known sizes in the place of those of these names."""
+    """A module of Relax in which the sizes of these names are replaced by known ones."""
     bind = import_tvm().relax.transform.BindSymbolicVars
     return bind(dict(sizes))(mod) if sizes else mod
 
@@ -80,7 +80,8 @@ def check_one_batch(sizes: Iterable[Any]) -> None:
 
 
 def why_not_per_sample(root: Expr, batches: Container[Expr]) -> str | None:
-    """Why what depends on `batches` does not treat each sample on its own; None when it does."""
+    """The reason that an expression on `batches` does not treat each sample separately; None if it
+    does."""
     found: set[Expr] = set()
     for node in post_order(root):
         if node in batches or any(part in found for part in node.parts()):

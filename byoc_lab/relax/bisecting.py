@@ -47,8 +47,8 @@ def _unknown(name: str) -> Codegen:
 def bisect(
     traced: RelaxTrace, inputs: Mapping[str, Any] | Sequence[Any] | None, **options: Any
 ) -> Bisection:
-    """The first pass of a trace that changes what the module computes; if none does, the first
-    kernel of a back end that computes something else. inputs, options: as for `byoc_lab.bisect`.
+    """Find the first pass of a trace that changes the computed values; if none does, the first
+    wrong kernel of a back end. inputs, options: as for `byoc_lab.bisect`.
 
     Each stage is read into Relay, where it is evaluated, its regions as their code generators get
     them. Raises the error of a pass that failed, ImporterError for a stage that has operators

@@ -1,4 +1,4 @@
-"""The operator calls of a Relax module, in the order in which they stand."""
+"""The operator calls of a Relax module, in order."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CODEGEN = "Codegen"  # the attribute of a function that a back end compiles
-COMPILED = "external_mods"  # the attribute of a module in which RunCodegen keeps what it compiled
-COMPOSITE = "Composite"  # of a function that a pattern made
+COMPILED = "external_mods"  # the module attribute with the modules that RunCodegen compiled
+COMPOSITE = "Composite"  # attribute of a function made from a match
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +36,12 @@ class OperatorCall:
 
 
 def operator_calls(function: Any) -> Iterator[OperatorCall]:
-    """The operator calls of a Relax function, those of branches included, and those of local
+    """The operator calls of a Relax function, including those of branches, and those of local
     functions once for each of their calls."""
     tvm = import_tvm()
     relax = tvm.relax
     local: dict[Any, Any] = {}  # functions by the variables they are bound to
-    # With a value the local functions that it is inside of: a recursion is followed once.
+    # Each value comes with the local functions around it: a recursion is followed once.
     todo: list[tuple[Any, str, bool, tuple[Any, ...]]] = [(function.body, "", False, ())]
     while todo:
         value, variable, dataflow, outer = todo.pop()
@@ -96,7 +96,7 @@ def composite_names(mod: Any) -> set[str]:
 
 
 def region_calls(mod: Any) -> list[str]:
-    """The symbols of the regions that are called, once for each call that stands in the module."""
+    """The symbols of the called regions, once for each call in the module."""
     tvm = import_tvm()
     regions, found = region_functions(mod), []
 
@@ -122,7 +122,7 @@ def checked_relax(mod: Any, who: str, *, compiled: bool = False) -> Any:
     for variables that passes of TVM stop at.
     """
     tvm = import_tvm()
-    if isinstance(mod, ForeignModule):  # of a trace
+    if isinstance(mod, ForeignModule):  # a module of a trace
         mod = mod.source
     if not isinstance(mod, tvm.ir.IRModule):
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Checks of entries for FuseOpsByPattern that also say why they refuse a match."""
+"""Checks of entries for FuseOpsByPattern that also give the reason for a refusal."""
 
 from __future__ import annotations
 
@@ -132,8 +132,8 @@ class RelayCheck(ReasonedCheck):
 
 
 def why_not_compiled(call: Any, context: Any) -> str | None:
-    """Why a region with a call of a match cannot be given to a code generator of `register`, in
-    words; None where it can."""
+    """The reason that a code generator of `register` cannot compile a region with a call of a
+    match; None if it can."""
     unknown = _unknown_sizes(call)
     if unknown is not None:
         return unknown

@@ -48,7 +48,7 @@ def _packed_calls(mod: Any) -> list[str]:
 
 
 def _compiler(symbol: str) -> str:
-    """The back end that compiled a function: passes of TVM put its name behind that of the
-    function. "compiled code" where it is none that is registered."""
+    """The back end that compiled a function: passes of TVM append its name to that of the function.
+    "compiled code" if it is not registered."""
     ends = (name for name in backends.names() if symbol.endswith(f"_{name}"))
     return next(filter(is_registered, ends), "compiled code")

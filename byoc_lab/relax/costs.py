@@ -25,11 +25,11 @@ def host_cost(calls: Iterable[OperatorCall]) -> Cost:
 
 
 def call_flops(call: Any) -> int | None:
-    """Floating-point operations of a Relax operator call, for a batch of `batch.NOMINAL` where that
-    is not known; None where they are not known."""
+    """Floating-point operations of a Relax operator call; for a batch of `batch.NOMINAL` if it is
+    unknown. None if they are unknown."""
     try:
         found = cost(call_to_relay(call))
-    except ByocLabError:  # has no counterpart, so that there is no formula
+    except ByocLabError:  # it has no counterpart and therefore no formula
         return None
     return None if found.unknown else found.flops
 

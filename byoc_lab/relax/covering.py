@@ -1,4 +1,5 @@
-"""`relax.coverage`: how much of a Relax module DNNL computes, and what would change that."""
+"""`relax.coverage`: the share of a Relax module that DNNL computes, and changes that would alter
+it."""
 
 from __future__ import annotations
 

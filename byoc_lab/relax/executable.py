@@ -1,4 +1,4 @@
-"""A partitioned Relax module, compiled: runs, and says where each region ran (its cards)."""
+"""A partitioned Relax module, compiled: runs, and reports where each region ran (its cards)."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_devic
 
 @dataclass(frozen=True)
 class RelaxRegion:
-    """A function that a back end compiled. function: Relax's; None where RunCodegen had compiled it
-    before. counterpart: in Relay, if it has one (`to_relay`), of a batch of `batch.NOMINAL` where
-    that is not known."""
+    """A function that a back end compiled. function: Relax's; None if RunCodegen had compiled it
+    before. counterpart: in Relay, if it has one (`to_relay`), with `batch.NOMINAL` for an unknown
+    batch."""
 
     symbol: str
     compiler: str
@@ -55,8 +55,8 @@ class RelaxRegion:
 
 @dataclass(frozen=True)
 class RegionRun:
-    """One call of a region in a run: what it got, and what it gave; neither is known where its
-    function is not."""
+    """One call of a region in a run: its arguments and results; both are unknown if its function
+    is."""
 
     region: RelaxRegion
     inputs: tuple[np.ndarray, ...]
@@ -110,8 +110,8 @@ class RelaxExecutable(MeteredProgram):
 
     @cached_property
     def host(self) -> Cost | None:
-        """The cost of what is in no region; None after RunCodegen, of what a share cannot be
-        stated, as the cost of compiled regions is not known."""
+        """The cost of all operators outside of regions; None after RunCodegen, since the cost of
+        compiled regions is unknown and no share can be given."""
         if is_compiled(self.mod):
             return None
         return host_cost(call for f in host_functions(self.mod) for call in operator_calls(f))

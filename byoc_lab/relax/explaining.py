@@ -179,8 +179,8 @@ class _Function:
         return import_tvm().relax.analysis.get_var2val(self.function)
 
     def refusal(self, entry: Entry, call: Any) -> str | None:
-        """Why the check of an entry says no to a call when FuseOpsByPattern asks it, "" without a
-        reason; None if it does not."""
+        """The reason that the check of an entry refuses a call when FuseOpsByPattern asks it, ""
+        without a reason; None if it accepts."""
         return self._refused(entry).get(call)
 
     def refusal_around(self, entry: Entry, call: Any) -> str | None:
@@ -199,13 +199,13 @@ class _Function:
         return dict(entry.check.refused)
 
     def _miss(self, entry: Entry) -> Miss | None:
-        """The part of a pattern that fails where it comes nearest."""
+        """The failing part of a pattern at its nearest match."""
         return nearest_miss(entry.pattern, self.function)
 
 
 class _Asked:
-    """A back end asked about calls on the host, and changes of a module, each run once: what they
-    leave on the host. mod: None where no change is tried."""
+    """Queries to a back end about calls on the host, and changes of a module, each tried once: the
+    calls they leave on the host. mod: None if no change is to be tried."""
 
     def __init__(self, backend: RelaxBackend, mod: Any):
         self.backend, self.mod = backend, mod
@@ -281,7 +281,7 @@ class _Asked:
 
 
 def _attempts(mod: Any) -> Iterator[tuple[str, Any]]:
-    """Changed modules, and what was done."""
+    """Changed modules, each with its change in words."""
     transform = import_tvm().relax.transform
     yield (
         "run relax.transform.ConvertToDataflow(min_size=1) before",

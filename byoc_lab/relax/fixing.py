@@ -1,4 +1,5 @@
-"""`fix` of Relax: functions get variables of their own (BYR006), composites a back end (BYR001)."""
+"""`fix` for Relax: gives functions separate variables (BYR006), and composites a back end
+(BYR001)."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 from byoc_lab.run.tvm_runtime import import_tvm
 
-CONSTANT = "constant"  # the kind of a miss where a constant is wanted
-OPERATOR = "operator"  # where the call of another operator is
+CONSTANT = "constant"  # the kind of a miss if a constant is expected
+OPERATOR = "operator"  # if the call of another operator is found
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Miss:
 
 
 def nearest_miss(pattern: Any, function: Any) -> Miss | None:
-    """The call of a Relax function that comes nearest to a pattern; None if one matches it."""
+    """The call of a Relax function that is nearest to matching a pattern; None if one matches
+    it."""
     values = import_tvm().relax.analysis.get_var2val(function)
     found: Miss | None = None
     for each in operator_calls(function):
@@ -226,7 +227,7 @@ def described(pattern: Any) -> str:
 
 
 def root_kinds(pattern: Any) -> set[str]:
-    """The classes of what a pattern may match at its root."""
+    """The classes of the values that a pattern may match at its root."""
     kind = type(pattern).__name__
     if kind in ("OrPattern", "AndPattern"):
         return root_kinds(pattern.left) | root_kinds(pattern.right)
@@ -235,7 +236,7 @@ def root_kinds(pattern: Any) -> set[str]:
 
 
 def _parts(pattern: Any) -> Iterator[Any]:
-    """The patterns that a pattern is made of."""
+    """The sub-patterns of a pattern."""
     for name in ("op", "left", "right", "pattern", "reject", "tuple"):
         part = getattr(pattern, name, None)
         if part is not None and type(part).__name__.endswith("Pattern"):

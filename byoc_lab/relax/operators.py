@@ -39,7 +39,7 @@ def _adaptive_avg_pool2d(call: Any, data: Expr) -> Expr:
 
 
 def _mean(call: Any, data: Expr) -> Expr:
-    """As a global pooling of the axes together, behind the others. torch.export writes
+    """A global pooling over the axes, merged and moved last. torch.export writes
     AdaptiveAvgPool2d(1) as a mean."""
     shape = type_of(call.args[0]).concrete_shape
     axes = sorted({axis % len(shape) for axis in axes_of(call.attrs.axis, len(shape))})
@@ -136,7 +136,7 @@ def _split(call: Any, data: Expr) -> Expr:
     else:
         size = -(-shape[axis] // int(number(parts)))
         borders = [size * n for n in range(1, int(number(parts)))]
-    # As Python's slices: a border behind the end is the end.
+    # As in Python's slices, an index past the end means the end.
     edges = [min(edge, shape[axis]) for edge in (0, *borders, shape[axis])]
     return Tuple([_slice(data, [axis], [a], [b], [1]) for a, b in pairwise(edges)])
 

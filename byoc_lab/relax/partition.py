@@ -56,7 +56,7 @@ def why_not_relax(call: Any) -> str | None:
     mixed = batch.why_not_per_sample(typed.body, batches) if batches else None
     if mixed:
         return mixed
-    # What the call itself computes comes last, after what prepares its operands.
+    # The call itself comes last, after the calls that prepare its operands.
     for node in reversed(list(post_order(typed.body))):
         if isinstance(node, Call) and isinstance(node.op, Op):
             if node.op.name in INSIDE_SPELLINGS:
@@ -69,8 +69,8 @@ def why_not_relax(call: Any) -> str | None:
 
 
 def preparing_passes(mod: Any = None) -> list[Any]:
-    """The passes in front of the partitioning: batch norms are folded, constants computed. Those of
-    a module with tensors of unknown shape do without FoldConstant, which stops at them."""
+    """The passes before the partitioning: they fold batch norms and constants. For modules with
+    tensors of unknown shape without FoldConstant, which fails on them."""
     transform = import_tvm().relax.transform
     fold = [] if mod is not None and _has_unknown_shapes(mod) else [transform.FoldConstant()]
     return [transform.FoldBatchnormToConv2D(), transform.DecomposeOpsForInference(), *fold]
@@ -137,7 +137,7 @@ def partition_for_dnnl(mod: Any) -> Any:
 def partitioned(
     mod: Any, who: str, table: Sequence[Any] | None = None, passes: Sequence[Any] | None = None
 ) -> Any:
-    """A module with what a table matches in functions for its back end.
+    """A module with the matches of a table in functions for its back end.
 
     table: for FuseOpsByPattern, `patterns()` if None. passes: those that do it all; without them
     `preparing_passes` and `partitioning_passes`. Errors: as of `partition_for_dnnl`.
@@ -149,12 +149,12 @@ def partitioned(
 
 
 def merged(mod: Any, who: str, table: Sequence[Any] | None = None) -> Any:
-    """A module with what the table matches in functions for back ends (`partitioning_passes`)."""
+    """A module with the matches of the table in functions for back ends (`partitioning_passes`)."""
     return applied(map(on_reached, partitioning_passes(table, mod)), mod, who)
 
 
 def on_reached(each: Any) -> Any:
-    """A pass of the same name that runs another one without what "main" does not call.
+    """A pass of the same name that runs another one on the functions that "main" reaches.
 
     MergeCompositeFunctions stops at variables of other functions than "main", so what "main" does
     not call is left out of the module meanwhile, and what nobody can call for good. Where
@@ -173,8 +173,8 @@ def on_reached(each: Any) -> Any:
 
 
 def _apart(mod: Any) -> tuple[Any, dict[Any, Any]]:
-    """A module without what "main" does not call; and the other functions with global_symbol and
-    all that they call, some of which "main" may call, too."""
+    """A module with the functions that "main" reaches only; and the other functions with
+    global_symbol and all that they call, some of which "main" may call, too."""
     apart = unreached(mod)
     kept = {gv: f for gv, f in mod.functions.items() if gv not in apart}
     exported = [gv for gv in apart if mod[gv].attrs and "global_symbol" in mod[gv].attrs]

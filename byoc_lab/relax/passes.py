@@ -35,7 +35,7 @@ def applied(passes: Iterable[Any], mod: Any, who: str) -> Any:
 
 
 def pass_error(who: str, name: str, error: Exception) -> PassError:
-    """The error of a pass of TVM that failed with another one."""
+    """The PassError for an exception of a pass of TVM."""
     return PassError(f"{who}: {name} of TVM failed: {_said(error)}")
 
 

@@ -34,7 +34,7 @@ ROOTS = {
 
 
 class Check:
-    """The check of an entry, and what it said last.
+    """The check of an entry, and its last answer.
 
     raised: what it raised, as an error of ours, since it comes out of TVM as another one. leaked:
     values inside the match that are used outside of it, in words, where the check refused for them:
@@ -44,7 +44,7 @@ class Check:
     def __init__(self, name: str, check: Any):
         self.name, self.check = name, check
         self.raised: PredicateError | None = None
-        self.refused: dict[Any, str] = {}  # what it said no to, and why
+        self.refused: dict[Any, str] = {}  # refused calls, with the reasons
         self.leaked = ""
 
     def __call__(self, context: Any) -> bool:
@@ -100,7 +100,8 @@ class Entry:
 
 @dataclass(frozen=True, eq=False)
 class RelaxEntryReport(EntryReport):
-    """Of an entry that never matches, `miss` is the part that fails where it comes nearest.
+    """The report of one entry. If it never matches, `miss` is the failing part at its nearest
+    match.
 
     idle: whether the modules have no use for the entry: they lack one of its operators, or other
     entries take the calls that its check refuses.
@@ -118,15 +119,15 @@ class RelaxEntryReport(EntryReport):
 
     @property
     def unbound(self) -> bool:
-        """Whether it needs a constant where the module has a parameter."""
+        """Whether it needs a constant and the module has a parameter there."""
         relax = import_tvm().relax
         miss = self.miss
         return miss is not None and miss.kind == CONSTANT and isinstance(miss.value, relax.Var)
 
 
 def explain_patterns(table: str | Sequence[Any], mods: Sequence[Any]) -> PatternReport:
-    """For each entry of a table for FuseOpsByPattern: how often it matches in modules of Relax, or
-    why it does not.
+    """Report for each entry of a table for FuseOpsByPattern the number of its matches in modules of
+    Relax, or why it has none.
 
     table: entries (name, pattern, ...) or FusionPatterns, or the name of a back end, whose patterns
     are those registered under it (`relax.backend.get_patterns_with_prefix`) or DNNL's. mods: as

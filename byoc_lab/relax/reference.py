@@ -34,7 +34,7 @@ def region_in_relay(function: Any, *, composites: bool = False) -> Function:
 
 
 def region_if_any(function: Any) -> Function | None:
-    """The same; None where an operator has no counterpart."""
+    """The same; None if an operator has no counterpart."""
     try:
         return region_in_relay(function)
     except BuildError:

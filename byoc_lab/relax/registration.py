@@ -18,7 +18,7 @@ from byoc_lab.errors import (
 )
 
 TARGET = "dnnl"
-PREFIX = "relax.ext."  # what the names of registered code generators begin with
+PREFIX = "relax.ext."  # prefix of the names of registered code generators
 CODEGEN = f"{PREFIX}{TARGET}"
 
 

@@ -34,8 +34,7 @@ Translate = Callable[[Any, list[Any]], Expr]  # (Relax's call, its operands in R
 def to_relay(
     function: Any, translate: Translate = translated, *, composites: bool = False
 ) -> tuple[Function, str]:
-    """A Relax function and its global symbol, in Relay; of a batch of `batch.NOMINAL` where that
-    is not known.
+    """A Relax function and its global symbol, in Relay; with `batch.NOMINAL` for an unknown batch.
 
     translate: of operator calls. composites: whether functions with the attribute Composite stay
     functions. Raises BuildError for what has no Relay.
@@ -54,8 +53,8 @@ def to_relay(
 
 
 def call_to_relay(call: Any, translate: Translate = translated) -> Function:
-    """A call of a Relax operator in Relay, typed, its tensors as parameters; the names of those of
-    an unknown batch begin with BATCHED. translate: of operator calls.
+    """A call of a Relax operator in Relay, typed, its tensors as parameters; names of tensors with
+    an unknown batch begin with BATCHED. translate: translates operator calls.
 
     Raises BuildError for what has no counterpart, and what type inference raises.
     """

@@ -16,7 +16,7 @@ def name_of(variable: Any) -> str:
 
 
 def type_of(value: Any) -> TensorType:
-    """Relay's type of a Relax tensor, for a batch of `batch.NOMINAL` where that is not known.
+    """Relay's type of a Relax tensor, with `batch.NOMINAL` for an unknown batch.
 
     Raises BuildError when another part of its shape is not known.
     """
@@ -31,7 +31,7 @@ def type_of(value: Any) -> TensorType:
 
 
 def batch_of(value: Any) -> list[Any]:
-    """The size in front of a Relax tensor, where that is not known; else nothing."""
+    """The first size of a Relax tensor, if it is unknown; else nothing."""
     _, sizes = type_and_sizes(value)
     return [size for size in (sizes or ())[:1] if not batch.is_number(size)]
 
@@ -43,7 +43,7 @@ def unknown_sizes_of(value: Any) -> list[Any]:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a Relax value is one tensor, of whatever shape."""
+    """Whether a Relax value is one tensor, of any shape."""
     ty, _ = type_and_sizes(value)
     return "Tensor" in type(ty).__name__
 
@@ -61,7 +61,7 @@ def is_known_shape(value: Any) -> bool:
 
 
 def type_and_sizes(value: Any) -> tuple[Any, Any]:
-    """The type of a Relax value, and its sizes where it is a tensor with some."""
+    """The type of a Relax value, and its sizes if it is a tensor with some."""
     ty = value.ty if hasattr(value, "ty") else value.struct_info
     values = getattr(getattr(ty, "shape", None), "values", None)
     return ty, None if values is None else list(values)
@@ -74,6 +74,6 @@ def tensor_of(value: Any) -> Any:
 
 
 def numbers(fields: Any) -> list[int] | None:
-    """The numbers in a Relax tuple; None where it holds something else, or nothing."""
+    """The numbers in a Relax tuple; None if it contains anything else, or nothing."""
     found = [field.value for field in fields if isinstance(getattr(field, "value", None), int)]
     return found if found and len(found) == len(fields) else None

@@ -116,7 +116,7 @@ class _Checker(Checker):
 
 
 def _batch(function: Any, arrays: Sequence[Any]) -> int:
-    """The batch of these inputs of a Relax function, where it is not known."""
+    """The batch of these inputs of a Relax function, if it is unknown."""
     given = zip(function.params, arrays, strict=True)
     return next((int(array.shape[0]) for p, array in given if batch_of(p)), batch.NOMINAL)
 

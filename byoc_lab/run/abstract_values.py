@@ -23,12 +23,12 @@ from byoc_lab.run.values import ConstructorValue
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A reference. What it refers to is in a store: Cell -> Value."""
+    """A reference. A store maps it to its content: Cell -> Value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """`one` where the expression `cond` is true, else `other`."""
+    """`one` if the expression `cond` is true, else `other`."""
 
     cond: Expr
     one: Value
@@ -133,8 +133,8 @@ class Copy:
 
 @dataclass
 class Merge:
-    """One value of the two that the branches of an `if` give: where they differ, expressions
-    become `leaf(one, other)`; what cannot be one value becomes a Choice."""
+    """Merges the two values of an `if`'s branches into one: differing expressions become `leaf(one,
+    other)`; values that cannot be merged become a Choice."""
 
     cond: Expr
     leaf: Callable[[Expr, Expr], Expr]

@@ -44,9 +44,9 @@ class CompiledRegion(Protocol):
         """Run by itself: new arrays."""
 
     def stats(self) -> dict[str, Any]:
-        """Statistics of its runs. "calls" (if absent, the runs of the executable), "threads", and
+        """Statistics of its runs: "calls" (if absent, the runs of the executable), "threads", and
         "ops": for each a dict with "name", "impl" (the kernel), "post_ops_fused",
-        "post_ops_separate", "time_us"; what a back end does not know it leaves out."""
+        "post_ops_separate", "time_us". A back end omits what it does not know."""
 
     def set_profiling(self, on: bool) -> None:
         """Whether later calls are timed op by op."""
@@ -62,12 +62,12 @@ _layouts: ContextVar[str] = ContextVar("layouts", default=LAYOUTS[0])
 
 
 def wanted_layouts() -> str:
-    """One of LAYOUTS: what the build that is under way was told."""
+    """The layouts option of the build in progress, one of LAYOUTS."""
     return _layouts.get()
 
 
 def check_layouts(where: str, layouts: object) -> None:
-    """Raises ArgumentError for what is none of LAYOUTS."""
+    """Raises ArgumentError for a value outside of LAYOUTS."""
     if layouts not in LAYOUTS:
         known = " or ".join(map(repr, LAYOUTS))
         raise ArgumentError(f"{where}: layouts must be {known}, found {layouts!r:.80}")

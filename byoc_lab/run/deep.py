@@ -55,7 +55,7 @@ def needs_depth(module: Any) -> bool:
 
 
 def run_deep(run: Callable[..., Any], *args: Any) -> Any:
-    """`run(*args)` in a thread with room for deep recursion. Raises what it raises.
+    """`run(*args)` in a thread with a stack for deep recursion. Its exceptions are raised here.
 
     Raises EvaluationError where the machine has no room for such a thread.
     """

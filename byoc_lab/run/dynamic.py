@@ -1,4 +1,4 @@
-"""An executable of a module whose inputs have unknown lengths: compiled once for each shape."""
+"""An executable of a module whose inputs have unknown sizes: compiled once for each shape."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEPT = 8  # shapes whose code is kept
 
 
 class DynamicExecutable(Executable):
-    """A built module with unknown lengths in the types of its inputs.
+    """A built module with unknown sizes in the types of its inputs.
 
     The first run with inputs of new shapes compiles the module for them, regions and all; the code
     for the last 8 shapes is kept. Cards, regions and costs are those of the last run.
@@ -99,7 +99,7 @@ class DynamicExecutable(Executable):
 
 
 def types_of(main: Function, inputs: Mapping[str, Any] | Sequence[Any]) -> tuple[Type, ...]:
-    """The types of a typed function's parameters, with the lengths of inputs. Raises InputError."""
+    """The types of a typed function's parameters, with the sizes of inputs. Raises InputError."""
     bound = bind_inputs(main, inputs)
     return tuple(_type_of(bound[p], p.checked_type) for p in main.params)
 

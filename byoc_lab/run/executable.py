@@ -1,4 +1,4 @@
-"""The result of `build`: an executable that runs, is timed, and says where each region ran."""
+"""The result of `build`: an executable that runs, is timed, and reports where each region ran."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Executable(MeteredProgram):
         self.mod = mod
         self.linked = tuple(regions)
         self._host = host
-        self._lock = threading.Lock()  # of the host, and the meter
+        self._lock = threading.Lock()  # protects the host and the meter
         self._metered = tuple(region.metered() for region in regions)
         self._varying = host.deep or any(
             isinstance(node, If) for f in mod.functions.values() for node in post_order(f)
@@ -168,7 +168,7 @@ class Executable(MeteredProgram):
 
     @cached_property
     def host(self) -> Cost:
-        """The cost of what is in no region."""
+        """The cost of all operators outside of regions."""
         flat = flattened(self.mod["main"], self.mod, keep=is_external)
         return sum(map(cost, (flat.main, *flat.functions.values())), Cost())
 

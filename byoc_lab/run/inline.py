@@ -1,4 +1,4 @@
-"""A function as one flat graph of operator calls: what compilers of whole functions start from.
+"""A function as one flat graph of operator calls, the input of compilers of whole functions.
 
 The program is run with what is known before it runs: functions (closures too), references and data
 are values of this run, so that no trace of them is left; tensors stay expressions. An `if` on a
@@ -53,7 +53,7 @@ from byoc_lab.run.framed import frame_of_call, result_type, tuple_of, with_parts
 from byoc_lab.run.interpreter import Closure, Interpreter, ScopeFrame, Steps, Value
 from byoc_lab.run.values import ConstructorValue
 
-MAX_DEPTH = 500  # of calls that are followed: more than programs have whose data is known
+MAX_DEPTH = 500  # of followed calls: programs with known data need fewer
 Keep = Callable[[Function], bool]
 Key = tuple[Any, ...]
 
@@ -67,8 +67,8 @@ class Flat:
 
 
 def flattened(function: Function, mod: IRModule | None = None, keep: Keep | None = None) -> Flat:
-    """`function` without `let`, references, data and functions as values; its calls are of
-    operators, of functions for which `keep` is true, and of recursive functions of its own.
+    """`function` without `let`, references, data and functions as values; it calls operators,
+    functions for which `keep` is true, and separate recursive functions.
 
     mod: where global functions are. Types are carried over; recursion needs a typed function.
     Raises BuildError for what only a running program can know: data or functions that come from
@@ -154,7 +154,7 @@ class _Inliner(Interpreter):
     # Values
 
     def leaf(self, node: Expr, frame: ScopeFrame) -> Value:
-        """A variable or constant is what the program computes with."""
+        """A variable or constant of the flat graph."""
         return node
 
     variable = constant = leaf
@@ -220,7 +220,7 @@ class _Inliner(Interpreter):
         return value
 
     def merged(self, cond: Expr, ones: tuple[Value, ...], others: tuple[Value, ...]) -> Steps:
-        """Two values as one: where they differ, the fields of a single `if`."""
+        """Merge two values into one: where they differ, the fields of a single `if`."""
         pairs: list[tuple[Expr, Expr]] = []
 
         def collect(one: Expr, other: Expr) -> Expr:
@@ -301,7 +301,7 @@ class _Inliner(Interpreter):
     def recursion(
         self, node: Call, callee: Closure, args: list[Value], key: Key, frame: ScopeFrame
     ) -> Steps:
-        """A call of the function that stays for `key`, which is made when there is none."""
+        """A call of the recursive function for `key`, which is created at the first call."""
         leaves: list[Expr] = []
 
         def note(leaf: Expr) -> Expr:
@@ -325,8 +325,9 @@ class _Inliner(Interpreter):
         return result
 
     def define(self, node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> Steps:
-        """The function that stays: its parameters are the expressions in what it is called with,
-        its results those of the call and, after it, what these references refer to."""
+        """Define the recursive function: its parameters are the expressions in the call's
+        arguments, its results those of the call, followed by the final contents of the
+        references."""
         params: list[Var] = []
         names = {a: p for p, a in zip(callee.function.params, args, strict=True) if is_computed(a)}
 

@@ -74,7 +74,7 @@ def given_inputs(inputs: Any, more: Sequence[Any], named: Mapping[str, Any]) -> 
 
 
 def in_order(inputs: Any) -> list[Any]:
-    """Inputs that are not named, as a list. Raises InputError for what is not a list of arrays."""
+    """Positional inputs as a list. Raises InputError for anything but a list of arrays."""
     wanted = "inputs must be a list or a dict of arrays"
     if isinstance(inputs, (np.ndarray, np.generic, NDArray)) or hasattr(inputs, "__dlpack__"):
         found = f" of shape {tuple(inputs.shape)}" if hasattr(inputs, "shape") else ""
@@ -136,7 +136,7 @@ def _checked(what: str, value: Any, ty: Type | None, wide: bool) -> Any:
         raise InputError(f"{what}: expected an array of numbers, found {_shown(value)}")
     if isinstance(ty, TensorType):
         if not exact and np.can_cast(array.dtype, ty.dtype, "same_kind"):
-            array = array.astype(ty.dtype)  # plain numbers and lists have no dtype of their own
+            array = array.astype(ty.dtype)  # plain numbers and lists have no dtype
         fits = len(array.shape) == len(ty.shape) and all(
             isinstance(want, Unknown) or want == have
             for want, have in zip(ty.shape, array.shape, strict=True)

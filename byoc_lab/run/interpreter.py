@@ -51,7 +51,7 @@ ABSENT = object()
 
 
 class ScopeFrame:
-    """The values of the nodes of one scope; `outer` is the frame that the scope stands in.
+    """The values of the nodes of one scope; `outer` is the frame of the enclosing scope.
 
     types: what the type parameters of the functions around stand for.
     """
@@ -83,14 +83,14 @@ class Closure:
 
 
 class Observer:
-    """Hears of every value. It may replace those of constants and operator calls by others."""
+    """Observes every value. It may replace the values of constants and operator calls."""
 
     def on_constant(self, node: Constant, value: Value) -> Value:
-        """The value that a constant is to have."""
+        """The value to use for a constant."""
         return value
 
     def on_result(self, node: Call, args: list[Value], value: Value) -> Value:
-        """The value that the call of an operator is to have."""
+        """The value to use for the call of an operator."""
         return value
 
     def on_value(self, node: Expr, value: Value) -> None:
@@ -224,7 +224,7 @@ class Interpreter:
         raise NotImplementedError
 
     def other_call(self, node: Call, callee: Value, args: list[Value], frame: ScopeFrame) -> Value:
-        """A call of what is neither operator, constructor nor function."""
+        """A call whose callee is neither an operator, a constructor nor a function."""
         raise NotImplementedError
 
     # Matches
@@ -259,14 +259,15 @@ class Interpreter:
         return fields
 
     def not_data(self, node: Match, value: Value) -> NoReturn:
-        """Raise the error for a pattern of a constructor on what no constructor made."""
+        """Raise the error for matching a constructor pattern against a value that no constructor
+        made."""
         self.fail(node, f"{describe(node)} needs a data value, found {value!r}")
 
     def matches(
         self, pattern: Pattern, value: Value, frame: ScopeFrame, node: Match
     ) -> bool | list[int]:
-        """Whether a pattern matches a value, its variables bound in `frame`; or, where the value is
-        undecided, the way there: the numbers of fields."""
+        """Whether a pattern matches a value, its variables bound in `frame`. If a value on the way
+        is undecided: the path to it, as numbers of fields."""
         if isinstance(pattern, PatternVar):
             self.bind(pattern.var, value, frame)
             return True

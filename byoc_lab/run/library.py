@@ -37,7 +37,7 @@ class LoadedLibrary(MeteredProgram):
         super().__init__()
         tvm = import_tvm()
         facts = verify(path)
-        self._lock = threading.Lock()  # of the virtual machine and the meter
+        self._lock = threading.Lock()  # protects the virtual machine and the meter
         with COMPILING:
             load_runtimes()
             register_deeper()
@@ -59,7 +59,7 @@ class LoadedLibrary(MeteredProgram):
 
     @property
     def host(self) -> Cost:
-        """The cost of what is in no region."""
+        """The cost of all operators outside of regions."""
         return self._host
 
     def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:

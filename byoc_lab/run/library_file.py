@@ -1,4 +1,4 @@
-"""The trailer of an exported library: facts, format, version, size, checksum, behind its end.
+"""The trailer of an exported library: metadata, format, version, size and checksum at the end.
 
 A dynamic linker does not look there. A damaged library crashes the process that loads it, before
 anything in it could report an error; so the file is verified before it is loaded.
@@ -21,13 +21,13 @@ FORMAT = b"byoc_lab library"
 VERSION = 2
 CHUNK = 1 << 20  # bytes read at a time
 ELF = b"\x7fELF"
-# Little-endian: SHA-256 of what stands before, its size in bytes, version, format.
+# Little-endian: SHA-256 of all bytes before, their number, version, format.
 _END = struct.Struct(f"<32sQI{len(FORMAT)}s")
-_LENGTH = struct.Struct("<Q")  # of the facts, behind them
+_LENGTH = struct.Struct("<Q")  # number of bytes of metadata, after it
 
 
 def seal(path: Path, facts: bytes) -> None:
-    """Append facts, format, version, size and checksum to a file."""
+    """Append metadata, format, version, size and checksum to a file."""
     with path.open("ab") as file:
         file.write(facts + _LENGTH.pack(len(facts)))
     size = path.stat().st_size
@@ -37,7 +37,7 @@ def seal(path: Path, facts: bytes) -> None:
 
 
 def verify(path: Path) -> bytes:
-    """The facts of a library as `seal` left it. Raises BuildError for any other file."""
+    """The metadata of a library that `seal` wrote. Raises BuildError for any other file."""
     try:
         size = ordinary_file(path).stat().st_size - _END.size
         with path.open("rb") as file:

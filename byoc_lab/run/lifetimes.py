@@ -42,7 +42,7 @@ class Lifetimes:
             scope = waiting.popleft()
             if scope in self.uses:
                 continue
-            uses = self.uses[scope] = Counter({scope: 1})  # whoever asks for the scope uses it
+            uses = self.uses[scope] = Counter({scope: 1})  # the requester counts as one use
             todo, seen, foreign = [scope], {scope}, set()
             while todo:
                 node = todo.pop()

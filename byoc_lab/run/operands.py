@@ -9,8 +9,8 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 def shared_parameters(function: Function) -> dict[Var, int]:
-    """The parameters that stand for several operands, with the number of operands: passes make one
-    parameter of a value, however often it is used."""
+    """The parameters that serve several operands, with the number of operands: passes create one
+    parameter for each value, for any number of uses."""
     uses = _uses(function)
     return {p: uses[p] for p in function.params if uses[p] > 1}
 
@@ -26,8 +26,8 @@ def repeated_operand(function: Function) -> tuple[Call, Expr] | None:
 
 
 def missing_arguments(function: Function) -> str:
-    """Sentences about the composites of an external function, and about itself, that have fewer
-    parameters than operands; "" if there are none."""
+    """Sentences about an external function and those of its composites that have fewer parameters
+    than operands; "" if there are none."""
     sentences = []
     for inner in dict.fromkeys([*_composites(function), function]):
         name = str(inner.attrs.get("Composite", "")) or "The region"

@@ -1,4 +1,4 @@
-"""The NumPy executor: runs a module of any stage of any pipeline, as the text says it.
+"""The NumPy executor: evaluates a module of any stage of any pipeline as it is.
 
 It is what everything else is compared with, so it is simple rather than quick: one operator after
 the other, each by the reference in its definition. Annotations are identities, external functions
@@ -122,7 +122,7 @@ def _main(program: IRModule | Expr | TupleWrapper) -> Function:
 
 
 def widened_attrs(attrs: Attrs | None) -> Attrs | None:
-    """Attributes in which every dtype that says bfloat16, float16 or float32 says float64."""
+    """Attributes with every bfloat16, float16 or float32 dtype replaced by float64."""
     if attrs is None or attrs.schema is None:
         return attrs
     wider = {

@@ -18,7 +18,7 @@ from byoc_lab.run.inline import flattened
 
 
 def unknown_lengths(main: Function) -> bool:
-    """Whether a parameter of a typed function has a length that only its input tells."""
+    """Whether a parameter of a typed function has a size that only its input determines."""
     return bool(_unknown(main))
 
 
@@ -51,7 +51,7 @@ def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
 
 
 class _Shaper:
-    """Functions with the types that follow from those of their arguments.
+    """Types functions by the types of their arguments.
 
     regions: the external functions that were met, by name.
     """

@@ -32,7 +32,7 @@ def is_symbol(name: object) -> bool:
 
 
 def checked_symbol(name: object) -> str:
-    """`name`, the name of an external function, where it can be a symbol of compiled code.
+    """`name`, the name of an external function, if it can be a symbol of compiled code.
 
     Raises BuildError otherwise.
     """

@@ -24,7 +24,7 @@ def thread_limit() -> int | None:
 
 
 def limit_threads() -> int | None:
-    """Tell the libraries that have not started their threads yet; returns the limit.
+    """Limit the threads of the libraries that have not started theirs yet; return the limit.
 
     It is set for each library that has no setting of its own: they read it when they are loaded, so
     that NumPy's BLAS follows it only if its own variable is set before Python starts.

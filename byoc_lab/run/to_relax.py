@@ -41,7 +41,7 @@ GROWS = (
     ". byoc_lab.run.evaluate runs it with NumPy; an importer unrolls a loop if the number of its "
     "turns and its condition are constants (freeze=)"
 )
-DEPTH = "depth"  # among the values of a function: how many functions are active
+DEPTH = "depth"  # key, among the values of a function, of the number of active functions
 
 
 def to_relax(
@@ -246,12 +246,13 @@ class _Translator:
         args = self.relax.Tuple([values[a] for a in node.args])
         call = self.relax.op.call_dps_packed(symbol, args, types)
         if isinstance(ty, TupleType) and len(fields) == 1:
-            # One output makes a tensor in Relax, whatever Relay calls it.
+            # In Relax one output is a tensor, even if Relay has a tuple.
             return self.relax.Tuple([self.builder.emit(call)])
         return call
 
     def _deeper(self, depth: Any) -> Any:
-        """One more: what checks the depth has a result that is used, so that no pass drops it."""
+        """One level deeper: the depth check has a result that is used, so that no pass removes
+        it."""
         return self.relax.op.call_pure_packed(
             register_deeper(), depth, **type_arguments((), "int64")
         )
@@ -261,7 +262,8 @@ class _Translator:
         return self.relax.Call(callee, [depth, *(values[a] for a in node.args)])
 
     def _branches(self, node: If, deep: bool) -> list[tuple[Any, list[Var]]]:
-        """For each branch a function of the parameters it uses: what it needs is computed in it."""
+        """A function for each branch, of the parameters it uses: other operands are computed
+        inside."""
         made = []
         for branch in (node.true_branch, node.false_branch):
             self.branch_count += 1

@@ -16,8 +16,8 @@ from byoc_lab.run.threads import limit_threads
 
 ALIGNMENT = 64  # bytes: what TVM gives its own tensors, and compiled code expects
 SPIN_COUNT = "TVM_THREAD_POOL_SPIN_COUNT"
-# Held while TVM makes, compiles or loads a module: `relax.BlockBuilder` keeps what is being built
-# in one place for all threads. Running needs no more than the lock of what runs.
+# Held while TVM creates, compiles or loads a module: `relax.BlockBuilder` keeps its state in one
+# place for all threads. Running needs only the lock of the executable.
 COMPILING = threading.RLock()
 
 
@@ -75,7 +75,7 @@ def tuple_type(fields: list[Any]) -> Any:
 
 
 def type_arguments(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
-    """The keyword that says what a packed function gives, here a tensor."""
+    """The keyword argument that declares the result of a packed function, here a tensor."""
     relax = import_tvm().relax
     keyword = "ty_args" if hasattr(relax, "TensorType") else "sinfo_args"
     return {keyword: tensor_type(shape, dtype)}
@@ -99,8 +99,8 @@ def to_device(array: Any) -> Any:
     return (runtime.tensor if hasattr(runtime, "tensor") else runtime.ndarray.array)(array)
 
 
-# What DLPack and NumPy have in common. A tensor's own `numpy()` knows more, and takes ten times as
-# long.
+# The dtypes that DLPack and NumPy share. A tensor's own `numpy()` supports more, and takes ten
+# times as long.
 IN_DLPACK = frozenset(
     f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (8, 16, 32, 64)
 ) - {"float8"}

@@ -21,6 +21,6 @@ class ConstructorValue:
 
 @dataclass(eq=False)
 class RefValue:
-    """A reference: what it refers to, `value`, is what was written to it last."""
+    """A reference; `value` is its content, written last."""
 
     value: Any

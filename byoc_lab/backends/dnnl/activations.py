@@ -21,7 +21,7 @@ from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 
 X = "x"  # the operand
-Term = Any  # X, a number, or (operator, term, ...), the last of which may be its attributes
+Term = Any  # X, a number, or (operator, term, ...), optionally ending with attributes
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Reading:
         return Counter(part for call in self.calls for part in call.parts())
 
     def why_not(self) -> str | None:
-        """Why this is another function, in words; None when it is the one spelled."""
+        """The reason that this is another function, in words; None if it is the spelled one."""
         for wanted, found in self.numbers:
             value = found.numpy() if isinstance(found, Constant) else None
             if value is None or value.size != 1:
@@ -86,7 +86,7 @@ def _pattern(term: Term, operand: DFPattern) -> DFPattern:
 
 
 def _opened(term: Term) -> tuple[str, list[Term], Mapping[str, Any]]:
-    """The operator of a term, its operands and the attributes it has to have."""
+    """The operator of a term, its operands and its required attributes."""
     name, *parts = term
     attrs = parts.pop() if isinstance(parts[-1], Mapping) else {}
     return name, parts, attrs

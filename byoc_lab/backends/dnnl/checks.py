@@ -22,7 +22,7 @@ from byoc_lab.relay.op.tensor.relayout import pads_blocks
 
 DTYPES = ("float32", "bfloat16")
 MAX_RANK = 6
-MAX_OPERANDS = 64  # of a concatenate: kMaxOperands in native/src/check.h
+MAX_OPERANDS = 64  # operands of a concatenate: kMaxOperands in native/src/check.h
 # The layouts of the native operations, by the number of spatial axes.
 DATA = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 WEIGHT = {1: "OIW", 2: "OIHW", 3: "OIDHW"}
@@ -47,7 +47,7 @@ def check_types(call: Call, integers: bool) -> str | None:
     result = result.fields[0] if isinstance(result, TupleType) else result
     dtypes = native.DTYPES if integers else DTYPES
     for what, operand in operands:
-        # What is known when the region is compiled, a weight in blocks, is turned there.
+        # A blocked weight is known, and reordered, when the region is compiled.
         most = None if isinstance(operand, Constant) else MAX_RANK
         reason = _check_type(what, operand.checked_type, dtypes, most)
         if reason:
@@ -89,7 +89,8 @@ def _check_type(
 
 
 def both_sides(padding: Sequence[int], axes: int) -> list[int]:
-    """All before, all behind, of the paddings that Relay takes: one, one for each axis, or both."""
+    """Padding in Relay's form (one number, one per axis, or both sides) as all before, then all
+    after."""
     pads = list(padding)
     if len(pads) == 1:
         pads *= axes

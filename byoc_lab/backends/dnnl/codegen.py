@@ -111,8 +111,8 @@ class _Builder:
         self.value_of: dict[Expr, _Value] = {}
         self.uses: Counter[Expr] = Counter()
         self.lists: set[Expr] = set()  # tuples that are the operands of a call
-        self.spelled: dict[Expr, Reading] = {}  # by the call it ends with
-        self.inside: set[Expr] = set()  # what only spelled activations are made of
+        self.spelled: dict[Expr, Reading] = {}  # by the last call of the activation
+        self.inside: set[Expr] = set()  # nodes that only such activations use
 
     def build(self) -> RegionGraph:
         nodes = list(post_order(self.function.body))
@@ -265,7 +265,8 @@ class _Builder:
         for result in results:
             tensor = self._plain(result)
             if tensor in found or tensor not in self.out.made_by:
-                # An output is memory of its own: an input, or another output, is copied into it.
+                # Each output needs a separate buffer: an input, or another output, is copied into
+                # it.
                 dtype = self.out.dtype(tensor)
                 tensor = self.out.op(
                     "reshape", "copy", [tensor], self.out.shape(tensor), dtype=dtype
@@ -274,7 +275,7 @@ class _Builder:
         return found
 
     def _with_scale_and_shift(self, call: Call, inputs: list[int]) -> list[int]:
-        """oneDNN always scales and shifts: by 1 and 0 where the attributes say not to."""
+        """oneDNN always scales and shifts: by 1 and 0 if the attributes disable it."""
         assert call.attrs is not None
         data, gamma, beta, *statistics = inputs
         shape, dtype = self.out.shape(gamma), native.numpy_dtype(self.out.dtype(gamma))
@@ -324,7 +325,7 @@ class _Builder:
     def _relaid(self, call: Call, source: str, target: str) -> _Value:
         tensor = self._plain(call.args[0])
         parts, order, shape = relaid("layout_transform", self.out.shape(tensor), source, target)
-        # A runtime's tensor has few axes, so those of length 1 stay out.
+        # Tensors of the runtime have few axes, so axes of size 1 are left out.
         long = [n for n, length in enumerate(parts) if length != 1]
         split = self.out.reshaped(tensor, [parts[n] for n in long])
         turned = self.out.transposed(split, tuple(long.index(n) for n in order if n in long))
@@ -376,7 +377,8 @@ class _Builder:
         return self.out.transposed(padded, inverse(axes))
 
     def _bias_add(self, operator: Operator, call: Call, axis: int) -> None:
-        """A vector along one axis: a bias where the operation before supports one there."""
+        """Add a vector along one axis: as bias, if the operation before supports one along that
+        axis."""
         data, vector = call.args
         value, other = self.value_of[data], self._plain(vector)
         shape = self.out.shape(value.tensor)
@@ -403,7 +405,7 @@ class _Builder:
         attrs: dict[str, Any],
         shape: Sequence[int],
     ) -> int | None:
-        """The operand whose operation now does this one too; None where that is impossible."""
+        """The operand whose operation now includes this one too; None if that is impossible."""
         order = list(range(len(tensors)))
         if len(tensors) == 2 and attrs["alg"] not in COMMUTATIVE:
             order = [0]
@@ -427,7 +429,7 @@ class _Builder:
         return self._used_once(operand) and self.out.takes_post_op(tensor, others)
 
     def _used_once(self, node: Expr) -> bool:
-        """Whether `node` has a single user; a projection is used with what it projects from."""
+        """Whether `node` has a single user; a projection counts as a use of its tuple."""
         if isinstance(node, TupleGetItem) and self.uses[node.tuple_value] != 1:
             return False
         return self.uses[node] == 1

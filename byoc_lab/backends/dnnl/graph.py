@@ -1,4 +1,4 @@
-"""Writing a graph of the native runtime: tensors, operations, and what is fused into them.
+"""Writing a graph of the native runtime: tensors, operations, and the operations fused into them.
 
 Nothing here knows Relay; `codegen.py` reads that, and native/README.md documents the graph.
 """
@@ -18,7 +18,7 @@ from byoc_lab.relay.op.framework.layout import Axes, is_identity, permute
 FORMAT, VERSION = "byoc_lab.dnnl.graph", 1
 VIEWS = ("reshape", "transpose")  # compute nothing, and take no post-ops
 BIASED = ("dense", "matmul", *(f"conv{n}d{kind}" for n in (1, 2, 3) for kind in ("", "_transpose")))
-MAX_POST_OPS = 32  # of one primitive in oneDNN
+MAX_POST_OPS = 32  # maximum per oneDNN primitive
 
 
 class DnnlGraph(dict[str, Any]):
@@ -43,7 +43,7 @@ class RegionGraph:
 
 
 class DnnlGraphWriter:
-    """Tensors go by their ids, which are what the methods take and give."""
+    """Writes a graph. Methods take and return the ids of tensors."""
 
     def __init__(self, symbol: str):
         self.symbol = symbol
@@ -150,7 +150,7 @@ class DnnlGraphWriter:
         return self.ops[self.made_by[tensor]]
 
     def takes_post_op(self, tensor: int, others: Sequence[int] = ()) -> bool:
-        """Whether what makes a tensor can do something more, reading others that exist before."""
+        """Whether the tensor's producer accepts another post-op that reads existing tensors."""
         maker = self.made_by.get(tensor)
         return (
             maker is not None
@@ -160,7 +160,7 @@ class DnnlGraphWriter:
         )
 
     def takes_bias(self, tensor: int, axis: int) -> bool:
-        """Whether what makes a tensor can first add a vector along `axis`."""
+        """Whether the tensor's producer can first add a vector along `axis`."""
         op = self.maker(tensor)
         free = op["kind"] in BIASED and len(op["inputs"]) == 2 and not op["post_ops"]
         return free and axis == self._channel_axis(tensor)

@@ -58,7 +58,7 @@ class CompiledKernels(tuple[CompiledKernel, ...]):
 
     @property
     def time_us(self) -> float | None:
-        """Of all together in the last profiled call; None when there was none."""
+        """The total time in the last profiled call; None without one."""
         times = [kernel.time_us for kernel in self if kernel.time_us is not None]
         return sum(times) if times else None
 
@@ -94,7 +94,7 @@ NO_WRAP = '<span style="white-space:nowrap">'
 
 
 def _bar(time_us: float | None, total_us: float | None, label: str) -> str:
-    """A share of the time as a bar with the number behind it."""
+    """A share of the time as a bar, followed by the number."""
     if time_us is None or not total_us:
         return label
     return Markup(

@@ -64,7 +64,7 @@ def load() -> None:
 
 
 def available() -> bool:
-    """Whether the extension can be loaded; `load()` tells why not."""
+    """Whether the extension can be loaded; the error of `load()` gives the reason."""
     try:
         load()
     except NativeExtensionError:
@@ -128,7 +128,7 @@ def using_threads(threads: int | None) -> Iterator[None]:
 
 
 def dtype_name(value: Any) -> str:
-    """The dtype of an array or tensor as DTYPES has it; uint16 means the bits of bfloat16."""
+    """The name of the dtype of an array or tensor in DTYPES; uint16 means the bits of bfloat16."""
     name = str(value.dtype).removeprefix("torch.")
     return "bfloat16" if name == "uint16" else name
 
@@ -190,7 +190,8 @@ class _Readable:
 
 
 def is_immutable(value: Any) -> bool:
-    """Whether `value` is an array that nobody can write to: neither to it nor to what it views."""
+    """Whether `value` is an array that cannot be written to, neither directly nor through its
+    base."""
     while isinstance(value, np.ndarray) and not value.flags.writeable:
         if value.base is None:
             return True

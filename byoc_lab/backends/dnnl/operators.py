@@ -105,14 +105,14 @@ def _window(attrs: Attrs, axes: int) -> dict[str, Any]:
 
 
 def _layouts(attrs: Attrs, axes: int) -> Layouts:
-    """The result of a pooling lies as its data do, whatever its out_layout says."""
+    """The result of a pooling has the layout of its data, for any out_layout."""
     if "layout" in attrs:
         return Layouts(attrs.layout, attrs.layout, checks.DATA[axes])
     return Layouts(attrs.data_layout, attrs.out_layout or attrs.data_layout, checks.DATA[axes])
 
 
 def _conv_weight(out: DnnlGraphWriter, weight: int, attrs: Attrs, axes: int) -> int:
-    """A weight of any layout as the runtime has it: (O, C / groups, ...)."""
+    """A weight of any layout in the runtime's layout: (O, C / groups, ...)."""
     layout, wanted = attrs.kernel_layout, checks.WEIGHT[axes]
     if "G" in layout:
         turned = out.transposed(weight, permutation(layout, f"G{wanted}"))
@@ -127,7 +127,7 @@ def _conv_weight(out: DnnlGraphWriter, weight: int, attrs: Attrs, axes: int) -> 
 
 
 def _transposed_weight(out: DnnlGraphWriter, weight: int, attrs: Attrs, axes: int) -> int:
-    """A weight (C, O / groups, ...) of any layout as the runtime has it: (O, C / groups, ...)."""
+    """A weight (C, O / groups, ...) of any layout in the runtime's layout: (O, C / groups, ...)."""
     layout, wanted = attrs.kernel_layout, checks.WEIGHT[axes].replace("OI", "IO")
     groups, taps = attrs.groups, tuple(range(3, 3 + axes))
     if "G" in layout:

@@ -141,7 +141,7 @@ class Chain:
 @dataclass(frozen=True)
 class Activation:
     """An activation of several operators, some of which DNNL does not offer one by one (divide),
-    whatever it follows. Code generation fuses it with that."""
+    after any operator. Code generation fuses it with the operator."""
 
     spelling: Spelling
 
@@ -167,7 +167,7 @@ class Activation:
 
 @dataclass(frozen=True)
 class QuantizedChain:
-    """A product of integers and what rescales it: Relay's own operators, or TVM's float32 form."""
+    """A product of integers and its rescaling: Relay's own operators, or TVM's float32 form."""
 
     root: str
 
@@ -219,7 +219,7 @@ def _why_no_bias(root: Expr, other: Expr) -> str | None:
 
 
 def chains() -> Iterator[Chain]:
-    """Every chain of numbers (not quantized), in the order in which they are tried."""
+    """Every chain for float numbers (not quantized), in the order in which they are tried."""
     yield Chain("nn.dense", bias=True, sum=True)
     yield Chain("nn.conv2d", bias=True, sum=True, activation="nn.relu")
     yield Chain("nn.conv2d", bias=True, sum=True)

@@ -1,4 +1,4 @@
-"""Regions that do not pay: too little work to be worth the call goes back to the host.
+"""Regions with too little work to be worth the call are returned to the host.
 
 Source: `prune_dnnl_subgraphs` of TVM 0.16 (python/tvm/relay/op/contrib/dnnl.py).
 """

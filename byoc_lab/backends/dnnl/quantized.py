@@ -35,7 +35,7 @@ PARAMETERS = {
 NARROW = ("uint8", "int8")
 INTEGERS = (*NARROW, "int32")
 CUTTING = ("qnn.quantize", "qnn.requantize", "qnn.add")  # what cuts its results to a range
-STEPS = (*BIAS_OPS, "clip", "cast")  # what operators that are not qnn ones do with integers
+STEPS = (*BIAS_OPS, "clip", "cast")  # non-qnn operators on integers
 CUTS = f"{', '.join(CUTTING)} or a cast of real numbers"
 
 
@@ -152,7 +152,8 @@ def is_step(call: Call) -> bool:
 
 
 def why_no_step(call: Call) -> str | None:
-    """Why DNNL cannot do what a call of no qnn operator does within a quantized chain."""
+    """The reason that DNNL cannot compute a call of a non-qnn operator within a quantized chain;
+    None if it can."""
     if adds(call):
         return why_no_bias(call)
     return _why_no_clip(call) if call.is_op("clip") else _why_no_cast(call)
@@ -185,7 +186,7 @@ def _why_no_cast(call: Call) -> str | None:
 
 
 def limits(expr: Expr) -> tuple[int, int] | None:
-    """The range that integers are cut to by what makes them; None where nothing does that."""
+    """The range that the producer of integers clips them to; None if it does not clip."""
     steps: list[Call] = []
     while isinstance(expr, Call) and is_step(expr) and not adds(expr):
         if not is_integer(expr.args[0]):
@@ -233,7 +234,7 @@ def chain_before(call: Call, last: bool) -> list[Call]:
     assert isinstance(call.op, Op)
     operands = call.args[:1] if call.op.name in PARAMETERS else call.args
     before = [operand for operand in operands if isinstance(operand, Call)]
-    if call.is_op("cast") and not is_integer(call) and not last:  # of the product or what is added
+    if call.is_op("cast") and not is_integer(call) and not last:  # of the product or the addend
         return [operand for operand in before if any(operand.is_op(op) for op in PRODUCTS)]
     return before
 

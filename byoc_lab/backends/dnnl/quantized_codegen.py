@@ -1,4 +1,4 @@
-"""Code generation for quantized networks: what qnn operators are to the native runtime.
+"""Code generation for quantized networks: maps qnn operators to the native runtime.
 
 `quantized.py` says which are supported, and what is exact about them.
 """
@@ -44,7 +44,7 @@ def parameters(nodes: list[Expr]) -> set[Expr]:
 
 
 def visit(builder: Any, call: Call) -> bool:
-    """Write what a call on quantized numbers is into the graph; False when it is none."""
+    """Write a call on quantized numbers into the graph; False if it is not such a call."""
     name = call.op.name if isinstance(call.op, Op) else ""
     emit = INTEGER_STEPS[name] if is_step(call) else EMIT.get(name)
     if emit is None:
@@ -54,7 +54,7 @@ def visit(builder: Any, call: Call) -> bool:
 
 
 def _append(builder: Any, call: Call, kind: str, operands: list[int], **attrs: Any) -> None:
-    """Append an operation whose result lies as its first operand does."""
+    """Append an operation whose result has the axis order of its first operand."""
     ty, first = call.checked_type, builder.value_of[_data(call)]
     assert isinstance(ty, TensorType)
     if ty.dtype in INTEGERS:
@@ -123,7 +123,7 @@ def _sum(builder: Any, call: Call) -> None:
 
 
 def _bias(builder: Any, call: Call) -> None:
-    """Nothing by itself: the qnn.requantize behind it has it."""
+    """Writes nothing: the bias becomes part of the qnn.requantize after it."""
     if builder.uses[call] != 1 or call not in builder.requantized:
         raise builder.refuse(call, "a bias of integers must be followed by qnn.requantize alone")
 
@@ -142,7 +142,7 @@ def _cast(builder: Any, call: Call) -> None:
     if operand.dtype == result.dtype:
         builder.value_of[call] = value
     elif result.dtype == "float32" or operand.dtype == "float32":
-        # As in TVM's form of quantized chains. A cast takes the fraction away.
+        # As in TVM's form of quantized chains. A cast truncates the fraction.
         one = builder.out.constant(np.ones((), np.float32))
         zero = builder.out.constant(np.zeros((), np.int32))
         to_real = result.dtype == "float32"
@@ -171,7 +171,7 @@ EMIT: dict[str, Callable[[Any, Call], None]] = {
     "qnn.requantize": _requantize,
     "qnn.add": _sum,
 }
-# What operators that are not qnn ones do with integers.
+# Non-qnn operators on integers.
 INTEGER_STEPS: dict[str, Callable[[Any, Call], None]] = {
     "add": _bias,
     "nn.bias_add": _bias,

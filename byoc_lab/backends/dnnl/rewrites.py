@@ -119,7 +119,7 @@ class DenseReshapeBiasGeluRewrite(DFPatternCallback):
 
 
 class RewriteLayerNorm(PatternRewrite):
-    """Layer normalisations that are spelled out become nn.layer_norm."""
+    """Replaces layer normalizations that are written as basic operators by nn.layer_norm."""
 
     reason = "these operators are a layer normalisation"
 
@@ -128,7 +128,7 @@ class RewriteLayerNorm(PatternRewrite):
 
 
 class RewriteDenseBiasGeluReshapeLast(PatternRewrite):
-    """A reshape between a dense and its bias moves behind them (and behind gelu)."""
+    """Moves a reshape between a dense and its bias after both (and after gelu)."""
 
     reason = "a reshape would part nn.dense from what can be fused into it"
 

@@ -17,8 +17,8 @@ MOST = 64  # constants of a condition that are tried, each with its neighbours
 def value_that_gives(
     wanted: bool, condition: Expr, variable: Var, settle: Settler
 ) -> int | bool | None:
-    """A value of an input, an integer or a truth value, with which a condition is `wanted`; None
-    if no value that was tried decides it."""
+    """A value of an input, an integer or a truth value, with which a condition is `wanted`; None if
+    no tried value decides it."""
     ty = variable.checked_type
     if not isinstance(ty, TensorType) or "float" in ty.dtype:
         return None

@@ -134,6 +134,6 @@ def load_onnx(
 def guess_onnx(
     model: Any, shape: Mapping[str, Any] | None, freeze: Mapping[str, Any] | None
 ) -> Guess:
-    """Shapes for the inputs of an ONNX model that have unknown lengths, and values of inputs that
-    choose branches, with which the model imports."""
+    """Find shapes for the inputs of an ONNX model with unknown sizes, and values of inputs that
+    choose branches, with which the model can be imported."""
     return _read(model, shape, freeze=freeze).guess()

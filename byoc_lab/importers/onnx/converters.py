@@ -1,4 +1,4 @@
-"""The table of converters: which function makes Relay of which ONNX operator."""
+"""The table of converters: the function that translates each ONNX operator to Relay."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def converter_of(domain: str, op_type: str) -> Converter | None:
 
 
 def supported() -> list[str]:
-    """The names of all operators that have a converter; those of other domains with the domain."""
+    """The names of all operators that have a converter; outside of the default domain with the
+    domain."""
     _discover()
     return sorted(f"{domain}.{name}" if domain else name for domain, name in _converters)
 

@@ -24,12 +24,12 @@ from byoc_lab.relay.ir.expr import Constant, Expr, Tuple, Var
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.variables import free_vars
 
-MAX_NODES = 100_000  # of a model with its loops unrolled; a hostile file may nest them
+MAX_NODES = 100_000  # in a model with its loops unrolled; a hostile file may nest them
 
 
 class GraphConverter:
-    """Values by name, and what is needed to convert the nodes that compute them. The value of a
-    sequence is the list of its elements, that of an optional without one is None.
+    """Values by name, and the state for converting the nodes that compute them. The value of a
+    sequence is the list of its elements; an optional without a value is None.
 
     shapes, dtypes: what the user says of inputs. outer: the graph around this one (a branch or the
     body of a loop), whose values this one may use. use_nt_batch_matmul: products of batches have
@@ -50,8 +50,8 @@ class GraphConverter:
         self.freeze_params = freeze_params
         self.frozen = dict(frozen or {})
         self.begun = False  # whether all operators are supported and nodes are converted
-        self.count = 0  # of nodes, with those of all graphs inside
-        self.converted = 0  # of these
+        self.count = 0  # number of nodes, including those of all inner graphs
+        self.converted = 0  # number of converted nodes
         self.outer = outer
         self.use_nt_batch_matmul: bool = outer.use_nt_batch_matmul if outer else use_nt_batch_matmul
         self.settle: Settler = outer.settle if outer else Settler()
@@ -242,7 +242,7 @@ class GraphConverter:
 
     @contextmanager
     def _naming_reader(self, graph: Any, name: str) -> Iterator[None]:
-        """An error about the value of a name says which node is the first to read it."""
+        """Add to an error about a value the name of the first node that reads it."""
         try:
             yield
         except TensorTypeError as error:

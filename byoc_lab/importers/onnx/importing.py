@@ -43,7 +43,7 @@ class Importing:
         self.begun = False  # whether all operators are supported and nodes were converted
 
     def module(self) -> tuple[IRModule, Params]:
-        """The module of the graph, and those of its parameters that are read."""
+        """The module of the graph, and the parameters that it reads."""
         converter = self._converter({}, {})
         try:
             return _module(converter, self.graph)
@@ -51,7 +51,8 @@ class Importing:
             self.begun = converter.begun
 
     def guess(self) -> Guess:
-        """Shapes for the inputs with unknown lengths, tried by importing the graph with them."""
+        """Shapes for the inputs with unknown sizes, found by trying to import the graph with
+        them."""
         sequences = {name for name, given in self.shapes.items() if any(map(_is_shape, given))}
         known = {*self.freeze, *(t.name for t in self.graph.initializer), *sequences}
         return guessed_inputs(
@@ -78,7 +79,8 @@ class Importing:
 
 
 def _is_shape(given: Any) -> bool:
-    """Whether one item of what was given for an input is a shape: of an element of a sequence."""
+    """Whether an item of the shape argument for an input is itself a shape: that of a sequence's
+    element."""
     return isinstance(given, (list, tuple))
 
 

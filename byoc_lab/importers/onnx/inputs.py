@@ -1,4 +1,4 @@
-"""The inputs that an ONNX graph states, and the lengths that its constants state."""
+"""The inputs that an ONNX graph declares, and the sizes that its constants suggest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TENSOR_INT32, TENSOR_INT64 = 6, 7  # data types of onnx.TensorProto, which is im
 
 
 def inputs_of_graph(graph: Any) -> list[Input]:
-    """The inputs of a GraphProto, as it states them; an optional one as what it has."""
+    """The inputs of a GraphProto, as declared; an optional input as its content."""
     found = []
     for info in graph.input:
         kind = info.type
@@ -45,8 +45,8 @@ def check_frozen(freeze: Mapping[str, Any], graph: Any) -> None:
 
 
 def stated_lengths(graph: Any) -> list[int]:
-    """Lengths that inputs of a graph may need: windows of its convolutions, and numbers of the
-    constants that its reshapes and slices read. The graphs inside it count, too."""
+    """Sizes that inputs of a graph may need: windows of its convolutions, and numbers in constants
+    that its reshapes and slices read. Inner graphs are included."""
     found: set[int] = set()
     for part in _graphs(graph):
         values = {t.name: t for t in part.initializer}

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from byoc_lab.importers.onnx.graph import GraphConverter
 
 Array = np.ndarray[Any, Any]
-MAX_STEPS = 10_000  # of a recurrent layer or Scan; a hostile file may state any number
+MAX_STEPS = 10_000  # of a recurrent layer or Scan; a hostile file may declare any number
 _MISSING = object()
-EMPTY: Any = object()  # what a converter returns for an optional without a value
+EMPTY: Any = object()  # returned by a converter for an optional without a value
 
 
 class Node:
@@ -48,7 +48,7 @@ class Node:
 
     @property
     def title(self) -> str:
-        """The name of this node, else that of the value that it computes."""
+        """The name of this node, or else of the value that it computes."""
         return self.name or next(filter(None, self.outputs), self.op_type)
 
     @property
@@ -80,7 +80,7 @@ class Node:
         return self._input_names[index]
 
     def any_input(self, index: int) -> Expr | list[Expr] | None:
-        """A tensor, the elements of a sequence, or None for what is left out or empty."""
+        """A tensor, the elements of a sequence, or None if it is omitted or empty."""
         return self.inputs[index] if index < len(self.inputs) else None
 
     def sequence(self, index: int) -> list[Expr]:
@@ -128,8 +128,8 @@ class Node:
         return [-1 if n is None else n for n in numbers]
 
     def reshaped(self, x: Expr, lengths: Expr, allowzero: bool = False) -> Expr:
-        """`x` in a shape that is computed at run time; the lengths of it that are known are those
-        of the result's type."""
+        """`x` in a shape that is computed at run time; its known sizes are those of the result's
+        type."""
         found = relay.reshape(x, lengths, allowzero=allowzero)
         numbers = self.graph.settle.numbers(lengths)
         known = [None] if numbers is None else numbers.ravel().tolist()
@@ -151,7 +151,7 @@ class Node:
         return found
 
     def type_of(self, expr: Expr) -> TensorType:
-        """The tensor type of an input or of an expression that was made of inputs."""
+        """The tensor type of an input or of an expression computed from inputs."""
         ty: Type = (expr if expr.is_typed else self.typed(expr)).checked_type
         if not isinstance(ty, TensorType):
             self.fail(f"a tensor is expected, found {ty}")
@@ -191,7 +191,7 @@ class Node:
         return found
 
     def sizes(self, image: Expr) -> list[int]:
-        """The lengths behind batch and channels, which must be static."""
+        """The sizes after batch and channels, which must be static."""
         return [self.length(image, axis) for axis in range(2, self.rank(image))]
 
     def axis(self, number: int, rank: int) -> int:

@@ -101,7 +101,7 @@ def _without_functions(model: Any, where: str) -> Any:
 
 
 def check_text(graph: Any) -> None:
-    """Raises ImporterError for names of a graph that are no text, as a damaged file has them."""
+    """Raises ImporterError for names of a graph that are not text, as in a damaged file."""
     values = [*graph.input, *graph.output, *graph.initializer]
     texts = [value.name for value in values]
     for node in graph.node:

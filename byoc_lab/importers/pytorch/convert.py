@@ -88,7 +88,7 @@ def load_pt2(path: Path) -> tuple[IRModule, Params]:
         return from_pytorch(torch.export.load(str(path)))
     except (ByocLabError, OSError):
         raise
-    except Exception as error:  # of many classes; what is damaged may be found late
+    except Exception as error:  # of many classes; damage may be found late
         raise ImporterError(
             f"{str(path)!r} is not a program that torch.export.save wrote: {error!s:.300}"
         ) from error
@@ -262,7 +262,7 @@ def to_array(tensor: Any) -> np.ndarray[Any, Any]:
 
 
 def _is_none(spec: Any) -> bool:
-    """Whether an output is None, which optional results are that were not asked for."""
+    """Whether the output is None: an optional output that was not requested."""
     return not getattr(spec.arg, "name", "") and getattr(spec.arg, "value", 0) is None
 
 

@@ -1,4 +1,4 @@
-"""The table of converters: which function makes Relay of which ATen operator."""
+"""The table of converters: the function that translates each ATen operator to Relay."""
 
 from __future__ import annotations
 

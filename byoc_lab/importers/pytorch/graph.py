@@ -29,7 +29,7 @@ class Kept:
 
 
 class GraphConverter:
-    """Values of calls, and what is needed to convert those that use them.
+    """Values of calls, and the state for converting their users.
 
     keep: composite names by the full names of module classes.
     """
@@ -148,8 +148,8 @@ LENGTHS = {
 
 
 def length(node: Node) -> Any:
-    """A length that is known at run time, as an int64 scalar; `relay.Any()` for other such values,
-    of which nothing but the shapes of results depends."""
+    """A size that is known at run time, as an int64 scalar; `relay.Any()` for other such values, on
+    which only the shapes of results depend."""
     if node.overload == "sym_size":
         axis = relay.const(node.axis(), "int64")
         return relay.take(relay.shape_of(node["self"], "int64"), axis, axis=0)
@@ -178,6 +178,7 @@ def _check_types(node: Node, found: Any) -> None:
 
 
 def _operators(kept: Kept) -> str:
-    """The operators of a kept module, as MergeComposite lists those of a pattern."""
+    """The operators of a kept module, in the order in which MergeComposite lists those of a
+    pattern."""
     names = [Node(c, lambda o: o, lambda e: e).overload for c in kept.calls]
     return "".join(f"{name}_" for name in names if name)

@@ -28,13 +28,13 @@ def module_path(node: Any) -> str:
 
 
 def module_stack(node: Any) -> dict[str, Any]:
-    """The modules that a call is made in, outermost first: key, and (path, class)."""
+    """The modules that contain a call, outermost first: key, and (path, class)."""
     stack = node.meta.get("nn_module_stack") or {}
     return {key: entry for key, entry in stack.items() if key.startswith("L__self__")}
 
 
 def is_tensor_call(node: Any) -> bool:
-    """Whether a call computes tensors, not the lengths of them or a check."""
+    """Whether a call computes tensors, not their sizes or a check."""
     value = node.meta.get("val")
     first = value[0] if isinstance(value, (list, tuple)) and value else value
     return hasattr(first, "dtype")
@@ -79,7 +79,7 @@ class Node:
         raise UnsupportedOperatorError(f"{self.place}: {reason}")
 
     def raw(self, name: str) -> Any:
-        """An argument as the program has it: a call, a number, a list, a torch.dtype or None."""
+        """An argument as in the program: a call, a number, a list, a torch.dtype or None."""
         if name not in self._arguments:
             self.fail(f"argument {name} is missing")
         return self._arguments[name]
@@ -111,7 +111,7 @@ class Node:
         self.fail(f"argument {name} must be a tensor or a number, found {type(given).__name__}")
 
     def shape_of(self, value: Any) -> tuple[Any, ...]:
-        """The shape of a call's result; `relay.Any()` for lengths known at run time only."""
+        """The shape of a call's result; `relay.Any()` for sizes known at run time only."""
         return tuple(n if isinstance(n, int) else AnyDim() for n in value.meta["val"].shape)
 
     def shape(self, name: str = "self") -> tuple[Any, ...]:
@@ -142,7 +142,7 @@ class Node:
 
     @property
     def result(self) -> Any:
-        """The result's shape and data type, as PyTorch has it: a fake tensor."""
+        """The result's shape and data type according to PyTorch: a fake tensor."""
         return self.fx.meta["val"]
 
     @property
@@ -153,7 +153,7 @@ class Node:
 
     @property
     def result_shape(self) -> list[Any]:
-        """The shape of the result; `relay.Any()` for lengths known at run time only."""
+        """The shape of the result; `relay.Any()` for sizes known at run time only."""
         return [n if isinstance(n, int) else AnyDim() for n in self.result.shape]
 
 
@@ -180,7 +180,7 @@ def _bound(node: Any) -> dict[str, Any]:
 
 
 def pair(values: Any, count: int) -> list[int]:
-    """`count` numbers, of which one may have been given for all."""
+    """`count` numbers; a single one applies to all."""
     found = [values] if isinstance(values, int) else list(values)
     return [int(n) for n in (found * count if len(found) == 1 else found)]
 

@@ -95,8 +95,8 @@ def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:
 
 
 def is_variable(size: Any) -> bool:
-    """Whether a size of a Relax shape is one variable, known at run time only. TVM has moved the
-    class from one module to another, so that its name tells."""
+    """Whether a size of a Relax shape is one variable, known at run time only. It is recognized by
+    the class name, since TVM has moved the class from one module to another."""
     return type(size).__name__ in ("Var", "SizeVar")
 
 
@@ -136,7 +136,7 @@ def _type(value: Any) -> Any:
 
 
 def _sizes(ty: Any) -> list[Any] | None:
-    """The sizes of a tensor type; None for other types, and where they are not stated."""
+    """The sizes of a tensor type; None for other types, and if it has none."""
     values = getattr(getattr(ty, "shape", None), "values", None)
     return None if values is None else list(values)
 
@@ -213,7 +213,7 @@ class _ModuleReader:
             raise ImporterError(f"%{_name_of(binding.var)}: {error}") from error
 
     def _value(self, value: Any, values: dict[Any, Any]) -> Any:
-        """A Relax value in Relay; what is not a tensor (a shape, a number) stays Relax's."""
+        """A Relax value in Relay; values other than tensors (a shape, a number) stay Relax's."""
         relax = self.relax
         if isinstance(value, relax.Var):  # a DataflowVar too
             return values[value]
@@ -285,7 +285,7 @@ def _attributes(function: Any) -> dict[str, Any]:
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:
-    """The shape of a Relax tensor. Raises ImporterError where it is not known."""
+    """The shape of a Relax tensor. Raises ImporterError if it is unknown."""
     ty = _type(value)
     if "Tensor" not in type(ty).__name__:
         return None

@@ -1,4 +1,4 @@
-"""AnnotateTarget: annotate what each compiler supports."""
+"""AnnotateTarget: annotates the operators that each compiler supports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BEYOND_TVM = "beyond_tvm"
 
 
 class AnnotateTarget(ModulePass):
-    """Annotate what each compiler supports with `compiler_begin` and `compiler_end`.
+    """Annotate the operators that each compiler supports with `compiler_begin` and `compiler_end`.
 
     A call goes to the first target whose predicate (`target.<name>` of the operator) accepts it, or
     whose name stands before the first dot of a composite function's name; all other calls go to
@@ -89,7 +89,7 @@ class AnnotateTarget(ModulePass):
 
 
 class _AnnotateTargetFunc(FunctionPass):
-    """The function pass inside, of which instruments are told as in TVM."""
+    """The inner function pass, which instruments observe as in TVM."""
 
     def __init__(self, options: AnnotateTarget):
         self.options = options
@@ -217,7 +217,7 @@ class _Annotator:
         return [*kept, *made] if self.options.era else order
 
     def _end(self, arg: Expr) -> Expr:
-        """`arg` with an end of its own target, if a target computes it."""
+        """`arg` with an end of the target that computes it, if any."""
         if arg not in self.target_of or (isinstance(arg, Call) and not arg.args):
             return arg
         return end(arg, self.target_of[arg])

@@ -1,4 +1,4 @@
-"""InlineRegions: put regions that do not pay back where they are called."""
+"""InlineRegions: inlines regions that are not worth a call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 class InlineRegions(ModulePass):
-    """Put external functions of one compiler back into @main, where the host computes them.
+    """Inline external functions of one compiler into @main, so that the host computes them.
 
     compiler: whose. why: why(function) says in words why a function goes back, or None: it stays.
     """

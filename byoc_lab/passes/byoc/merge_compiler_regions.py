@@ -73,15 +73,15 @@ class _Joining:
 
     def __init__(self, regions: RegionSet):
         self._begins = regions.opened
-        self._sides: dict[Expr, tuple[int, int]] = {}  # of a begin on an end
-        self._earlier: dict[int, int] = {}  # the first begin of what a region was joined to
+        self._sides: dict[Expr, tuple[int, int]] = {}  # for each begin that takes an end
+        self._earlier: dict[int, int] = {}  # by region: the first begin of the regions joined to it
         for begin in regions.opened:
             maker, user = regions.of(begin.args[0]), regions.of(begin)
             if maker is not None and user is not None:
                 self._sides[begin] = maker.first, user.first
 
     def join(self, begin: Call) -> Sentence:
-        """Join the regions on both sides of a begin, and tell of it."""
+        """Join the regions on both sides of a begin, and report it."""
         maker, user = map(self._first, self._sides[begin])
         kept, gone = sorted((maker, user))
         value = describe(begin.args[0].parts()[1])
@@ -144,7 +144,7 @@ class _Merger:
         self.records: dict[Region, _Record] = {}
         self.oldest: dict[Region, int] = {}  # by region: the order of its first member
         self.active: set[Region] = set()
-        self.feeds_others: set[Region] = set()  # regions that those of another target depend on
+        self.feeds_others: set[Region] = set()  # regions that regions of another target depend on
         self.joining = _Joining(regions) if is_heard() else None
         self.kept_apart: list[tuple[list[Region], Call]] = []  # the path, and the begin on it
 

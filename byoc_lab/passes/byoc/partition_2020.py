@@ -36,7 +36,7 @@ from byoc_lab.relay.typing.infer import infer_module
 
 
 def partition_2020(mod: IRModule) -> IRModule:
-    """Annotated regions as closures, nested where a begin is missing."""
+    """Partition annotated regions into closures, nested if a begin is missing."""
     out = mod.copy()
     for gv, func in mod.functions.items():
         if is_optimizable(func):
@@ -77,7 +77,8 @@ class _Partitioner:
         return result
 
     def find(self, node: Expr) -> _Subgraph | None:
-        """The newest subgraph that has the node: after an end was pulled in, two may have it."""
+        """The newest subgraph that contains the node: after an end was merged in, two may contain
+        it."""
         return max(self.subgraphs_of.get(node, ()), key=lambda s: s.number, default=None)
 
     def _put(self, subgraph: _Subgraph, node: Expr) -> None:

@@ -195,10 +195,10 @@ class _FunctionPartitioner:
         return result
 
     def _order(self, func: Function) -> Iterator[Expr]:
-        """Operands first; the first end of a region also needs what the others close."""
+        """Operands first; the first end of a region also needs the operands of its other ends."""
         active: dict[Expr, None] = {}
         finished: set[Expr] = set()
-        stack: list[Expr | None] = [func]  # None: the node below it has had what it needs
+        stack: list[Expr | None] = [func]  # None: all operands of the node below it are done
         while stack:
             node = stack.pop()
             if node is None:

@@ -58,7 +58,7 @@ class _Backward:
                 message = self._message(node)
                 if message:
                     self.messages[node] = message
-        for node in reversed(nodes):  # users first: a scale goes from a node to its operands
+        for node in reversed(nodes):  # users first: a scale moves from a node to its operands
             if isinstance(node, Call) and isinstance(node.op, Op):
                 self._pass_down(node)
         if not self.dropped:
@@ -134,8 +134,8 @@ class _Backward:
         return new
 
     def _reason(self, multiply: Call) -> str:
-        """The scale and the operators that took it over, in words: an event has all of them, since
-        only together they keep the values."""
+        """Describe the scale and all operators that took it over: an event includes all of them,
+        since only together they preserve the values."""
         taker = self.dropped[multiply]
         factor = next((a for a in multiply.args if a is not taker), taker)
         takers = ", ".join(self.takers.get(self.scale_for[taker], ()))

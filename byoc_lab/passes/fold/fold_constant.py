@@ -1,4 +1,4 @@
-"""FoldConstant: what depends on constants alone is computed now."""
+"""FoldConstant: evaluates constant subexpressions at compile time."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FoldConstant(FunctionPass):
         return folded
 
     def fold(self, expr: Expr) -> Expr:
-        """`expr` with its constant parts evaluated; where it is typed, shapes are known."""
+        """`expr` with its constant parts evaluated; known shapes too if it is typed."""
 
         def enter(node: Expr) -> bool:
             closed = isinstance(node, Function) and bool(node.attrs.get("Primitive"))
@@ -164,7 +164,7 @@ def _is_too_large(call: Call, ty: Type | None) -> bool:
 
 
 def _bytes(ty: Type | None) -> int | None:
-    """The bytes of a value; None where a length is unknown."""
+    """The bytes of a value; None if a size is unknown."""
     if isinstance(ty, TupleType):
         sizes = [_bytes(field) for field in ty.fields]
         return None if None in sizes else sum(filter(None, sizes))
@@ -183,7 +183,7 @@ def _leaves(value: Any) -> Iterator[np.ndarray]:
 
 @rule("state shape", lambda call, found: f"the shape is known: {call.op_name} = {_shown(found)}")
 def state_shape(pre: Expr, post: Expr) -> Expr | None:
-    """Not that of a scalar, which TVM 0.16 gets wrong."""
+    """Not for a scalar, which TVM 0.16 gets wrong."""
     if not (isinstance(pre, Call) and isinstance(pre.op, Op) and pre.op.name in SHAPES):
         return None
     ty = pre.args[0].checked_type if pre.args[0].is_typed else None
@@ -210,7 +210,7 @@ def pick_branch(pre: Expr, post: Expr) -> Expr | None:
 
 @rule("drop let", "a constant needs no name")
 def drop_let(pre: Expr, post: Expr) -> Expr | None:
-    # The constant has taken the variable's place everywhere, also where it was bound.
+    # The constant has replaced the variable everywhere, at its binding too.
     return post.body if isinstance(post, Let) and not isinstance(post.var, Var) else None
 
 

@@ -34,7 +34,7 @@ class FoldExplicitPadding(PatternRewrite):
 
 
 class _FoldPad(DFPatternCallback):
-    """For one operator, of which `others` arguments follow the data."""
+    """The rewrite for an operator with `others` arguments after the data."""
 
     reason = ""
 

@@ -67,7 +67,7 @@ class _Forward:
 
     def run(self) -> Function:
         nodes = list(post_order(self.func))
-        for node in reversed(nodes):  # users first: they say what they can take
+        for node in reversed(nodes):  # users first: they decide which scales they accept
             for part, message in zip(node.parts(), self._wishes(node), strict=True):
                 if not (isinstance(node, Function) and part in node.params):  # those use nothing
                     self._agree(part, message)
@@ -175,8 +175,8 @@ class _Forward:
         return True
 
     def _report(self, call: Call, new: Call) -> None:
-        """One event from the multiply to the operator that takes its scale over: what is in between
-        keeps its value only together with these."""
+        """Report one event from the multiply to the operator that takes its scale over: the
+        operators between them preserve the values only together with these."""
         if is_heard():
             s = self.scaled[call.args[0]]
             reason = f"the scale {shown(s.factor)} moves into the weight of {call.op_name}"

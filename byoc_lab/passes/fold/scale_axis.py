@@ -52,7 +52,7 @@ def matches(full: TensorType, other: TensorType, axes: tuple[int, ...]) -> bool:
 
 
 def as_scale(full: TensorType, value: Expr, axes: tuple[int, ...]) -> Expr | None:
-    """`value` as a tensor of just `axes` of a tensor of type `full`, None where it does not fit.
+    """`value` as a tensor of only `axes` of a tensor of type `full`; None if it does not fit.
 
     A scalar fits any axes: it is repeated along each. (TVM 0.16 repeats it along each axis by the
     length of the first one, and fails where they differ.)
@@ -87,7 +87,7 @@ def along(scale: Expr, full: TensorType, axes: tuple[int, ...]) -> Expr:
 
 
 def is_positive_constant(expr: Expr) -> bool:
-    """Whether `expr` is a constant without negative elements (behind reshaping operators)."""
+    """Whether `expr` is a constant without negative elements (possibly reshaped)."""
     while isinstance(expr, Call) and any(map(expr.is_op, _SEEN_THROUGH)):
         expr = expr.args[0]
     return isinstance(expr, Constant) and bool(np.all(expr.numpy() >= 0))
@@ -107,19 +107,18 @@ class ConvAxes:
 
 
 def input_axes(call: Call) -> ConvAxes | None:
-    """The axes of a convolution's input channels, None where it cannot take over their scale."""
+    """The axes of a convolution's input channels; None if it cannot take over their scale."""
     return _conv_axes(call, call.attrs.data_layout, "I")
 
 
 def output_axes(call: Call) -> ConvAxes | None:
-    """The axes of a convolution's output channels, None where it cannot take over their scale."""
+    """The axes of a convolution's output channels; None if it cannot take over their scale."""
     return _conv_axes(call, call.attrs.out_layout or call.attrs.data_layout, "O")
 
 
 def _conv_axes(call: Call, layout: str, letter: str) -> ConvAxes | None:
-    """None for layouts that mix plain and blocked channels, or have blocks in blocks, and for
-    grouped convolutions that are not depthwise. For a depthwise one the I axis is that of O.
-    """
+    """None for layouts that mix plain and blocked channels or nest blocks, and for grouped
+    convolutions that are not depthwise. For a depthwise convolution the I axis is that of O."""
     kernel = call.attrs.kernel_layout
     is_blocked = {"c" in layout, "o" in kernel, "i" in kernel}
     outer, inner = Layout(layout), Layout(kernel)

@@ -31,8 +31,8 @@ _CONFIGS: dict[str, type] = {
     "relay.remove_standalone_reshapes.enable": bool,
     "testing.immutable_module": bool,
 }
-# Settings of what comes after Relay: scripts set them for a whole build. No pass here reads them,
-# so they are not checked.
+# Settings of stages after Relay: scripts set them for a whole build. No pass here reads them, so
+# they are not checked.
 _LATER = ("te.", "tir.", "relax.")
 
 # The names of these types in TVM.
@@ -74,7 +74,7 @@ def _checked_level(opt_level: int) -> int:
 
 
 def _check_lists(required: Any, disabled: Any, instruments: Any) -> None:
-    """Raises ConfigError where a list of names, or of instruments, is expected."""
+    """Raises ConfigError unless each option is a list of names, or of instruments."""
     for name, names in (("required_pass", required), ("disabled_pass", disabled)):
         if names is not None and (
             not isinstance(names, Collection)
@@ -185,7 +185,7 @@ class PassContext:
         return f"it needs opt_level {info.opt_level}, the context has {self.opt_level}"
 
     def needed_level(self, info: PassInfo) -> int | None:
-        """The opt_level for want of which a Sequential skips a pass; None where the level does not
+        """The opt_level that a Sequential lacks for running a pass; None if the level does not
         decide."""
         named = info.name in self.disabled_pass or info.name in self.required_pass
         return None if named or info.opt_level <= self.opt_level else info.opt_level

@@ -23,7 +23,7 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class _UserPass(Pass):
-    """A pass that calls a function of the user. info: what the decorator was given."""
+    """A pass that calls a function of the user. info: the arguments of the decorator."""
 
     def __init__(self, function: Callable[..., Any], info: PassInfo):
         self._function, self._info = function, info

@@ -1,4 +1,4 @@
-"""The hook by which passes tell what they change.
+"""The hook by which passes report their changes.
 
 `with listening(...)` sets a listener. Without one, `report` and `note` return at once, so a pass
 pays nothing for being observable. The events of a pass suffice to repeat its work: every change is
@@ -144,8 +144,7 @@ def listening(listener: Listener) -> Iterator[None]:
 @contextmanager
 def rewriting(root: Expr, function: str | None = None) -> Iterator[None]:
     """A context in which events belong to a rewrite of `root` in the global `function`; by default
-    the function that is being rewritten already.
-    """
+    in the function that is already being rewritten."""
     outer = _round.get()
     name = function if function is not None else outer.function if outer else ""
     token = _round.set(Round(name, root))
@@ -156,19 +155,19 @@ def rewriting(root: Expr, function: str | None = None) -> Iterator[None]:
 
 
 def is_heard() -> bool:
-    """Whether somebody listens: for what is computed only to be reported."""
+    """Whether a listener is attached; if not, data for reports need not be computed."""
     return _listener.get() is not None
 
 
 def keeps_in(made: Mapping[Expr, Expr]) -> None:
-    """Say where the current round keeps what it makes of each node."""
+    """Set where the current round stores its replacement of each node."""
     current = _round.get()
     if current is not None:
         current.made = made
 
 
 def copies_in(copies: Mapping[Expr, Expr]) -> None:
-    """Say which nodes the current round copied to another place, and their copies."""
+    """Report the nodes that the current round copied to another place, and their copies."""
     current = _round.get()
     if current is not None and _listener.get() is not None:
         current.copies.append(copies)
@@ -190,7 +189,7 @@ def report(
     sources: Sequence[Expr] | None = None,
     bound: Mapping[str, Expr] | None = None,
 ) -> None:
-    """Tell the listener, if there is one, of a rewrite; `Event` explains the arguments."""
+    """Report a rewrite to the listener, if there is one; `Event` explains the arguments."""
     listener = _listener.get()
     if listener is not None:
         current = _round.get()
@@ -200,7 +199,7 @@ def report(
 
 
 def note(rule: str, reason: str | Sentence, node: Expr) -> None:
-    """Tell the listener, if there is one, of a decision that rewrote nothing."""
+    """Report a decision without a rewrite to the listener, if there is one."""
     listener = _listener.get()
     if listener is not None:
         current = _round.get()
@@ -216,7 +215,7 @@ def report_function(
     *,
     sources: Sequence[Expr] = (),
 ) -> None:
-    """Tell the listener of a function that was added, removed or renamed.
+    """Report that a function was added, removed or renamed.
 
     sources: the nodes that new nodes of an added function come from.
     """

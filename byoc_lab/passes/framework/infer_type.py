@@ -21,7 +21,7 @@ class InferType(ModulePass):
 
 
 def InferTypeLocal(expr: Expr) -> Type:
-    """The type of an expression, which has it from then on. Raises TypeInferenceError."""
+    """The inferred type of an expression, which is also stored in it. Raises TypeInferenceError."""
     main = infer_module(IRModule.from_expr(expr))["main"]
     ty: Type = main.checked_type if isinstance(expr, Function) else main.ret_type
     set_field(expr, "_checked_type", ty)  # nodes are otherwise immutable

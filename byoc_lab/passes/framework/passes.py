@@ -51,7 +51,7 @@ class Pass:
 
     @classmethod
     def checked_era(cls, era: str | None) -> str | None:
-        """The argument `era`. Raises PassError for an era that there is no variant for."""
+        """The argument `era`. Raises PassError for an era without a variant."""
         if era is not None and era not in cls.eras:
             known = " or ".join(f'"{known}"' for known in cls.eras)
             raise PassError(f"{cls.__name__}: era must be None or {known}, found {era!r}")
@@ -94,7 +94,7 @@ class Pass:
         return after
 
     def _run_if_allowed(self, mod: IRModule) -> tuple[IRModule, str]:
-        """The result; and why the pass did not run, where an instrument declined it."""
+        """The result, and the reason that the pass did not run if an instrument declined it."""
         ctx = PassContext.current()
         if not ctx.instruments:
             return self._checked_run(mod, ctx), ""
@@ -214,12 +214,11 @@ class Sequential(Pass):
 
 
 class StageObserver(Protocol):
-    """Is told of every pass that the framework comes to, sequences and the passes inside other
-    passes included. It only listens: what runs does not depend on it.
-    """
+    """Observes every pass that the framework reaches, sequences and the passes inside other passes
+    included. It cannot change which passes run."""
 
     def begin(self, p: Pass, mod: IRModule) -> None:
-        """The framework comes to pass `p` with module `mod`."""
+        """The framework reaches pass `p` with module `mod`."""
 
     def end(
         self, p: Pass, after: IRModule | None, error: Exception | None = None, skipped: str = ""
@@ -233,7 +232,7 @@ _observer: ContextVar[StageObserver | None] = ContextVar("byoc_lab_observer", de
 
 @contextmanager
 def observing(observer: StageObserver) -> Iterator[None]:
-    """Tell `observer` of the passes that run inside."""
+    """Inside, `observer` is notified of the passes that run."""
     token = _observer.set(observer)
     try:
         yield

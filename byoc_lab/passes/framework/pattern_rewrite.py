@@ -1,4 +1,4 @@
-"""The driver of passes that replace what a dataflow pattern finds; each replacement is an event."""
+"""The driver of passes that replace matches of a dataflow pattern; each replacement is an event."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _operator(expr: Expr) -> str:
 
 
 def _changed_attributes(expr: Expr) -> str:
-    """The attributes of a call that do not have their default: what it is refused for, often."""
+    """The attributes of a call that differ from their defaults, which often cause a refusal."""
     attrs = expr.attrs if isinstance(expr, Call) else None
     if not isinstance(attrs, Attrs) or attrs.schema is None:
         return ""
@@ -112,7 +112,7 @@ _told: ContextVar[list[str] | None] = ContextVar("odd_answers", default=None)
 
 @contextmanager
 def odd_answers() -> Iterator[list[str]]:
-    """Collects what `odd_answer` has to say of the answers to all questions inside."""
+    """Collect the remarks of `odd_answer` on the answers to all questions inside."""
     told: list[str] = []
     token = _told.set(told)
     try:

@@ -105,7 +105,7 @@ class _Converter:
     def convert(
         self, op: Op, attrs: Attrs, args: Sequence[Expr], types: Sequence[Any], wanted: Any
     ) -> Call:
-        """The call of `op` in the layouts `wanted`. Raises PassError for what it cannot take."""
+        """The call of `op` in the layouts `wanted`. Raises PassError for an unsupported layout."""
         if self.skips and LayoutConfig.current is not None and LayoutConfig.current.check_skip():
             return Call(op, args, attrs)
         count = 1 if self.kernel is None else 2
@@ -133,7 +133,7 @@ class _Converter:
 
 
 def is_depthwise(attrs: Attrs, types: Sequence[Any]) -> bool:
-    """Whether each channel is one group; types: those of the data and the weight."""
+    """Whether each channel is one group; types: of the data and the weight."""
     inputs = types[0].shape[attrs.data_layout.index("C")]
     outputs = types[1].shape[attrs.kernel_layout.index("O")]
     return inputs == outputs == attrs.groups

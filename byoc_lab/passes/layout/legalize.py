@@ -58,7 +58,7 @@ def replacement(new: object, attribute: str, call: Call) -> Call:
 
 
 def legalize_clip(attrs: Any, args: list[Any], types: list[Any]) -> Expr | None:
-    """`clip(qnn.requantize(...))` to all numbers of the dtype is what it clips.
+    """Remove the clip in `clip(qnn.requantize(...))` if it keeps all numbers of the dtype.
 
     Source: python/tvm/relay/qnn/op/_qnn.py of TVM 0.16.
     """

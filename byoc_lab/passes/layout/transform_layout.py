@@ -30,7 +30,7 @@ Choice = Callable[[Call, Sequence[Expr]], "Call | None"]
 
 @dataclass(frozen=True, eq=False)
 class _Moved:
-    """`value` computes in layout `new` what was computed in layout `old`."""
+    """`value` computes in layout `new` the value of the original in layout `old`."""
 
     value: Expr
     old: Layout | None
@@ -39,7 +39,7 @@ class _Moved:
 
 @dataclass(frozen=True, eq=False)
 class _Fields:
-    """A tuple of which some fields may be moved; `plain` is that tuple in the old layouts."""
+    """A tuple with some fields in new layouts; `plain` is the tuple in the old layouts."""
 
     fields: Sequence[Expr | _Moved | _Fields]
     plain: Expr
@@ -106,7 +106,7 @@ class LayoutRewriter:
         return plain if all(isinstance(f, Expr) for f in fields) else _Fields(fields, plain)
 
     def _restored(self, node: Expr) -> Expr:
-        """The node made of parts in the layouts that they had."""
+        """The node rebuilt from parts in their original layouts."""
         parts = node.parts()
         new = [self._plain(part) for part in parts]
         if _same(parts, new):
@@ -132,7 +132,7 @@ class LayoutRewriter:
     # Calls ---------------------------------------------------------------------------------------
 
     def _followed(self, call: Call) -> _Result | None:
-        """The call in a new layout, or in that of its operands; None if neither is known."""
+        """The call in a new layout, or in the layout of its operands; None if neither is known."""
         operands, lengths = self._operands(call)
         types = [arg.checked_type for arg in call.args]
         before = _infer(call, None, [o.old for o in operands], types, len(operands))
@@ -144,7 +144,7 @@ class LayoutRewriter:
         args = _unflattened([o.value for o in operands], lengths)
         chosen = self.choose(call, args)
         wanted = chosen if chosen is not None else Call(call.op, args, before.new_attrs)
-        # Who gave no layout is taken to have given the one that is read.
+        # An operand without a known layout is taken to be in the layout that the call reads.
         with_reads = list(zip(operands, reads, strict=True))
         new = [read if o.new is None else o.new for o, read in with_reads]
         old = [read if o.old is None else o.old for o, read in with_reads]
@@ -164,8 +164,8 @@ class LayoutRewriter:
         return self._results(call, value, changes)
 
     def _operands(self, call: Call) -> tuple[list[_Moved], list[int | None]]:
-        """The arguments, the fields of tuples one by one, and for each how many fields it has,
-        None for one that is not a tuple. Tuples in tuples are not operands."""
+        """The arguments, with the fields of tuples one by one, and for each argument the number of
+        its fields, None if it is not a tuple. Nested tuples are not supported."""
         flat: list[_Result] = []
         lengths: list[int | None] = []
         for arg in call.args:
@@ -188,7 +188,7 @@ class LayoutRewriter:
             return self._transform(value, read, wants, scalar)
         if operand.old == read:
             return self._transform(value, operand.new, wants, scalar)
-        # Its axes have other names here than where it was made.
+        # Its axes have other names here than at its producer.
         back = self._transform(value, operand.new, operand.old)
         return self._transform(back, read, wants)
 
@@ -203,7 +203,7 @@ class LayoutRewriter:
         """A call of `op`; the one that there was, if it is the same."""
         kept: list[Expr] = []
         for new, arg in zip(args, call.args, strict=True):
-            # A tuple of the very fields that it had is the tuple that it was.
+            # A tuple with unchanged fields stays the same object.
             kept.append(arg if isinstance(new, Tuple) and _same(new.parts(), arg.parts()) else new)
         if op is call.op and _same(kept, call.args) and attrs == call.attrs:
             return call

@@ -1,4 +1,4 @@
-"""ToANormalForm: every intermediate value gets a name of its own."""
+"""ToANormalForm: binds every intermediate value to a variable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class ToANormalForm(ModulePass):
-    """Every intermediate value gets a name of its own.
+    """Bind every intermediate value to a variable.
 
     `add(abs(%x), %y)` -> `let %x_0 = abs(%x); let %x_1 = add(%x_0, %y); %x_1`, constants included.
     A value that several branches share is bound in the innermost scope around all its uses. Lets
@@ -68,7 +68,7 @@ class Scope:
             self.far = three if even else one
 
     def take_bindings(self, inner: Scope) -> None:
-        """Move the bindings of a scope inside this one behind those that are here.
+        """Append the bindings of a scope inside this one to the bindings here.
 
         The shorter of the two is moved, so that a chain of n lets costs about n moves.
         """
@@ -108,7 +108,7 @@ class Normaliser:
     def __init__(self, func: Function):
         self.func = func
         self.scope_of: dict[Expr, Scope] = {}
-        self.inner: dict[tuple[Expr, int], Scope] = {}  # by owner and which of its parts
+        self.inner: dict[tuple[Expr, int], Scope] = {}  # by owner and the index of its part
         self.memo: dict[Expr, Expr] = {}
         self.count = 0
 
@@ -158,16 +158,16 @@ class Normaliser:
                     stack += [(node.body, None, place, False), (node.value, node.var, place, False)]
                 elif isinstance(node, Call) and _fixes(node):
                     stack += [(node.op, None, None, False), (node.args[0], name, node, False)]
-                elif isinstance(node, Call):  # here, unlike elsewhere, the callee comes last
+                elif isinstance(node, Call):  # here, unlike elsewhere, the callee is last
                     stack += [(p, None, place, False) for p in (node.op, *reversed(node.args))]
-                elif isinstance(node, (If, RefWrite)):  # from the last part to the first
+                elif isinstance(node, (If, RefWrite)):  # visited from the last part to the first
                     stack += [(p, None, place, False) for p in node.parts()]
                 elif is_open(node):
                     inside = None if isinstance(node, Function) else place
                     stack += [(p, None, inside, False) for p in reversed(node.parts())]
 
     def opens(self, node: Expr, part: int) -> int | None:
-        """Whether a part of a node belongs to a scope of its own: which part that scope ends in.
+        """Whether a part of a node opens a scope; if so, the part with which that scope ends.
 
         Of a match also the pattern variables do, which need no binding; of a let all parts, so that
         what others use as well comes before it.
@@ -213,7 +213,7 @@ class Normaliser:
         for n, part in enumerate(node.parts()):
             inner = self.inner.get((node, n))
             new.append(inner.close(self.memo[part]) if inner else self.memo[part])
-        # Always anew: nobody may share what has a name now.
+        # Always a new node: a value with a name now must not be shared.
         if isinstance(node, Call):
             return Call(new[0], new[1:], node.attrs, node.type_args, node.span)
         if isinstance(node, TupleGetItem):
@@ -222,7 +222,8 @@ class Normaliser:
 
 
 def _fixes(node: Expr) -> bool:
-    """Whether a node is an `on_device` that fixes where its result is and where it is computed."""
+    """Whether a node is an `on_device` that fixes both the device of its result and of its
+    computation."""
     if not isinstance(node, Call) or not node.is_op("on_device"):
         return False
     assert node.attrs is not None

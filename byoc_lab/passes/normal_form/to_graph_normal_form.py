@@ -1,4 +1,4 @@
-"""ToGraphNormalForm: every let goes, and its value stands wherever its variable stood."""
+"""ToGraphNormalForm: removes each let, replacing its variable by its value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 class ToGraphNormalForm(FunctionPass):
-    """Every let goes, and its value stands wherever its variable stood.
+    """Remove each let, replacing its variable by its value.
 
     `let %a = abs(%x); add(%a, %a)` -> `%0 = abs(%x); add(%0, %0)`: the value is shared, not copied.
     A recursive let of a function stays. In a module that writes references, the lets of reads,
@@ -48,7 +48,7 @@ class ToGraphNormalForm(FunctionPass):
         memo: dict[Expr, Expr] = {}
 
         def use_value(pre: Any, post: Any) -> Expr:
-            # A let's value comes before its variable in evaluation order, so it is there.
+            # A let's value comes before its variable in evaluation order, so it is in the memo.
             return memo[value_of[pre]] if isinstance(pre, Var) and pre in value_of else post
 
         def drop_let(pre: Any, post: Any) -> Expr | None:

@@ -63,7 +63,7 @@ def _close(a: Expr, b: Expr) -> bool:
 
 
 def same_quantization(a: TensorAffineType, b: TensorAffineType) -> bool:
-    """Whether equal integers stand for equal numbers, up to rounding."""
+    """Whether equal integers represent equal numbers, up to rounding."""
     same = _close(a.scale, b.scale) and _close(a.zero_point, b.zero_point)
     return same and a.dtype == b.dtype
 

@@ -1,4 +1,5 @@
-"""FakeQuantizationToInteger: what is computed between dequantizing and quantizing goes whole."""
+"""FakeQuantizationToInteger: rewrites dequantize-to-quantize regions to integer arithmetic, all or
+nothing."""
 
 from __future__ import annotations
 
@@ -124,11 +125,11 @@ class FakeQuantizationToInteger(FunctionPass):
 
 
 class _Regions:
-    """The regions of one function; `memo` has what its nodes have become."""
+    """The regions of one function; `memo` maps its nodes to their replacements."""
 
     def __init__(self, owner: FakeQuantizationToInteger, memo: dict[Expr, Expr]):
         self.owner, self.memo = owner, memo
-        self.outside: set[Expr] = set()  # what cannot be part of a region
+        self.outside: set[Expr] = set()  # nodes that cannot be part of a region
 
     def replaced(self, pre: Expr, post: Expr) -> Expr | None:
         if not (isinstance(pre, Call) and pre.is_op(QUANTIZE)):
@@ -157,7 +158,7 @@ class _Regions:
                 if pre in types.float_types:
                     types.float_types[post] = types.float_types[pre]
                 if not _is(post, DEQUANTIZE):
-                    types[post] = result  # for rules that cannot tell from their operands
+                    types[post] = result  # for rules that cannot derive it from their operands
                 new = self.owner.in_integers(post, types)
                 if pre in types.float_types:
                     types.float_types[new] = types.float_types[pre]
@@ -277,7 +278,7 @@ def _affine_type(call: Call) -> TensorAffineType:
 
 
 def _type_structure(node: Expr, types: AffineTypes) -> None:
-    """Tell what the integers of tuples and their fields are."""
+    """Infer the affine types of tuples and their fields."""
     if isinstance(node, Tuple):
         types[node] = TupleAffineType([types[field] for field in node.fields])  # type: ignore
     elif isinstance(node, TupleGetItem):

@@ -58,7 +58,7 @@ def dequantize(call: AnyValue, types: AffineTypes) -> Result:
 
 @_rule(FakeQuantized.QUANTIZE)
 def quantize(call: AnyValue, types: AffineTypes) -> Result:
-    """A requantize, where the scale or zero point at the end is another."""
+    """A requantize, if the region ends with another scale or zero point."""
     x, scale, zero = call.args
     have = types.of_tensor(x)
     want = TensorAffineType(scale, zero, call.attrs.out_dtype, call.attrs.axis)
@@ -144,7 +144,8 @@ def mean(call: AnyValue, types: AffineTypes) -> Result:
 
 @_rule(FakeQuantized.POOL)
 def avg_pool(call: AnyValue, types: AffineTypes) -> Result:
-    """The result has the scale at the end of the region where that comes next, else that of x."""
+    """The result has the scale at the end of the region if the region ends next, else the scale of
+    x."""
     x, a = call.args[0], call.attrs
     t, out = types.of_tensor(x), types.of_tensor(call)
     if not _ends_region(call, types.root):
@@ -158,8 +159,7 @@ def avg_pool(call: AnyValue, types: AffineTypes) -> Result:
 
 def _ends_region(call: Call, root: Expr | None) -> bool:
     """Whether a pool with the attributes of `call` is the operand of the region's quantize. Also
-    true where none lies on the way along the first operands.
-    """
+    True if there is no such pool on the path along first operands."""
     above, node = None, root
     while isinstance(node, Call):
         if node.op is call.op and node.attrs == call.attrs:

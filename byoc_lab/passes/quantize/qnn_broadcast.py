@@ -84,7 +84,7 @@ def lower_mul(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
     scales = [
         values(e, f"qnn.mul: {n}") for e, n in ((lhs_scale, "lhs_scale"), (rhs_scale, "rhs_scale"))
     ]
-    # Of scalars a float32 product, of vectors one that is rounded to it at the end, as in TVM.
+    # For scalars a float32 product, for vectors a product rounded to float32 at the end, as in TVM.
     exact = np.float64 if channels else np.float32
     scale = relay.const(np.multiply(*(s.astype(exact) for s in scales)), "float32")
     source, target = Quantized(scale, integer(0)), Quantized(out_scale, out_zero)

@@ -67,7 +67,7 @@ def _dequantized(data: Expr, scale: Expr, zero: Expr) -> Expr:
 
 
 def _laid(axis: int, vectors: list[Expr], types: list[Type]) -> list[Expr]:
-    """A scale and a zero point, along `axis` of the data where they are vectors."""
+    """A scale and a zero point, broadcast along `axis` of the data if they are vectors."""
     rank = len(tensor_type(types[0]).shape)
     laid = []
     for vector, ty in zip(vectors, types[1:3], strict=True):

@@ -46,7 +46,7 @@ class _Terms:
     zeros: Expr
 
     def combined(self, zero: int | None, kernel_zero: int | None) -> Expr:
-        """Their sum, where a zero point is known to be that number, or None."""
+        """Their sum. zero, kernel_zero: the zero points if they are known, else None."""
         if zero == 0 and kernel_zero == 0:
             return self.product
         if zero == 0:
@@ -99,7 +99,7 @@ def lower_dense(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
 
 @lowers("qnn.batch_matmul")
 def lower_batch_matmul(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
-    """Raises PassError for operands that are transposed otherwise than the builder says."""
+    """Raises PassError for operands transposed in another way than the builder does."""
     x, y, zero, other_zero = args[:4]
     if attrs.transpose_a or not attrs.transpose_b:
         raise PassError(

@@ -1,4 +1,4 @@
-"""qnn.requantize lowered: the same real numbers in another scale and zero point.
+"""Lowering of qnn.requantize: the same real numbers with another scale and zero point.
 
 By whole numbers (compute_dtype int64): a fixed-point product, one operator where halves go up,
 else shifts and products of int64. By floating point (float32, float64): a product and a rounding
@@ -49,7 +49,7 @@ class Quantized:
     zero: Expr
 
     def same(self, other: Quantized) -> bool:
-        """Whether both are known to be those of `other`."""
+        """Whether both are known to equal those of `other`."""
         return same_scalar(self.scale, other.scale) and same_scalar(self.zero, other.zero)
 
 

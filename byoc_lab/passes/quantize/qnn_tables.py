@@ -30,7 +30,7 @@ def _by_table(name: str) -> None:
         data, *rest = args
         numbers = [values(e, f"{op.name}: {n}") for e, n in zip(rest, PARAMETERS, strict=True)]
         dtype = tensor_type(types[0]).dtype
-        bits = np.arange(256, dtype="uint8")  # in the order in which the bits are an index
+        bits = np.arange(256, dtype="uint8")  # all bytes, in the order in which they serve as index
         table = op.definition.reference(attrs, bits.view(dtype), *numbers)
         index = relay.reinterpret(data, "uint8")
         return relay.take(relay.const(table), index, axis=0, mode="fast")

@@ -19,7 +19,7 @@ from byoc_lab.passes.quantize import (
 )
 from byoc_lab.passes.quantize.qnn_values import CANONICALIZE
 
-# Importing these registers what they know.
+# These modules register their rules when they are imported.
 _LOWERINGS = (qnn_broadcast, qnn_convert, qnn_linear, qnn_requantize, qnn_tables)
 
 __all__ = ["CanonicalizeOps", "Legalize"]

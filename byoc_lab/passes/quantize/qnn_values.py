@@ -23,9 +23,8 @@ CANONICALIZE = "FTVMQnnCanonicalize"
 
 
 def lowers(*names: str) -> Callable[[Lowering], Lowering]:
-    """Make a function (attributes, arguments, types of them and of the result) -> Expr what
-    CanonicalizeOps puts for the operators named.
-    """
+    """Register a function (attributes, arguments, types of them and of the result) -> Expr as the
+    lowering of the named operators by CanonicalizeOps."""
 
     def register(function: Lowering) -> Lowering:
         for name in names:
@@ -58,7 +57,7 @@ def same_scalar(a: Expr, b: Expr) -> bool:
 
 
 def values(expr: Expr, name: str) -> np.ndarray:
-    """The numbers of a constant. Raises PassError, naming what is none."""
+    """The numbers of a constant. Raises PassError that names any other expression."""
     if not isinstance(expr, Constant):
         raise PassError(
             f"{name} must be a constant, found {relay.describe(expr)}; bind the parameters "

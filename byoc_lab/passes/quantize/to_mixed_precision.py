@@ -1,4 +1,4 @@
-"""ToMixedPrecision: a float32 network computes in float16 or bfloat16 where that is safe."""
+"""ToMixedPrecision: converts a float32 network to float16 or bfloat16 where that is safe."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from byoc_lab.relay.typing.infer import infer_expr
 
 WIDE = "float32"
 
-# Which attribute states the dtype of the result, by the type of the attributes.
+# The attribute with the dtype of the result, by the class of the attributes.
 _RESULT_DTYPES = {
     "relay.attrs.InitOpAttrs": "dtype",
     **{
@@ -58,7 +58,7 @@ _FIXED_PARTS: dict[type[Expr], tuple[int, ...]] = {
 
 
 class ToMixedPrecision(FunctionPass):
-    """A float32 network computes in float16 or bfloat16 where that is safe.
+    """Convert a float32 network to float16 or bfloat16 where that is safe.
 
     Each operator's definition has one of three categories (`MixedPrecision`). ALWAYS:
     floating-point operands are cast to the narrow dtype. NEVER: they are cast to float32. FOLLOW:
@@ -143,7 +143,7 @@ class _Mixer:
             new = self._as_before(post, pre.checked_type)
         elif type(pre) in _FIXED_PARTS:
             new = self._keeping_type(pre, post)
-        for var in self.bound.get(pre, ()):  # the let's body, where it is used, comes later
+        for var in self.bound.get(pre, ()):  # the let's body, which uses it, comes later
             ty = self._type(new)
             if ty != var.checked_type:
                 self.memo[var] = Var(var.name_hint, ty, var.span)
@@ -264,9 +264,9 @@ class _Mixer:
         return node.is_typed or node in self.types
 
     def _inferred(self, node: Expr, inner: Sequence[Expr]) -> Type:
-        """The type of a node, from those of its parts `inner`, which are known."""
+        """The type of a node, inferred from the known types of its parts `inner`."""
         if isinstance(node, Function):
-            node = node.replace(ret_type=None)  # that of the function before
+            node = node.replace(ret_type=None)  # the return type is that of the previous function
         elif inner:
             known = {p: Var("part", p.checked_type if p.is_typed else self.types[p]) for p in inner}
             node = node.with_parts([known.get(p, p) for p in node.parts()])
@@ -284,7 +284,7 @@ def _without_result_type(pre: Any, post: Any) -> Expr | None:
 
 
 def _with_dtype(attrs: Attrs | None, dtype: str) -> Attrs | None:
-    """The attributes of a call with `dtype` for its result, where that is floating-point."""
+    """The attributes of a call with `dtype` for its result, if that is floating-point."""
     name = _RESULT_DTYPES.get(attrs.type_key) if attrs is not None else None
     if attrs is None or name is None:
         return attrs

@@ -35,7 +35,7 @@ class DynamicToStatic(ModulePass):
 
 
 class _FoldShapes(FoldConstant):
-    """FoldConstant but for dynamic operators, which are to become static ones, not constants."""
+    """FoldConstant except for dynamic operators, which are to become static, not constants."""
 
     @property
     def name(self) -> str:

@@ -50,9 +50,8 @@ class SimplifyRSqrt(DFPatternCallback):
 
 
 class EliminateIdentity(DFPatternCallback):
-    """`add(%x, 0)`, `multiply(%x, 1)`, `subtract(%x, 0)`, `divide(%x, 1)` -> `%x`, where the shape
-    stays; zeros and ones may also be the operators of these names.
-    """
+    """`add(%x, 0)`, `multiply(%x, 1)`, `subtract(%x, 0)`, `divide(%x, 1)` -> `%x`, if the shape
+    stays; the zeros and ones may also be calls of the operators of these names."""
 
     reason = "it does not change anything"
 
@@ -77,7 +76,8 @@ class EliminateIdentity(DFPatternCallback):
 
 
 class SwitchAddMultiply(DFPatternCallback):
-    """`(%x + c) * d` -> `%x * d + c * d`: a scale next to what can take it (FoldScaleAxis)."""
+    """`(%x + c) * d` -> `%x * d + c * d`: moves a scale next to an operator that can take it over
+    (FoldScaleAxis)."""
 
     reason = "the scale comes first, where FoldScaleAxis finds it"
 

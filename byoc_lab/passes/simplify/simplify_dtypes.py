@@ -35,7 +35,7 @@ class ConcretizeCastLike(DFPatternCallback):
 
 
 class SimplifySameCast(DFPatternCallback):
-    """A cast to the dtype that is there goes."""
+    """Remove a cast to the dtype of its operand."""
 
     reason = "it has this dtype"
 
@@ -66,7 +66,7 @@ class SimplifyConsecutiveCast(DFPatternCallback):
         return cast(node_map[self.data][0], _dtype(pre))
 
 
-# From less to more, as far as TVM is concerned: a bool is an unsigned integer of one bit.
+# From narrow to wide, in TVM's order: a bool is an unsigned integer of one bit.
 _KINDS = {"i": 0, "u": 1, "b": 1, "f": 2}
 
 
@@ -92,7 +92,7 @@ def _bounds(dtype: str) -> tuple[float, float]:
 
 
 class SimplifyClipAndConsecutiveCast(DFPatternCallback):
-    """Casts behind a clip go where they hold all that the clip lets through."""
+    """Remove casts after a clip if their dtypes hold all numbers in the clip's range."""
 
     reason = "what is left after the clip fits"
 
@@ -126,7 +126,7 @@ def _holds(dtype: str, low: float, high: float) -> bool:
 
 
 class SimplifyClip(DFPatternCallback):
-    """A clip that lets all numbers of its dtype through goes.
+    """Remove a clip that keeps all numbers of its dtype.
 
     It stays behind `qnn.requantize` and `qnn.add`, where back ends look for it.
     """

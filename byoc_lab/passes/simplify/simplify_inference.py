@@ -60,7 +60,7 @@ def _replaces(op: str, reason: str, field: int | None = None) -> Callable[[Expan
 
 
 def _epsilon(value: float, like: TensorType) -> Expr:
-    """The epsilon of a norm, in the dtype of its data. Raises PassError where it has none."""
+    """The epsilon of a norm, in the dtype of its data. Raises PassError if it has none."""
     try:
         return relay.const(value, like.dtype)
     except (OverflowError, ValueError) as error:
@@ -151,7 +151,7 @@ def l2_normalize(call: Call, args: Sequence[Expr]) -> Expr:
     total = relay.sum(
         relay.multiply(data, data), axis=call.attrs.axis, keepdims=True, exclude=False
     )
-    # TVM's epsilon is float32 whatever the dtype of data.
+    # TVM's epsilon is float32 for data of any dtype.
     bounded = relay.maximum(total, relay.const(call.attrs.eps, "float32"))
     return relay.divide(data, relay.sqrt(bounded))
 

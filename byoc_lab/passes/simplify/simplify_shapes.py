@@ -62,7 +62,7 @@ class ConcretizeLike(DFPatternCallback):
 
 
 def concretized() -> Iterator[DFPatternCallback]:
-    """A ConcretizeLike for each operator whose shape or value is that of another tensor."""
+    """A ConcretizeLike for each operator that takes its shape or value from another tensor."""
     makers: dict[str, Callable[[list[Expr], Any, str], Expr]] = {
         "zeros_like": lambda args, shape, dtype: function("zeros")(shape, dtype),
         "ones_like": lambda args, shape, dtype: function("ones")(shape, dtype),
@@ -142,7 +142,7 @@ def _through_blocks(first: Any, second: Any) -> tuple[str, str] | None:
     source, target = blocked[0].attrs.src_layout, blocked[-1].attrs.dst_layout
     if len(blocked) == 2:
         return source, target
-    if len(_letters(source)) < len(_letters(target)):  # the other comes before
+    if len(_letters(source)) < len(_letters(target)):  # the plain transpose comes first
         order = _order(first, len(_letters(source)))
         inverse = [order.index(n) for n in range(len(order))]
         return _permuted(source, inverse), target
@@ -166,7 +166,7 @@ def _changes_rank(call: Any) -> bool:
 
 
 class SimplifyNoOpTranspose(DFPatternCallback):
-    """A transpose or layout transform that moves nothing goes."""
+    """Remove a transpose or layout transform that moves nothing."""
 
     reason = "every axis stays where it is"
 

@@ -49,11 +49,11 @@ def findings_of(mod: RelaxModule) -> list[Finding]:
 def pattern_findings(
     table: Sequence[Any], mod: Any, made: set[str], earlier: Sequence[tuple[Any, str]] = ()
 ) -> list[Finding]:
-    """Of a pattern table, the entries without a composite that a call of the module comes near, and
-    those that would have made one before an earlier pass; an entry whose calls an earlier one takes
-    is none. mod: TVM's module before FuseOpsByPattern. made: the names of composites that were
-    made. earlier: each pass that ran before and changed something: the module that it got, and its
-    name."""
+    """Findings on a pattern table: entries without a composite that a call of the module nearly
+    matches, and those that would have matched before an earlier pass; an entry whose calls an
+    earlier entry takes has none. mod: TVM's module before FuseOpsByPattern. made: the names of
+    composites that were made. earlier: each pass that ran before and changed something: the module
+    that it got, and its name."""
     missing = [entry for entry in entries_of(table) if entry.name not in made]
     if not missing:
         return []
@@ -67,7 +67,8 @@ def pattern_findings(
 
 
 def _taken_away(entry: Entry, earlier: Sequence[tuple[Any, str]]) -> Finding | None:
-    """That a pass took what an entry matches: it matched, alone, what the pass got."""
+    """The finding that a pass removed a match of an entry: alone, it matched the input of the
+    pass."""
     for before, name in reversed(earlier):
         if composites([entry], [before])[entry.key]:
             return finding(
@@ -213,7 +214,7 @@ def _made_of_operators(mod: RelaxModule) -> Iterator[tuple[GlobalVar, Function, 
 
 
 def refusal(function: Any) -> str:
-    """Why DNNL's code generator refuses a function of Relax; "" where it does not."""
+    """The reason that DNNL's code generator refuses a function of Relax; "" if it accepts."""
     try:
         region_graph(*to_relay(function))
     except ByocLabError as error:

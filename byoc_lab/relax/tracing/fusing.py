@@ -1,4 +1,4 @@
-"""`fused`: a replay of FuseOpsByPattern that also says which rewrites it makes, and why.
+"""`fused`: a replay of FuseOpsByPattern that also reports its rewrites, and the reasons.
 
 TVM's pass is C++, and tells neither. What is replayed is shown only where it gives TVM's result.
 Source: PatternBasedPartitioner in src/relax/transform/fuse_ops.cc of TVM 0.27.
@@ -25,7 +25,7 @@ PARTS = ("CallPattern", "TupleGetItemPattern")  # patterns whose matches are in 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A match that the check of an entry refuses: in which function, at which variable, and why."""
+    """A match that the check of an entry refuses, with its function, variable and reason."""
 
     entry: str
     function: str
@@ -55,7 +55,7 @@ def fused(
     refusals: list[Refusal] = []
     for given in table:
         entry = kind(*given) if isinstance(given, tuple) else given
-        # TVM's object has a function of its own, which hides what the check says beside no.
+        # TVM's object has a separate function, which hides the reason of a refusal.
         check = given[3] if isinstance(given, tuple) and len(given) > 3 else entry.check
         groups: dict[Any, Group] = {}
         for name, function in _searched(mod):
@@ -79,7 +79,7 @@ def _searched(mod: Any) -> Iterator[tuple[str, Any]]:
 
 @dataclass(eq=False)
 class _Node:
-    """A variable of a binding, in the group of `into` or the first of its own."""
+    """A variable of a binding, in the group of `into` or the first of a new group."""
 
     variable: Any
     into: _Node | None = None

@@ -1,4 +1,5 @@
-"""`merged`: a replay of MergeCompositeFunctions that also says which composites it joins, and why.
+"""`merged`: a replay of MergeCompositeFunctions that also reports the composites it joins, and the
+reasons.
 
 TVM's pass is C++, and tells neither. What is replayed is shown only where it gives TVM's result.
 Source: src/relax/transform/merge_composite_functions.cc of TVM 0.27.
@@ -48,7 +49,7 @@ def merged(mod: Any) -> tuple[Outlined, list[Decision]]:
     regions = _Regions(mod)
     made = outlined(mod, regions.groups(), lift_constants=True)
     annotated = _annotated(mod, made)
-    with tvm.transform.PassContext():  # without the instruments of whoever traces
+    with tvm.transform.PassContext():  # without the instruments of the caller
         made.mod = tvm.relax.transform.DeadCodeElimination([MAIN])(annotated)
     return made, regions.decisions
 
@@ -63,7 +64,7 @@ def composite_of(mod: Any, value: Any) -> str:
 
 
 def what_is(value: Any, mod: Any) -> str:
-    """A value in words: its operator or composite, say. mod: has the composites."""
+    """A value in words, such as its operator or composite. mod: contains the composites."""
     relax = import_tvm().relax
     if isinstance(value, relax.TupleGetItem):
         return f"item {value.index} of a tuple"
@@ -139,7 +140,7 @@ class _Regions:
         return made
 
     def _visit(self, value: Any, variable: Any = None) -> _Region:
-        """The region of a value. variable: what it is bound to."""
+        """Assign a value to a region. variable: the variable it is bound to."""
         if value not in self._of:
             relax = self.relax
             if isinstance(value, relax.Call):
@@ -213,7 +214,7 @@ class _Usage:
     def __init__(self, function: Any):
         self.relax = import_tvm().relax
         self._values: dict[Any, Any] = {}
-        self._variables: dict[Any, list[Any]] = defaultdict(list)  # by their values
+        self._variables: dict[Any, list[Any]] = defaultdict(list)  # by the values bound to them
         self._users: dict[Any, list[Any]] = defaultdict(list)
         self._results = set(variables_of(function.body.body))
         for block in function.body.blocks:

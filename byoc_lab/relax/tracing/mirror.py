@@ -1,4 +1,4 @@
-"""`Mirror`: the functions of Relax modules as nodes of Relay, for what draws and compares modules.
+"""`Mirror`: the functions of Relax modules as Relay nodes, for drawing and comparing modules.
 
 A function, call, tuple, branch, constant or variable of Relax is one of Relay; an operator is a
 `ForeignOp`. What is bound to a variable is the node that uses of the variable refer to, so that
@@ -113,7 +113,8 @@ class Mirror:
         return self._constants[tensor]
 
     def variable(self, variable: Any) -> Var:
-        """A variable. Passes keep those of Relax that they do not touch; so do their nodes."""
+        """The node of a variable. Passes keep the Relax variables that they do not touch, and so
+        the nodes stay the same."""
         if variable not in self._variables:
             ty = type_of(variable)
             self._variables[variable] = _set_type(Var(name_of(variable), ty), ty)
@@ -134,7 +135,7 @@ class _Body:
         return Function(params, body, attrs=mirrored_attributes(function))
 
     def block(self, body: Any, scope: _Scope) -> Expr:
-        """The value of a sequence of bindings. What nothing uses comes before it, as lets."""
+        """The value of a sequence of bindings. Unused values come before it, as lets."""
         if not isinstance(body, self.relax.SeqExpr):
             return self.expr(body, scope)
         bound: list[tuple[Any, Expr]] = []
@@ -187,7 +188,7 @@ class _Body:
         return made
 
     def operand(self, value: Any, scope: _Scope) -> Any:
-        """The node of a value, or its text if it is neither a tensor nor made of tensors."""
+        """The node of a value; its text if it is neither a tensor nor a structure of tensors."""
         relax = self.relax
         if isinstance(value, relax.Var):
             return scope.look_up(value)
@@ -301,7 +302,7 @@ def mirrored_attributes(function: Any) -> dict[str, Any]:
 
 
 def call_attributes(tvm: Any, call: Any) -> dict[str, Any]:
-    """The attributes of a call, but for those that are None."""
+    """The attributes of a call, except those that are None."""
     attrs = call.attrs
     if attrs is None:
         return {}

@@ -48,7 +48,7 @@ class Outlined:
 
 
 def outlined(mod: Any, groups: Mapping[Any, Group], lift_constants: bool) -> Outlined:
-    """A module in which each group is a call of a function of its own.
+    """A module in which each group is a call of a separate function.
 
     groups: by the variables of the bindings. lift_constants: constants become parameters.
     """
@@ -156,7 +156,8 @@ class _Function:
     def _boundaries(
         self, bindings: Sequence[Any], creators: Mapping[Group, _Creator]
     ) -> dict[Any, list[Any]]:
-        """Finds the outputs of the groups. Returns what each group, or variable of none, needs."""
+        """Finds the outputs of the groups. Returns the inputs of each group, or of each variable
+        outside of groups."""
         needs: dict[Any, list[Any]] = defaultdict(list)
         for binding in bindings:
             mine = self.groups.get(binding.var, binding.var)
@@ -169,7 +170,7 @@ class _Function:
         return needs
 
     def _sorted(self, bindings: Sequence[Any], needs: Mapping[Any, list[Any]]) -> list[Any]:
-        """The bindings, those of groups together, behind what they need."""
+        """The bindings sorted after their operands, those of one group together."""
         members: dict[Any, list[Any]] = defaultdict(list)
         for binding in bindings:
             members[self.groups.get(binding.var, binding.var)].append(binding)
@@ -237,7 +238,7 @@ class _Creator:
         self.outputs: list[Any] = []
         self.function: Any = None
         self._defined: set[Any] = set()
-        self._items: dict[Any, list[int]] = {}  # of tuples of which items alone are used
+        self._items: dict[Any, list[int]] = {}  # of tuples of which only items are used
         self._lifted = 0
 
     def append(self, binding: Any) -> None:
@@ -271,7 +272,7 @@ class _Creator:
             self.outputs.append(variable)
 
     def _needs(self, value: Any) -> None:
-        """A parameter for what the group does not define."""
+        """A parameter for a variable that the group does not define."""
         if isinstance(value, self.relax.Tuple):
             for part in value.fields:
                 self._needs(part)
@@ -335,7 +336,7 @@ class _Creator:
             self.params.append(relax.Var("tir_vars", relax.ShapeType(values=sizes)))
             self.arguments.append(relax.ShapeExpr(sizes))
             function = relax.Function(self.params, body, None, True, attrs)
-        return relax.utils.copy_with_new_vars(function)  # sizes of its own
+        return relax.utils.copy_with_new_vars(function)  # with separate size variables
 
 
 def type_object(value: Any) -> Any:

@@ -153,7 +153,7 @@ def _sequences(tvm: Any, whole: Any) -> Iterator[str]:
 
 
 def _instrument(tvm: Any, recorder: _Recorder) -> Any:
-    """An instrument of TVM that tells a recorder of each pass."""
+    """An instrument of TVM that reports each pass to a recorder."""
 
     class ByocLabRecorder:
         def run_before_pass(self, mod: Any, info: Any) -> None:
@@ -221,7 +221,7 @@ class _Recorder:
         return made
 
     def look_for(self, table: Sequence[Any]) -> None:
-        """Find what never matched of a pattern table: in what the last FuseOpsByPattern left."""
+        """Find the table entries that never matched, in the result of the last FuseOpsByPattern."""
         fusing = [p for p in _flat(self._top) if p.name == FUSES and p.after is not None]
         if not fusing:
             return

@@ -41,7 +41,7 @@ def matches_of(
         try:
             found, runs, refusals = fused(before.source, table, bind_constants=bind_constants)
         except PredicateError:
-            break  # of a check that did not raise when TVM asked it
+            break  # of a check that did not raise when TVM called it
         if not _same_functions(found, after.source):
             continue
         reader = _Reader(script, before.source, after.source)
@@ -165,7 +165,7 @@ class _Reader:
         return self._shown(gv, self.before[gv], self.before[gv])
 
     def _shown(self, gv: Any, function: Any, other: Any) -> State:
-        """The state of a function of the stage. other: the same function as TVM has it."""
+        """The state of a function of the stage. other: the same function in TVM's result."""
         return state_of(function, self.script.first(gv, other), self.script.mirrored(gv, other))
 
     def _outlined(
@@ -211,7 +211,7 @@ def _parts(group: Group, mod: Any) -> str:
 
 
 def _why(made: Decision, named: Callable[[Any], str]) -> str:
-    """The reason of a decision. named: the words for what is bound to a variable."""
+    """The reason of a decision. named: describes the value bound to a variable."""
     told = f"{named(made.call)} takes the result of {named(made.producer)}"
     if made.joined:
         return f"{told}, of the same back end"

@@ -36,7 +36,7 @@ class Script:
         self._last: dict[str, Any] = {}  # the function that was seen last, by name
 
     def first(self, gv: Any, function: Any) -> Any:
-        """The function that stands for this one."""
+        """The first of the functions that are equal to this one."""
         if function not in self._first:
             name = str(gv.name_hint)
             last = self._last.get(name)
@@ -123,7 +123,7 @@ def _kept(text: str) -> Iterator[str]:
 
 
 class _Reader:
-    """Gives the lines of a function their nodes, and the names on them what they denote."""
+    """Maps the lines of a function to nodes, and the names on them to the nodes they denote."""
 
     def __init__(self, found: Mirrored, name: str, names: Mapping[str, Expr]):
         self.nodes = [node for _, node in found.bindings]
@@ -133,7 +133,7 @@ class _Reader:
         self.names: dict[str, Expr] = dict(names)
 
     def lines(self, texts: Iterator[str]) -> Iterator[Line]:
-        waiting: Expr | None = None  # the node of the line after a number on a line of its own
+        waiting: Expr | None = None  # the node of the line after a number on a separate line
         for text in texts:
             number = _NUMBER.search(text)
             node = waiting

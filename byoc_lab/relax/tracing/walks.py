@@ -10,7 +10,7 @@ from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relax.tracing.outlining import Outlined
 from byoc_lab.relay.ir.expr import Expr, Function, Let
 
-Nodes = dict[Any, Expr]  # by the variable that each is bound to
+Nodes = dict[Any, Expr]  # by variable: the node of its value
 
 
 @dataclass

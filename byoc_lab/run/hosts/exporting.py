@@ -17,7 +17,7 @@ def export_compiled(compiled: Any, regions: Sequence[LinkedRegion], path: Path) 
 
     Raises BuildError for a region whose code cannot be saved, and when TVM cannot write the file.
     """
-    loaded: list[tuple[Any, Any]] = []  # modules to link in, with what writes their objects
+    loaded: list[tuple[Any, Any]] = []  # modules to link in, with the writers of their objects
     for region in regions:
         code: Any = region.compiled
         if code is None or (code.module is not None and _is_saved(code.module)):
@@ -51,7 +51,8 @@ def export_compiled(compiled: Any, regions: Sequence[LinkedRegion], path: Path) 
 
 @contextmanager
 def _without(compiled: Any, modules: list[Any]) -> Iterator[None]:
-    """Inside, neither a compiled module nor what it imports imports one of these."""
+    """Inside, these modules are removed from a compiled module and from all modules that it
+    imports."""
     before: list[tuple[Any, list[Any]]] = []
     todo = [compiled]
     while todo:
@@ -76,6 +77,6 @@ def _import(compiled: Any, modules: list[Any]) -> None:
 
 
 def _is_saved(module: Any) -> bool:
-    """Whether a TVM-FFI module goes into an exported library; a loaded library does not."""
+    """Whether an exported library includes a TVM-FFI module; a loaded library is not included."""
     saved: bool = module.is_binary_serializable() or module.is_compilation_exportable()
     return saved and module.kind != "library"

@@ -1,4 +1,4 @@
-"""`Host`: what an executable asks of its host part; `LinkedRegion`: a region that it calls."""
+"""`Host`: the interface of an executable's host part; `LinkedRegion`: a region that it calls."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ Instrument = Callable[..., None]
 
 @dataclass(frozen=True)
 class LinkedRegion:
-    """An external function, typed, and what became of it: compiled by its back end, or part of the
-    host for `why`. codegen: what compiled it. module: the code that was linked. stand_in: the
-    sentence about NumPy in the place of what is missing (`run.stand_in`), if that is so.
-    """
+    """An external function, typed, and its compilation: by its back end, or as part of the host for
+    the reason `why`. codegen: the code generator used. module: the linked code. stand_in: the
+    sentence that NumPy replaces a missing library (`run.stand_in`), if it does."""
 
     symbol: str
     compiler: str

@@ -1,4 +1,4 @@
-"""Region cards: where each region ran, how often, with which kernels, and how well."""
+"""Region cards: for each region its device, number of calls, kernels and performance."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class RegionFacts:
         operators: int | None = None,
         stand_in: str | None = None,
     ) -> RegionFacts:
-        """Of a typed function of Relay. operators: how many calls to state, if not its own."""
+        """The information of a typed Relay function. operators: the number of calls to report, if
+        it differs."""
         found = cost(function)
         return cls(
             symbol,
@@ -79,7 +80,7 @@ class RegionFacts:
 
     @property
     def module_flops(self) -> int:
-        """Floating-point operations of all its calls that stand in the module, where known."""
+        """Floating-point operations of all its calls in the module, if known."""
         return (self.flops or 0) * self.sites
 
     @property
@@ -90,7 +91,7 @@ class RegionFacts:
 
     @property
     def why_not_compiled(self) -> str | None:
-        """Why something else than code of its back end computes it; None where that does."""
+        """The reason that the back end's code does not compute it; None if it does."""
         return self.why or self.stand_in
 
     @property
@@ -160,7 +161,7 @@ class RegionErrors:
 
 @dataclass(frozen=True)
 class RegionCard:
-    """One region: its facts, and what was counted while it ran.
+    """One region: its static information, and the counts and times of its runs.
 
     calls: so far, counted by the native runtime (`native`), or by TVM's virtual machine, never by
     the back end itself. ops: its operations; by the native runtime, or else as the back end says.
@@ -211,8 +212,8 @@ class RegionCard:
 
     @property
     def time_us(self) -> float | None:
-        """Of the last profiled call: the sum over its operations where the native runtime timed
-        them, else the time of the call."""
+        """The time of the last profiled call: the sum over its operations if the native runtime
+        timed them, else of the whole call."""
         times = [op.time_us for op in self.ops if op.time_us is not None] if self.native else []
         return sum(times) if times else self.call_us
 
@@ -304,7 +305,7 @@ class Cards(Sequence[RegionCard]):
 
     @property
     def offloaded_share(self) -> float | None:
-        """The share of them in those of the whole module; None where those are not known."""
+        """The regions' share of the operations of the whole module; None if these are unknown."""
         return self._share(self.offloaded_flops)
 
     def _share(self, flops: int) -> float | None:

@@ -1,4 +1,4 @@
-"""Counting and timing the regions of a program, apart from what their back ends say of themselves.
+"""Counting and timing the regions of a program, independently of the statistics of their back ends.
 
 The native DNNL runtime counts its own calls. Of every other back end the host (TVM's virtual
 machine) is asked which function it calls (its instrument), which the back end has no part in.
@@ -49,11 +49,11 @@ class MeteredRegion:
         return self.module is not None and self.module.kind == NATIVE_KIND
 
     def stats(self) -> dict[str, Any]:
-        """Of the native runtime itself, or what the back end says."""
+        """Statistics of the native runtime itself, or those that the back end reports."""
         return self.stated().stats
 
     def stated(self) -> Stated:
-        """The same, and what is wrong with it."""
+        """The same statistics, and the fault in them, if any."""
         if self.native:
             return Stated(json.loads(self.module["get_stats"]()))
         return Stated({}) if self.compiled is None else stated(self.compiled)
@@ -66,7 +66,7 @@ class MeteredRegion:
 
 
 class Meter:
-    """Counts and times the regions of one virtual machine, from when it is made.
+    """Counts and times the regions of one virtual machine, from its creation on.
 
     varying: whether one run may call other regions than the next (branches, recursion); then every
     run is watched. Otherwise the first is, and the others call what it called. lock: is held while
@@ -111,7 +111,8 @@ class Meter:
         return self._a_run[symbol] * self.runs
 
     def _watch(self) -> None:
-        """Have the machine tell of its calls, or not, as is wanted now. With the lock held."""
+        """Start or stop observing the calls of the virtual machine, as currently needed. Requires
+        the lock."""
         wanted = (
             self._always or self._a_run is None or self._profilers > 0 or self._watcher is not None
         )
@@ -145,7 +146,7 @@ class Meter:
 
     @contextmanager
     def profiling(self) -> Iterator[None]:
-        """Inside, calls of regions are timed, by operations where the back end can."""
+        """Inside, calls of regions are timed, by operation if the back end can."""
         compiled = [r for r in self._regions if r.facts.compiled]
         with self._lock:
             before = {r.facts.symbol: r.stats().get("calls") for r in compiled if not r.native}
@@ -167,7 +168,7 @@ class Meter:
     def _profiled(
         self, region: MeteredRegion, before: Mapping[str, Any], counted: Mapping[str, int]
     ) -> None:
-        """Note what was timed, and what contradicts the back end's own statements."""
+        """Record the times, and contradictions to the back end's own statistics."""
         stats, symbol = region.stats(), region.facts.symbol
         self._ops_us[symbol] = [op.get("time_us") for op in stats.get("ops", ())]
         if not self._profilers:
@@ -237,8 +238,8 @@ class Meter:
 
 
 def _layouts(stats: Mapping[str, Any]) -> str | None:
-    """The layouts in which convolutions write, the most frequent one first, and how they were
-    chosen: "nChw16c, acdb; measured (any 40 us, mixed 38 us)"."""
+    """The layouts that convolutions write, the most frequent one first, and how they were chosen:
+    "nChw16c, acdb; measured (any 40 us, mixed 38 us)"."""
     found = Counter(op["dst_layout"] for op in stats["ops"] if op["kind"] in CONVOLUTIONS)
     if not found:
         return None
@@ -250,7 +251,7 @@ def _layouts(stats: Mapping[str, Any]) -> str | None:
 def _calls_contradicted(
     after: object, before: object, counted: int, *, at_least: bool = False
 ) -> list[str]:
-    """Whether a back end says that it was called another number of times than was counted.
+    """Whether a back end reports another number of calls than was counted.
 
     at_least: calls that the virtual machine did not make may be among them.
     """

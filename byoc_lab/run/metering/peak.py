@@ -20,7 +20,7 @@ from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.backends import backend_names, get_backend
 from byoc_lab.run.stand_in import NUMPY
 
-SIZE = 1024  # of square matrices: 2.1 GFLOP on 12 MB
+SIZE = 1024  # rows of square matrices: 2.1 GFLOP on 12 MB
 TURNS = 8
 _measuring = threading.Lock()
 ARRAYS = {

@@ -21,12 +21,12 @@ class MeteredProgram(ABC):
     _meter: Meter
 
     def __init__(self) -> None:
-        self._errors: dict[str, RegionErrors] = {}  # of `validate`, by symbol
+        self._errors: dict[str, RegionErrors] = {}  # errors that `validate` found, by symbol
 
     @property
     @abstractmethod
     def host(self) -> Cost | None:
-        """The cost of what is in no region; None where it is not known."""
+        """The cost of all operators outside of regions; None if unknown."""
 
     @abstractmethod
     def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
@@ -48,8 +48,8 @@ class MeteredProgram(ABC):
 
     @contextmanager
     def profiling(self) -> Iterator[None]:
-        """Inside, calls of regions are timed, by operations where the back end can; `cards` have
-        the times of the last one."""
+        """Inside, calls of regions are timed, by operation if the back end can; `cards` have the
+        times of the last call."""
         with self._meter.profiling():
             yield
 

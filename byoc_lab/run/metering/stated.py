@@ -12,7 +12,8 @@ NUMBERS = ("time_us", "reorders", "bytes")
 
 
 class Stated(NamedTuple):
-    """stats: as `CompiledRegion.stats` describes them; {} where they are not so, for `fault`."""
+    """stats: as `CompiledRegion.stats` describes them; {} if they are invalid, with the reason in
+    `fault`."""
 
     stats: dict[str, Any]
     fault: str = ""
@@ -29,7 +30,7 @@ def stated(region: Any) -> Stated:
 
 
 def _fault(found: Any) -> str:
-    """The fault in statistics; "" if there is none."""
+    """The fault in statistics; "" if they are valid."""
     if not isinstance(found, dict):
         return f"expected a dict, found {found!r:.80}"
     for key in COUNTS:

@@ -1,4 +1,4 @@
-"""The C++ of each family of operations: what computes one operation of a graph.
+"""The C++ code of each family of operations, which computes one operation of a graph.
 
 A function gives the lines for one operation; they define its result, `t<id>`. operands: arguments
 of the post-ops that are fused into it.
@@ -15,8 +15,8 @@ from byoc_lab.backends.dnnl.cpp.tensors import TYPES, Operation, Tensors
 from byoc_lab.relay.op.framework.layout import inverse
 
 ROUNDINGS = {"UPWARD": "up", "TONEAREST": "nearest", "TOEVEN": "to_even", "TOZERO": "to_zero"}
-STATISTICS = ("SCALE", "SHIFT", "MEAN", "VARIANCE")  # of norms: float32 whatever the data is
-# Operations on quantized numbers, and how they round when the graph does not say.
+STATISTICS = ("SCALE", "SHIFT", "MEAN", "VARIANCE")  # of norms: float32 for any data
+# Operations on quantized numbers, and their default rounding.
 QUANTIZED = {
     "quantize": "TONEAREST", "dequantize": "", "requantize": "UPWARD", "qadd": "UPWARD",
 }  # fmt: skip
@@ -76,7 +76,7 @@ def _exact_convolution(tensors: Tensors, op: Operation, *window: Sequence[int]) 
 def _deconvolution(
     tensors: Tensors, op: Operation, weights: str, shapes: str, sides: str
 ) -> list[str]:
-    """The bias is added in float32 by a primitive of its own."""
+    """The bias is added in float32 by a separate primitive."""
     (data, weight, *bias), out = op["inputs"], op["output"]
     result = f"any({tensors.dims(out)})" if bias else tensors.any(out)
     lines = [

@@ -1,4 +1,4 @@
-"""A region as C++ against oneDNN's public API: what the native runtime does, written out.
+"""A region as C++ code against oneDNN's public API that does the same as the native runtime.
 
 It is for reading and for taking elsewhere, so it is plain: every operation reorders what it needs
 and allocates its result. The runtime does the same with everything prepared once (native/).
@@ -23,7 +23,7 @@ QUANTIZED_HEADER = HEADER.with_name("onednn_quantized.h")
 PostOps = Sequence[dict[str, Any]]
 # Kinds whose post-ops are in the primitive, as many as it has room for.
 FUSED = ("conv", "dense", "matmul")
-SOURCE, LIBRARY = "region.cc", "region.so"  # in the line that compiles a source
+SOURCE, LIBRARY = "region.cc", "region.so"  # file names in the command that compiles a source
 
 
 def compile_command(source: str, library: str, folder: Path | None = None) -> list[str]:
@@ -34,7 +34,7 @@ def compile_command(source: str, library: str, folder: Path | None = None) -> li
     """
     package = folder or _package()
     include, libraries = package / "_include", package / "_libs"
-    if (elsewhere := libraries / "directory").exists():  # of a oneDNN that did not come along
+    if (elsewhere := libraries / "directory").exists():  # a oneDNN that is installed elsewhere
         libraries = Path(elsewhere.read_text(encoding="utf-8"))
     if not (include / "dnnl.hpp").exists():
         raise BuildError(f"oneDNN's headers are not in {include}: install the package again")

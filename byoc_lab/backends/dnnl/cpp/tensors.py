@@ -35,7 +35,7 @@ class Tensors:
         return dtype
 
     def type(self, tensor: int) -> str:
-        """The argument that gives a tensor's type, where that is not float32."""
+        """The argument for a tensor's type, if it is not float32."""
         dtype = self.dtype(tensor)
         return "" if dtype == "float32" else f", Type::{TYPES[dtype]}"
 

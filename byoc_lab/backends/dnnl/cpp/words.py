@@ -56,7 +56,7 @@ def binary(entry: dict[str, Any]) -> str:
 
 
 def window(attrs: dict[str, Any], axes: int) -> tuple[list[int], ...]:
-    """strides, gaps between taps, padding before and behind."""
+    """strides, gaps between taps, padding before and after."""
     pads = attrs.get("padding", [0] * 2 * axes)
     gaps = [d - 1 for d in attrs.get("dilation", [1] * axes)]
     return attrs.get("strides", [1] * axes), gaps, pads[:axes], pads[axes:]

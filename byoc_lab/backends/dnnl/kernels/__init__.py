@@ -1,5 +1,5 @@
-"""oneDNN kernels to call by hand, on NumPy arrays or any CPU tensor with DLPack, of float32 or of
-bfloat16 (an array of ml_dtypes, or its bits in uint16), integers where a kernel says so.
+"""oneDNN kernels to call directly, on NumPy arrays or any CPU tensor with DLPack, of float32 or of
+bfloat16 (an array of ml_dtypes, or its bits in uint16), and of integers if a kernel says so.
 
 Each kernel returns `out`, or a new array (on a 64-byte boundary) where `out` is None. Strided
 inputs are copied first; `out` must be writable, row-major and apart from the inputs. Every

@@ -15,7 +15,7 @@ Ints = int | Sequence[int]
 PostOps = Sequence[Mapping[str, Any]]
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
-# By the number of spatial axes: data, and the paddings of both sides.
+# By the number of spatial axes: layout of the data, and the paddings of both sides.
 DATA = {1: "(N, C, W)", 2: "(N, C, H, W)", 3: "(N, C, D, H, W)"}
 SIDES = {
     1: "(before, behind)",
@@ -122,7 +122,8 @@ def repeat(value: Any, times: int) -> Any:
 
 
 def sides(padding: Any, axes: int) -> Any:
-    """All before, all behind, from one number, one for each axis or both sides; else as it is."""
+    """Padding from one number, one per axis or both sides as all before, then all after; other
+    values are returned unchanged."""
     padding = repeat(padding, 2 * axes)
     if isinstance(padding, list | tuple) and len(padding) == axes:
         return [*padding, *padding]

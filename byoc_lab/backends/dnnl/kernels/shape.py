@@ -13,7 +13,7 @@ from byoc_lab.errors import ArgumentError, InputError
 def concatenate(
     data: Sequence[Any], *, axis: int = 0, post_ops: PostOps = (), out: Any = None
 ) -> Any:
-    """Arrays one behind the other along `axis`; their other dimensions agree."""
+    """Concatenate arrays along `axis`; their other dimensions agree."""
     if not isinstance(data, list | tuple):
         raise ArgumentError(
             f"byoc_lab.dnnl.concatenate: data: expected a list of tensors, "
@@ -32,8 +32,8 @@ def strided_slice(
     step: int = 1,
     out: Any = None,
 ) -> Any:
-    """`length` elements along `axis`, the one at `begin` and then every `step`th; the other axes
-    whole. A negative step goes back.
+    """`length` elements along `axis`, starting at `begin`, in steps of `step`; all of the other
+    axes. A negative step goes backwards.
 
     data: of any dtype, as it is only moved.
     """
@@ -78,7 +78,7 @@ def resample(
 
 
 def reorder(data: Any, src_layout: str, dst_layout: str, *, out: Any = None) -> Any:
-    """data, whose axes lie as `src_layout` says, laid out as `dst_layout` says; of any dtype.
+    """data in `src_layout` reordered to `dst_layout`; of any dtype.
 
     Layouts are written as TVM's: a capital for each axis in the order of memory, and blocks behind
     them. From "NCHW" to "NCHW16c", data (N, C, H, W) becomes (N, C // 16, H, W, 16); a block has to

@@ -44,7 +44,7 @@ def _scalar(node: Node, condition: Expr) -> Expr:
     return relay.reshape(condition, ()) if node.rank(condition) else condition
 
 
-BRANCHES = {True: "then_branch", False: "else_branch"}  # by the condition that takes one
+BRANCHES = {True: "then_branch", False: "else_branch"}  # by the value of the condition
 
 
 def _branch(node: Node, taken: bool) -> list[Any]:
@@ -122,8 +122,8 @@ def if_(node: Node) -> tuple[Any, ...]:
 
 @converts("Loop")
 def loop(node: Node) -> tuple[Any, ...]:
-    """As many copies of the body as there are turns, where that is known; else a function that
-    calls itself while its condition holds."""
+    """Unroll the body if the number of turns is known; otherwise make a function that calls itself
+    while its condition holds."""
     body = node.attr("body")
     if len(body.input) != len(node.inputs):
         node.fail(f"its body has {len(body.input)} inputs, expected {len(node.inputs)}")
@@ -214,7 +214,7 @@ def _repeated(node: Node, body: Any) -> tuple[Expr, ...]:
 
 @converts("Scan")
 def scan(node: Node) -> tuple[Expr, ...]:
-    """The body, once for each step: how many there are is known from the shapes."""
+    """The body, once for each step; the number of steps is known from the shapes."""
     body, count = node.attr("body"), int(node.attr("num_scan_inputs"))
     if node.opset < 9:
         return _scan_of_batches(node, body, count)
@@ -224,7 +224,8 @@ def scan(node: Node) -> tuple[Expr, ...]:
 
 
 def _scan_of_batches(node: Node, body: Any, count: int) -> tuple[Expr, ...]:
-    """One scan for each element of the batch; the first input would be lengths of sequences."""
+    """One scan for each element of the batch; the first input, the lengths of sequences, is not
+    supported."""
     if node.optional(0) is not None:
         node.fail("sequences of several lengths (input 0) are not supported")
     given = [node[i] for i in range(1, len(node.inputs))]
@@ -240,7 +241,7 @@ def _scan_of_batches(node: Node, body: Any, count: int) -> tuple[Expr, ...]:
 def _scanned(
     node: Node, body: Any, count: int, given: list[Expr], directions: list[bool]
 ) -> tuple[Expr, ...]:
-    """The last states and the stacked outputs; `given` are `count` sequences behind states."""
+    """The final states and the stacked outputs; `given` are the states, then `count` sequences."""
     kept = len(given) - count
     states, read = given[:kept], given[kept:]
     stacked = len(body.output) - kept

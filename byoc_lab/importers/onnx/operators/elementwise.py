@@ -66,7 +66,7 @@ def div(node: Node) -> Expr:
 
 @converts("Pow")
 def power(node: Node) -> Expr:
-    """The exponent is of any type; the result has that of the base, whose arithmetic is used."""
+    """The exponent may have any type; the result and the arithmetic have the type of the base."""
     x, y = _operands(node)
     dtypes = node.dtype(x), node.dtype(y)
     if dtypes[0] == dtypes[1]:
@@ -150,7 +150,7 @@ def clip(node: Node) -> Expr:
         smallest, largest = _range(dtype)
         least = float(low) if low is not None else smallest
         most = float(high) if high is not None else largest
-        return relay.clip(x, min(least, most), most)  # the maximum, where the minimum exceeds it
+        return relay.clip(x, min(least, most), most)  # the maximum, if the minimum exceeds it
     if node.optional(1) is not None:
         x = relay.maximum(x, node[1])
     return relay.minimum(x, node[2]) if node.optional(2) is not None else x

@@ -106,8 +106,8 @@ def _by_batches(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
 
 
 def _broadcast(a: Shape, b: Shape) -> Shape | None:
-    """The batches of a product; lengths that are dynamic on both sides are the same. None where one
-    side's length alone is dynamic."""
+    """The batches of a product; sizes that are dynamic on both sides are the same. None if the size
+    of one side alone is dynamic."""
     rank = max(len(a), len(b))
     found = []
     for x, y in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
@@ -118,7 +118,7 @@ def _broadcast(a: Shape, b: Shape) -> Shape | None:
 
 
 def _by_batches_at_run_time(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
-    """The batches that result are known when the lengths of both sides are."""
+    """The batches of the result are known once the sizes of both sides are."""
     rank = max(node.rank(a), node.rank(b))
     one = relay.const([1], "int64")
 
@@ -159,8 +159,8 @@ def _is_known(lengths: Shape) -> bool:
 
 
 def _can_flatten(shape: Shape, batch: Shape) -> bool:
-    """Whether a reshape makes one dimension of the batches: it computes at most one length, and
-    what is broadcast first must have a known shape."""
+    """Whether a reshape can flatten the batches into one dimension: it computes at most one size,
+    and operands that are broadcast first must have a known shape."""
     if _is_known((*batch, *shape)):
         return True
     if len(batch) == 1:
@@ -177,7 +177,7 @@ def _batched(x: Expr, shape: Shape, batch: Shape) -> Expr:
 
 @converts("Det")
 def determinant(node: Node) -> Expr:
-    """By the elements of the first row and the determinants of what remains."""
+    """Expansion along the first row by minors."""
     x = node[0]
     rows, columns = node.length(x, -2), node.length(x, -1)
     if rows != columns or not 1 <= rows <= 4:

@@ -23,7 +23,7 @@ Activation = Callable[[Expr], Expr]
 States = tuple[Expr, ...]
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
-# Functions by name in lower case, with the defaults of alpha and beta, where they have these.
+# Functions by lower-case name, with their defaults of alpha and beta, if they have these.
 FUNCTIONS: dict[str, tuple[Callable[..., Expr], tuple[float, ...]]] = {
     "relu": (relay.nn.relu, ()),
     "tanh": (relay.tanh, ()),
@@ -140,7 +140,8 @@ def lstm(node: Node) -> tuple[Expr, ...]:
 
 @converts("DynamicQuantizeLSTM", domain=MICROSOFT)
 def dynamic_quantize_lstm(node: Node) -> tuple[Expr, ...]:
-    """An LSTM of quantized weights, transposed, which quantizes what it multiplies with them."""
+    """An LSTM with quantized, transposed weights, which quantizes the operands of their
+    products."""
     weights = _dequantized(node, 1, 8), _dequantized(node, 2, 10)
     operand = partial(rounded_by_range, node)
     return _layer(node, 4, ["Sigmoid", "Tanh", "Tanh"], _lstm_step, True, weights, operand)
@@ -260,7 +261,7 @@ def _start(
 
 
 def _lengths(node: Node, steps: int) -> Expr | None:
-    """The lengths of the sequences; None if all are whole."""
+    """The lengths of the sequences; None if none is padded."""
     found, known = node.optional(4), node.value(4)
     if found is None or (known is not None and (known == steps).all()):
         return None
@@ -268,7 +269,7 @@ def _lengths(node: Node, steps: int) -> Expr | None:
 
 
 def _turned(x: Expr, lengths: Expr | None) -> Expr:
-    """Each sequence backwards, as far as it goes."""
+    """Reverse each sequence within its length."""
     if lengths is None:
         return relay.reverse(x, axis=0)
     return relay.reverse_sequence(x, lengths, seq_axis=0, batch_axis=1)

@@ -94,7 +94,7 @@ def _sizes(node: Node) -> Sizes:
 
 
 def _lengths(node: Node) -> list[Any]:
-    """The lengths of the data; those that stay may be unknown."""
+    """The sizes of the data; sizes that stay may be unknown."""
     return list(node.type_of(node[0]).shape)
 
 
@@ -136,7 +136,7 @@ def _resized(node: Node, sizes: Sizes, sampling: Sampling) -> Expr:
     if _relay_has(node, sizes, sampling, changed):
         return _by_relay(node, lengths[2:], sampling, region)
     if sampling.coordinates != "tf_crop_and_resize" and lengths == have:
-        return x  # whatever the scales: as ONNX Runtime
+        return x  # for any scales, as in ONNX Runtime
     for axis in changed:
         length, target = node.length(x, axis), lengths[axis]
         scale = sizes.scales.get(axis, target / length)
@@ -182,7 +182,7 @@ def _wanted_at_run_time(node: Node, lengths: Expr, sampling: Sampling) -> Expr:
 
 
 def _region(node: Node, sampling: Sampling) -> list[float]:
-    """The first and then the last positions of all axes, as fractions of the lengths."""
+    """The first and then the last positions of all axes, as fractions of the sizes."""
     rank = node.rank(node[0])
     region = [0.0] * rank + [1.0] * rank
     if sampling.coordinates == "tf_crop_and_resize":

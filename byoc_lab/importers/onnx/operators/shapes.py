@@ -119,7 +119,7 @@ def size(node: Node) -> Expr:
 
 @converts("Expand")
 def expand(node: Node) -> Expr:
-    """Broadcast in both directions: a length of 1 in the wanted shape keeps that of the data."""
+    """Broadcast in both directions: a size of 1 in the wanted shape keeps that of the data."""
     x, wanted = node[0], node.value(1)
     if wanted is None:
         return _expanded_at_run_time(node)
@@ -185,7 +185,7 @@ def _before_start(end: int) -> int:
 
 
 def _slice_at_run_time(node: Node) -> Expr:
-    """Starts, ends and steps of all axes, with those of the node put in."""
+    """Starts, ends and steps of all axes, with those of the node inserted."""
     rank = node.rank(node[0])
     count = node.length(node[1], 0)
     axes = node.optional(3)
@@ -254,7 +254,7 @@ def _scalar(node: Node, x: Expr) -> Expr:
 
 
 def _padded_at_run_time(node: Node, value: Expr) -> Expr:
-    """Padding that comes at run time; none of it may be negative."""
+    """Padding that is computed at run time; it must not be negative."""
     if node.attr("mode", "constant") != "constant":
         node.known(1, f"the padding of mode {node.attr('mode')!r:.40}")
     pads, rank = _int64(node, 1), node.rank(node[0])

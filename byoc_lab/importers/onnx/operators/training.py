@@ -33,7 +33,7 @@ def _scaled(node: Node, x: Expr, factor: float) -> Expr:
 
 
 def _gradient(node: Node, x: Expr, gradient: Expr) -> Expr:
-    """The gradient, with that of a penalty for large parameters."""
+    """The gradient, including the gradient of a penalty for large parameters."""
     return _scaled(node, x, _number(node, "norm_coefficient")) + gradient
 
 
@@ -56,7 +56,7 @@ def adagrad(node: Node) -> tuple[Expr, ...]:
 
 @converts("Momentum", domain=DOMAIN)
 def momentum(node: Node) -> tuple[Expr, ...]:
-    """With mode "nesterov" the gradient is that of the place where the momentum leads."""
+    """With mode "nesterov", the gradient is taken at the position that the momentum leads to."""
     dtype = node.dtype(node[0])
     first = relay.equal(node[1], relay.const(0, node.dtype(node[1])))
     beta = relay.const(_number(node, "beta"), dtype)

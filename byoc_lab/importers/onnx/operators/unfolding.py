@@ -60,7 +60,8 @@ def _places(window: Window, whole: list[int]) -> Array:
 
 @converts("MaxUnpool")
 def max_unpool(node: Node) -> Expr:
-    """Each maximum at its flat index, zeros elsewhere; a larger shape has more zeros behind."""
+    """Each maximum at its flat index, zeros elsewhere; a larger shape is padded with zeros at the
+    end."""
     x = node[0]
     window = Window(node, node.attr("kernel_shape"))
     have, count = node.shape(x), len(window.kernel)

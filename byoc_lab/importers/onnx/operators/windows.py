@@ -162,7 +162,7 @@ def _transposed_pads(
         total = s * (n - 1) + e + (k - 1) * d + 1 - w
         totals.append(max(total, 0))
         more.append(e + max(-total, 0))
-    # With NOTSET the odd one comes first, the other way round than for SAME_UPPER.
+    # With NOTSET the odd element comes first, contrary to SAME_UPPER.
     upper = window.auto_pad == "SAME_UPPER"
     return split_pads(totals, "SAME_UPPER" if upper else "SAME_LOWER"), more
 

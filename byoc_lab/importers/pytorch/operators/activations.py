@@ -98,7 +98,8 @@ def softplus(node: Node) -> Any:
 
 @converts("log_sigmoid.default")
 def log_sigmoid(node: Node) -> Any:
-    """min(x, 0) - log(1 + exp(-|x|)): the logarithm of sigmoid(x) would be that of 0 below -88."""
+    """min(x, 0) - log(1 + exp(-|x|)): log(sigmoid(x)) would compute the logarithm of 0 below
+    -88."""
     x = node["self"]
     rest = relay.log(_scalar(node, 1) + relay.exp(relay.negative(relay.abs(x))))
     return relay.minimum(x, _scalar(node, 0)) - rest

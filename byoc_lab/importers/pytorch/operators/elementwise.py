@@ -185,7 +185,7 @@ def clamp(node: Node) -> Any:
     if "int" in dtype:
         least, most = float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
     low, high = (least if low is None else low), (most if high is None else high)
-    # The maximum is the result where the minimum exceeds it.
+    # If the minimum exceeds the maximum, the result is the maximum.
     return relay.clip(node.tensor("self", dtype), min(float(low), float(high)), float(high))
 
 

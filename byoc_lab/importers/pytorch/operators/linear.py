@@ -29,7 +29,7 @@ def linear(node: Node) -> Any:
 
 
 def reshaped(node: Node, x: Expr, shape: list[Any] | None = None) -> Expr:
-    """`x` in the result's shape, of which one length may be unknown."""
+    """`x` in the result's shape, one size of which may be unknown."""
     wanted = node.result_shape if shape is None else shape
     unknown = [n for n in wanted if not isinstance(n, int)]
     if len(unknown) > 1:
@@ -97,7 +97,7 @@ def product(node: Node, a: Expr, left: Shape, b: Expr, right: Shape) -> Expr:
 
 
 def _batch(node: Node, left: Shape, right: Shape) -> Shape:
-    """The batches of a product; a dynamic length is that of both."""
+    """The batches of a product; a size that is dynamic must be so on both sides."""
     rank = max(len(left), len(right))
     pairs = zip((1,) * (rank - len(left)) + left, (1,) * (rank - len(right)) + right, strict=True)
     found: list[Any] = []

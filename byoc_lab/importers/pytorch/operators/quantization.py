@@ -1,4 +1,5 @@
-"""Quantized operators: quantizing and dequantizing, which QNN passes fuse with what is between."""
+"""Quantized operators: quantize and dequantize, which QNN passes fuse with the operators
+between."""
 
 from __future__ import annotations
 

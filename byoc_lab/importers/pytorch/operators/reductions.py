@@ -79,7 +79,8 @@ def variance(node: Node) -> Any:
 
 @converts("logsumexp.default")
 def logsumexp(node: Node) -> Any:
-    """Less the maximum of the row if that is finite, so that rows with inf, or of -inf, have it."""
+    """The maximum of the row is subtracted if it is finite, so that rows with inf, or all -inf,
+    give it."""
     x, axes, keep = node["self"], _axes(node), bool(node["keepdim"])
     most = relay.max(x, axis=axes, keepdims=True)
     zero = Constant(np.zeros((), node.dtype()))

@@ -26,8 +26,8 @@ def _scales(node: Node) -> dict[int, float]:
 
 
 def _resized(node: Node, sampling: Sampling) -> Any:
-    """To the size that PyTorch found for the result. Where scales do not make that exactly, PyTorch
-    samples by the scale, Relay's operators by the ratio of the lengths."""
+    """Resize to the size that PyTorch computed. If the scales do not give exactly this size,
+    PyTorch samples by the scale, Relay's operators by the ratio of the sizes."""
     name = "input" if node.name.endswith("vec") else "self"
     x, rank, wanted, scales = node[name], node.rank(name), node.result_shape[2:], _scales(node)
     if not all(isinstance(n, int) for n in wanted):

@@ -34,7 +34,8 @@ def select_scatter(node: Node) -> Any:
 
 @converts("slice_scatter.default")
 def slice_scatter(node: Node) -> Any:
-    """self with a slice replaced: each position is taken from self, or from src behind it."""
+    """self with a slice replaced: each position is taken from self, or from src, which is appended
+    to it."""
     length, axis = node.static()[node.axis()], node.axis()
     places = np.arange(length)
     replaced = places[slice(node["start"], node["end"], node["step"])]
@@ -54,7 +55,7 @@ def index_put(node: Node) -> Any:
     indices = Indices(node)
     shape = [*indices.common, *(indices.shape[a] for a in indices.rest)]
     values = node["values"]
-    if indices.adjacent:  # the common axes lie where the indexed ones were
+    if indices.adjacent:  # the common axes take the position of the indexed ones
         before = [a for a in indices.rest if a < indices.axes[0]]
         lengths = [indices.shape[a] for a in indices.rest]
         wanted = [*lengths[: len(before)], *indices.common, *lengths[len(before) :]]

@@ -80,7 +80,7 @@ def stack(node: Node) -> Any:
 
 
 def _sizes(node: Node) -> list[int]:
-    """The lengths of the parts of a split, from what PyTorch found for them."""
+    """The sizes of the parts of a split, as PyTorch computed them."""
     axis = node.axis()
     sizes = [part.shape[axis] for part in node.result]
     if not all(isinstance(n, int) for n in sizes):
