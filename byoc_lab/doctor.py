@@ -1,4 +1,4 @@
-"""`byoc-lab doctor`: checks the installation and says how to get what is missing."""
+"""`byoc-lab doctor`: checks the installation and says how to get missing parts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INSTRUCTION_SETS = {
     0x201FF: "AVX10.2 with VNNI, bf16 and fp16",
     0x22FFF: "AVX10.2 with VNNI, bf16, fp16 and AMX with fp8",
 }
-# Numbers for which a set has no instructions if its name lacks the word.
+# Dtypes for which an instruction set has no instructions if its name lacks the word.
 LACKING = {"VNNI": "8-bit integers", "bf16": "bfloat16"}
 THREAD_VARIABLES = (
     "BYOC_LAB_THREADS",

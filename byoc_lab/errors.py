@@ -33,7 +33,7 @@ def nearest(name: object, known: Iterable[str], most: int = 3) -> str:
 
 _LONG_WORD = re.compile(r"\S{200,}")
 _LONG_LINE = re.compile(r"[^\n]{1000,}")
-_KEPT = 60  # characters of each end of what is too long to be shown
+_KEPT = 60  # characters kept at each end of a long value
 
 
 class ByocLabError(Exception):
@@ -309,7 +309,7 @@ class UnknownInputsError(ByocLabError):
 
 
 class UnknownLengthsError(UnknownInputsError, InputError):
-    """Inputs cannot be made, because some of their lengths are not known."""
+    """Inputs cannot be generated, because some of their sizes are unknown."""
 
     advice = "Give the inputs, or their shapes: the importer's shape=, --shape on the command line"
 
@@ -388,7 +388,7 @@ class UnsupportedOperatorError(ImporterError):
 
 
 class UnknownShapeError(UnknownInputsError, UnsupportedOperatorError):
-    """A model whose inputs have unknown lengths cannot be imported as it is."""
+    """A model whose inputs have unknown sizes cannot be imported as it is."""
 
 
 class UnknownValueError(UnknownInputsError, UnsupportedOperatorError):

@@ -16,7 +16,7 @@ from byoc_lab.errors import ArgumentError
 
 
 def path_of(path: Any) -> Path:
-    """A path as a Path. Raises ArgumentError for what no file can be called."""
+    """A path as a Path. Raises ArgumentError for an invalid file name."""
     try:
         name = os.fsencode(path)
     except (TypeError, UnicodeEncodeError) as error:
@@ -77,8 +77,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def _naming(target: Path) -> Iterator[None]:
-    """Names the file in an error of writing it: that of a full disk names none, and that of a
-    missing folder names the new file, of which nobody knows."""
+    """Adds the file name to an error of writing it: the error of a full disk has none, and that of
+    a missing folder names the temporary file, which the user does not know."""
     try:
         yield
     except OSError as error:

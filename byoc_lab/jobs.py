@@ -63,7 +63,7 @@ class Job:
     imports: tuple[str, ...] = ()
 
     def run(self) -> Any:
-        """The result of the function, here. Raises what it raises."""
+        """Call the function in this process and return its result. Raises what it raises."""
         for name in self.imports:
             import_module(name)
         mod = _module(self.model)

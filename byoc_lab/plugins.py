@@ -86,8 +86,8 @@ def load(name: str) -> bool:
 
 
 def has(table: Container[str], name: str) -> bool:
-    """Whether a table of what is registered has a name, perhaps once the installed package that has
-    a back end of the name is loaded. Raises PlugInError."""
+    """Whether a registry has a name, after loading the installed package with a back end of that
+    name, if any. Raises PlugInError."""
     return name in table or (load(name) and name in table)
 
 

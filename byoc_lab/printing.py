@@ -15,7 +15,7 @@ _ASCII = {
     "·": "-", "\N{MULTIPLICATION SIGN}": "x", "\N{MINUS SIGN}": "-",
 }  # fmt: skip
 WIDTH = 80  # columns of a terminal
-MIN_WIDTH = 8  # of a column of a table
+MIN_WIDTH = 8  # minimum for a column of a table
 NAME_WIDTH = 60  # characters of the name of a global function, with its @
 _NAME = re.compile(r"@[\w.]+")
 

@@ -49,7 +49,7 @@ def _by_thread(pid: int) -> dict[str, float]:
     """Processor time of each thread, and of children that have ended."""
     found = {"children": _seconds(f"/proc/{pid}/stat")[1]}
     folder = f"/proc/{pid}/task"
-    with suppress(OSError):  # it has ended, or there is no /proc
+    with suppress(OSError):  # the process has ended, or there is no /proc
         for thread in os.listdir(folder):
             found[thread] = _seconds(f"{folder}/{thread}/stat")[0]
         return found

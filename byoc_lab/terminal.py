@@ -34,14 +34,15 @@ def visible(text: str, colours: bool = False) -> str:
 
 
 class Visible(io.TextIOBase):
-    """A stream that writes `visible` text to another one, in characters that its encoding has."""
+    """A stream that writes `visible` text to another one, in characters that the other's encoding
+    has."""
 
     def __init__(self, stream: TextIO):
         self._stream = stream
 
     @property
     def unfiltered(self) -> TextIO:
-        """The stream that is written to: for what moves the cursor itself."""
+        """The underlying stream, for control sequences."""
         return self._stream
 
     def write(self, text: str) -> int:
@@ -62,7 +63,7 @@ def visible_output() -> Iterator[None]:
     with redirect_stdout(Visible(sys.stdout)), redirect_stderr(Visible(sys.stderr)):
         try:
             yield
-        finally:  # after --help, too, which ends by SystemExit
+        finally:  # also after --help, which ends by SystemExit
             sys.stdout.flush()
 
 
@@ -72,7 +73,7 @@ BAR = 20  # characters
 
 
 class ProgressLine:
-    """A line on standard error that says what a command is doing, for work of more than a second.
+    """A line on standard error that reports a command's progress, for work of more than a second.
 
     with ProgressLine() as progress:
         progress("reading net.onnx")
@@ -115,7 +116,7 @@ class ProgressLine:
                 self._write(f"{self._said}, {time.monotonic() - self._began:.0f} s")
 
     def _write(self, text: str) -> None:
-        """Write `text` over what was shown."""
+        """Write `text` over the previous one."""
         text = text.split("\n")[0][: shutil.get_terminal_size().columns - 1]
         if text or self._shown:
             self._stream.write(f"\r{text.ljust(self._shown)}\r{text}")

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _judged(found: Coverage, least: float, of: str) -> int:
-    """The exit code for one back end; the reason goes to standard error."""
+    """The exit code for one back end; the reason is written to standard error."""
     totals = found.totals
     if of == "operators":
         share = totals.offloaded / max(1, totals.operators)

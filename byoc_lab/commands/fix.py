@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if nothing is wrong, or what was wrong is repaired and written; else 1."""
+    """0 if there are no errors, or all were repaired and written; else 1."""
     from byoc_lab import fix
 
     path = Path(options.file)
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _written(repair: Fix, path: Path, target: Path) -> str:
-    """Writes the repaired module of the file `path` to another or the same; says so."""
+    """Write the repaired module of the file `path` to this or another file, and report it."""
     text = f"{repair.apply().astext()}\n"
     if path.suffix in TEXT:
         text = with_comments(path.read_text(encoding="utf-8"), text)

@@ -101,8 +101,8 @@ def _function(keep: str) -> FileFunction | None:
 
 
 class FileFunction:
-    """A function of a file, which another process gets by running the file again. Its name and code
-    are those of the function. Raises ArgumentError and OSError."""
+    """A function of a file; another process recreates it by running the file again. Its name and
+    code are those of the function. Raises ArgumentError and OSError."""
 
     def __init__(self, file: str, function: str):
         self._arguments = file, function

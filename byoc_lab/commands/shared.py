@@ -99,8 +99,8 @@ def min_coverage(options: argparse.Namespace) -> float | None:
 def judged_share(
     backend: str, share: float, least: float, what: str, way: str = "byoc-lab explain says why"
 ) -> int:
-    """The exit code for a back end that computes this share (0 to 1), of `least` percent that are
-    asked for; the reason goes to standard error. way: how to find the cause."""
+    """The exit code for a back end that computes this share (0 to 1), if `least` percent are
+    required; the reason is written to standard error. way: how to find the cause."""
     if 100 * share >= least:
         return OK
     told = (
@@ -111,9 +111,9 @@ def judged_share(
 
 
 def read_module(name: str, options: argparse.Namespace, known: bool = False) -> IRModule:
-    """The module of a file, the first one of a saved trace, or that of standard input for "-";
-    with the shapes and values of inputs that the options give. known: all lengths of its inputs
-    must be known.
+    """The module of a file, the initial module of a saved trace, or the module on standard input
+    for "-"; with the shapes and values of inputs that the options give. known: all sizes of its
+    inputs must be known.
 
     Raises ParseError, ImporterError, TraceFileError, ArgumentError and OSError; UnknownLengthsError
     for lengths that must be known."""
@@ -266,11 +266,11 @@ def read_once(*names: str) -> None:
 
 
 def read_arrays(path: Path) -> Mapping[str, Any]:
-    """The arrays of an .npz file. Raises InputError for a file that is none or that unpacks to more
+    """The arrays of an .npz file. Raises InputError for an invalid file or one that unpacks to more
     than MAX_UNPACKED, and OSError."""
     import numpy as np
 
-    ordinary_file(path).open("rb").close()  # an OSError of what follows comes from the contents
+    ordinary_file(path).open("rb").close()  # an OSError after this comes from the contents
     try:
         with zipfile.ZipFile(path) as packed:
             sizes = [i.file_size for i in packed.infolist() if i.compress_type != 0]

@@ -1,1 +1,1 @@
-"""Other processes: what they see, may ask the kernel for and may use, and how they end."""
+"""Other processes: the files and system calls available to them, their limits, and their ends."""

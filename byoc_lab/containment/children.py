@@ -24,7 +24,7 @@ from byoc_lab import processor_time
 from byoc_lab.containment.family import die_with
 from byoc_lab.errors import ByocLabError
 
-END_LIMIT = 10.0  # seconds in which a process ends that has closed its pipe
+END_LIMIT = 10.0  # for a process to end after it has closed its pipe
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows ends a process by any signal
 LENGTH = struct.Struct("<Q")
 NOTHING = subprocess.DEVNULL
@@ -61,11 +61,11 @@ class Child:
 
     @classmethod
     def forked(cls, serve: Callable[[int], None]) -> Child:
-        """A fork of this process, in which `serve` writes messages to the descriptor that it gets.
+        """A fork of this process, in which `serve` writes messages to the given descriptor.
 
         It reads an empty input, and Ctrl-C is for this process alone."""
         parent, (answers, written) = os.getpid(), os.pipe()
-        _flush()  # else the child writes what is buffered, too
+        _flush()  # else the child would write buffered output, too
         pid = os.fork()
         if pid == 0:
             _serve_in_fork(serve, written, parent)
@@ -117,7 +117,7 @@ class Child:
         return code
 
     def end(self) -> None:
-        """End the child and its session, whatever they are doing."""
+        """Kill the child and its session."""
         if hasattr(os, "killpg"):  # not on Windows
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, KILL)
@@ -157,7 +157,7 @@ class Child:
 
 
 class Completed(NamedTuple):
-    """A command that has ended: its exit status, and what it wrote."""
+    """A finished command: its exit status, and its output."""
 
     code: int
     output: str
@@ -167,7 +167,7 @@ class Completed(NamedTuple):
 def run(
     command: Sequence[str], limit: float, asleep: float | None = None, **options: Any
 ) -> Completed:
-    """Run a command to its end, which is that of all that it started; without an input unless
+    """Run a command until it and all processes that it started have ended; without input unless
     `options` give a `stdin`.
 
     limit, asleep: as `processor_time.wait` has them. options: of `subprocess.Popen`.
@@ -248,7 +248,7 @@ def _flush() -> None:
 
 
 def write_message(descriptor: int, message: bytes) -> None:
-    """Write a message, in a child, to where its answers go; what it printed is written before."""
+    """Write a message of a child to its answer pipe, after flushing its output."""
     _flush()
     left = memoryview(LENGTH.pack(len(message)) + message)
     while left:

@@ -26,7 +26,7 @@ CALLS = {
     "memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194),
     "msgget": (68, 186), "semget": (64, 190), "mq_open": (240, 180),
     "add_key": (248, 217), "request_key": (249, 218), "keyctl": (250, 219),
-    # A new user namespace has all privileges: it mounts folders of any size.
+    # A new user namespace has all privileges: it can mount folders of any size.
     "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "fsopen": (430, 430),
     # Other processes, and the kernel.
     "ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271),
@@ -108,7 +108,7 @@ def hide_from_others() -> None:
 
 
 def become_reaper() -> None:
-    """Orphaned grandchildren become children of this process, where no namespace holds them."""
+    """Make orphaned grandchildren children of this process, for systems without namespaces."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(CHILD_SUBREAPER, 1, 0, 0, 0)
 

@@ -12,8 +12,8 @@ DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 
 
 def die_with(parent: int) -> None:
-    """End this process when its parent ends, whatever it is doing, and at once if that process has
-    ended already. parent: the id that the parent had. Without effect outside Linux."""
+    """Kill this process when its parent ends, and at once if the parent has ended already. parent:
+    the id that the parent had. Without effect outside Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:

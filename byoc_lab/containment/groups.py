@@ -1,4 +1,4 @@
-"""Control groups of version 2: the kernel counts all memory of a command and of what it starts.
+"""Control groups of version 2: the kernel counts all memory of a command and its children.
 
 Memory of files, shared memory and the kernel's own count too, and so do processes, whoever has
 started them. A group is made where this account may make one: in the group of this process, if that
@@ -65,9 +65,9 @@ class Group:
 
 @contextmanager
 def group(memory: int, processes: int) -> Iterator[Group]:
-    """A group whose processes may have so many bytes of memory together, none of them swapped, and
-    so many processes and threads at one time. It is removed afterwards; those of processes that
-    were killed are removed before. Raises GroupError."""
+    """A group whose processes together are limited to this many bytes of memory, without swap, and
+    this many processes and threads at a time. It is removed afterwards, and leftover groups of
+    killed processes before. Raises GroupError."""
     above = parent()
     for path in above.glob(f"{PREFIX}*"):
         if not os.path.exists(f"/proc/{path.name.removeprefix(PREFIX).partition('-')[0]}"):
@@ -89,8 +89,8 @@ def group(memory: int, processes: int) -> Iterator[Group]:
 
 
 def parent() -> Path:
-    """The nearest group, from that of this process upwards, in which this account may make others.
-    Raises GroupError for none."""
+    """The nearest group, from that of this process upwards, in which this account may create
+    groups. Raises GroupError if there is none."""
     own, top = _own()
     reasons = []
     for path in (own, *own.parents):
@@ -136,7 +136,7 @@ def _refusal(path: Path) -> str:
 
 
 def _own() -> tuple[Path, Path]:
-    """The folder of the group of this process, and that of all groups. Raises GroupError."""
+    """The folder of this process's group, and the root folder of all groups. Raises GroupError."""
     named = [
         line[3:] for line in _read(Path("/proc/self/cgroup")).splitlines() if line[:3] == "0::"
     ]

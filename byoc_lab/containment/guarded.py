@@ -23,8 +23,8 @@ from typing import Any, BinaryIO
 from byoc_lab.containment.children import Child, ChildError, read_message, write_message
 from byoc_lab.containment.family import die_with
 
-START_LIMIT = 120.0  # seconds in which a child must be ready
-SHOWN = 12  # last lines of what a crashed child wrote
+START_LIMIT = 120.0  # for a child to become ready
+SHOWN = 12  # last lines of a crashed child's output
 
 
 class Guard:
@@ -53,7 +53,7 @@ class Guard:
         return _result(answer)
 
     def close(self) -> None:
-        """End the child, whatever it is doing."""
+        """Kill the child."""
         child, self._child = self._child, None
         if child is not None:
             child.end()
@@ -64,8 +64,8 @@ class Guard:
         self.close()
 
     def start(self) -> None:
-        """Start the child, unless there is one; what it imports, it imports while this process goes
-        on."""
+        """Start the child, unless there is one; it imports its modules while this process
+        continues."""
         if self._child is None:
             self._answered = False
             self._written = tempfile.TemporaryFile()  # noqa: SIM115 (it lives as the child does)
@@ -76,7 +76,8 @@ class Guard:
 
     @contextmanager
     def _closing(self) -> Iterator[Child]:
-        """The child, which is ended after an error; that of a crash has its last lines."""
+        """The child, which is killed after an error; the error of a crash includes its last
+        lines."""
         assert self._child is not None and self._written is not None
         try:
             yield self._child
@@ -101,7 +102,7 @@ def guarded(function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
 
 
 def forked(function: Callable[..., Any], *args: Any, time_limit: float) -> Any:
-    """`guarded` in a fork of this process, which has what this one has imported.
+    """`guarded` in a fork of this process, which has all modules imported here.
 
     For processes without threads: a fork has none of them, and waits for ever for what they hold.
     """
@@ -139,7 +140,7 @@ def serve() -> None:
     die_with(int(sys.argv[1]))
     faulthandler.enable()
     answers = os.dup(1)
-    os.dup2(2, 1)  # what functions print is not an answer
+    os.dup2(2, 1)  # printed text is no answer
     write_message(answers, _answer(True, None))
     while (request := read_message(sys.stdin.buffer)) is not None:
         write_message(answers, _answered(_call, (request,)))

@@ -24,7 +24,7 @@ NEW_NETWORK, NEW_IPC, NEW_HOST_NAME, NEW_CGROUP = 0x40000000, 0x08000000, 0x0400
 NO_SET_UID, NO_DEVICES, BIND, RECURSIVE, PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
 DETACH, DEATH_SIGNAL = 2, 1
 MOUNT_SETATTR, AT_RECURSIVE, AT_FDCWD, ATTRIBUTE_READ_ONLY = 442, 0x8000, -100, 1
-NOBODY, OF_NOBODY = 60578, 600  # user ids that are free on systems with systemd, and how many
+NOBODY, OF_NOBODY = 60578, 600  # first and number of user ids that are free with systemd
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 
 libc = ctypes.CDLL(None, use_errno=True)

@@ -28,7 +28,7 @@ def scratch_folder(prefix: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)  # what a notebook made unreadable stays
+        shutil.rmtree(folder, ignore_errors=True)  # files that a notebook made unreadable stay
         os.close(lock)
 
 

@@ -1,4 +1,4 @@
-"""A function in a fork with limits, whatever its code does: `supervised`.
+"""`supervised`: runs a function of untrusted code in a fork with limits.
 
 The process that calls it is the first of a container, or adopts orphans (`become_reaper`): what the
 function starts is below it, is counted, and ends with the call.
@@ -105,7 +105,7 @@ def _confined(
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (1, 2):
         os.dup2(output, number)
-    os.closerange(3, written)  # among them where the caller answers
+    os.closerange(3, written)  # the caller's answer pipe is among them
     os.closerange(written + 1, DESCRIPTORS)
     limit(
         as_=limits.memory + usage.address_space(), fsize=limits.file, core=0, nofile=256,
@@ -119,8 +119,9 @@ def _confined(
 
 
 def _empty(folder: Path) -> None:
-    """Remove what is in a folder, by a program that folders in folders do not stop; what it cannot
-    remove stays. Python and its packages are other file systems, if they are below the folder."""
-    find = shutil.which("find", path=os.defpath) or "find"  # whatever PATH is
+    """Remove the content of a folder by a program that handles deeply nested folders; what it
+    cannot remove stays. Python and its packages are other file systems, if they are below the
+    folder."""
+    find = shutil.which("find", path=os.defpath) or "find"  # independent of PATH
     command = [find, str(folder), "-xdev", "-mindepth", "1", "-delete"]
     run(command, asleep_limit(0))

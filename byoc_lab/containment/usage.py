@@ -1,4 +1,4 @@
-"""The processes of a container, or those below this one: what they use together, and their end."""
+"""The processes of a container, or those below this one: their total usage, and killing them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from byoc_lab.containment.family import below
 from byoc_lab.processor_time import process_seconds
 
-BYTES_OF_A_FILE = 1024  # of the kernel's memory, of an empty file
+BYTES_OF_A_FILE = 1024  # kernel memory of an empty file
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096  # not on Windows
 
 
@@ -40,7 +40,7 @@ def address_space() -> int:
 
 
 def bytes_in(folder: Path) -> int:
-    """The bytes in a folder that is a file system in memory, with those of the names of files."""
+    """The bytes in a folder that is a file system in memory, including the names of files."""
     found = os.statvfs(folder)
     blocks, files = found.f_blocks - found.f_bfree, found.f_files - found.f_ffree
     return blocks * found.f_frsize + files * BYTES_OF_A_FILE
@@ -65,7 +65,7 @@ def end_all(child: int, contained: bool) -> None:
 
 
 def _command(process: str) -> bytes:
-    """The command line of a process: that of its parent until it runs another program."""
+    """The command line of a process: that of its parent until it executes another program."""
     return Path(f"/proc/{process}/cmdline").read_bytes()
 
 

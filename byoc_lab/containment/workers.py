@@ -15,14 +15,14 @@ from byoc_lab.containment.family import die_with
 
 @contextmanager
 def pool(workers: int, begin: Callable[..., object], *args: Any) -> Iterator[ProcessPoolExecutor]:
-    """A pool of worker processes, whatever they are doing ended after use.
+    """A pool of worker processes, which are killed after use.
 
     Each is a new Python, calls `begin(*args)` first, and leaves interrupts to this process, which
     ends it. A script that uses one needs `if __name__ == "__main__":`."""
     made = ProcessPoolExecutor(
         workers, get_context("spawn"), initializer=_begin, initargs=(os.getpid(), begin, args)
     )
-    started = made._processes  # from Python 3.14 on, `kill_workers` ends them
+    started = made._processes  # from Python 3.14 on, `kill_workers` kills them
     try:
         yield made
     finally:

@@ -1,4 +1,4 @@
-"""Lessons: cases (troubles that people met), exercises, and their grading.
+"""Lessons: case studies (bugs that people reported), exercises, and their grading.
 
 from byoc_lab.lessons import check, exercise
 
@@ -19,7 +19,8 @@ __all__ = ["available", "check", "exercise"]
 
 
 def available(*needs: str) -> bool:
-    """Whether what a cell of a notebook needs is here: "a C compiler", "apache-tvm", "DNNL".
+    """Whether a requirement of a notebook's cell is available: "a C compiler", "apache-tvm",
+    "DNNL".
 
         if available("DNNL"):
             program.assert_offloaded()

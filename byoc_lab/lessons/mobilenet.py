@@ -43,7 +43,7 @@ class RandomStatistics(Initializer):
             super().__call__(name, array)
 
     def init_weight(self, name: str, array: np.ndarray) -> None:
-        inputs = prod(array.shape[1:])  # of one output: (outputs, inputs / groups, height, width)
+        inputs = prod(array.shape[1:])  # per output: (outputs, inputs / groups, height, width)
         variance = (1 if name == "fc_weight" else 2) / inputs
         array[...] = uniform(self.random, array.shape, sqrt(variance))
 

@@ -29,7 +29,7 @@ TOLERANCE = 1e-6
 
 
 def first(checks: Iterable[Check]) -> Mistake | None:
-    """The mistake of the first check that finds one: what comes after it would repeat the cause."""
+    """The mistake of the first failing check: later checks would repeat its cause."""
     return next((mistake for check in checks if (mistake := check()) is not None), None)
 
 
@@ -133,7 +133,7 @@ def regions_of(partitioned: IRModule) -> list[RegionShape]:
 
 
 def wrong_numbers(answer: IRModule, plain: IRModule, seed: int = 0) -> Mistake | None:
-    """After partitioning an answer must compute what the plain network does. Key: "numbers"."""
+    """After partitioning, an answer must compute the same as the plain network. Key: "numbers"."""
     try:
         partitioned = PartitionGraph()(infer_module(answer))
     except ByocLabError as error:
@@ -142,7 +142,7 @@ def wrong_numbers(answer: IRModule, plain: IRModule, seed: int = 0) -> Mistake |
 
 
 def other_numbers(answer: IRModule, plain: IRModule, seed: int = 0) -> Mistake | None:
-    """A module must compute what the plain network does, on random inputs. Key: "numbers"."""
+    """A module must compute the same as the plain network, on random inputs. Key: "numbers"."""
     random = np.random.RandomState(seed)
     inputs = {
         p.name_hint: random.uniform(0.5, 1.5, p.checked_type.concrete_shape).astype("float32")
@@ -202,8 +202,8 @@ def _listed(regions: list[RegionShape]) -> str:
 def annotated_freely(
     answer: Any, plain: IRModule, offloaded: Iterable[str], regions: int, seed: int = 0
 ) -> Iterator[Check]:
-    """The checks of an annotated module of which only the operators inside regions, and the number
-    of regions, are given; each relies on those before it."""
+    """The checks of an annotated module for which only the operators inside regions, and the number
+    of regions, are given; each relies on the previous ones."""
     yield lambda: wrong_kind(answer)
     yield lambda: wrong_types(answer)
     yield lambda: wrong_network(answer, plain)

@@ -1,4 +1,4 @@
-"""`CaseTable`: the cases of the museum as a table, in a notebook and as text."""
+"""`CaseTable`: the case studies as a table, in a notebook and as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base class of exercises whose answer is a pattern table, judged by what it matches."""
+"""The base class of exercises whose answer is a pattern table, judged by its matches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TableExercise(Exercise):
 
     @abstractmethod
     def samples(self, seed: int) -> Sequence[Sample]:
-        """The modules of a seed with what is expected."""
+        """The modules of a seed, each with the expected composites."""
 
     def question(self, seed: int = 0) -> list[IRModule]:
         return [mod for mod, _ in self.samples(seed)]

@@ -27,7 +27,7 @@ class Mistake:
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """The result of a check: passed or not, and what to tell the student.
+    """The result of a check: passed or not, and the message for the student.
 
     mistake: the kind of the mistake; empty if the answer passed. hints: three steps, the first for
     this mistake. picture: the module that shows what is wrong, if any. judged: whether the answer

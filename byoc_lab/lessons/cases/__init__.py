@@ -1,4 +1,4 @@
-"""The museum: troubles that people met with BYOC, one in a file, with their causes and fixes.
+"""The case studies: bugs that people met with BYOC, one per file, with their causes and fixes.
 
     from byoc_lab.lessons import cases
 

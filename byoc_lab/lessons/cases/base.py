@@ -1,4 +1,4 @@
-"""Base classes of cases, the symptom that a case shows, and what the tools say of it."""
+"""Base classes of cases, their symptoms, and the diagnoses of the tools."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Symptom:
 
 @dataclass(frozen=True)
 class ExpectedDiagnosis:
-    """The diagnosis that a tool is to give of a case.
+    """The diagnosis that a tool must give for a case.
 
     tool: "lint", "explain" or "decode". causes: the codes of the rules, the causes of the calls, or
     the names of the messages. text: all of it, for people.
@@ -57,7 +57,7 @@ class ExpectedDiagnosis:
 
 
 class Case(ABC):
-    """Base class of cases: a trouble that people met in public.
+    """Base class of cases: a bug that people reported in public.
 
     One case is one file of `byoc_lab/lessons/cases`; its class is found by discovery
     (`all_cases()`). The docstring of the class tells the story: what happens, why, and what fixes
@@ -123,7 +123,7 @@ class Case(ABC):
 
 
 class LiveCase(Case):
-    """Base class of cases whose trouble is reproduced here, in full or under an era."""
+    """Base class of cases whose bug is reproduced here, in full or under an era."""
 
     kind = "live"
     codes: ClassVar[tuple[str, ...]] = ()
@@ -135,7 +135,7 @@ class LiveCase(Case):
 
     @abstractmethod
     def module(self) -> IRModule:
-        """The network with the trouble, typed and annotated as its author annotated it."""
+        """The network with the bug, typed and annotated as its author annotated it."""
 
     @abstractmethod
     def symptom(self, mod: IRModule) -> Symptom | None:
@@ -143,7 +143,7 @@ class LiveCase(Case):
 
     @abstractmethod
     def fixed(self) -> IRModule:
-        """The same computation without the trouble, annotated: PartitionGraph accepts it."""
+        """The same computation without the bug, annotated: PartitionGraph accepts it."""
 
     def shown(self) -> Symptom:
         found = self.symptom(self.module())
@@ -200,7 +200,7 @@ def decode_says(text: str | ByocLabError, mod: IRModule | None = None) -> Expect
 
 
 class PipelineCase(LiveCase):
-    """Base class of cases whose trouble is in the passes or their tables, not in a module."""
+    """Base class of cases whose bug is in the passes or their tables, not in a module."""
 
     level: ClassVar[int] = 3
     """The opt_level under which the author ran the passes."""
@@ -211,7 +211,7 @@ class PipelineCase(LiveCase):
 
     @abstractmethod
     def right_passes(self) -> list[Pass]:
-        """The passes that do what the author meant, up to the annotation."""
+        """The passes that the author meant, up to the annotation."""
 
     def module(self) -> IRModule:
         return run_passes(self.plain(), self.passes(), self.level)
@@ -236,6 +236,6 @@ def regions_of(mod: IRModule) -> list[Function]:
 
 
 def operators_in(func: Function) -> list[str]:
-    """The names of the operators that a function calls, those of its composites too."""
+    """The names of the operators that a function calls, including those of its composites."""
     calls = (n for n in post_order(func) if isinstance(n, Call))
     return [c.op.name for c in calls if isinstance(c.op, Op)]

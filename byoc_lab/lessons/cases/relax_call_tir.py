@@ -7,7 +7,7 @@ import sys
 from byoc_lab.containment.children import run
 from byoc_lab.lessons.cases.base import DumpCase, ExpectedDiagnosis, Symptom, decode_says
 
-SECONDS = 120.0  # of processor time, of the installed TVM
+SECONDS = 120.0  # processor time, of the installed TVM
 SCRIPT = """
 import tvm
 from tvm import relax, topi
@@ -68,7 +68,7 @@ Segmentation fault (core dumped)
         return decode_says(self.recorded)
 
     def today(self) -> str:
-        """Runs the installed TVM in a process of its own."""
+        """Runs the installed TVM in a separate process."""
         done = run([sys.executable, "-c", SCRIPT], SECONDS)
         if done.code:
             return f"the installed TVM ends with {done.code}: {done.errors[-300:]}"

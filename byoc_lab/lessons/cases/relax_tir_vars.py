@@ -7,7 +7,7 @@ import sys
 from byoc_lab.containment.children import run
 from byoc_lab.lessons.cases.base import DumpCase, ExpectedDiagnosis, Symptom, decode_says
 
-SECONDS = 120.0  # of processor time, of the installed TVM
+SECONDS = 120.0  # processor time, of the installed TVM
 SCRIPT = """
 import inspect, tvm
 from tvm import relax
@@ -46,6 +46,6 @@ TypeError: call_tir() got an unexpected keyword argument 'tir_vars'
         return decode_says(self.recorded)
 
     def today(self) -> str:
-        """Asks the installed TVM, in a process of its own."""
+        """Runs the installed TVM in a separate process."""
         done = run([sys.executable, "-c", SCRIPT], SECONDS)
         return done.output.strip() or f"the installed TVM does not say: {done.errors[-300:]}"

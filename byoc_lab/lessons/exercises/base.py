@@ -1,4 +1,4 @@
-"""Base classes of exercises: how an answer is run, and how what it gives is judged."""
+"""Base classes of exercises: running an answer, and judging its result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["HIDDEN", "Exercise", "Mistake", "ModuleExercise", "Verdict"]
 HIDDEN = (1009, 1013, 1019)
 """Seeds of the variants on which `check` also runs an answer that is a function."""
 
-# Hints for mistakes of any exercise, where it has no hint of its own.
+# Hints for mistakes of any exercise that lacks a hint for them.
 GENERAL: Mapping[str, str] = MappingProxyType(
     {
         "none": "A function without `return` returns None.",
@@ -44,7 +44,7 @@ GENERAL: Mapping[str, str] = MappingProxyType(
 
 
 class Exercise(ABC):
-    """Base class of exercises: something to write, judged by what it gives and never by its text.
+    """Base class of exercises: something to write, judged by its result and never by its text.
 
     One exercise is one file of `byoc_lab/lessons/exercises`; its class is found by discovery
     (`all_exercises()`). The docstring of the class is for teachers. Its solution and the typical
@@ -148,8 +148,8 @@ class Exercise(ABC):
         return Mistake("raised", f"your function raised {error}")
 
     def verdict(self, mistake: Mistake | None, hidden: bool = False, tried: int = 1) -> Verdict:
-        """The verdict of a mistake, or of none. hidden: it came with a variant not shown. tried:
-        on how many variants the answer is right."""
+        """The verdict for a mistake, or for none. hidden: the mistake is in a variant that is not
+        shown. tried: the number of variants for which the answer is right."""
         if mistake is None:
             more = f", and for {tried - 1} variants that you have not seen" if tried > 1 else ""
             return Verdict(True, (f"your answer is right for what the task gives{more}",))
@@ -166,7 +166,7 @@ class Exercise(ABC):
         )
 
     def hint_of(self, key: str) -> str:
-        """The first hint for a kind of mistake; empty if it has none of its own."""
+        """The first hint for a kind of mistake; empty if the exercise has none for it."""
         return self.mistakes.get(key) or GENERAL.get(key, "")
 
     def with_seed(self, seed: int) -> Variant:
@@ -190,7 +190,7 @@ class ModuleExercise(Exercise):
 
     @abstractmethod
     def plain(self, seed: int = 0) -> IRModule:
-        """The typed network without annotations, with which answers are compared."""
+        """The typed network without annotations, which answers are compared with."""
 
     def start(self, seed: int = 0) -> IRModule:
         """The module that students start from."""

@@ -19,7 +19,7 @@ from byoc_lab.lessons.needs import C_COMPILER
 from byoc_lab.lessons.verdict import Mistake
 
 GUARD = 64  # floats after the result, which the kernel must leave alone
-SECONDS = 2.0  # of processor time, of the kernel alone
+SECONDS = 2.0  # processor time of the kernel alone
 ASLEEP = 120.0  # seconds until a process that uses no processor time is ended
 
 # The kernel runs in a separate process: a crash costs the answer and nothing else.
@@ -126,7 +126,7 @@ void bias_relu(const float* x, const float* bias, float* out, int channels, int 
 
 
 def _run(compiler: list[str], folder: Path) -> list[Any]:
-    """Compile and run the kernel of a folder: what became of it, and its result or a message."""
+    """Compile and run the kernel of a folder; return its outcome, and its result or a message."""
     flags = ["-O1", "-shared", "-fPIC", "-o", "kernel.so", "kernel.c", "-lm"]
     try:
         compiled = children.run([*compiler, *flags], ASLEEP, ASLEEP, cwd=folder)

@@ -1,4 +1,4 @@
-"""The exercise of the wrong region: which of several computes something else?"""
+"""The exercise of the wrong region: find the one of several whose results are wrong."""
 
 from __future__ import annotations
 

@@ -63,7 +63,8 @@ def answer(call):
     only_functions = True
 
     def calls(self, seed: int) -> list[tuple[Call, str, str]]:
-        """Typed calls; why the library refuses each ("" where it does not), and the value."""
+        """Typed calls; for each the reason that the library refuses it ("" if it does not), and the
+        decisive value."""
 
         def made(dtype: str = "float32", **attrs: Any) -> Call:
             groups = attrs.get("groups", 1)
@@ -123,7 +124,7 @@ def _compared(said: Any, call: Call, cause: str, value: str) -> Mistake | None:
         return Mistake("refuses-good", f"refused: {shown}")
     if reason is None:
         return Mistake("no-reason", f"refused without a reason: {shown}")
-    words = reason.lower()  # a 2 in it is a value; that of conv2d is not
+    words = reason.lower()  # the 2 of conv2d is no value
     if WORDS[cause] not in words or not re.search(rf"(?<!\d){value}(?!\d|d\b)", words):
         return Mistake("vague-reason", f"the reason {reason!r:.100} does not tell about {shown}")
     others = [name for name in ATTRIBUTES if name != cause and name in words]

@@ -1,1 +1,1 @@
-"""Grading of many notebooks, each in a process of its own that is kept from everything else."""
+"""Grading of many notebooks, each in a separate, isolated process."""

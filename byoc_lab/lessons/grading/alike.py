@@ -19,8 +19,8 @@ CODE, MODULE = "code", "module"
 DEPTH = 3  # levels below a node that are a part of its shape
 MOST = 400  # shapes that are kept of an answer, the same ones of every answer
 LEAST_ANSWERS = 6  # among fewer, nothing is rare
-RARE = 0.1  # of the answers: what more have in common says nothing
-LEAST_COMMON, LEAST_SHARE = 5, 0.5  # rare shapes of a pair that is told
+RARE = 0.1  # share of the answers; more frequent shapes are no evidence
+LEAST_COMMON, LEAST_SHARE = 5, 0.5  # rare shapes of a reported pair
 
 Node = TypeVar("Node", bound=Hashable)
 
@@ -136,7 +136,7 @@ def _digest(*texts: str) -> str:
 
 
 def _own_names(nodes: Iterable[ast.AST]) -> set[str]:
-    """The names that code defines: those of variables, parameters, functions and classes."""
+    """The names that code defines: variables, parameters, functions and classes."""
     found = set()
     for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

@@ -34,7 +34,7 @@ class _Unseen(DisplayHook):
 
 
 class Shell(InteractiveShell):
-    """The shell of a graded notebook: magics, `display`, `await` and `task?` are those of IPython.
+    """The shell of a graded notebook: IPython's magics, `display`, `await` and `task?` work.
 
     Commands of the system are refused with a line of output, and the cell goes on.
     """
@@ -69,7 +69,7 @@ class Shell(InteractiveShell):
         """A graded notebook has no windows."""
 
     def ask_exit(self) -> None:
-        """`exit()` ends nothing: what comes after it is graded."""
+        """`exit()` does nothing, so that the cells after it are graded."""
 
 
 def prepare_shell() -> None:
@@ -88,7 +88,7 @@ def run_cells(cells: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     for number, cell in enumerate(cells, 1):
         result = shell.run_cell(cell, store_history=True)
         error = result.error_before_exec or result.error_in_exec
-        if error is not None and not isinstance(error, UsageError):  # of a magic: Jupyter goes on
+        if error is not None and not isinstance(error, UsageError):  # of a magic: Jupyter continues
             errors.append(f"cell {number}: {_told(error)}"[:500])
     return shell.user_ns, errors
 

@@ -30,8 +30,8 @@ class Chosen:
 
 @dataclass
 class Choice:
-    """The notebooks of a submission that are graded, and by its path what is wrong with a file
-    that cannot be read."""
+    """The notebooks of a submission that are graded, and the errors of unreadable files, by
+    path."""
 
     chosen: dict[str, Chosen] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
@@ -44,8 +44,8 @@ class Choice:
 
 
 def choose(submission: Submission, course: Course) -> Choice:
-    """Choose by what the notebooks say that they are; a file's name decides for those that say
-    nothing. Of several, the newest that differs from what was handed out is graded."""
+    """Choose notebooks by the exercise in their metadata, or by their file names without it. Among
+    several, the newest that differs from the handout is graded."""
     found = Choice()
     read: dict[str, notebooks.Notebook] = {}
     for path, text in submission.files.items():
@@ -97,7 +97,7 @@ def _chosen(
 
 
 def _is_stub(data: notebooks.Notebook, name: str) -> bool:
-    """Whether the code is what a student was given, in any variant that the notebook names."""
+    """Whether the code is the handout, in any variant that the notebook names."""
     seed = _told(data).get("seed", 0)
     known = isinstance(seed, int) and 0 <= seed < SEEDS
     given = notebooks.code_of(notebooks.notebook(name, seed if known else 0))

@@ -1,4 +1,4 @@
-"""Answers that copy the part of byoc_lab whose work they are to do themselves."""
+"""Answers that copy the part of byoc_lab that they are to write themselves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from byoc_lab.lessons.grading.alike import code_shapes, trees
 
-COPIED = 0.5  # of the shapes of a function: an answer that has so many of them is told
+COPIED = 0.5  # share of a function's shapes from which an answer is reported
 
 
 def copied(replaces: Sequence[Callable[..., Any]], cells: Sequence[str]) -> list[str]:
@@ -30,7 +30,7 @@ def copied(replaces: Sequence[Callable[..., Any]], cells: Sequence[str]) -> list
 
 
 def _names(cells: Sequence[str]) -> Iterator[str]:
-    """The names in code, those of attributes and imports, and its texts: `getattr` takes one."""
+    """The names and texts in code, including attributes and imports: `getattr` takes a text."""
     for tree in trees(cells):
         for node in ast.walk(tree):
             if isinstance(node, ast.Name):

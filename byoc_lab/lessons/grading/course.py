@@ -21,8 +21,8 @@ STUDENTS, INSTRUCTOR, NBGRADER = "students", "instructor", "nbgrader"
 EVERYBODY = "everybody"
 OF_TEACHER = (MANIFEST, SETTINGS, INSTRUCTOR, NBGRADER)
 """What a graded notebook must not read in the folder of a course."""
-SEEDS = 1000  # of students; those of hidden variants are above
-SEED_BITS = 64  # of a random seed of a class, which nobody finds by trying
+SEEDS = 1000  # for students; hidden variants have larger ones
+SEED_BITS = 64  # of a class's random seed, too many to try
 MAX_NAME = 200  # bytes of a student's name
 
 
@@ -65,7 +65,7 @@ class Course:
 
 
 def _folded(name: str) -> str:
-    """The same for names that a file system or a spreadsheet may not tell apart."""
+    """A key that is equal for names that a file system or a spreadsheet may not distinguish."""
     return unicodedata.normalize("NFC", name.casefold())
 
 
@@ -130,7 +130,7 @@ def new_course(
 
 
 def _check_names(students: Sequence[str]) -> None:
-    """Raises ArgumentError for names that cannot be folders, or cannot be told apart."""
+    """Raises ArgumentError for names that cannot be folders, or cannot be distinguished."""
     seen: dict[str, str] = {}
     for student in students:
         if (

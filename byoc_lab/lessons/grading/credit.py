@@ -1,4 +1,4 @@
-"""Points by the rules of a course: partial credit, late answers, and what the teacher decides."""
+"""Points by the rules of a course: partial credit, late answers, and decisions of the teacher."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from byoc_lab.lessons.grading.handed_in import Submission
 from byoc_lab.lessons.grading.notebooks import POINTS
 from byoc_lab.lessons.grading.settings import Settings
 
-DIGITS = 2  # of points
+DIGITS = 2  # decimal places of points
 
 
 def with_credit(grades: Sequence[Grade], submission: Submission, settings: Settings) -> list[Grade]:
-    """The grades with the points that the settings give; reasons say what they changed."""
+    """The grades with the points that the settings give; reasons list the changes."""
     return [_with_credit(each, submission, settings) for each in grades]
 
 

@@ -50,7 +50,7 @@ class Grade:
 
     @property
     def graded(self) -> bool:
-        """Whether the answer got what it deserves; if not, the fault is not the student's."""
+        """Whether the answer was graded; if not, the fault is not the student's."""
         return self.status not in UNGRADED
 
     def as_dict(self) -> dict[str, Any]:
@@ -108,8 +108,8 @@ def _kept_file(folder: Path, submission: Submission) -> Path:
 
 
 def file_name(student: str) -> str:
-    """The name of a student's file without its ending: a name that is too long is cut, and a part
-    of its hash tells it from others."""
+    """The name of a student's file without its suffix. A name that is too long is cut, and a part
+    of its hash keeps it distinct."""
     name = student.encode()
     if len(name) <= MAX_NAME and "/" not in student:
         return student

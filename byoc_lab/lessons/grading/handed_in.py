@@ -22,7 +22,7 @@ from byoc_lab.lessons.grading.settings import SETTINGS
 
 VERSION = 4  # of kept results: those of another version are graded again
 MAX_FILE = 32 << 20
-MAX_NOTEBOOKS = 500  # of one student
+MAX_NOTEBOOKS = 500  # per student
 NOTEBOOK, ZIP = ".ipynb", ".zip"
 PACKED = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".rar")
 BYTE_ORDER_MARKS = (
@@ -51,7 +51,7 @@ class Submission:
 
 
 def decoded(data: bytes) -> str:
-    """A text of unknown origin: as its byte order mark says, or UTF-8, or else Latin-1."""
+    """A text of unknown encoding: by its byte order mark, or UTF-8, or else Latin-1."""
     for mark, encoding in BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return data.decode(encoding, errors="replace")
@@ -89,8 +89,8 @@ def submissions_in(folder: Path) -> list[Submission]:
 
 
 def course_of(folder: Path, submissions: Sequence[Submission]) -> tuple[Course, Path]:
-    """The course that submissions belong to, and its folder: that of the folder or the one above
-    it, or else the exercises of which there are notebooks, with the seeds that are in these."""
+    """The course that submissions belong to, and its folder: the one in the folder or its parent;
+    else a course of the exercises in the notebooks, with the seeds in them."""
     places = (folder, folder.resolve().parent)
     for place in places:
         if (place / MANIFEST).is_file():
@@ -104,8 +104,8 @@ def course_of(folder: Path, submissions: Sequence[Submission]) -> tuple[Course, 
 def whole_class(
     submissions: Sequence[Submission], course: Course, others: Iterable[str] = ()
 ) -> list[Submission]:
-    """One submission for each student, also for those of the course, and `others`, who handed in
-    nothing.
+    """One submission for each student, including students of the course, and `others`, who handed
+    in nothing.
 
     A student is called as the course has it, whatever the case of the letters of a file's name.
     Raises ArgumentError for several submissions of one student.
@@ -130,7 +130,7 @@ def _suffix(path: Path | PurePosixPath) -> str:
 
 
 def _submission(path: Path) -> Submission:
-    aged: list[tuple[float, str, str]] = []  # by time; of one time the shortest name is the last
+    aged: list[tuple[float, str, str]] = []  # by time, then by length of name
     times: dict[str, float] = {}
     notes: list[str] = []
     student = displayed(path.name)

@@ -1,4 +1,4 @@
-"""Grades of what sandboxes gave: judged in guarded processes, since it may be hostile."""
+"""Grades for results of sandboxes, computed in guarded processes, since results may be hostile."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Apart = Callable[..., Any]  # `guarded`, or `forked` in a process without thread
 
 
 def prepare() -> None:
-    """Import what answers and judges need: forks of this process then have it."""
+    """Import the modules that answers and judges need, so that forks of this process have them."""
     all_exercises()
     all_rules()
     for name in ("byoc_lab.lab.checking", "numpy.random"):
@@ -41,8 +41,8 @@ def graded(
     cells: Sequence[str] = (),
     apart: Apart = guarded,
 ) -> Grade:
-    """The grade for what a sandbox gave for one notebook. seeds: of the variants it was tried on.
-    notes: for the teacher. cells: the student's code. apart: how the judge's process is made."""
+    """The grade for the result of a sandbox for one notebook. seeds: of the variants it was tried
+    on. notes: for the teacher. cells: the student's code. apart: creates the judge's process."""
     told = list(notes)
     if result["status"] == LOST:
         note = "its sandbox ended or did not answer, twice: memory or the disk may be full"
@@ -85,7 +85,7 @@ def graded(
 
 
 def _judged_apart(apart: Apart, name: str, *given: Sequence[Any]) -> dict[str, Any]:
-    """`_judge` in a guarded process; in another one, should the first die. Raises ChildError."""
+    """`_judge` in a guarded process, tried twice if the process dies. Raises ChildError."""
     try:
         found: dict[str, Any] = apart(_judge, name, *given, time_limit=JUDGE_SECONDS)
     except ChildError as error:

@@ -1,4 +1,5 @@
-"""Statistics of a class: the results that each exercise had, how often, as a table and a figure."""
+"""Statistics of a class: the results of each exercise and their frequency, as a table and a
+figure."""
 
 from __future__ import annotations
 
@@ -45,8 +46,7 @@ def _order(result: str, students: Sequence[str]) -> tuple[int, int, str]:
 
 
 def figure(found: Sequence[Result], theme: str = "light") -> Figure:
-    """A bar for each result, as long as the number of students who have it. theme: "light" or
-    "dark"."""
+    """A bar for each result, whose length is the number of students. theme: "light" or "dark"."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 

@@ -48,7 +48,7 @@ def notebook(
         "task": f"from byoc_lab.lessons import exercise\n\n"
         f'task = exercise("{name}"{given})\n{exercise.shown}',
         "answer": stub if answer is None else answer.strip(),
-        # It imports its own `check`: a cell before it may have defined another one.
+        # Imports `check` again: an earlier cell may have redefined the name.
         "check": f'{CHECK}\n\nverdict = check("{name}", answer{given})\nverdict',
     }
     if nbgrader:
@@ -171,8 +171,7 @@ def _part(cell: Any) -> str:
 
 
 def _same_check(text: str, name: str) -> bool:
-    """Whether the text of a check is that of the notebook, whatever its seed and the hints that it
-    asks for."""
+    """Whether a check cell is that of the notebook, except for its seed and requested hints."""
     call = re.escape(f'verdict = check("{name}", answer')
     expected = (
         rf"{re.escape(CHECK)}\n\n{call}(, seed=\d+)?\)\nverdict(\nassert verdict, str\(verdict\))?"

@@ -21,7 +21,8 @@ class ReplyError(ByocLabError, ValueError):
 
 
 def encode(value: Any, depth: int = 0) -> Any:
-    """JSON for a reply. What has no form in it is named by its type: no answer consists of it."""
+    """JSON for a reply. A value without JSON form is replaced by the name of its type: it is no
+    valid answer."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (float, np.floating)):

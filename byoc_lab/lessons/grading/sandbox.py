@@ -33,7 +33,7 @@ from byoc_lab.lessons.tools import library
 from byoc_lab.lessons.verdict import NOT_HERE
 
 NETWORK_EVENTS = ("socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo")
-READ_SECONDS = 120.0  # of processor time, until the questions are drawn
+READ_SECONDS = 120.0  # processor time, until the questions are drawn
 FILE_EVENTS = ("open", "os.listdir", "os.scandir")
 
 
@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def read_request(descriptor: int) -> dict[str, Any] | None:
-    """The request, with questions in place of seeds; None if there is none."""
+    """The request, with seeds replaced by questions; None if there is none."""
     with os.fdopen(descriptor, "rb") as file:
         message = read_message(file)
     if message is None:
@@ -111,7 +111,7 @@ def _student(notebook: dict[str, Any], hidden: list[Path], written: int) -> None
 
 
 def refuse_by_hook(hidden: Sequence[Path], noticed: list[str]) -> None:
-    """Refuse Python's sockets and hidden folders; what was tried goes into `noticed`."""
+    """Refuse Python's sockets and hidden folders; attempts are recorded in `noticed`."""
     folders = tuple(str(path) for path in hidden)
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -128,8 +128,8 @@ def refuse_by_hook(hidden: Sequence[Path], noticed: list[str]) -> None:
 
 
 def with_questions(notebook: dict[str, Any]) -> dict[str, Any]:
-    """The notebook with what is drawn by its seeds, and without the seeds: no process in which a
-    student's code runs has those of hidden variants, its own or another exercise's.
+    """The notebook with the questions drawn from its seeds, and without the seeds: no process that
+    runs a student's code has the seeds of hidden variants, of any exercise.
 
     "not_here": what the exercise needs that is not on this machine; a student cannot claim it."""
     from byoc_lab.lessons.exercises import get
@@ -149,7 +149,7 @@ def replies(notebook: dict[str, Any]) -> dict[str, Any]:
 
     exercise = get(notebook["exercise"])
     respond, varies = exercise.respond, exercise.varies
-    library()  # in Jupyter, `check` registers it with the question
+    library()  # as in Jupyter, `check` registers it with the question
     questions = [exercise.made(each) for each in notebook["questions"]]
     namespace, errors = run_cells(notebook["cells"])
     if "answer" not in namespace:

@@ -22,11 +22,11 @@ from byoc_lab.run.threads import OF_LIBRARIES
 LOST = "sandbox lost"
 """The status of a notebook whose sandbox ended, or did not answer, twice."""
 
-MUCH = {"status": MUCH_MEMORY, "reply": ""}  # what the kernel ended a process for
+MUCH = {"status": MUCH_MEMORY, "reply": ""}  # the kernel killed the process
 OF_SANDBOX = 16  # processes and threads of the sandbox itself, and more
 SCRATCH = "byoc-lab-grading-"
 TRIES = 2
-START_SECONDS = 120.0  # until a sandbox has imported what notebooks need
+START_SECONDS = 120.0  # until a sandbox has imported the modules that notebooks need
 
 
 def run_sandboxed(
@@ -85,7 +85,7 @@ def _served(
                 result = json.loads(child.receive(seconds, seconds))
                 before, killed = killed, group.killed() if group else 0
                 yield {**result, **MUCH} if killed > before else result
-            child.ended(END_LIMIT)  # by itself, so that its processor time counts as ours
+            child.ended(END_LIMIT)  # a regular end, so that its processor time is added to ours
         except ChildError:
             if group is not None and group.killed() > killed:
                 yield {"printed": "", "isolated": bool(way), **MUCH}

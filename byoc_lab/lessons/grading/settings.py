@@ -1,4 +1,4 @@
-"""The settings of a course, `course.toml`: what the teacher decides about points and tables."""
+"""The settings of a course, `course.toml`: decisions of the teacher about points and tables."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Late:
 
 @dataclass(frozen=True)
 class Partial:
-    """Credit between none and all. variants: whether an answer that is wrong gets the share of the
-    variants for which it is right. hint_percent: what each hint costs."""
+    """Partial credit. variants: whether a wrong answer gets the share of the variants for which it
+    is right. hint_percent: the cost of each hint."""
 
     variants: bool = False
     hint_percent: float = 0.0
@@ -52,7 +52,7 @@ class Partial:
 
 @dataclass(frozen=True)
 class Override:
-    """Points that the teacher gives, whatever the grader found."""
+    """Points that the teacher gives, which replace those of the grader."""
 
     student: str
     exercise: str
@@ -124,7 +124,7 @@ def read_settings(folder: Path, exercises: Sequence[str]) -> Settings:
 
 
 class _Reader:
-    """Reads values, and names the file, the key and what was expected where one means nothing."""
+    """Reads values; an error for an invalid one names the file, the key and the expected value."""
 
     def __init__(self, path: str, exercises: Sequence[str]):
         self.path, self.exercises = path, exercises

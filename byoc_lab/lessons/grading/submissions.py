@@ -30,7 +30,7 @@ from byoc_lab.lessons.grading.settings import DEFAULTS, Settings
 from byoc_lab.lessons.grading.tables import write_grades
 from byoc_lab.processor_time import asleep_limit
 
-TURNS = 3  # of a submission, should its worker die
+TURNS = 3  # attempts for a submission whose worker dies
 SOLUTIONS = Path(__file__).parents[1] / "solutions"
 _CLONE = Path(__file__).parents[3]
 
@@ -154,7 +154,7 @@ def _results(
     workers: int | None,
     longest: float,
 ) -> Iterator[tuple[Submission, list[Grade] | Exception]]:
-    """The grades of each submission as they come, or what the executor raised.
+    """The grades of each submission as they arrive, or the exception of the executor.
 
     left: the exercises to grade, by student. given: the other arguments of `grade_one`. longest:
     seconds without any result, after which the submissions that have none are lost.
@@ -249,7 +249,7 @@ def _of_chosen(
 
 
 def _of_none(name: str, found: Choice, submission: Submission) -> Grade:
-    """The grade of an exercise for which there is no notebook."""
+    """The grade of an exercise without a notebook."""
     # A file that could not be read may have had the answer.
     unread = found.notes(name)
     notes = (*unread, *submission.notes)

@@ -61,8 +61,8 @@ def total(found: Sequence[Grade]) -> str:
 
 
 def write_beside(path: Path, grades: Grades, course: Course, settings: Settings) -> list[str]:
-    """Write the other tables that the settings ask for beside the table of points: of
-    `grades.csv`, `grades.moodle.csv`. Returns lines about what they lack."""
+    """Write the other tables that the settings request, next to the table of points: for
+    `grades.csv`, `grades.moodle.csv`. Returns lines about missing data."""
     told = []
     for kind in settings.tables:
         beside = path.with_suffix(f".{kind}{path.suffix}")
@@ -108,8 +108,8 @@ def write_platform(
 
 
 def write_mistakes(path: Path, grades: Grades, course: Course, settings: Settings) -> None:
-    """Write which results each exercise had, how often, the hint that their students got, and who
-    they are; and the same as a figure (`.svg`) beside it."""
+    """Write the results of each exercise with their number, the hint that students got, and the
+    students; and a figure (`.svg`) next to the table."""
     found = mistakes.results(grades)
     rows: list[Sequence[object]] = [("exercise", "result", "answers", "hint", "students")]
     for each in found:
@@ -135,12 +135,12 @@ def write_similar(path: Path, grades: Grades, course: Course, settings: Settings
 
 
 def write_names(path: Path, grades: Grades, course: Course, settings: Settings) -> None:
-    """Write who is behind each code of an anonymous course."""
+    """Write the student behind each code of an anonymous course."""
     write_rows(path, [("code", "student"), *shown_names(grades, course, settings)])
 
 
 def write_rows(path: Path, rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV file of which no spreadsheet takes a cell for a formula. Raises OSError."""
+    """Write a CSV file whose cells no spreadsheet evaluates as formulas. Raises OSError."""
     with (
         replacing(path) as new,
         open(new, "w", newline="", encoding="utf-8", errors="backslashreplace") as file,

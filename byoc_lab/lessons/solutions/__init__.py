@@ -28,7 +28,7 @@ def source(name: str) -> str:
 
 
 def wrong_source(name: str, key: str) -> str:
-    """Text that defines `answer` as a student who makes the mistake `key` has it."""
+    """Source text that defines `answer` with the mistake `key`."""
     module = solution(name)
     text = inspect.getsource(module).split('"""\n', 1)[-1]
     text = text.replace("from __future__ import annotations\n", "").strip()

@@ -14,7 +14,7 @@ def answer(mod):
             return Call(call.op, [compiler_begin(call.args[0], "edu")], call.attrs)
         if name == "exp":
             return Call(call.op, [compiler_end(call.args[0], "edu")], call.attrs)
-        if name == "add":  # a region of its own, after exp
+        if name == "add":  # a separate region, after exp
             way, host = call.args
             ended = compiler_begin(compiler_end(way, "edu"), "edu")
             return compiler_end(Call(call.op, [ended, compiler_begin(host, "edu")]), "edu")
@@ -31,7 +31,7 @@ def unchanged(mod):
 
 
 def _wrapped(mod, inside):
-    """Each operator that `inside` names in a region of its own."""
+    """Annotate each operator named in `inside` as a separate region."""
 
     def change(call):
         if call.op.name not in inside:
