@@ -17,40 +17,17 @@ by which the beginning with b may exceed that of the sum alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
-from math import prod, sqrt
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from byoc_lab.lab.checking.bounds.step import Array, Step
+from byoc_lab.lab.checking.bounds.step import Array, Step, Sum
 from byoc_lab.relay.ir.layout import Layout
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
 CHUNKS = 4  # the number of partial sums that are computed
-
-
-@dataclass(frozen=True)
-class Sum:
-    """A result that a kernel sums up in steps that each round.
-
-    roundings: of each element. peak: the largest partial sum of each element.
-    """
-
-    roundings: int
-    peak: Array
-
-    @property
-    def deviation(self) -> Array:
-        """Of the sum, in units of u / sqrt(3)."""
-        return np.asarray(sqrt(self.roundings) * self.peak)
-
-    def begun_with(self, added: Array) -> Array:
-        """The deviation of the sum that starts from `added`, as far as it may exceed
-        `deviation`."""
-        size = np.abs(added)
-        return np.asarray(np.sqrt(self.roundings * size * (2 * self.peak + size)))
 
 
 def summed(step: Step) -> Sum | None:

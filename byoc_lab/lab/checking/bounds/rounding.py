@@ -19,7 +19,6 @@ from byoc_lab.lab.checking.bounds.functions import MEASURED, ROUNDING
 from byoc_lab.lab.checking.bounds.normalizations import normalization_rounding, variance_rounding
 from byoc_lab.lab.checking.bounds.products import (
     PRODUCTS,
-    Sum,
     along_axis,
     beginning,
     beginning_of_batch_norm,
@@ -29,6 +28,7 @@ from byoc_lab.lab.checking.bounds.step import (
     UNIT_ROUNDOFF,
     Array,
     Step,
+    Sum,
     flat,
     hypot,
     rounding_deviation,

@@ -1,4 +1,4 @@
-"""`Step`: one call of an operator, evaluated in float64, as the rules of its errors get it."""
+"""`Step`: one call of an operator, evaluated in float64, which the error rules take."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
-
-if TYPE_CHECKING:
-    from byoc_lab.lab.checking.bounds.products import Sum
 
 Array = np.ndarray
 
@@ -24,6 +21,28 @@ UNIT_ROUNDOFF = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, 
 
 
 LEAST = 1e-15  # the smallest part of the largest element whose products float32 holds
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A result that a kernel computes by repeated additions, each of which rounds.
+
+    roundings: number per element. peak: the largest partial sum of each element. See `products.py`.
+    """
+
+    roundings: int
+    peak: Array
+
+    @property
+    def deviation(self) -> Array:
+        """The standard deviation of the sum's error, in units of u / sqrt(3)."""
+        return np.asarray(sqrt(self.roundings) * self.peak)
+
+    def begun_with(self, added: Array) -> Array:
+        """The deviation of the sum that starts from `added`, as far as it may exceed
+        `deviation`."""
+        size = np.abs(added)
+        return np.asarray(np.sqrt(self.roundings * size * (2 * self.peak + size)))
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,10 @@ from byoc_lab.lab.checking.bounds.causes import NONE, UNDEFINED, Causes, inherit
 from byoc_lab.lab.checking.bounds.error import EXACT, Error, some
 from byoc_lab.lab.checking.bounds.functions import common_error
 from byoc_lab.lab.checking.bounds.intervals import measured_jumps
-from byoc_lab.lab.checking.bounds.products import Sum
 from byoc_lab.lab.checking.bounds.propagation import propagated
 from byoc_lab.lab.checking.bounds.rounding import rounding
 from byoc_lab.lab.checking.bounds.samples import calibrated, joined, largest_errors
-from byoc_lab.lab.checking.bounds.step import Array, Step, flat, rounding_deviation
+from byoc_lab.lab.checking.bounds.step import Array, Step, Sum, flat, rounding_deviation
 from byoc_lab.lab.checking.bounds.undecided import denormal, rounded_steps, undecided
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
