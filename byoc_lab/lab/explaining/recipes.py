@@ -15,11 +15,6 @@ FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
 FOLDED = "multiply"
 """The operator that FoldScaleAxis moves into weights."""
 
-OTHER_LAYOUT = {
-    "NCW": "NWC", "NWC": "NCW", "NCHW": "NHWC", "NHWC": "NCHW", "NCDHW": "NDHWC", "NDHWC": "NCDHW",
-}  # fmt: skip
-"""For each layout of the data of a convolution, the one with the channels elsewhere."""
-
 
 def simplifiers(found: Diagnosis) -> list[str]:
     """The passes that replace the call, or the expression that a pattern found in its place or next
@@ -40,12 +35,20 @@ def other_forms(calls: Iterable[Call]) -> Iterator[tuple[str, Pass, bool]]:
     """The passes that write convolutions in their other layout, or compute in float16: as text, the
     pass, and whether the network computes the same numbers then."""
     layouts = {
-        c.op_name: [OTHER_LAYOUT[at], "default"]
+        c.op_name: [other, "default"]
         for c in calls
         if isinstance(c.op, Op)
         and c.op.get_attr("FTVMConvertOpLayout") is not None
-        and (at := str((c.attrs or {}).get("data_layout"))) in OTHER_LAYOUT
+        and (other := _other_layout(str((c.attrs or {}).get("data_layout"))))
     }
     if layouts:
         yield f"ConvertLayout({layouts})", ConvertLayout(layouts), True
     yield "ToMixedPrecision('float16')", ToMixedPrecision("float16"), False
+
+
+def _other_layout(layout: str) -> str:
+    """The layout of a convolution's data with the channels elsewhere: NCHW for NHWC, and so on. ""
+    for any other layout, such as one of blocks."""
+    spatial = layout.strip("NC")
+    first, last = f"NC{spatial}", f"N{spatial}C"
+    return {first: last, last: first}.get(layout, "") if spatial.isupper() else ""

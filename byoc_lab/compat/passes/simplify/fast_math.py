@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from byoc_lab.compat.op.definitions.fast_math import APPROXIMATED
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import rewrite, rule
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
-
-FAST = {
-    "erf": "fast_erf",
-    "exp": "fast_exp",
-    "nn.softmax": "nn.fast_softmax",
-    "tanh": "fast_tanh",
-}
 
 
 class FastMath(FunctionPass):
@@ -34,6 +28,6 @@ class FastMath(FunctionPass):
 
 @rule("approximate", "there is an approximation that is faster")
 def approximate(pre: Any, post: Any) -> Expr | None:
-    if not isinstance(post, Call) or post.op_name not in FAST:
+    if not isinstance(post, Call) or post.op_name not in APPROXIMATED:
         return None
-    return Call(Op.get(FAST[post.op_name]), post.args, post.attrs, span=post.span)
+    return Call(Op.get(APPROXIMATED[post.op_name]), post.args, post.attrs, span=post.span)

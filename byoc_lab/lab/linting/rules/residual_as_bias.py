@@ -8,13 +8,13 @@ from byoc_lab.backends.registry import get as get_backend
 from byoc_lab.backends.registry import is_registered
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
 from byoc_lab.lab.linting.composites import prefix_of
-from byoc_lab.relay.ir.expr import Call, Function, Var
+from byoc_lab.relay.ir.expr import Call, Function, Op, Var
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
 _T = "Tensor[(1, 4, 8, 8), float32]"
 _W = "Tensor[(4, 4, 1, 1), float32]"
-_ADDS = ("add", "nn.bias_add")
 _RESIDUAL = ("sum", "residual")
 """Words in the name of a composite that adds a whole tensor on purpose."""
 
@@ -63,10 +63,11 @@ class ResidualAsBias(LintRule):
             added = list(_added(node.op))
             if added and _is_checked(name):
                 continue
-            for param in added:
+            for operator, param in added:
                 yield self.finding(
-                    f"the composite {name} adds a value of type {param.type_annotation} where its "
-                    f"name says bias: it has a number for each element, not for each channel",
+                    f"{operator} of the composite {name} has an operand of type "
+                    f"{param.type_annotation} where its name says bias: a number for each "
+                    f"element, not for each channel",
                     "restrict the pattern: is_constant() for the bias, or a check of its shape",
                     node,
                     subject,
@@ -82,10 +83,13 @@ def _is_checked(name: str) -> bool:
     return any(entry == name and any(check) for entry, _, *check in table)
 
 
-def _added(function: Function) -> Iterator[Var]:
-    """The parameters that are added and that have more than one axis of several numbers."""
+def _added(function: Function) -> Iterator[tuple[str, Var]]:
+    """The parameters that are added or subtracted and that have more than one axis of several
+    numbers, each with the operator."""
     for node in post_order(function.body):
-        if isinstance(node, Call) and node.op_name in _ADDS:
+        if not isinstance(node, Call) or not isinstance(node.op, Op):
+            continue
+        if node.op.definition.arithmetic is Arithmetic.ADDITION:
             for operand in node.args:
                 ty = operand.type_annotation if isinstance(operand, Var) else None
                 if (
@@ -94,4 +98,4 @@ def _added(function: Function) -> Iterator[Var]:
                     and isinstance(ty, TensorType)
                     and sum(n != 1 for n in ty.shape) > 1
                 ):
-                    yield operand
+                    yield node.op_name, operand
