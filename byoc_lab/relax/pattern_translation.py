@@ -38,21 +38,13 @@ from byoc_lab.relay.patterns import (
 from byoc_lab.relay.patterns.below import post_order_patterns, root_operators
 from byoc_lab.run.tvm_runtime import import_tvm
 
-PRODUCTS = dict.fromkeys(("nn.batch_matmul", "nn.dense", "nn.matmul"), "matmul")
-"""Operators that are one operator of Relax."""
 EXCHANGE = {"axes": [0, 2, 1]}
 """The attributes of a permute_dims that transposes each matrix of a stack."""
-READ = dict.fromkeys(("nn.batch_matmul", "nn.matmul"), ("transpose_a", "transpose_b"))
-"""Attributes of Relay that a match gets when it is read, from operators around the call."""
 
 
 def relax_name(operator: str) -> str | None:
     """The Relax operator, without "relax.", that a Relay operator is in Relax; None without one."""
-    reads = RELAX_NAMES.items()
-    return next(
-        (n for n, read in reads if isinstance(read, partial) and read.args[0].name == operator),
-        PRODUCTS.get(operator),
-    )
+    return next(iter(Op.get(operator).definition.from_relax), None)
 
 
 def _instead(operator: str) -> tuple[str, ...]:
@@ -198,7 +190,8 @@ class _Translator:
         wanted: dict[str, Any] = {}
         for key, value in pattern.attrs.items():
             for name in names:
-                if key not in READ.get(name, ()) and not _has_attribute(name, key):
+                around = Op.get(name).definition.read_around
+                if key not in around and not _has_attribute(name, key):
                     raise self.error(
                         pattern,
                         f"relax.{relax_name(name)} has no attribute {key}; ask for it in the check "

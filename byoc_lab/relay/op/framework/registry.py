@@ -67,6 +67,7 @@ class OpDef:
         exact.
     from_relax: for the names of Relax operators, functions (op, RelaxCall, *operands in Relay) that
         give the call in Relay (`from_relax.py`).
+    read_around: the attributes that `from_relax` reads from operators around the call.
     in_relax: the operators that compute in Relax what this one does, which Relax does not have:
         alternatives for a pattern of both languages.
     attrs_key: the type of attributes that TVM's operator declares, where that is not `attrs`;
@@ -118,6 +119,7 @@ class OpDef:
     relax: Callable[..., Any] | None = None
     built_relax: Callable[..., Any] | None = None
     from_relax: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    read_around: tuple[str, ...] = ()
     in_relax: tuple[str, ...] = ()
     pattern: OpPattern = OpPattern.OPAQUE
     results: int | Callable[[Call], int | None] | None = None

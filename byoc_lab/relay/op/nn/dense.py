@@ -198,6 +198,8 @@ MATMUL = define_op(
     "nn.matmul",
     "tensor_a tensor_b",
     matmul_relation,
+    from_relax={"matmul": _product_from_relax},
+    read_around=("transpose_a", "transpose_b"),
     arithmetic=Arithmetic.MATRIX_PRODUCT,
     reference=_matmul_reference,
     attrs=AttrsType(
@@ -271,6 +273,8 @@ define_op(
     "nn.batch_matmul",
     "tensor_a tensor_b",
     batch_matmul_relation,
+    from_relax={"matmul": _product_from_relax},
+    read_around=("transpose_a", "transpose_b"),
     arithmetic=Arithmetic.MATRIX_PRODUCT,
     reference=batch_matmul_reference,
     attrs=AttrsType(
