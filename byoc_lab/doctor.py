@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from byoc_lab import plugins
-from byoc_lab.errors import ByocLabError, MissingDependencyError, NativeExtensionError
+from byoc_lab.errors import ByocLabError, MissingDependencyError, NativeExtensionError, counted
 from byoc_lab.printing import printable
 
 # dnnl_cpu_isa_t of oneDNN (dnnl_types.h).
@@ -83,13 +83,35 @@ def examine() -> Iterator[Check]:
     yield _checked("containment", _containment, needed=False)
     for name in ("onnx", "torch"):
         yield _package(name, name, needed=False)
-    for name, package in plugins.packages().items():
+    packages = plugins.packages()
+    for name, package in packages.items():
         yield _checked(f"back end {name}", partial(_loaded, name, package), needed=False)
+    for name, found in _registered():
+        if name not in packages:
+            yield Check(f"back end {name}", found, needed=False)
 
 
 def _loaded(name: str, package: str) -> str:
     plugins.load(name)
     return package
+
+
+def _registered() -> Iterator[tuple[str, str]]:
+    """The back ends that are registered, with what they have."""
+    from byoc_lab import backends
+    from byoc_lab.relax.backends import registered
+
+    for name in backends.names():
+        found = backends.get(name)
+        operators = counted(len(found.supports), "operator")
+        yield name, _in_words(len(found.patterns()), f" and {operators}", found.codegen)
+    for own in registered():
+        yield f"{own.name} of Relax", _in_words(len(own.table()), "", own.codegen)
+
+
+def _in_words(patterns: int, more: str, codegen: object) -> str:
+    code = "no" if codegen is None else "a"
+    return f"{counted(patterns, 'pattern')}{more}, {code} code generator"
 
 
 def _package(name: str, wanted: str, needed: bool = True) -> Check:

@@ -103,7 +103,7 @@ LAYERS = {
         "relay.transform relay.qnn.transform relay.op.contrib.dnnl relay.frontend"
     ),
     "demo": "errors relay passes run backends lab lessons byoc_lab",
-    "doctor": "errors printing plugins containment run backends lab lessons byoc_lab",
+    "doctor": "errors printing plugins containment run backends lab lessons relax byoc_lab",
     "commands": (
         "errors output files terminal containment relay lab importers lessons byoc_lab demo doctor"
     ),

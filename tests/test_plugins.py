@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from byoc_lab import backends, explain, lint, plugins
+from byoc_lab import backends, explain, explain_patterns, lint, plugins
 from byoc_lab.doctor import examine
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.passes import named_pipeline
@@ -102,6 +102,14 @@ class TestInstalled:
         )
         found = explain(parse(CLEAN), "mychip")
         assert [e.status for e in found] == ["host", "offloaded"]
+
+    def test_explain_patterns_finds_its_table(self, tmp_path: Path) -> None:
+        table = "patterns=[('mychip.relu', is_op('nn.relu')(wildcard()))], codegen=compiled"
+        code = chip.CHIP.replace('supports=["nn.relu"], codegen=compiled', table)
+        imported = "from byoc_lab.relay.dataflow_pattern import is_op, wildcard\n"
+        install(tmp_path, "chip_package", imported + code)
+        (entry,) = explain_patterns("mychip", parse(CLEAN))
+        assert (entry.name, entry.status, entry.matches) == ("mychip.relu", "matches", 1)
 
     @pytest.mark.parametrize("ask", [backends.get, named_pipeline, get_backend])
     def test_each_table_finds_it(self, tmp_path: Path, ask: object) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 
-from byoc_lab.commands.shared import NO, OK, configure_format
+from byoc_lab.commands.shared import NO, OK, configure_format, configure_import
 from byoc_lab.output import to_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    configure_import(parser)
     configure_format(parser)
 
 

@@ -42,18 +42,23 @@ PIPELINE = (
 INPUTS = "an array for each parameter, by its name, as numpy.savez writes them"
 
 
-def configure_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every command that reads a model: code to import first, and shapes and
-    values of its inputs."""
+def configure_import(parser: argparse.ArgumentParser) -> None:
+    """Add --import, code to run before the command."""
     parser.add_argument(
         "--import",
         dest="imports",
         action="append",
         default=[],
         metavar="MODULE_OR_FILE.py",
-        help="Python code to run first, which registers back ends, importers, rules or pipelines; "
+        help="Python code to run first, which registers back ends, importers or pipelines; "
         "repeatable. Back ends of installed packages need no --import",
     )
+
+
+def configure_inputs(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every command that reads a model: code to import first, and shapes and
+    values of its inputs."""
+    configure_import(parser)
     parser.add_argument(
         "--shape",
         action="append",

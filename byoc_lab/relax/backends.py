@@ -246,6 +246,11 @@ def names() -> list[str]:
     return sorted({*_registered, partition.TARGET, *OF_TVM})
 
 
+def registered() -> list[RelaxBackend]:
+    """Those of `register`, by name."""
+    return [_registered[name] for name in sorted(_registered)]
+
+
 def is_known(name: str) -> bool:
     """Whether `get` finds a back end."""
     try:

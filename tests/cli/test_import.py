@@ -66,7 +66,32 @@ def test_every_command_that_reads_a_model_has_the_option() -> None:
         parser = argparse.ArgumentParser()
         command.configure(parser)
         found = options & set(parser._option_string_actions)
-        assert found in (options, set()), name
+        assert found in (options, {"--import"} if name == "doctor" else set()), name
+
+
+def test_doctor_lists_the_back_end_of_the_file(
+    imported: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    cli.main(["doctor"])
+    assert "mychip" not in capsys.readouterr().out
+    cli.main(["doctor", *imported])
+    row = "ok        back end mychip: 0 patterns and 1 operator, a code generator"
+    assert row in capsys.readouterr().out.splitlines()
+
+
+def test_doctor_lists_the_back_end_of_relax_of_a_file(
+    capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    pytest.importorskip("tvm", reason="apache-tvm is not installed")
+    from byoc_lab.relax import backends
+
+    Path(f"{MODULE}.py").write_text(
+        "from byoc_lab import relax\nrelax.register('relaxchip', supports=['nn.relu'])\n"
+    )
+    request.addfinalizer(lambda: backends.unregister("relaxchip"))
+    cli.main(["doctor", "--import", f"{MODULE}.py"])
+    row = "ok        back end relaxchip of Relax: 1 pattern, no code generator"
+    assert row in capsys.readouterr().out.splitlines()
 
 
 def test_code_that_fails_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

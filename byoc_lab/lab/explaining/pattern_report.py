@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
+from byoc_lab.backends.registry import is_registered
 from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, ByocLabError, UnknownNameError, counted, nearest
 from byoc_lab.lab.explaining.explanation import Nearest
@@ -136,6 +137,7 @@ def explain_patterns(
     if foreign and len(foreign) == len(listed):
         return foreign[0].explain_patterns(table, foreign[1:])
     if isinstance(table, str):
+        is_registered(table)  # loads the installed package that has a back end of this name
         found = get_pattern_table(table)
         if found is None:
             raise UnknownNameError(f"no pattern table is registered as {table!r}")
