@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import pytest
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 pytest.importorskip("material", reason="mkdocs-material is not installed: the extra docs")

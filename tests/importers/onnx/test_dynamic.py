@@ -53,7 +53,7 @@ def encoder() -> Any:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
-@pytest.mark.parametrize("backend", [None, "dnnl"])
+@pytest.mark.parametrize("backend", [pytest.param(None, marks=pytest.mark.slow), "dnnl"])
 def test_an_encoder_with_unknown_batch_and_length(backend: str | None) -> None:
     model = encoder()
     session = InferenceSession(model.SerializeToString())

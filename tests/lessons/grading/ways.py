@@ -1,4 +1,6 @@
-"""The ways in which notebooks are contained, for tests; those that fail here are skipped."""
+"""The ways in which notebooks are contained, for tests; those that fail here are skipped.
+
+The quick tests run in the way that this machine takes, the slow ones in all."""
 
 from __future__ import annotations
 
@@ -10,20 +12,20 @@ import pytest
 from byoc_lab.containment import containers
 
 failure = cache(containers.failure)
+BEST = containers.way() if containers.possible() else None
+"""The way in which this machine contains notebooks; None for none."""
 
 
 def _param(name: str | None) -> object:
     reason = "" if name is None else failure(name)
-    skip = [pytest.mark.skip(reason=f"no containers by {name}: {reason}")] if reason else []
-    return pytest.param(name, marks=skip, id=name or "trusted")
+    marks = [pytest.mark.skip(reason=f"no containers by {name}: {reason}")] if reason else []
+    if name != BEST:
+        marks.append(pytest.mark.slow)
+    return pytest.param(name, marks=marks, id=name or "trusted")
 
 
 each_container = pytest.mark.parametrize("way", [_param(name) for name in containers.WAYS])
 each_way = pytest.mark.parametrize("way", [_param(name) for name in (*containers.WAYS, None)])
-
-
-BEST = containers.way() if containers.possible() else None
-"""The way in which this machine contains notebooks; None for none."""
 
 
 def counted(way: str | None) -> bool:
