@@ -393,6 +393,7 @@ class GraphModule : public ffi::ModuleObj {
         {"arena_bytes", ready ? plan->arena_bytes() : 0},
         {"scratchpad_bytes", ready ? plan->scratchpad_bytes() : 0},
         {"constant_bytes", ready ? plans_->constant_bytes() : 0},
+        {"made_constant_bytes", ready ? plans_->made_constant_bytes() : 0},
         {"prepared", prepared},
         {"prepared_ever", ready ? plans_->made() : 0},
         {"edge_copies_time_us", microseconds(graph_.ops.size())},

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -16,6 +20,51 @@ constexpr int64_t kAlignment = 64;
 constexpr int64_t kHugePage = 2 << 20;
 
 int64_t WholeBlocks(int64_t bytes, int64_t to) { return (bytes + to - 1) / to * to; }
+
+// What the modules of a process made of constants, by the address of the constant. An entry is valid
+// while its constant lives: afterwards other data may be at the address.
+class SharedConstants {
+ public:
+  // The layout of the constant and that of the copy. None: the copy differs in its boundary alone.
+  using Layouts = std::optional<std::pair<MemoryDesc, MemoryDesc>>;
+
+  SharedMemory Find(const SharedMemory& from, const Layouts& layouts) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto [begin, end] = copies_.equal_range(from->data());
+    for (auto it = begin; it != end; ++it) {
+      const SharedMemory source = it->second.from.lock(), to = it->second.to.lock();
+      const bool same = source != nullptr && source->bytes() == from->bytes();
+      if (to != nullptr && same && it->second.layouts == layouts) return to;
+    }
+    return nullptr;
+  }
+
+  void Add(const SharedMemory& from, const SharedMemory& to, const Layouts& layouts) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    copies_.insert({from->data(), {from, to, layouts}});
+  }
+
+  void DropExpired() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (auto it = copies_.begin(); it != copies_.end();) {
+      const bool gone = it->second.from.expired() || it->second.to.expired();
+      it = gone ? copies_.erase(it) : std::next(it);
+    }
+  }
+
+ private:
+  struct Copy {
+    std::weak_ptr<Memory> from, to;
+    Layouts layouts;
+  };
+  std::mutex mutex_;
+  std::unordered_multimap<const void*, Copy> copies_;
+};
+
+SharedConstants& Shared() {
+  static auto* shared = new SharedConstants();  // never destroyed: modules may live longer
+  return *shared;
+}
 
 }  // namespace
 
@@ -71,6 +120,7 @@ SharedMemory ModuleMemory::Pack(const SharedMemory& from, const MemoryDesc& have
     const SharedMemory to = made.to.lock();
     if (to != nullptr && made.from.lock() == from) return to;
   }
+  if (SharedMemory shared = Shared().Find(from, {{have, want}})) return shared;
   const SharedMemory to = Allocate(static_cast<int64_t>(want.get_size()));
   made_.push_back({from, to, have, want, from});
   return to;
@@ -82,10 +132,12 @@ SharedMemory ModuleMemory::Aligned(const SharedMemory& from) {
     const SharedMemory to = made.lock();
     if (to != nullptr && source.lock() == from) return to;
   }
+  if (SharedMemory shared = Shared().Find(from, std::nullopt)) return shared;
   const auto to = std::make_shared<Memory>(from->bytes());
   to->UseHugePages();
   std::memcpy(to->data(), from->data(), from->bytes());
   aligned_.push_back({from, to});
+  Shared().Add(from, to, std::nullopt);
   return to;
 }
 
@@ -126,12 +178,26 @@ void ModuleMemory::Settle() {
     }
     const auto [src, dst] = Moved(have, made.want);
     dnnl::memory source(src, Cpu(), from->data());
-    dnnl::memory target(dst, Cpu(), made.to.lock()->data());
+    const SharedMemory to = made.to.lock();
+    dnnl::memory target(dst, Cpu(), to->data());
     dnnl::reorder(source, target).execute(stream, source, target);
     stream.wait();
+    Shared().Add(made.source, to, {{made.have, made.want}});
     made.source = nullptr;
   }
+  Shared().DropExpired();
   block_ = nullptr;
+}
+
+int64_t ModuleMemory::made_bytes() const {
+  int64_t bytes = 0;
+  const auto add = [&bytes](const std::weak_ptr<Memory>& made) {
+    const SharedMemory memory = made.lock();
+    if (memory != nullptr) bytes += memory->bytes();
+  };
+  for (const Made& made : made_) add(made.to);
+  for (const auto& [source, made] : aligned_) add(made);
+  return bytes;
 }
 
 }  // namespace byoc_lab

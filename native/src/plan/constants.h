@@ -45,6 +45,9 @@ using SharedMemory = std::shared_ptr<Memory>;
 // then plans take the same memory, so that those that are only tried out leave none behind: a page
 // that is touched for the first time can cost more than the trial.
 //
+// Modules that keep the same constant also share what is made of it: a weight that many regions read is
+// in memory once for each layout.
+//
 // Weights lie together on huge pages: late layers of a network read megabytes of them once, and a
 // prefetcher stops at the end of a page.
 class ModuleMemory {
@@ -61,6 +64,8 @@ class ModuleMemory {
   void Blank();
   // Packs what is held of it.
   void Settle();
+  // Bytes of the copies of constants that this module made; it may also read those of other modules.
+  int64_t made_bytes() const;
 
  private:
   struct Made {

@@ -37,6 +37,7 @@ class PlanCache {
   int64_t made() const { return made_; }  // plans, those that are gone included
   // Each piece of memory once, however many plans read it.
   int64_t constant_bytes() const;
+  int64_t made_constant_bytes() const { return memory_.made_bytes(); }
   const std::vector<SharedMemory>& constants() const { return constants_; }
   const LayoutChoice& choice() const { return stated_.plan->choice; }
   // All that are kept, the stated shapes first, then the others, the latest first.

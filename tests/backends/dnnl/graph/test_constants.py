@@ -82,3 +82,29 @@ def test_constants_live_as_long_as_the_module_that_keeps_them() -> None:
     out = np.empty_like(expected)
     delivered[net.graph["symbol"]](*net.arrays["inputs"], out)
     np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("offset", [0, 4])
+def test_modules_that_keep_the_same_constants_hold_one_copy_in_another_layout(offset: int) -> None:
+    net, output = residual_net()
+    expected = net.check(output)(*net.arrays["inputs"])[0]
+    constants = [fixed(array, offset) for array in net.arrays["constants"]]
+    regions = [DnnlRegion(net.graph, constants, layouts="fixed") for _ in range(3)]
+    made = [region.stats()["made_constant_bytes"] for region in regions]
+    assert made[0] > 0 and made[1:] == [0, 0]
+    others = DnnlRegion(net.graph, [fixed(a) for a in constants], layouts="fixed")
+    assert others.stats()["made_constant_bytes"] > 0
+    del regions[0]  # the others read what it made
+    for region in (*regions, others):
+        np.testing.assert_array_equal(region(*net.arrays["inputs"])[0], expected)
+
+
+def test_a_constant_at_the_address_of_an_earlier_one_is_read_anew() -> None:
+    net, output = residual_net()
+    net.check(output)
+    for turn in range(4):
+        arrays = [array + turn for array in net.arrays["constants"]]
+        kept = DnnlRegion(net.graph, [fixed(array) for array in arrays], layouts="fixed")
+        copied = DnnlRegion(net.graph, arrays, layouts="fixed")
+        results = (region(*net.arrays["inputs"])[0] for region in (kept, copied))
+        np.testing.assert_array_equal(*results)
