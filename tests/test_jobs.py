@@ -47,14 +47,14 @@ def test_a_pool_of_spawned_processes() -> None:
 
 
 @pytest.mark.slow
-def test_a_dask_cluster(dask_client: Any) -> None:
+def test_many_runs_on_a_dask_cluster(dask_client: Any) -> None:
     executor = dask_client.get_executor()
     check(list(many("bisect", models(), executor=executor, time_limit=4, kernels=False)))
     assert len(dask_client.nthreads()) == 2  # no worker was lost
 
 
 @pytest.mark.slow
-def test_threads() -> None:
+def test_many_runs_on_threads() -> None:
     with ThreadPoolExecutor(3) as threads:
         check(list(many("bisect", models(), executor=threads, time_limit=4, kernels=False)))
         assert threads.submit(int, "3").result() == 3  # it is still in use

@@ -182,7 +182,7 @@ def test_a_wrong_epsilon_in_one_of_27_batch_norms_is_found(before: IRModule) -> 
 
 
 @pytest.mark.slow
-def test_the_demo(tmp_path: Path) -> None:
+def test_demo_prints_its_steps_and_writes_a_report(tmp_path: Path) -> None:
     """On a small image and with few repetitions: its steps, its table, its report."""
     lines: list[str] = []
     page = tmp_path / "demo.html"

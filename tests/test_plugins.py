@@ -54,7 +54,7 @@ class TestImport:
         assert "mychip" in backends.names()
         assert sys.modules["neighbour"].COUNT == [1]
 
-    def test_a_module_of_the_working_directory(self, tmp_path: Path) -> None:
+    def test_plugin_module_of_the_working_directory_is_imported(self, tmp_path: Path) -> None:
         (tmp_path / "mychip_module.py").write_text(chip.CHIP)
         plugins.import_code("mychip_module")
         assert "mychip" in backends.names()

@@ -54,7 +54,7 @@ def check(expr: Expr, positive: bool = False) -> None:
 
 @needs_cc
 @pytest.mark.parametrize("operator", ELEMENTWISE)
-def test_each_operator(operator: str) -> None:
+def test_each_operator_in_c_equals_the_reference(operator: str) -> None:
     operands = [relay.var(n, shape=(2, 3, 4)) for n in Op.get(operator).definition.inputs]
     attrs = {"a_min": -0.5, "a_max": 0.25} if operator == "clip" else {}
     check(relay.op.builder(Op.get(operator))(*operands, **attrs), operator in ("log", "sqrt"))
@@ -70,7 +70,7 @@ def test_shapes_broadcast(shape: list[int], draw: st.DataObject) -> None:
 
 
 @needs_cc
-def test_dense_with_constants_and_two_results() -> None:
+def test_region_with_dense_constants_and_two_results_equals_the_reference() -> None:
     data = relay.var("data", shape=(3, 5))
     hidden = nn.relu(nn.dense(data, relay.const(random((4, 5)))) + relay.const(random((4,))))
     check(relay.Tuple([hidden, relay.exp(hidden), data]))

@@ -65,7 +65,9 @@ def test_an_exception_is_an_error_with_its_line(run: Run, isolated: bool) -> Non
         (lambda x: (x, x), "returned 2 arrays, expected 1: the results"),
     ],
 )
-def test_a_result_of_another_type(run: Run, fn: Callable[..., Any], message: str) -> None:
+def test_result_of_another_type_raises_region_error(
+    run: Run, fn: Callable[..., Any], message: str
+) -> None:
     with pytest.raises(RegionError, match=message):
         run(fn)
 

@@ -66,7 +66,7 @@ def test_one_call_makes_predicates_patterns_pipeline_and_code(toy: backends.Back
     np.testing.assert_array_equal(evaluate(cut, values).outputs, evaluate(mod, values).outputs)
 
 
-def test_why_a_call_is_not_supported(toy: backends.Backend) -> None:
+def test_why_not_gives_the_reason_for_an_unsupported_call(toy: backends.Backend) -> None:
     def call(expr: relay.Expr) -> relay.Expr:
         return module(expr)["main"].body
 

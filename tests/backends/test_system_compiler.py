@@ -147,7 +147,7 @@ def test_a_function_that_returns_minus_one(text: str, message: str) -> None:
             function()
 
 
-def test_sources_without_the_function_of_the_region() -> None:
+def test_sources_without_the_region_function_raise_build_error() -> None:
     with pytest.raises(BuildError, match="its sources define no function __tvm_ffi_absent"):
         c_library("absent", [C("int x;")])
 

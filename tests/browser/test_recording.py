@@ -27,7 +27,9 @@ FRAME = 120  # ms
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_screenshots(new_page: NewPage, mobilenet_state: Any, scheme: str) -> None:
+def test_screenshots_of_the_stages_differ_and_are_not_empty(
+    new_page: NewPage, mobilenet_state: Any, scheme: str
+) -> None:
     KEPT.mkdir(parents=True, exist_ok=True)
     root = mount(new_page(viewport=SCREEN, color_scheme=scheme), mobilenet_state, index=6)
     names = []
@@ -42,7 +44,7 @@ def test_screenshots(new_page: NewPage, mobilenet_state: Any, scheme: str) -> No
     assert all(len(picture) > 20_000 for picture in pictures), "none is empty"
 
 
-def test_a_recording(new_page: NewPage) -> None:
+def test_recording_has_frames_in_the_shown_size(new_page: NewPage) -> None:
     image = pytest.importorskip("PIL.Image", reason="Pillow writes the recording")
     trace = mobilenet()
     builder = Builder()

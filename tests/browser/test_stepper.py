@@ -124,7 +124,7 @@ def test_help_opens_and_closes(new_page: NewPage, chain_state: Any) -> None:
     assert not root.locator("[role=dialog]").is_visible()
 
 
-def test_jumping_from_change_to_change(new_page: NewPage, mobilenet_state: Any) -> None:
+def test_keys_jump_from_change_to_change(new_page: NewPage, mobilenet_state: Any) -> None:
     root = mount(new_page(), mobilenet_state, index=1)
     root.press("n")
     first = root.locator(".byl-here code").last.get_attribute("data-line")

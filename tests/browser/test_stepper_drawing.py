@@ -43,7 +43,7 @@ def test_the_text_on_the_page_is_the_module(new_page: NewPage, chain_state: Any)
     assert lines(root, "b") == [text for text, _ in module["lines"]]
 
 
-def test_side_by_side_and_below_each_other(new_page: NewPage, chain_state: Any) -> None:
+def test_split_toggle_shows_the_texts_unified(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=1)
     pane = root.locator(".byl-diff")
     assert pane.get_attribute("data-layout") == "unified", "the text is narrow"
@@ -163,6 +163,6 @@ def test_one_module_has_no_stages(new_page: NewPage) -> None:
     assert root.locator("code").count() == len(mod.astext(False, header=False).splitlines())
 
 
-def test_a_difference_alone(new_page: NewPage) -> None:
+def test_difference_without_a_trace_is_drawn(new_page: NewPage) -> None:
     root = mount(new_page(), diff_state(diff(InferType()(network()), annotated(fixed=True))))
     assert root.locator('.byl-row[data-kind="added"]').count() > 5

@@ -187,7 +187,7 @@ def test_dragging_the_graph_chooses_nothing(new_page: NewPage, mobilenet_state: 
     assert root.get_attribute("data-selected") == ""
 
 
-def test_the_graph_before_and_after(new_page: NewPage, chain_state: Any) -> None:
+def test_graph_toggles_between_before_and_after(new_page: NewPage, chain_state: Any) -> None:
     root = mount(new_page(), chain_state, index=1)
     assert root.locator(".byl-frame.byl-region").count() == 2
     root.locator(".byl-segment", has_text="Before").click()
@@ -288,7 +288,7 @@ def test_following_a_node_leaves_what_it_depends_on(new_page: NewPage, chain_sta
     assert root.locator(".byl-up").count() == 0
 
 
-def test_nodes_by_keyboard(new_page: NewPage, chain_state: Any) -> None:
+def test_node_is_selected_by_keyboard(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     root = mount(page, chain_state, index=1)
     root.locator(".byl-box.byl-op").first.click()

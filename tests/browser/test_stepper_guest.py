@@ -74,7 +74,7 @@ def test_two_widgets_of_one_trace_do_not_disturb_each_other(
     assert model(page, "model.get('index')") == 1
 
 
-def test_light_and_dark(new_page: NewPage, chain_state: Any) -> None:
+def test_theme_follows_the_host_page(new_page: NewPage, chain_state: Any) -> None:
     page = new_page(color_scheme="dark")
     root = mount(page, chain_state)
     assert root.get_attribute("data-theme") == "dark"

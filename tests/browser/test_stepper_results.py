@@ -86,7 +86,7 @@ def test_errors_per_operator_are_beside_their_boxes(new_page: NewPage, stepper: 
     assert root.locator(".byl-frame > .byl-value").count() == 2, "of the regions, which are open"
 
 
-def test_no_tab_without_results(new_page: NewPage, stepper: Stepper) -> None:
+def test_results_tab_appears_only_with_results(new_page: NewPage, stepper: Stepper) -> None:
     page = new_page()
     root = mount(page, stepper.state)
     tab = root.locator('[data-tab="results"]')

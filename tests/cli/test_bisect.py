@@ -43,7 +43,7 @@ def test_nothing_is_found(file: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "seed 4" in out
 
 
-def test_a_wrong_pass(
+def test_bisect_command_names_a_wrong_pass_and_its_operator(
     file: Path, tmp_path: Path, wrong_clip: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(NET)
@@ -79,7 +79,9 @@ def test_the_smallest_network_is_written_beside_the_repro(
     assert cli.main(["bisect", str(file), "--reduce"]) == cli.USAGE
 
 
-def test_wrong_usage(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bisect_of_a_missing_file_exits_with_usage_error(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(CLEAN)
     assert cli.main(["bisect", str(file), "--pipeline", "no such"]) == cli.USAGE
     assert cli.main(["bisect", str(tmp_path / "none.relay")]) == cli.USAGE

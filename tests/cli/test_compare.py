@@ -47,7 +47,9 @@ def test_a_model_is_not_compared_with_itself(
     assert "name B, or two different --pipeline" in capsys.readouterr().err
 
 
-def test_wrong_usage(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_with_invalid_arguments_exits_with_usage_error(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     three = ["--pipeline", "dnnl"] * 3
     assert cli.main(["compare", model, model, *three]) == cli.USAGE
     assert "found 3" in capsys.readouterr().err

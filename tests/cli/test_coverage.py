@@ -17,7 +17,9 @@ def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(8, 8), float32]) {
 """
 
 
-def test_text_and_figure(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_coverage_command_prints_text_and_writes_a_figure(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(NET)
     figure = tmp_path / "coverage.png"
     assert cli.main(["coverage", str(file), "--figure", str(figure), "--changes"]) == cli.OK
@@ -26,7 +28,9 @@ def test_text_and_figure(file: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert figure.stat().st_size > 10_000
 
 
-def test_side_by_side_and_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_coverage_command_compares_back_ends_and_prints_json(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(NET)
     targets = ["--target", "dnnl", "--target", "ccompiler"]
     assert cli.main(["coverage", str(file), *targets]) == cli.OK

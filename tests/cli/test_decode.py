@@ -17,7 +17,9 @@ InternalError: Check failed: fv.size() == 0 (1 vs. 0) : There are free variables
 """
 
 
-def test_a_log_from_a_file(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_command_reads_a_log_from_a_file(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     log = file.with_suffix(".log")
     log.write_bytes(LOG)
     assert cli.main(["decode", str(log)]) == cli.OK
@@ -34,13 +36,17 @@ def test_with_the_module_it_names_the_edge(file: Path, capsys: pytest.CaptureFix
     assert "rule     BYL002" in out and f"{file}:4" in out
 
 
-def test_unknown_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_command_of_unknown_text_exits_with_no(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("all is well"))
     assert cli.main(["decode"]) == cli.NO
     assert "no known message in this text of 11 characters" in capsys.readouterr().out
 
 
-def test_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_decode_command_prints_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(LOG.decode(errors="replace")))
     assert cli.main(["decode", "-", "--format", "json"]) == cli.OK
     found = json.loads(capsys.readouterr().out)

@@ -41,7 +41,9 @@ def test_json_can_be_applied(
     assert structural_equal(saved.apply(relay.parse(CLEAN)), relay.parse(OTHER))
 
 
-def test_wrong_usage(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_with_invalid_arguments_exits_with_usage_error(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text("no module")
     assert cli.main(["diff", str(file), str(file)]) == cli.USAGE
     assert cli.main(["diff", "-", "-"]) == cli.USAGE

@@ -16,7 +16,9 @@ from byoc_lab.run.stand_in import in_place_of
 
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
-def test_a_complete_installation(capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_of_a_complete_installation_has_no_unknowns(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert cli.main(["doctor"]) == cli.OK
     out = capsys.readouterr().out
     for found in ("Python: 3.", "byoc_lab: 0.", "apache-tvm: 0.", "DNNL extension: oneDNN 3.2"):

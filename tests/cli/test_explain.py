@@ -28,7 +28,9 @@ def test_a_call_that_is_not(file: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert f"sin (%0) at {file}:3" in out and "not offloaded: no-pattern" in out
 
 
-def test_one_call(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_command_with_call_reports_that_call(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(HALF)
     for name in ("%0", "sin"):
         assert cli.main(["explain", str(file), "--call", name]) == cli.NO
@@ -37,7 +39,7 @@ def test_one_call(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "1 of 1 call offloaded" in capsys.readouterr().out
 
 
-def test_json(
+def test_explain_command_prints_json(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(HALF))

@@ -58,7 +58,7 @@ def test_comments_stay_where_they_were(file: Path, capsys: pytest.CaptureFixture
     assert cli.main(["fix", str(file)]) == cli.OK
 
 
-def test_standard_input_to_standard_output(
+def test_fix_command_reads_stdin_and_writes_stdout(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(NO_END))
@@ -66,7 +66,9 @@ def test_standard_input_to_standard_output(
     assert not lint(relay.parse(capsys.readouterr().out))
 
 
-def test_standard_input_to_a_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fix_command_reads_stdin_and_writes_a_file(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(NO_END))
     assert cli.main(["fix", "--apply", "-", "--output", str(file)]) == cli.OK
     assert not lint(relay.parse_file(file))

@@ -125,7 +125,7 @@ def test_a_member_that_is_missing_or_new_is_noticed(capsys: pytest.CaptureFixtur
     assert not STRICT.is_valid({**found, "schema": 2})
 
 
-def test_a_module_of_relax(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_print_json_for_relax_modules(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tvm", reason="apache-tvm is not installed")
     from tests.importers.test_tvm_script import TEXT
 

@@ -21,7 +21,9 @@ _END = '%1 = {}(%0);\n  annotation.compiler_end(%1, compiler="dnnl")'
 REFUSED, SMALL = _END.format("erf"), _END.format("nn.relu")
 
 
-def test_a_clean_module(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_command_of_a_clean_module_exits_with_ok(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(CLEAN)
     assert cli.main(["lint", str(file)]) == cli.OK
     assert "no findings" in capsys.readouterr().out
@@ -43,7 +45,7 @@ def test_a_file_that_is_not_relay_is_a_usage_error(
     assert f"byoc-lab: {file}:1:" in capsys.readouterr().err
 
 
-def test_standard_input(
+def test_lint_command_reads_stdin_and_names_its_lines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(NO_END))
@@ -51,7 +53,9 @@ def test_standard_input(
     assert "<stdin>:4" in capsys.readouterr().out
 
 
-def test_formats(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_command_writes_each_format_and_refuses_others(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(NO_END)
     assert cli.main(["lint", "--format", "json", str(file)]) == cli.NO
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
@@ -62,7 +66,9 @@ def test_formats(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no format of findings is called 'xml'" in capsys.readouterr().err
 
 
-def test_suppression(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_command_ignores_suppressed_rules(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(NO_END)
     assert cli.main(["lint", "--ignore", "missing-end", str(file)]) == cli.OK
     assert cli.main(["lint", "--ignore", f"{file}:4", str(file)]) == cli.OK
@@ -109,7 +115,9 @@ def test_hints_alone_are_no_failure(file: Path, capsys: pytest.CaptureFixture[st
     assert "BYL028 info" in capsys.readouterr().out
 
 
-def test_a_rule_alone(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_command_runs_the_named_rules_only(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(NO_END)
     assert cli.main(["lint", "--rules", "missing-begin,BYL003", str(file)]) == cli.OK
     assert cli.main(["lint", "--rules", "missing-end", str(file)]) == cli.NO

@@ -35,18 +35,20 @@ def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return str(request.param(tmp_path_factory.mktemp("model")))
 
 
-def test_trace(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_command_reads_models(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = tmp_path / "page.html"
     assert cli.main(["trace", model, "--html", str(page)]) == cli.OK
     assert "PartitionGraph" in capsys.readouterr().out and page.stat().st_size > 1000
 
 
-def test_lint(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_command_reads_models(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lint", model]) == cli.OK
     assert "no findings" in capsys.readouterr().out
 
 
-def test_explain(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_command_reads_models(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     code = cli.main(["explain", model, "--format", "json"])
     found = json.loads(capsys.readouterr().out)
     assert found["kind"] == "explanations" and found["calls"]
@@ -54,7 +56,7 @@ def test_explain(model: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @needs_dnnl
-def test_validate(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_validate_command_reads_models(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["validate", model]) == cli.OK
     assert capsys.readouterr().out.startswith("valid")
 

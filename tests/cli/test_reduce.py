@@ -40,7 +40,7 @@ def test_a_finding_is_reduced_written_and_shown(
     assert cli.main(["lint", str(small), "--rules", "BYL002"]) == cli.NO
 
 
-def test_the_result_as_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reduce_command_prints_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(f"{HEAD}  add(%x, abs(nn.softmax(exp(%x))))\n}}\n")
     options = ["--keep", "not-offloaded:add", "--target", "ccompiler", "--format", "json"]
     assert cli.main(["reduce", str(file), *options]) == cli.USAGE, "ccompiler computes add"
@@ -67,7 +67,7 @@ def test_a_budget_that_is_used_up_can_be_resumed(
     assert resumed == capsys.readouterr().out
 
 
-def test_a_function_of_a_file(
+def test_reduce_command_takes_a_predicate_from_a_file(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file.write_text(LONG)
@@ -81,7 +81,9 @@ def test_a_function_of_a_file(
         assert cli.main(["reduce", str(file), "--keep", keep]) == cli.USAGE
 
 
-def test_wrong_usage(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reduce_of_a_missing_file_exits_with_usage_error(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(CLEAN)
     assert cli.main(["reduce", str(file), "--keep", "finding:BYL002"]) == cli.USAGE
     assert "does not hold for the module that was given" in capsys.readouterr().err

@@ -20,7 +20,9 @@ def model(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_trace(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trace_command_reads_relax_modules(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page = tmp_path / "page.html"
     assert cli.main(["trace", model, "--html", str(page)]) == cli.OK
     assert "MergeCompositeFunctions" in capsys.readouterr().out
@@ -31,7 +33,9 @@ def test_trace(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert cli.main(["trace", model, "--pipeline", "nope"]) == cli.USAGE
 
 
-def test_a_saved_trace(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_saved_relax_trace_cannot_be_traced_again(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from byoc_lab import importers, trace
 
     saved = trace(importers.load(model)[0], "dnnl").save(tmp_path / "relax.trace")
@@ -70,7 +74,9 @@ def test_fix_shows_the_repair(
     assert "byoc_lab.fix(mod).apply()" in capsys.readouterr().err
 
 
-def test_explain(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_command_reads_relax_modules(
+    model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(["explain", model]) == cli.OK
     assert "1 of 1 operator offloaded" in capsys.readouterr().out
 

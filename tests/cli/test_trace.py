@@ -41,7 +41,7 @@ def test_errors_are_a_negative_result(file: Path, capsys: pytest.CaptureFixture[
     assert cli.main(["trace", str(file)]) == cli.NO
 
 
-def test_json_from_standard_input(
+def test_trace_command_prints_json_for_stdin(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(CLEAN))

@@ -42,7 +42,9 @@ def test_inputs_from_a_seed_and_json(file: Path, capsys: pytest.CaptureFixture[s
     assert {"largest_error", "place", "quantiles", "ulps"} <= set(report["outputs"][0])
 
 
-def test_wrong_usage(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_validate_with_invalid_inputs_exits_with_usage_error(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(CLEAN)
     other = tmp_path / "x.npz"
     for content in (b"no archive", b"PK\x03\x04 damaged", b""):

@@ -18,7 +18,7 @@ def _partitioned():
     return transform.PartitionGraph()(tvm.IRModule.from_expr(relay.Function([x, y], last)))
 
 
-def test_calibration_data() -> None:
+def test_calibration_data_has_inputs_and_outputs_of_each_region() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.random((2, 2, 3), np.float32)
     mod = _partitioned()

@@ -78,7 +78,7 @@ def check(compiler: str) -> None:
 
 
 @needs_cc
-def test_c(register: Any) -> None:
+def test_c_codegen_is_linked_and_its_errors_are_raised(register: Any) -> None:
     seen = []
 
     def generate(function: Any) -> Any:
@@ -95,7 +95,7 @@ def test_c(register: Any) -> None:
 
 
 @needs_cc
-def test_cpp_with_another_source(register: Any) -> None:
+def test_cpp_codegen_with_a_second_source_is_linked(register: Any) -> None:
     def generate(function: Any) -> Any:
         create = tvm.runtime._ffi_api.CSourceModuleCreate
         symbol = function.attrs["global_symbol"]
@@ -140,7 +140,7 @@ def test_unlinkable_codegen_result_raises_build_error(
 
 
 @needs_cc
-def test_a_module_without_the_function(register: Any) -> None:
+def test_codegen_module_without_the_function_raises_build_error(register: Any) -> None:
     source = tvm.get_global_func("runtime.CSourceModuleCreate")
     other = PACKED.format(symbol="other")
     register("relay.ext.of_other", lambda function: source(other, "c", ["other"], []))

@@ -49,7 +49,7 @@ def test_a_back_end_of_a_users_own() -> None:
     assert lines[-1] == "True True"
 
 
-def test_usage() -> None:
+def test_compat_command_without_a_script_prints_usage() -> None:
     for arguments in ((), ("-m",), ("--help",)):
         done = _run(*arguments)
         assert done.returncode == 2

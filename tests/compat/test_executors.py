@@ -85,7 +85,7 @@ def test_lengths_that_do_not_fit_are_told_in_tvms_words() -> None:
     assert words in caught.value.args[0]
 
 
-def test_while_loop() -> None:
+def test_while_loop_is_evaluated() -> None:
     i, x = relay.var("i", shape=(), dtype="int32"), relay.var("x", shape=(2,))
     loop = relay.loops.while_loop(
         lambda i, x: relay.less(i, relay.const(3)),

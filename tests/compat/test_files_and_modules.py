@@ -54,7 +54,7 @@ def test_parameters_that_tvm_saved(tmp_path: Path) -> None:
     assert loaded["i"].numpy().tolist() == [1, 2]
 
 
-def test_parameters_of_another_kind() -> None:
+def test_invalid_parameter_file_raises_input_error() -> None:
     for data in (b"", b"PK" + bytes(60), TVM_PARAMS[:-1], TVM_PARAMS[:40]):
         with pytest.raises(InputError, match="these are not parameters as TVM saves them"):
             relay.load_param_dict(data)
@@ -62,7 +62,7 @@ def test_parameters_of_another_kind() -> None:
         relay.save_param_dict({"c": np.array([1j])})
 
 
-def test_copies_and_pickles() -> None:
+def test_copied_and_pickled_objects_equal_the_originals() -> None:
     mod = relay.transform.InferType()(_affine("ccompiler"))
     for copied in (pickle.loads(pickle.dumps(mod)), copy.deepcopy(mod)):
         assert copied is not mod and tvm.ir.structural_equal(copied, mod)
@@ -94,7 +94,7 @@ def test_parameters_are_bound_as_they_are() -> None:
     assert mod["main"].ret_type == relay.TensorType((2, 5))
 
 
-def test_the_code_of_regions() -> None:
+def test_module_of_a_region_returns_its_source() -> None:
     library = relay.build(_affine("ccompiler"), "llvm")
     (module,) = library.get_lib().imported_modules
     assert module.type_key == "c" and "tvmgen_default_ccompiler_main_0" in module.get_source("c")
@@ -103,14 +103,14 @@ def test_the_code_of_regions() -> None:
 
 
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
-def test_the_graph_of_a_dnnl_region() -> None:
+def test_dnnl_module_returns_graph_and_cpp_source() -> None:
     (module,) = relay.build(_affine("dnnl"), "llvm").lib.imported_modules
     assert module.type_key == "dnnl_json"
     assert [op["kind"] for op in json.loads(module.get_source())["ops"]] == ["dense"]
     assert "inner_product_forward" in module.get_source("cc")
 
 
-def test_debug_executor() -> None:
+def test_debug_executor_runs_but_has_no_intermediate_values() -> None:
     library = relay.build(_affine("ccompiler"), "llvm")
     dev = tvm.cpu()
     create = tvm.contrib.debugger.debug_executor.GraphModuleDebug

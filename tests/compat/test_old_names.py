@@ -47,7 +47,7 @@ def test_targets_as_command_lines() -> None:
         relay.build(_relu(), target="cuda -arch=sm_80")
 
 
-def test_arrays() -> None:
+def test_arrays_have_the_types_and_devices_of_tvm() -> None:
     values = np.array([[1.0, 2.0]], np.float32)
     array = tvm.nd.array(values, tvm.cpu())
     assert str(array) == str(values) and array.ndim == 2 and len(array) == 1
@@ -56,7 +56,7 @@ def test_arrays() -> None:
     assert isinstance(array, tvm.runtime.NDArray) and array.device == tvm.cpu()
 
 
-def test_timing() -> None:
+def test_time_evaluator_runs_the_module() -> None:
     module = tvm.contrib.graph_executor.GraphModule(relay.build(_relu(), "llvm")["default"]())
     module.set_input("x", np.ones((2, 3), np.float32))
     timed = module.module.time_evaluator("run", tvm.cpu(), number=2, repeat=3)()
@@ -126,7 +126,7 @@ def test_instruments_observe_a_build(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == f"{_relu()}\n"
 
 
-def test_operators_of_a_script() -> None:
+def test_script_registers_operators() -> None:
     name = "test.outer"
     relay.op.op.register(name, "An outer sum.")
     op = relay.op.get(name)
@@ -174,7 +174,7 @@ def test_the_sample_compiler_builds_every_region(
         assert [card.ran_on for card in module.executable.cards()] == [where]
 
 
-def test_call_graph() -> None:
+def test_call_graph_counts_references() -> None:
     mod = tvm.IRModule()
     x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
     f, g = relay.GlobalVar("f"), relay.GlobalVar("g")
@@ -294,7 +294,7 @@ def test_target_predicates_get_attributes_and_arguments_or_the_call() -> None:
     assert relay.op.get("nn.relu").get_attr("target.of_call") is new and callable(old)
 
 
-def test_resize_as_it_was_before_0_8() -> None:
+def test_resize_accepts_the_arguments_of_tvm_before_0_8() -> None:
     x = relay.var("x", shape=(1, 4, 4, 3))
     old = relay.image.resize(x, (8, 8), "NHWC", "bicubic", align_corners=True)
     new = relay.image.resize2d(x, (8, 8), None, "NHWC", "cubic", "align_corners")

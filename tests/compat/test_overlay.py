@@ -143,7 +143,7 @@ def test_executors_refuse_what_they_cannot() -> None:
         relay.create_executor("debug", _sum_mod()).evaluate()(_values()[0])
 
 
-def test_graph_module(tmp_path: typing.Any) -> None:
+def test_graph_module_runs_and_loads_libraries(tmp_path: typing.Any) -> None:
     (x, y), params = _values(), {"y": _values()[1]}
     graph, lib, left = relay.build(_sum_mod(), "llvm", params=params)
     assert [node["op"] for node in json.loads(graph)["nodes"]] == ["null", "null", *["tvm_op"] * 2]
@@ -194,7 +194,7 @@ def test_library_with_control_flow_has_no_named_constants_and_runs() -> None:
     assert run.get_num_inputs() == 1 and list(run.get_output(0).numpy()) == [2, 2]
 
 
-def test_virtual_machine() -> None:
+def test_virtual_machine_runs_positional_and_named_arguments() -> None:
     x, y = _values()
     exe = relay.vm.compile(_sum_mod(), target="llvm")
     exe = tvm.runtime.vm.Executable.load_exec(*exe.save())
@@ -227,7 +227,7 @@ def test_arrays_and_numbers() -> None:
     assert params["w"].numpy().tolist() == [1, 2]
 
 
-def test_functions_by_name() -> None:
+def test_registered_functions_are_found_by_name() -> None:
     assert tvm.get_global_func("relay.ext.dnnl") is byoc_lab.run.get_backend("dnnl")
     assert tvm.get_global_func("runtime.DNNLJSONRuntimeCreate", True) is not None
     assert tvm.get_global_func("relay.ext.none", True) is None
@@ -237,7 +237,7 @@ def test_functions_by_name() -> None:
     assert tvm.get_global_func("relay.ext.of_this_test.optimize") is len
 
 
-def test_functions_of_the_environment() -> None:
+def test_env_func_calls_the_registered_function() -> None:
     tvm.register_func("byoc_lab.test.next", lambda n: n + 1, override=True)
     found = tvm.ir.EnvFunc.get("byoc_lab.test.next")
     assert found(2) == 3 and found.name == "byoc_lab.test.next"
@@ -271,7 +271,7 @@ def test_tvms_example_of_attributes() -> None:
     assert read == attrs and read != attrs.replace(padding=(3, 5))
 
 
-def test_json() -> None:
+def test_module_json_is_loaded_back() -> None:
     mod = relay.transform.InferType()(_sum_mod())
     assert tvm.ir.structural_equal(tvm.ir.load_json(tvm.ir.save_json(mod)), mod)
     with pytest.raises(tvm.TVMError, match="node 1 does not exist"):
@@ -307,7 +307,7 @@ def test_optimize_runs_the_default_passes() -> None:
     assert "nn.batch_matmul" in found[4] and "fast_exp" in found[4]
 
 
-def test_optimize() -> None:
+def test_optimize_folds_bound_parameters() -> None:
     x = relay.var("x", shape=(2,))
     mod = tvm.IRModule.from_expr(relay.Function([x], x * (relay.const(1.0) + relay.const(2.0))))
     with tvm.transform.PassContext(opt_level=3):

@@ -99,7 +99,7 @@ def test_without_dot_products_arm_takes_8_bits_in_nhwc_only(layout, groups, foun
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("target", CHOICES)
-def test_a_zero_point_for_each_channel(layout: str, target: str) -> None:
+def test_legalization_supports_a_zero_point_per_channel(layout: str, target: str) -> None:
     mod, made = _legalized(_conv("uint8", "uint8", layout, zeros=(3, [1, 2, 3, 4])), target)
     _agree(mod, made)
 

@@ -56,7 +56,9 @@ def _printed(func: relay.Function) -> str:
         ("layer2", "nested_partition_3", "nested_partition_4"),
     ],
 )
-def test_the_nested_partition_is_the_thread_s(last: str, annotated: str, partitioned: str) -> None:
+def test_nested_partition_equals_that_of_the_public_thread(
+    last: str, annotated: str, partitioned: str
+) -> None:
     """Annotated and partitioned by the thread's code, printed as it was printed then."""
     space = _run("nested_partition.py", IMPORTS_2020)
     body = space[last]

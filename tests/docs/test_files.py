@@ -45,7 +45,7 @@ def test_every_block_is_run_here_or_elsewhere() -> None:
         assert [sum(w in b for w in known) for b in blocks] == [1] * len(blocks), page
 
 
-def test_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_importers_page_load_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     onnx = pytest.importorskip("onnx")
     helper = onnx.helper
@@ -80,7 +80,9 @@ def test_keep() -> None:
         backends.unregister("mychip")
 
 
-def test_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recordings_page_replay_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copy(recordings.path("simplify_after_annotate"), "passes.jsonl")
     text = (DOCS / "recordings.md").read_text(encoding="utf-8")
@@ -93,7 +95,7 @@ def test_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert names["again"].same
 
 
-def test_from_relax() -> None:
+def test_importers_page_from_relax_example_runs() -> None:
     pytest.importorskip("tvm")
     from tvm import relax
 
@@ -108,7 +110,7 @@ def test_from_relax() -> None:
     assert "nn.relu" in str(run_block("importers.md", "from_relax", names)["mod"])
 
 
-def test_an_importer_of_an_old_tvm(tmp_path: Path) -> None:
+def test_old_importer_example_runs(tmp_path: Path) -> None:
     """In a process of its own, in which `tvm` is TVM's namespace for scripts of old."""
     path = tmp_path / "old_tvm/python/tvm/relay/frontend/onnx.py"
     path.parent.mkdir(parents=True)
@@ -131,7 +133,9 @@ def test_an_importer_of_an_old_tvm(tmp_path: Path) -> None:
     assert "nn.relu(%x)" in done.stdout, done.stderr
 
 
-def test_the_recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorder_example_writes_a_readable_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With today's TVM, whose passes it records as well."""
     tvm = pytest.importorskip("tvm")
     from byoc_lab.cli import main

@@ -38,7 +38,7 @@ def test_samples_are_a_list(samples, found) -> None:
         quantize(IRModule(), None, samples)
 
 
-def test_mobilenet() -> None:
+def test_quantized_mobilenet_is_close_to_float32() -> None:
     mod, params = testing.mobilenet.get_workload(image_shape=(3, 32, 32), num_classes=20)
     rng = np.random.default_rng(0)
     images = [rng.standard_normal((1, 3, 32, 32)).astype(np.float32) for _ in range(4)]

@@ -20,7 +20,7 @@ def test_a_name_that_does_not_exist() -> None:
         recordings.path("simplify")
 
 
-def test_simplify_after_annotate() -> None:
+def test_simplify_after_annotate_recording_is_decoded_and_replayed() -> None:
     trace = byoc_lab.load_trace(recordings.path("simplify_after_annotate"))
     codes = [[f.code for f in byoc_lab.lint(s.after)] for s in trace.stages if s.after is not None]
     assert codes == [[], [], [], ["BYL015"]]

@@ -139,7 +139,7 @@ def test_the_manylinux_wheel_runs_without_a_compiler(wheels: Path, tmp_path: Pat
     assert "oneDNN 3.2" in done.stdout and "optional  C compiler: none found" in done.stdout
 
 
-def test_one_openmp_runtime_beside_torch(wheels: Path, tmp_path: Path) -> None:
+def test_wheel_shares_one_openmp_runtime_with_torch(wheels: Path, tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="torch, which brings an OpenMP runtime, is not installed")
     (wheel,) = wheels.glob("*manylinux*.whl")
     python = environment(tmp_path / "venv")
@@ -149,7 +149,7 @@ def test_one_openmp_runtime_beside_torch(wheels: Path, tmp_path: Path) -> None:
     assert len(done.stdout.split()) == 1 and "torch" in done.stdout
 
 
-def test_the_manylinux_wheel_in_a_target_folder(wheels: Path, tmp_path: Path) -> None:
+def test_manylinux_wheel_runs_from_a_target_folder(wheels: Path, tmp_path: Path) -> None:
     (wheel,) = wheels.glob("*manylinux*.whl")
     python = environment(tmp_path / "venv")
     install(wheel, python, "--target", str(tmp_path / "target"))

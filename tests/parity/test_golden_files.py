@@ -14,7 +14,7 @@ FILES = all_golden_files()
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent.name for path in FILES}))
-def test_round_trip(folder: str) -> None:
+def test_golden_files_are_written_as_they_were_read(folder: str) -> None:
     for path in golden_files(folder):
         assert str(GoldenFile.read(path)) == path.read_text(encoding="utf-8"), path.name
 

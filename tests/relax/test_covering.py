@@ -101,7 +101,7 @@ def test_passes_that_matter_are_found() -> None:
     assert all(totals is None or totals != found.totals for totals in what.values())
 
 
-def test_no_dataflow_block() -> None:
+def test_coverage_proposes_a_dataflow_block_if_none_exists() -> None:
     x = var("x", 1, 4, 6, 6)
     builder = relax.BlockBuilder()
     with builder.function("main", [x]):

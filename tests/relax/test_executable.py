@@ -70,7 +70,7 @@ def test_a_card_says_that_a_region_ran_only_after_a_call() -> None:
     assert ": ran on dnnl, 1 call" in str(exe.cards()[0])
 
 
-def test_values_of_each_call() -> None:
+def test_values_of_each_region_call_are_recorded() -> None:
     exe = byoc_relax.build(byoc_relax.partition_for_dnnl(two_regions()))
     outputs, calls = exe.observed([random(*SHAPE)])
     first, second = calls

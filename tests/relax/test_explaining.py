@@ -43,7 +43,7 @@ def test_each_operator_is_listed_once(cut: bool) -> None:
     assert row in plain(found._repr_html_())
 
 
-def test_outside_of_a_dataflow_block() -> None:
+def test_call_outside_of_a_dataflow_block_needs_a_pass() -> None:
     x = var("x", 1, 4, 9, 9)
     builder = relax.BlockBuilder()
     with builder.function("main", [x]):

@@ -108,7 +108,7 @@ def test_the_operators_of_a_pattern() -> None:
     assert operators_of(is_op("relax.nn.relu")(CONV)) == ["relax.nn.relu", "relax.nn.conv2d"]
 
 
-def test_a_long_chain_and_a_deep_pattern() -> None:
+def test_nearest_miss_of_a_deep_pattern_in_a_long_chain_is_found() -> None:
     pattern = wildcard()
     for _ in range(30):
         pattern = ADD(pattern, is_const())

@@ -71,7 +71,7 @@ ONE: dict[str, tuple[tuple[int, ...], Callable[[Any], Any]]] = {
 
 
 @pytest.mark.parametrize("name", ONE)
-def test_one_operator(name: str) -> None:
+def test_each_relax_operator_on_dnnl_equals_the_reference(name: str) -> None:
     shape, make = ONE[name]
 
     def body(emit: Any, x: Any) -> Any:
@@ -96,7 +96,7 @@ def test_one_operator_of_a_batch_known_at_run_time(name: str) -> None:
 
 
 @pytest.mark.parametrize("parts", [2, 3, [3, 5], [0, 8]])
-def test_split(parts: Any) -> None:
+def test_split_parts_are_offloaded_or_refused_with_the_reason(parts: Any) -> None:
     """Parts that are used inside of the region and outside."""
 
     def body(emit: Any, x: Any) -> list[Any]:

@@ -207,7 +207,7 @@ def test_products_norms_and_activations_of_a_transformer() -> None:
     check(module([var("tokens", 2, 5, 16)], build), random(2, 5, 16))
 
 
-def test_nhwc_pooling_and_joining() -> None:
+def test_nhwc_network_with_pooling_and_concatenation_is_offloaded() -> None:
     def build(emit: Any, x: Any) -> Any:
         y = emit(op.nn.conv2d(x, const(3, 3, 4, 8), data_layout="NHWC", kernel_layout="HWIO"))
         y = emit(op.clip(y, 0.0, 1.0))

@@ -53,7 +53,7 @@ def test_a_match_that_is_not_fused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert entry.status == "never" and entry.reason.endswith("makes no composite of it")
 
 
-def test_a_call_outside_of_a_dataflow_block() -> None:
+def test_pattern_never_matches_outside_of_a_dataflow_block() -> None:
     relax = tvm.relax
     x = relax.Var("x", tensor((1, 8)))
     builder = relax.BlockBuilder()
@@ -118,7 +118,7 @@ def test_an_operator_that_is_there_is_never_said_to_be_absent() -> None:
         assert not any(f"has no call of {name}" in entry.reason for name in called), entry.reason
 
 
-def test_a_check_that_raises() -> None:
+def test_raising_check_raises_predicate_error() -> None:
     table = [("a.relu", RELU, {}, lambda context: [][0])]
     with pytest.raises(PredicateError, match=r"check of pattern a\.relu raised IndexError: list"):
         byoc_lab.explain_patterns(table, SMALL)

@@ -139,7 +139,7 @@ def test_a_block_of_mobilenet_v3_is_right() -> None:
     validate(mod, partition_for_dnnl(mod), detail="operator").check()
 
 
-def test_batch_norms_that_are_folded() -> None:
+def test_folded_batch_norms_are_valid() -> None:
     mod = module([var("x", 1, 8, 5, 5)], lambda emit, x: block(emit, x, 8, 3))
     assert len(validate(mod, partition_for_dnnl(mod)).check().outputs) == 1
 

@@ -67,7 +67,7 @@ def exe(partitioned: IRModule) -> Any:
     return build(partitioned)
 
 
-def test_regions_and_host_together(exe: Any) -> None:
+def test_build_of_regions_and_host_equals_the_reference(exe: Any) -> None:
     wanted = evaluate(small_net(), [X, BIAS]).outputs
     close(exe(X, BIAS), wanted)
     close(exe(x=X, bias=BIAS), wanted)
@@ -94,7 +94,7 @@ def test_cards_say_where_each_region_ran_and_how(partitioned: IRModule) -> None:
     assert f"<summary>@{conv.symbol}</summary>" in page and page.count("<li>") == 2
 
 
-def test_the_same_module_without_offloading(partitioned: IRModule) -> None:
+def test_build_without_offloading_computes_the_same(partitioned: IRModule) -> None:
     wanted = evaluate(small_net(), [X, BIAS]).outputs
     for exe in (build(partitioned, offload=False), build(partitioned, backends={"dnnl": None})):
         close(exe(X, BIAS), wanted)
@@ -103,7 +103,7 @@ def test_the_same_module_without_offloading(partitioned: IRModule) -> None:
             exe.assert_offloaded()
 
 
-def test_a_module_without_regions() -> None:
+def test_module_without_regions_is_built_but_not_offloaded() -> None:
     exe = build(small_net())
     close(exe(X, BIAS), evaluate(small_net(), [X, BIAS]).outputs)
     with pytest.raises(OffloadError, match="nothing is offloaded"):
@@ -272,7 +272,9 @@ def test_a_back_end_of_one_s_own() -> None:
 # Time
 
 
-def test_timing(exe: Any, partitioned: IRModule) -> None:
+def test_time_runs_the_executable_and_refuses_invalid_counts(
+    exe: Any, partitioned: IRModule
+) -> None:
     timing = exe.time(number=2, repeat=5)
     assert len(timing.seconds) == 5
     assert 0 < timing.best <= timing.median <= timing.worst

@@ -232,7 +232,7 @@ def test_a_recursion_writes_references() -> None:
         same(mod, np.int32(rounds), X)
 
 
-def test_a_knot_of_a_reference_and_a_function() -> None:
+def test_recursion_through_a_reference_is_built() -> None:
     """Recursion by a reference to a function that reads it."""
     same(
         module("""def @main(%n: int32) {

@@ -37,18 +37,18 @@ ARRAYS = [np.arange(6, dtype=np.float32).reshape(2, 3) + 10 * n for n in range(3
 @pytest.mark.parametrize(
     ("count", "axis"), [(66, 0), pytest.param(2000, -1, marks=pytest.mark.slow)]
 )
-def test_concatenate(count: int, axis: int) -> None:
+def test_concatenate_of_many_operands_is_built(count: int, axis: int) -> None:
     """TVM's compiler crashed at 2,000 operands."""
     check(relay.concatenate([*operands()] * (count // 3), axis), *ARRAYS)
 
 
 @pytest.mark.slow
-def test_stack() -> None:
+def test_stack_of_many_operands_is_built() -> None:
     check(relay.stack([*operands()] * 50, axis=1), *ARRAYS)
 
 
 @pytest.mark.parametrize("cuts", [195, pytest.param([*range(1, 195, 2)], marks=pytest.mark.slow)])
-def test_split(cuts: int | list[int]) -> None:
+def test_split_into_many_parts_is_built(cuts: int | list[int]) -> None:
     x = relay.var("x", shape=(2, 195))
     check(relay.split(x, cuts, axis=-1).astuple(), np.arange(390, dtype=np.float32).reshape(2, 195))
 

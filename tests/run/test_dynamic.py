@@ -138,7 +138,7 @@ def test_coverage_counts_operators_whose_work_is_unknown() -> None:
     assert "the FLOP of 6 operators are not known" in text
 
 
-def test_a_call_of_a_function_of_the_module() -> None:
+def test_dynamic_module_with_a_function_call_is_offloaded_before_it() -> None:
     """Its result's length is not followed through the call; the first relu is offloaded."""
     mod = relay.parse("""
         def @twice(%y: Tensor[(?, 4), float32]) -> Tensor[(?, 4), float32] { add(%y, %y) }
@@ -174,7 +174,7 @@ def test_a_recursion_needs_known_lengths() -> None:
         exe(np.array(2, "int32"), data(3))
 
 
-def test_without_apache_tvm_and_dnnl(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dynamic_module_runs_without_apache_tvm_and_dnnl(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> Any:
         raise MissingDependencyError("this needs apache-tvm")
 

@@ -108,12 +108,12 @@ def check(case: Case) -> None:
 
 @settings(max_examples=8)
 @given(case=cases())
-def test_one_shape_everywhere(case: Case) -> None:
+def test_shape_is_the_same_in_every_executor(case: Case) -> None:
     check(case)
 
 
 @pytest.mark.slow
 @settings(max_examples=150)
 @given(case=cases())
-def test_one_shape_everywhere_widely(case: Case) -> None:
+def test_shape_is_the_same_in_every_executor_widely(case: Case) -> None:
     check(case)

@@ -253,7 +253,7 @@ def test_fit_inputs_of_other_kinds() -> None:
 # What has no value --------------------------------------------------------------------------------
 
 
-def test_module_without_main() -> None:
+def test_evaluating_a_module_without_main_raises_error() -> None:
     with pytest.raises(UnknownNameError, match="@main"):
         evaluate(IRModule())
 

@@ -79,7 +79,7 @@ def test_the_reference_has_the_shape_of_the_type(name: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("offload", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_a_build_agrees(name: str, offload: bool) -> None:
+def test_build_with_empty_arrays_equals_the_reference(name: str, offload: bool) -> None:
     pytest.importorskip("tvm")
     mod, data = network(name)
     (wanted,) = byoc_lab.evaluate(mod, data).outputs

@@ -105,7 +105,7 @@ def network(kind: str) -> Expr:
 
 
 @pytest.mark.parametrize("kind", ["conv", "sum", "batch_norm", "dense"])
-def test_modules(kind: str) -> None:
+def test_bfloat16_module_is_partitioned_and_runs_within_tolerance(kind: str) -> None:
     """partition_for_dnnl takes bfloat16 as it takes float32, and the region runs."""
     mod = partition_for_dnnl(IRModule.from_expr(network(kind)))
     regions = [f for f in mod.functions.values() if f.attrs.get("Compiler") == "dnnl"]

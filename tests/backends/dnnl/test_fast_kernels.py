@@ -120,7 +120,7 @@ WINDOWS = [
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize(("shape", "window"), WINDOWS)
 @pytest.mark.parametrize("kind", ["max", "avg of data", "avg of all"])
-def test_pools_plane_by_plane_equal_each_window_by_itself(
+def test_pooling_in_planes_equals_pooling_each_window(
     shape: tuple[int, ...], window: dict[str, Any], kind: str, dtype: str
 ) -> None:
     data = random(*shape).astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else np.float32)

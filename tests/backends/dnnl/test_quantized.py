@@ -238,7 +238,7 @@ def test_quantize_rounds_halves(rounding: str) -> None:
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST", "TOEVEN"])
-def test_halves(rounding: str) -> None:
+def test_requantize_rounds_exact_halves_as_specified(rounding: str) -> None:
     """Ratios of a half and a quarter: every second and fourth number is exactly between two."""
     data = np.arange(-2000, 2000, dtype=np.int32)
     for ratio in (0.5, 0.25, 0.75):
@@ -252,7 +252,7 @@ def test_halves(rounding: str) -> None:
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("scale", [0.5, 0.25, 1 / 3, 0.003, 0.0001, 2.0**-20, 0.9999999, 1.5])
-def test_every_number_near_a_half(scale: float) -> None:
+def test_requantize_is_exact_near_halves(scale: float) -> None:
     """Fast arithmetic decides where it may: each sum that small results come from, and its bits."""
     x = np.concatenate([np.arange(-70_000, 70_000), np.linspace(-(2**31), 2**31 - 1, 9_999)])
     x = x.astype(np.int32).reshape(1, -1)

@@ -60,7 +60,7 @@ def test_a_spelled_layer_norm_becomes_one_operator(spelled: str, epsilon: float)
     np.testing.assert_allclose(old, new, rtol=1e-4, atol=1e-5)
 
 
-def test_a_layer_norm_with_a_cast() -> None:
+def test_layer_norm_with_a_cast_is_rewritten() -> None:
     after = rewrite_layer_norm(module(normalised(cast=True)))
     assert structural_equal(after, module(nn.layer_norm(tokens, gamma, beta)))
 

@@ -81,7 +81,7 @@ FORMS = [
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("form", FORMS)
-def test_within_one_of_relay_and_one_kernel(form: dict[str, Any]) -> None:
+def test_legalized_chain_is_one_kernel_within_one_of_relay(form: dict[str, Any]) -> None:
     before = chain(**form)
     after = legalize_qnn_for_dnnl(before)
     merged = str(MergeComposite(dnnl.pattern_table())(after))

@@ -115,7 +115,7 @@ def test_unbind_needs_an_axis_of_known_length() -> None:
         common.unbind(relay.var("x", shape=(relay.Any(), 3)))
 
 
-def test_a_table_of_expressions() -> None:
+def test_expr_table_returns_the_expression_set_last() -> None:
     table = ExprTable()
     weight = table.new_const([1.0, 2.0])
     assert weight.name_hint == "_param_1" and table.has_expr("_param_1")

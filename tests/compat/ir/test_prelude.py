@@ -98,7 +98,7 @@ def python(value):
 
 
 @pytest.mark.parametrize("program", RESULTS)
-def test_results(prelude: Prelude, program: str) -> None:
+def test_prelude_programs_return_the_expected_values(prelude: Prelude, program: str) -> None:
     body = program if program.startswith("{") else f"{{ {program} }}"
     mod = relay.parse(f'#[version = "0.0.5"]\ndef @main() {body}', init_module=prelude.mod)
     assert python(evaluate(mod).value) == RESULTS[program]

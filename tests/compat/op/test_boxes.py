@@ -28,7 +28,7 @@ BOXES = np.array(
 )
 
 
-def test_boxes_of_tflite() -> None:
+def test_tflite_box_operators_return_the_expected_boxes() -> None:
     boxes, scores = BOXES[:, :, 2:], np.zeros((1, 5, 3), "float32")
     scores[0, :, 1:] = [[0.8, 0.1], [0.2, 0.7], [0.9, 0.3], [0.3, 0.6], [0.05, 0.65]]
     places, kinds, best, count = run(

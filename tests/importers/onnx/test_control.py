@@ -162,7 +162,7 @@ def test_loops_in_loops_are_refused_when_they_unroll_to_too_much(
         from_onnx(_counted(9_000, body))
 
 
-def test_a_loop_in_a_branch() -> None:
+def test_loop_in_a_branch_agrees_with_onnxruntime() -> None:
     loop = helper.make_node("Loop", ["n", "", "x"], ["t"], body=_loop_body(False))
     then = helper.make_graph([loop], "then", [], [info("t", FLOAT, [3])])
     node = helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=_branch("Neg", "e"))

@@ -260,7 +260,7 @@ def test_a_dynamic_batch_through_shapes_that_are_computed() -> None:
         np.testing.assert_allclose(found, session.run(None, {"x": x})[0], rtol=1e-4, atol=1e-5)
 
 
-def test_same_padding_with_a_dynamic_batch() -> None:
+def test_same_padding_of_a_dynamic_batch_has_a_static_size() -> None:
     b = Builder()
     y = b.call("Conv", "x", b.weight(4, 3, 3, 3), auto_pad="SAME_UPPER", strides=[2, 2])
     mod, _ = from_onnx(b.model(y, shape=("batch", 3, 7, 8)))

@@ -54,7 +54,7 @@ def encoder() -> Any:
 
 
 @pytest.mark.parametrize("backend", [pytest.param(None, marks=pytest.mark.slow), "dnnl"])
-def test_an_encoder_with_unknown_batch_and_length(backend: str | None) -> None:
+def test_encoder_runs_with_unknown_batch_and_length(backend: str | None) -> None:
     model = encoder()
     session = InferenceSession(model.SerializeToString())
     mod, _ = from_onnx(model)

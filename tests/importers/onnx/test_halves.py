@@ -83,7 +83,7 @@ def test_quantize_rounds_halves_to_even(dtype: str, zero: int) -> None:
     check(*node("QuantizeLinear", [data, np.float32(1), np.array(zero, dtype)], dtype))
 
 
-def test_quantize_of_each_channel() -> None:
+def test_quantize_per_channel_agrees_with_onnxruntime() -> None:
     data = np.tile(TIES, (2, 1)) * np.array([[1.0], [0.5]], "float32")
     scale, zero = np.array([1, 0.5], "float32"), np.array([0, 7], "int8")
     check(*node("QuantizeLinear", [data, scale, zero], "int8", axis=0))

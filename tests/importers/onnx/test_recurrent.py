@@ -203,7 +203,7 @@ def test_a_scan_of_opset_8_is_one_for_each_element_of_the_batch() -> None:
     check(model, {"s0": random.rand(3, 2).astype("f"), "xs": random.rand(3, 4, 2).astype("f")})
 
 
-def test_a_long_sequence() -> None:
+def test_recurrent_layer_with_400_steps_agrees_with_onnxruntime() -> None:
     model, given = layer("LSTM")
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 400
     given["x"] = np.random.RandomState(1).rand(400, BATCH, INPUTS).astype(np.float32)

@@ -86,7 +86,7 @@ def test_a_resized_image_is_built(mode: str, scale: float) -> None:
     check(model([1, 3, 10, 7], {2: [1.0, 1.0, scale, scale]}, mode=mode), image(1, 3, 10, 7), True)
 
 
-def test_thirteen_of_ten() -> None:
+def test_resize_of_10_by_1_3_gives_13() -> None:
     """In float32, 10 times 1.3 is 13 less a rounding."""
     check(model([1, 1, 10, 10], {2: [1.0, 1.0, 1.3, 1.3]}, mode="linear"), image(1, 1, 10, 10))
 

@@ -52,7 +52,7 @@ def calls_code(mod: Any) -> bool:
         if known(s)
     ],
 )
-def test_there_and_back(sample: Sample) -> None:
+def test_relax_module_converted_there_and_back_computes_the_same(sample: Sample) -> None:
     mod = there(sample)
     if mod is None:
         pytest.skip("the operator has no translation to Relax")
@@ -155,7 +155,7 @@ def test_sizes_that_are_known_at_run_time_are_given() -> None:
             from_relax(mod, shape=shape)
 
 
-def test_parameters_by_name() -> None:
+def test_bound_parameters_are_returned_by_name() -> None:
     mod = built([var("x", 2), var("w", 2)], lambda emit, x, w: emit(op.add(x, w)))
     weight = np.arange(2, dtype=np.float32)
     back, params = from_relax(mod, {"main": [weight]})

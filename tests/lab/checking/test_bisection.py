@@ -82,7 +82,7 @@ def test_a_fault_is_pinned_to_its_operator(name: str, fault: str) -> None:
         if name != "resnet-18" or n % 5 == 0  # it takes 6 s for each
     ],
 )
-def test_every_fault_in_every_network(name: str, fault: str, place: float) -> None:
+def test_bisect_finds_every_fault_in_every_network(name: str, fault: str, place: float) -> None:
     if not places(network(name), FAULTS[fault]):
         pytest.skip(f"{name} has no operator for this fault")
     check(*with_fault(name, fault, place=place))
@@ -145,7 +145,7 @@ def planted_with_event(mod: IRModule, report: Callable[..., None]) -> IRModule:
     return planted(fault, 0)(mod)
 
 
-def test_inside_a_region() -> None:
+def test_bisect_names_the_operator_inside_a_region() -> None:
     mod = infer_module(byoc_lab.trace(network("small"), "dnnl").result)
     regions = [gv.name_hint for gv in mod.get_global_vars() if "Compiler" in mod[gv].attrs]
 
@@ -221,7 +221,7 @@ def test_the_reference_runs_every_stage_of_every_era(era: str | None) -> None:
     assert np.array_equal(wanted.values[body], wanted.outputs[0])
 
 
-def test_a_clean_pipeline_of_2020() -> None:
+def test_bisect_of_a_clean_2020_pipeline_finds_nothing() -> None:
     found = byoc_lab.bisect(network("small"), "dnnl", era="2020-01", kernels=False)
     assert not found.found
 

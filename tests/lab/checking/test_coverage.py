@@ -178,7 +178,7 @@ def test_json_has_all() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", ["dnnl", ["dnnl", "ccompiler"]])
-def test_figures(names: object) -> None:
+def test_coverage_figures_are_drawn(names: object) -> None:
     drawn = coverage(mobilenet.get_workload()[0], names).plot()  # type: ignore[arg-type]
     assert len(drawn.axes) == 1 + (1 if names == "dnnl" else 2)
     drawn.canvas.draw()

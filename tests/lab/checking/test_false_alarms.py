@@ -32,7 +32,7 @@ def test_random_modules(on: str) -> None:
 @pytest.mark.native
 @needs_native
 @pytest.mark.parametrize("seed", range(2))
-def test_mobilenet_v3_of_pytorch(seed: int) -> None:
+def test_mobilenet_v3_of_pytorch_is_within_tolerance(seed: int) -> None:
     """Squeeze and excitation, hard swish, and batch norms whose shift is larger than the sums of
     depthwise convolutions."""
     torch = pytest.importorskip("torch", reason="torch is not installed")

@@ -137,7 +137,7 @@ def test_a_fault_is_pinned_to_its_kernel(name: str, fault: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", KERNEL_FAULTS)
 @pytest.mark.parametrize("name", ["small", "int8"])
-def test_every_fault(name: str, fault: str) -> None:
+def test_every_faulty_kernel_is_found(name: str, fault: str) -> None:
     if not all_places(name, fault):
         pytest.skip(f"{name} has no operator for this fault")
     check(name, fault, 0.5)
@@ -210,7 +210,7 @@ def python_codegen(function: Function, symbol: str) -> PythonRegion:
     return PythonRegion(fn)
 
 
-def test_a_back_end_in_python() -> None:
+def test_faulty_operator_of_a_python_back_end_is_named() -> None:
     x = relay.var("x", shape=(4,))
     mod = infer_module(IRModule.from_expr(Function([x], relay.exp(relay.tanh(relay.nn.relu(x))))))
     found = byoc_lab.bisect(mod, backends={"dnnl": python_codegen})

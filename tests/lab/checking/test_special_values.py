@@ -104,7 +104,7 @@ def test_rounding_error_before_a_tie_widens_the_tolerance_only_near_it() -> None
     assert tolerance(relay.cast(relay.exp(x), "int32"), whole).tolist() == [1, 0, 0]
 
 
-def test_argmax_near_a_tie() -> None:
+def test_argmax_near_a_tie_has_the_distance_as_tolerance() -> None:
     x = relay.var("x", shape=(3, 4))
     rows = np.log(np.float64([[1, 5, 2, 5 * (1 + 1e-9)], [1, 5, 2, 4.9], [3, 3, 1, 1]]))
     found = tolerance(relay.argmax(relay.exp(x), axis=1), rows.astype(np.float32))
@@ -126,7 +126,7 @@ def test_softmax_of_minus_infinity(on: str) -> None:
 
 @pytest.mark.parametrize("on", ON)
 @pytest.mark.parametrize("name", ["exp", "sigmoid", "tanh"])
-def test_overflow_and_underflow(name: str, on: str) -> None:
+def test_results_near_overflow_and_underflow_are_tolerated_only_there(name: str, on: str) -> None:
     """Both machines may be infinite or flush to zero there; in between nothing is forgiven."""
     x = relay.var("x", shape=(12,))
     values = np.float32([88.7, 88.8, 89, 200, -86, -87.4, -103, -104, -200, 0, 1e-40, 1])
@@ -220,7 +220,7 @@ def test_log_of_denormal_numbers_is_told_as_that(on: str) -> None:
     assert "nan" not in found.outputs[0].verdict and "overflow" not in found.outputs[0].verdict
 
 
-def test_a_denormal_number_is_no_excuse_for_other_elements() -> None:
+def test_denormal_element_does_not_widen_other_tolerances() -> None:
     """sqrt of one is 0 or right; a nan beside one stays nan."""
     x = relay.var("x", shape=(3,))
     values = np.float32([1e-40, np.nan, 4])
@@ -256,7 +256,7 @@ def test_nan_of_arithmetic_is_not_forgiven() -> None:
 # The host's tanh; two scales ----------------------------------------------------------------------
 
 
-def test_the_tanh_of_the_host() -> None:
+def test_tanh_of_the_host_is_within_a_tight_tolerance() -> None:
     """Its error near 0 is one of u, not of u * |x|: within the tolerance, which is not loose."""
     values = np.concatenate([np.linspace(-9, 9, 4001), np.geomspace(1e-8, 1, 4000)])
     x = relay.var("x", shape=values.shape)

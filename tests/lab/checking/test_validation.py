@@ -250,14 +250,16 @@ def test_dense_in_any_order_of_sums(rows: int, k: int, a: str, b: str, seed: int
     st.integers(0, 99),
 )
 @settings(max_examples=25)
-def test_conv2d_on_dnnl(c: int, o: int, size: int, a: str, b: str, seed: int) -> None:
+def test_conv2d_on_dnnl_uses_less_than_the_tolerance(
+    c: int, o: int, size: int, a: str, b: str, seed: int
+) -> None:
     x, w = relay.var("x", shape=(1, c, 7, 7)), relay.var("w", shape=(o, c, size, size))
     inputs = [numbers(a, 1, c, 7, 7, seed=seed), numbers(b, o, c, size, size, seed=seed + 1)]
     assert share_of_tolerance(nn.conv2d(x, w, padding=1), inputs, on_dnnl) < 0.7
 
 
 @needs_native
-def test_gelu_on_dnnl() -> None:
+def test_gelu_on_dnnl_uses_less_than_the_tolerance() -> None:
     """Its erf is off by as much near 0 as anywhere else: 1 + erf is about 1 there."""
     x = relay.var("x", shape=(100_000,))
     error = relay.erf(x / relay.const(np.float32(2**0.5)))
@@ -268,7 +270,7 @@ def test_gelu_on_dnnl() -> None:
 
 @needs_native
 @pytest.mark.parametrize("classes", [5, 1000])
-def test_log_softmax_on_dnnl(classes: int) -> None:
+def test_log_softmax_on_dnnl_uses_less_than_the_tolerance(classes: int) -> None:
     """Its log is up to 58 roundings off, in all elements of a row alike."""
     x = relay.var("x", shape=(500_000 // classes, classes))
     scales = np.tile(np.float32([[0.1], [0.5], [1], [3], [20]]), (100_000 // classes, 1))
@@ -297,7 +299,7 @@ def test_operators_on_dnnl_use_less_than_the_tolerance(name: str, kind: str) -> 
 @pytest.mark.parametrize(
     "name", ["nn.layer_norm", "variance", "mean", "sum", "nn.log_softmax", "erf"]
 )
-def test_operators_of_the_host(name: str, kind: str) -> None:
+def test_operators_of_the_host_use_less_than_the_tolerance(name: str, kind: str) -> None:
     """Operators without a rule of their own as well, in float32 NumPy."""
     values = numbers(kind, 6, 50, seed=6)
     x = relay.var("x", shape=values.shape)

@@ -46,7 +46,7 @@ def test_two_back_ends_of_one_module() -> None:
     assert made["FoldConstant"].only_in == "first"
 
 
-def test_host_and_region() -> None:
+def test_comparison_counts_calls_moved_between_host_and_region() -> None:
     mod = network("relu", "erf")
     annotated = ["InferType", relay.transform.AnnotateTarget("dnnl"), "PartitionGraph"]
     there = compare(trace(mod, ["InferType"]), trace(mod, annotated))
@@ -80,7 +80,7 @@ def test_two_pipelines_that_part_and_meet_again() -> None:
     ]
 
 
-def test_a_pipeline_that_failed() -> None:
+def test_failed_pipeline_is_compared_up_to_its_error() -> None:
     made = compare(chain(), chain(fixed=True))
     assert made.first_difference is made["Annotate"]
     pair = made["PartitionGraph"]
@@ -88,7 +88,7 @@ def test_a_pipeline_that_failed() -> None:
     assert "3  PartitionGraph  failed   changed " in str(made)
 
 
-def test_a_recording_beside_a_trace(tmp_path: Path) -> None:
+def test_recording_and_trace_of_one_pipeline_do_not_differ(tmp_path: Path) -> None:
     typed = relay.transform.InferType()(network("relu", "tanh"))  # as modules of a recording are
     ours = trace(typed, ["InferType", "FoldConstant"])
     lines = [HEAD]

@@ -127,7 +127,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_summary_of_one_difference(name: str) -> None:
+def test_summary_describes_each_kind_of_difference(name: str) -> None:
     before, after, expected = CASES[name]
     assert _summary(before, after) == expected
 
@@ -142,7 +142,7 @@ def test_composing_is_a_class_of_its_own() -> None:
     assert byoc_lab.diff(fused, mod).summary == "2 calls moved into @main"
 
 
-def test_mobilenet() -> None:
+def test_mobilenet_outlined_changes_have_both_sides() -> None:
     mod, params = relay.testing.mobilenet.get_workload()
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     stages = {(s.name, s.index): s.diff() for s in byoc_lab.trace(mod, "dnnl")}

@@ -94,7 +94,7 @@ def test_swapped_branches_have_moved_operands_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("name", ["squeezenet", "mobilenet"])
-def test_networks_through_the_pipeline(name: str) -> None:
+def test_matching_follows_operators_and_weights_through_the_pipeline(name: str) -> None:
     """From folding on no pass changes weights: a call is told by its operator and the weights it
     depends on most closely, along the way of the data."""
     network = {"squeezenet": relay.testing.squeezenet, "mobilenet": relay.testing.mobilenet}[name]

@@ -35,7 +35,7 @@ def test_no_change_has_no_lines() -> None:
     assert str(byoc_lab.diff(_chain(3), _chain(3))) == "no change"
 
 
-def test_rows_near_a_change() -> None:
+def test_text_shows_the_rows_near_a_change() -> None:
     rows = byoc_lab.diff(_chain(40), _chain(40, at=20)).rows()
     shown = near_changes(rows, CONTEXT)
     changed = [n for n, row in enumerate(rows) if row.kind != "same"]

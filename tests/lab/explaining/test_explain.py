@@ -221,7 +221,7 @@ def test_a_mistake_gives_one_message(
         explain(*arguments)
 
 
-def test_an_annotated_module() -> None:
+def test_explain_takes_an_annotated_module() -> None:
     mod = AnnotateTarget("dnnl")(InferType()(MOD))
     with pytest.raises(ArgumentError, match="the module has annotations already, found annotation"):
         explain(mod, "dnnl")
@@ -229,7 +229,7 @@ def test_an_annotated_module() -> None:
     assert found.offloaded and found.region == "tvmgen_default_dnnl_main_0"
 
 
-def test_a_partitioned_module() -> None:
+def test_explain_of_a_partitioned_module_names_its_region() -> None:
     mod = backends.partition(IRModule.from_expr(relay.sin(nn.relu(x()))), "dnnl")
     found = explain(mod, "dnnl")
     assert [e.status for e in found] == ["offloaded", "host", "offloaded"]

@@ -108,7 +108,7 @@ def test_every_call_is_offloaded_or_has_a_cause(name: str, target: str) -> None:
             assert again.status == ("offloaded" if change.region else "removed"), str(again)
 
 
-def test_an_int8_network() -> None:
+def test_explain_of_an_int8_network_is_consistent() -> None:
     mod, params = relay.testing.resnet.get_workload(image_shape=(3, 28, 28), num_layers=8)
     image = np.random.default_rng(0).uniform(size=(1, 3, 28, 28)).astype("float32")
     quantized = quantize(mod, params, [image])

@@ -134,7 +134,7 @@ def test_shadowed_entries_match_when_they_come_first() -> None:
         assert again.status == "matches" and again.matches <= entry.alone
 
 
-def test_the_table_of_dnnl_by_name() -> None:
+def test_pattern_report_takes_the_name_of_a_back_end() -> None:
     report = byoc_lab.explain_patterns("dnnl", MODULES[0])
     assert report["dnnl.conv2d_bias_relu"].matches == 1
     assert report["dnnl.conv2d_bias"].shadowed_by == ("dnnl.conv2d_bias_relu",)

@@ -69,7 +69,7 @@ def test_fix_asks_the_rules_that_lint_asked() -> None:
     assert not alone and "fix(mod, backend='dnnl') repairs them" in str(alone)
 
 
-def test_fix_of_a_pipeline() -> None:
+def test_fix_reports_pipeline_findings_as_left() -> None:
     mod = module(main(begin("%x", "dnnl"), begin("1f", "dnnl"), "add(%0, %1)", end("%2", "dnnl")))
     steps = ["FoldConstant", "PartitionGraph"]
     assert [f.code for f in lint(mod, steps)] == ["BYL022"]

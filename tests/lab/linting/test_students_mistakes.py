@@ -58,7 +58,7 @@ def table() -> Iterator[Callable[[Table], Sequence[passes.Pass]]]:
 
 
 class TestMisspelt:
-    def test_target(self) -> None:
+    def test_misspelt_target_is_found_before_and_after_the_run(self) -> None:
         recorded = trace(MODULE, [InferType(), AnnotateTarget("dnll"), PartitionGraph()])
         for found in (recorded.findings, list(lint(MODULE, [AnnotateTarget("dnll")]))):
             assert [f.code for f in found] == ["BYL017"]
@@ -74,7 +74,9 @@ class TestMisspelt:
             lambda: lint(MODULE, "dnll"),
         ],
     )
-    def test_back_end_or_pipeline(self, wrong: Callable[[], object]) -> None:
+    def test_misspelt_back_end_or_pipeline_gets_the_nearest_name(
+        self, wrong: Callable[[], object]
+    ) -> None:
         with pytest.raises(ByocLabError, match="'dnll'; did you mean 'dnnl'"):
             wrong()
 
@@ -82,7 +84,7 @@ class TestMisspelt:
         "wrong",
         [lambda: trace(MODULE, ["FoldConstants"]), lambda: lint(MODULE, ["FoldConstants"])],
     )
-    def test_pass(self, wrong: Callable[[], object]) -> None:
+    def test_misspelt_pass_gets_the_nearest_name(self, wrong: Callable[[], object]) -> None:
         with pytest.raises(ByocLabError, match="'FoldConstants'; did you mean 'FoldConstant'"):
             wrong()
 
@@ -90,7 +92,7 @@ class TestMisspelt:
         with pytest.raises(AttributeError, match="'FoldConstants'; did you mean 'FoldConstant'"):
             passes.FoldConstants  # type: ignore[attr-defined]  # noqa: B018
 
-    def test_composite(self) -> None:
+    def test_composite_without_target_prefix_is_found(self) -> None:
         run = [
             MergeComposite([("dnnl_relu", is_op("nn.relu")(wildcard()))]),
             AnnotateTarget("dnnl"),

@@ -49,7 +49,7 @@ def test_a_node_and_a_span_are_left_out() -> None:
         ("// ignore BYL001", ["BYL001", "BYL002"]),
     ],
 )
-def test_a_comment_on_the_line_or_above_it(comment: str, left: list[str]) -> None:
+def test_comment_on_the_line_or_above_suppresses_findings(comment: str, left: list[str]) -> None:
     lines = TEXT.splitlines()
     assert codes("\n".join([*lines[:2], f"{lines[2]}  {comment}", *lines[3:]])) == left
     assert codes("\n".join([*lines[:2], f"  {comment}", *lines[2:]])) == left

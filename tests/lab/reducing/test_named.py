@@ -34,7 +34,7 @@ def relu(*names: str) -> IRModule:
     return relay.transform.InferType()(IRModule.from_expr(out))
 
 
-def test_a_finding_by_code_and_by_name_with_a_back_end() -> None:
+def test_finding_predicate_takes_code_or_name_and_a_back_end() -> None:
     x = relay.var("x", shape=(2, 4))
     mod = IRModule.from_expr(relay.nn.relu(relay.annotation.compiler_begin(x, "dnnl")))
     mod = relay.transform.InferType()(mod)
@@ -98,7 +98,7 @@ def test_a_crash_of_build_by_class_and_by_text(mine: str) -> None:
     assert not predicate_named("crash:something else", target=mine)(mod)
 
 
-def test_a_cause_of_explain() -> None:
+def test_cause_predicate_takes_a_back_end() -> None:
     mod = relay.transform.InferType()(convolution())
     explained = byoc_lab.explain(mod, "ccompiler")
     causes = {e.cause for e in explained.host}

@@ -78,7 +78,7 @@ ANNOTATIONS = [pair for pair, _ in zip(removed_annotations(), range(12), strict=
 
 
 @pytest.mark.parametrize(("mod", "code"), ANNOTATIONS, ids=lambda value: str(value)[:6])
-def test_a_missing_annotation(mod: IRModule, code: str) -> None:
+def test_missing_annotation_is_reduced_to_few_operators(mod: IRModule, code: str) -> None:
     smallest = min(len(operators(relay.parse(s.text))) for s in RULES[code].INVALID)
     found = byoc_lab.reduce(mod, f"finding:{code}")
     assert found.minimal and byoc_lab.lint(found.module).by_code(code)
@@ -115,7 +115,7 @@ def network_for(name: str) -> tuple[IRModule, Callable[[IRModule], bool]]:
 
 
 @pytest.mark.parametrize("name", OF_PASSES)
-def test_a_wrong_pass(name: str) -> None:
+def test_wrong_pass_is_reduced_to_few_operators(name: str) -> None:
     mod, predicate = network_for(name)
     found = byoc_lab.reduce(mod, predicate)
     assert found.minimal and predicate(found.module), str(found)
@@ -166,7 +166,7 @@ WRONG: dict[str, tuple[str, Callable[..., np.ndarray]]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_kernel(name: str, mine: str) -> None:
+def test_wrong_kernel_is_reduced_to_few_operators(name: str, mine: str) -> None:
     operator, kernel = WRONG[name]
 
     def codegen(function: Function, symbol: str) -> PythonRegion:

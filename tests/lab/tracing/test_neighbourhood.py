@@ -115,7 +115,7 @@ def test_nodes_of_a_part_are_those_of_the_state(
                 assert set(identities(side, step.root).values()) <= places, (stage.name, count)
 
 
-def test_the_part_around_an_annotation() -> None:
+def test_part_around_an_annotation_counts_cut_regions() -> None:
     """Its ends are in regions that are cut; what is cut off is counted."""
     x: Expr = relay.var("x", shape=(2, 3))
     for _ in range(60):

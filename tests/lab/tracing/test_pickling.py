@@ -65,7 +65,7 @@ def test_traces_of_lets_and_nested_partitions_are_pickled() -> None:
     _again(byoc_lab.trace(nested_partition.network(), steps))
 
 
-def test_a_deep_chain() -> None:
+def test_trace_of_a_deep_chain_is_pickled() -> None:
     x: relay.Expr = relay.var("x", shape=(2, 2))
     for _ in range(20_000):
         x = relay.nn.relu(x)

@@ -337,7 +337,7 @@ def test_an_instrument_that_raises_ends_the_trace() -> None:
     assert isinstance(trace.error, ZeroDivisionError)
 
 
-def test_a_pipeline_of_an_era() -> None:
+def test_era_is_applied_to_a_named_pipeline_or_refused() -> None:
     mod = _module(
         NEVER_CLOSED.replace('%0 = annotation.compiler_begin(%x, compiler="A");', "").replace(
             "%0", "%x"

@@ -67,7 +67,7 @@ def test_there_is_no_such_stage() -> None:
         text.stage_text(chain(), 3)
 
 
-def test_a_difference_and_findings() -> None:
+def test_difference_and_findings_are_rendered_as_text() -> None:
     mod = annotated(fixed=False)
     delta = diff(InferType()(network()), mod)
     assert render_text(delta).splitlines()[0] == str(delta.summary)
@@ -102,5 +102,5 @@ def test_colour_only_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch)
     ("seconds", "shown"),
     [(None, ""), (0.0012, "1.2 ms"), (0.034, "34 ms"), (0.34, "0.34 s"), (12.3, "12 s")],
 )
-def test_times_for_people(seconds: float | None, shown: str) -> None:
+def test_times_are_shown_in_readable_units(seconds: float | None, shown: str) -> None:
     assert seconds_text(seconds) == shown

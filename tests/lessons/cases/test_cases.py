@@ -131,7 +131,7 @@ def test_its_fix_computes_the_same(case: LiveCase) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
-def test_nested_partition() -> None:
+def test_nested_partition_case_shows_the_nested_region() -> None:
     case = live_case("nested-partition")
     symptom = case.symptom(case.module())
     assert symptom is not None
@@ -139,7 +139,7 @@ def test_nested_partition() -> None:
     assert isinstance(symptom.error, FreeVariableError)
 
 
-def test_batch_norm() -> None:
+def test_batch_norm_case_names_the_operators_in_the_region() -> None:
     case = live_case("batch-norm")
     symptom = case.symptom(case.module())
     assert symptom is not None

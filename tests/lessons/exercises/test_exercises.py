@@ -117,13 +117,13 @@ def test_no_hint_has_a_line_of_the_solution(exercise: Exercise) -> None:
     [None, 3.5, "text", IRModule(), [], lambda *a: None],
     ids=["none", "number", "text", "module", "list", "function"],
 )
-def test_no_answer_raises(exercise: Exercise, answer: object) -> None:
+def test_invalid_answers_fail_without_an_exception(exercise: Exercise, answer: object) -> None:
     verdict = exercise.check(answer)
     assert not verdict.passed and verdict.messages
 
 
 @exercises
-def test_sources_define_what_the_modules_do(exercise: Exercise) -> None:
+def test_solution_sources_equal_the_solution_modules(exercise: Exercise) -> None:
     """What goes into notebooks is text; it must run by itself."""
     right: dict[str, object] = {}
     exec(source(exercise.name), right)

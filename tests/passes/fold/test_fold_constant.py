@@ -59,7 +59,7 @@ def test_a_device_stays_around_its_constant() -> None:
     assert isinstance(chosen, relay.Var)
 
 
-def test_expressions_outside_a_module() -> None:
+def test_expression_outside_a_module_is_folded() -> None:
     assert FoldConstantExpr(three, IRModule()).numpy() == 3
     half, zero = relay.const(0.5), relay.const(0)
     quantized = relay.qnn.op.quantize(relay.const(np.ones(2, np.float32)), half, zero)

@@ -31,7 +31,7 @@ def test_a_predicate_that_raises_is_named_with_its_call() -> None:
         ask_operator(broken, CALL, "mychip")
 
 
-def test_entries_of_a_pattern_table() -> None:
+def test_valid_pattern_table_entries_are_completed() -> None:
     assert checked_entry(0, ("a.b", PATTERN)) == ("a.b", PATTERN, None)
     assert checked_entry(0, ("a.b", PATTERN, bool)) == ("a.b", PATTERN, bool)
 

@@ -53,7 +53,7 @@ def test_the_numbers_stay_those_of_the_network() -> None:
     )
 
 
-def test_an_operator_without_a_category() -> None:
+def test_operator_without_a_category_follows_missing_op_mode() -> None:
     mod = module(relay.abs(relay.var("x", shape=(4,))))
     with pytest.raises(PassError, match="abs, called 1 times, has no FTVMMixedPrecision"):
         ToMixedPrecision(missing_op_mode=0)(mod)

@@ -51,12 +51,12 @@ def test_a_composite_that_no_back_end_gets() -> None:
     assert codes(byoc_lab.lint(recorded.result)) == ["BYR001"]
 
 
-def test_it_is_none_while_the_pass_that_takes_it_is_still_to_come() -> None:
+def test_composite_on_host_is_not_reported_before_merging_has_run() -> None:
     recorded = byoc_lab.trace(SMALL, [fuse(), transform.MergeCompositeFunctions()])
     assert codes(recorded["FuseOpsByPattern"].findings_after) == []
 
 
-def test_a_region_without_a_code_generator() -> None:
+def test_region_without_a_code_generator_is_reported() -> None:
     recorded = byoc_lab.trace(SMALL, [fuse(annotate_codegen=True), transform.RunCodegen()])
     assert recorded.error is not None
     (found,) = recorded["FuseOpsByPattern"].findings_after
@@ -65,7 +65,7 @@ def test_a_region_without_a_code_generator() -> None:
     assert codes(byoc_lab.trace(resnet(1), dnnl_passes()).findings) == []
 
 
-def test_patterns_that_never_match() -> None:
+def test_patterns_that_never_match_are_reported() -> None:
     recorded = byoc_lab.trace(SMALL, [fuse(), transform.MergeCompositeFunctions()], patterns=TABLE)
     relu, folded = recorded["FuseOpsByPattern"].findings_after
     assert relu.code == "BYR003" and "pattern mychip.conv_relu" in relu.message
@@ -164,7 +164,7 @@ def test_a_composite_that_names_no_back_end() -> None:
 DNNL_RELU = [("dnnl.relu", is_op("relax.nn.relu")(wildcard()))]
 
 
-def test_code_in_a_region() -> None:
+def test_compiled_code_in_a_region_is_reported() -> None:
     passes = [
         transform.FuseOpsByPattern(DNNL_RELU),
         transform.LegalizeOps(),

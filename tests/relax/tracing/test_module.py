@@ -39,7 +39,7 @@ def test_trace_refuses_objects_of_tvm_other_than_modules() -> None:
 
 
 @needs_dnnl
-def test_explain_and_coverage_of_a_stage() -> None:
+def test_stage_of_a_relax_trace_is_explained_and_covered() -> None:
     recorded = byoc_lab.trace(SMALL, "dnnl")
     found = byoc_lab.explain(recorded.initial, "dnnl")
     assert found.summary == "3 of 4 calls offloaded to dnnl, 1 on the host (1 no-pattern)"
@@ -61,7 +61,7 @@ def test_cards_and_numbers_of_the_result() -> None:
     assert [card.compiler for card in built.cards()] == ["dnnl"]
 
 
-def test_the_graph_of_a_module_of_tvm() -> None:
+def test_graph_of_a_relax_module_is_printed() -> None:
     assert "nn.conv2d  1×4×8×8  ← [0]" in str(graph(SMALL))  # noqa: RUF001
 
 

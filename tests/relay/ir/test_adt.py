@@ -85,7 +85,7 @@ def test_substitution_reaches_into_clauses():
     assert not relay.structural_equal(func, head_or(relay.const(4)))
 
 
-def test_nothing_can_be_changed():
+def test_match_nodes_are_immutable():
     match = head_or(relay.const(7)).body
     for obj, field in ((match, "data"), (match.clauses[0], "rhs"), (match.clauses[0].lhs, "vars")):
         with pytest.raises(AttributeError, match="immutable"):

@@ -21,7 +21,7 @@ def test_nested_blocks_multiply() -> None:
     assert layout.plain == Layout("OHWI")
 
 
-def test_part_of_a_layout() -> None:
+def test_parts_of_a_layout_are_taken_and_widened() -> None:
     wide = Layout("NCHW16c")
     assert str(wide.last(2)) == "W16c"
     assert wide.last(9) == wide

@@ -142,7 +142,7 @@ RESULTS = [  # build, arguments, result
 
 
 @pytest.mark.parametrize(("build", "given", "result"), RESULTS, ids=range(len(RESULTS)))
-def test_result(build, given, result) -> None:
+def test_operator_has_the_expected_result_type(build, given, result) -> None:
     assert infer(build, *given)[1] == result
 
 

@@ -235,7 +235,7 @@ RESULTS = [  # label, build, arguments, result
 @pytest.mark.parametrize(
     ("label", "build", "given", "result"), RESULTS, ids=[row[0] for row in RESULTS]
 )
-def test_result(label, build, given, result) -> None:
+def test_operator_has_the_expected_result_type(label, build, given, result) -> None:
     assert infer(build, *given)[1] == result
 
 

@@ -20,7 +20,7 @@ def _agrees(name: str, theirs: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_case(name: str) -> None:
+def test_pattern_case_agrees_with_the_golden_file(name: str) -> None:
     _agrees(name, read(name))
 
 
@@ -36,7 +36,7 @@ def tvm_outcomes() -> dict[str, dict[str, Any]]:
 @pytest.mark.oracle
 @pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
 @pytest.mark.parametrize("name", CASES)
-def test_case_beside_tvm(name: str, tvm_outcomes: dict[str, dict[str, Any]]) -> None:
+def test_pattern_case_agrees_with_tvm(name: str, tvm_outcomes: dict[str, dict[str, Any]]) -> None:
     _agrees(name, tvm_outcomes[name])
 
 

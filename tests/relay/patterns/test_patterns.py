@@ -34,7 +34,7 @@ def chain(n: int, ops: tuple[str, ...] = ("abs",)) -> relay.Expr:
     return value
 
 
-def test_unknown_operator() -> None:
+def test_unknown_operator_gets_the_nearest_name() -> None:
     with pytest.raises(UnknownNameError, match=r"nn\.relo.*nn\.relu"):
         is_op("nn.relo")
 

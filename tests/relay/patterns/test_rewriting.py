@@ -85,7 +85,7 @@ def test_several_callbacks_in_order() -> None:
     assert structural_equal(result, abses(1), map_free_vars=True)
 
 
-def test_callbacks_that_never_settle() -> None:
+def test_callback_that_never_settles_raises_pass_error() -> None:
     class Grow(DFPatternCallback):
         def __init__(self) -> None:
             super().__init__()

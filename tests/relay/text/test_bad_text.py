@@ -220,7 +220,7 @@ def test_there_are_texts_to_break():
 
 @settings(max_examples=120)
 @given(st.sampled_from(TEXTS), st.data())
-def test_text_cut_off_anywhere(text: str, data):
+def test_text_cut_off_anywhere_raises_parse_error(text: str, data):
     survives(text[: data.draw(st.integers(0, len(text)))])
 
 
@@ -312,7 +312,7 @@ def test_long_nonsense_is_refused_soon(piece: str):
 @pytest.mark.parametrize(
     "text", ["fn (%x: " + "(" * LONG, "fn (a=" + "[" * LONG, "fn (%x: fn (" + "fn (" * LONG]
 )
-def test_types_and_values_have_a_depth(text: str):
+def test_too_deeply_nested_types_and_values_are_refused(text: str):
     with pytest.raises(ParseError, match="nested deeper than 100"):
         relay.parse_expr(text)
 
@@ -321,7 +321,7 @@ def test_types_and_values_have_a_depth(text: str):
 @pytest.mark.parametrize(
     "opening", ["(", "abs(", "if (True) { ", "fn () { ", "let %x = ("], ids=lambda x: x.split()[0]
 )
-def test_a_million_deep(opening: str):
+def test_million_levels_of_nesting_raise_an_error_quickly(opening: str):
     """Cut off a million levels down: an error with a place, far sooner than a hang would be."""
     started = time.process_time()
     with pytest.raises(ParseError) as raised:

@@ -47,7 +47,7 @@ def test_bindings_that_nothing_uses_vanish_and_lets_stay():
 @pytest.mark.parametrize(
     ("text", "dtype"), [("int", "int32"), ("uint", "uint32"), ("float", "float32")]
 )
-def test_types_without_a_width(text: str, dtype: str) -> None:
+def test_types_without_a_width_have_the_default_width(text: str, dtype: str) -> None:
     node = expr(
         f"fn (%x: {text}, %y: Tensor[(2), {text}], %z: ({text}, fn ({text}) -> {text})) {{ %x }}"
     )
@@ -88,7 +88,7 @@ def test_if_and_a_number_defined_in_the_other_branch():
     "text, kind",
     [("()", 0), ("(1,)", 1), ("(1, 2)", 2), ("(1, 2,)", 2)],
 )
-def test_tuples(text: str, kind: int):
+def test_tuples_are_distinguished_from_parentheses(text: str, kind: int):
     node = expr(text)
     assert isinstance(node, Tuple) and len(node.fields) == kind
 
@@ -120,7 +120,7 @@ def test_operators_bind_by_precedence_and_to_the_left(text: str, names: list):
     assert [node.op.name, *below] == names
 
 
-def test_functions_with_everything():
+def test_function_with_all_optional_parts_is_parsed():
     fn = expr('fn [A](%p: A, %q: Tensor[(1), int8], Primitive=1, Composite="a.b",) -> A { %p }')
     assert isinstance(fn, Function) and [p.name_hint for p in fn.params] == ["p", "q"]
     assert fn.params[0].type_annotation is fn.type_params[0] is fn.ret_type
@@ -174,12 +174,12 @@ def @main(%x: int32) -> int32 { %0 = @f(%x); @f(%0) }"""
         ("True", True, "bool"),
     ],
 )
-def test_literals(text: str, value: object, dtype: str):
+def test_literals_have_their_dtype_and_value(text: str, value: object, dtype: str):
     node = expr(text)
     assert node.data.dtype == dtype and node.numpy() == value
 
 
-def test_nan_and_negative_zero():
+def test_nan_and_negative_zero_are_parsed():
     assert math.isnan(expr("nanf").numpy())
     assert math.copysign(1, expr("-0f").numpy()) == -1
     assert math.copysign(1, expr("(0f, -0f)").fields[0].numpy()) == 1
@@ -199,7 +199,7 @@ def test_nan_and_negative_zero():
         ("ref(int64)", "ref(int64)"),
     ],
 )
-def test_types(text: str, shown: str):
+def test_types_are_parsed(text: str, shown: str):
     assert str(expr(f"fn (%x: {text}) {{ %x }}").params[0].type_annotation) == shown
 
 

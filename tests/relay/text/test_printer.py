@@ -168,7 +168,7 @@ def test_free_variables_are_declared_where_they_are_needed():
     assert text_of(e, style="0.0.4") == old
 
 
-def test_references():
+def test_references_are_printed():
     r = relay.RefCreate(relay.abs(X))
     e = relay.Tuple([r, relay.RefRead(r), relay.RefWrite(r, relay.const(1))])
     lines = text_of(e, show_types=False).split("\n")[1:]
@@ -216,7 +216,7 @@ def test_a_variable_bound_twice_is_marked_and_read_back():
         (123456789.0, "float64", "1.23457e+08f64"),
     ],
 )
-def test_scalars(value: object, dtype: str, text: str):
+def test_scalars_are_printed_and_parsed_exactly(value: object, dtype: str, text: str):
     node = relay.Constant(np.array(value, dtype))
     assert text_of(node, show_types=False) == text
     relay.assert_structural_equal(relay.parse_expr(print_text(node, exact=True)), node)
@@ -291,7 +291,7 @@ def test_functions_that_share_a_value_are_printed_apart():
     relay.assert_structural_equal(again, mod)
 
 
-def test_options():
+def test_print_options_are_applied_or_refused():
     mod = relay.parse("def @main(%x: int32) { abs(%x) }", "f.relay")
     assert "abs(%x) /* ty=int32 span=f.relay:1:24 */" in text_of(mod, show_span=True)
     assert "/*" not in text_of(mod, show_types=False)

@@ -23,7 +23,7 @@ def said(value: Any) -> Any:
         {"ops": ({"name": "a", "time_us": None, "more": object()},)},
     ],
 )
-def test_statistics_in_form(found: dict[str, Any]) -> None:
+def test_valid_statistics_are_accepted(found: dict[str, Any]) -> None:
     assert said(found) == (found, "")
 
 
@@ -44,7 +44,7 @@ def test_statistics_in_form(found: dict[str, Any]) -> None:
         ({"ops": [{"name": "a", "post_ops_fused": None}]}, "post_ops_fused: expected a list"),
     ],
 )
-def test_statistics_of_another_form(found: Any, fault: str) -> None:
+def test_invalid_statistics_are_replaced_with_the_reason(found: Any, fault: str) -> None:
     stats, text = said(found)
     assert stats == {} and text.startswith("its statistics are none: ")
     with pytest.raises(AssertionError, match=fault):

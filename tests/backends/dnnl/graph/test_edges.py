@@ -71,7 +71,7 @@ def test_an_output_that_is_read_inside_too() -> None:
     net.check(third, first)
 
 
-def test_an_output_whose_memory_a_later_sum_could_use() -> None:
+def test_sum_into_an_output_keeps_the_output() -> None:
     net = Net()
     kept = net.op("eltwise", [net.input(4, 6)], alg="tanh")
     summed = net.op(
@@ -97,12 +97,12 @@ def test_inputs_and_constants_and_views_as_outputs() -> None:
     net.check(data, constant, turned, flat, unused, constant)
 
 
-def test_a_region_without_operations() -> None:
+def test_region_without_operations_returns_inputs_and_constants() -> None:
     net = Net()
     net.check(net.input(2, 3), net.const(4), net.const())
 
 
-def test_a_scalar_in_and_out() -> None:
+def test_scalar_input_gives_scalar_output() -> None:
     net = Net()
     number = net.input()
     net.check(net.op("eltwise", [number], alg="tanh"), number)

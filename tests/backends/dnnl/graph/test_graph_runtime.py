@@ -27,7 +27,7 @@ pytestmark = [
 # ---- what regions compute
 
 
-def test_a_residual_network() -> None:
+def test_residual_network_fuses_its_sum_and_counts_calls() -> None:
     net, output = residual_net()
     stats = net.check(output).stats()
     assert [op["kind"] for op in stats["ops"]] == [op["kind"] for op in net.graph["ops"]]
@@ -77,7 +77,7 @@ def test_edges_without_ops_between() -> None:
 @pytest.mark.parametrize("transpose_a", [False, True])
 @pytest.mark.parametrize("transpose_b", [False, True])
 @pytest.mark.parametrize("batch", [((), ()), ((2,), (2,)), ((2, 3), (3,)), ((), (2,))])
-def test_matmul(transpose_a, transpose_b, batch) -> None:
+def test_batched_matmul_equals_numpy(transpose_a, transpose_b, batch) -> None:
     rng = np.random.default_rng(0)
     a = rng.standard_normal((*batch[0], 4, 5)).astype(np.float32)
     b = rng.standard_normal((*batch[1], 5, 3)).astype(np.float32)

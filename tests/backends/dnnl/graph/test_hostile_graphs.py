@@ -142,7 +142,7 @@ def test_the_seeds_are_valid() -> None:
 @pytest.mark.slow
 @given(mutated())
 @settings(max_examples=250)
-def test_a_changed_graph(text: str) -> None:
+def test_changed_graph_is_refused_or_runs_without_a_crash(text: str) -> None:
     create(text)
 
 

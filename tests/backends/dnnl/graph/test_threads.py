@@ -57,7 +57,7 @@ def test_one_region_with_inputs_of_each_thread() -> None:
     assert region.stats()["calls"] == calls + 80
 
 
-def test_one_region_with_a_batch_of_each_thread() -> None:
+def test_threads_run_one_region_with_different_batches() -> None:
     """Plans are made, used and dropped while others run."""
     net, output = residual_net()
     region = net.check(output)

@@ -147,7 +147,7 @@ def check(name: str, drawn: st.DataObject) -> None:
 @pytest.mark.parametrize("name", KERNELS)
 @given(st.data())
 @settings(max_examples=6)
-def test_kernel(name: str, drawn: st.DataObject) -> None:
+def test_kernel_equals_the_reference(name: str, drawn: st.DataObject) -> None:
     check(name, drawn)
 
 
@@ -155,7 +155,7 @@ def test_kernel(name: str, drawn: st.DataObject) -> None:
 @pytest.mark.parametrize("name", KERNELS)
 @given(st.data())
 @settings(max_examples=200)
-def test_kernel_widely(name: str, drawn: st.DataObject) -> None:
+def test_kernel_equals_the_reference_widely(name: str, drawn: st.DataObject) -> None:
     check(name, drawn)
 
 
@@ -173,7 +173,7 @@ def test_every_kernel_that_computes_supports_post_ops() -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_a_window_of_padding(dtype: str) -> None:
+def test_max_pool_over_padding_alone_is_the_smallest_number(dtype: str) -> None:
     """A dilated window around a small image: the smallest number there is, as in Relay.
 
     On processors without bfloat16 it is that of float32, which bfloat16 rounds to -inf.
@@ -185,7 +185,7 @@ def test_a_window_of_padding(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "uint8"])
-def test_windows_of_a_convolution_over_padding_alone(dtype: str) -> None:
+def test_convolution_windows_over_padding_alone_equal_the_reference(dtype: str) -> None:
     """oneDNN's AMX kernel reads past the end of a list of its own there: another one is taken."""
     rng = np.random.default_rng(0)
     data = rng.integers(0, 4, (1, 16, 6, 1, 3)).astype(DTYPES[dtype])
@@ -200,7 +200,7 @@ def test_windows_of_a_convolution_over_padding_alone(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_convolutions_of_1_by_1_with_a_zero_point(dtype: str) -> None:
+def test_convolution_1_by_1_with_a_zero_point_equals_the_reference(dtype: str) -> None:
     """oneDNN's AMX kernel gives wrong sums for images of 27 to 49 pixels: another one is taken."""
     rng = np.random.default_rng(0)
     for height, width in ((3, 9), (6, 6), (6, 8), (7, 7), (5, 9), (8, 8)):

@@ -26,7 +26,7 @@ def test_every_kernel_has_a_row() -> None:
 @pytest.mark.parametrize("name", kernels_in_torch.KERNELS)
 @given(st.data())
 @settings(max_examples=4)
-def test_formula(name: str, drawn: st.DataObject) -> None:
+def test_formula_equals_the_reference(name: str, drawn: st.DataObject) -> None:
     kernel = KERNELS[name]
     d = Draw(drawn, drawn.draw(st.sampled_from(kernel.dtypes)))
     case = kernel.cases(d)

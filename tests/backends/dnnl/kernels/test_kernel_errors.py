@@ -70,7 +70,7 @@ def test_the_call_is_right(name: str) -> None:
 
 
 @pytest.mark.parametrize(**ids([*arguments("tensors")]))
-def test_no_tensor(name: str, argument: str) -> None:
+def test_argument_that_is_not_a_tensor_is_refused(name: str, argument: str) -> None:
     given = CALLS[name].tensors[argument]
     for wrong in ([1.0, 2.0], "a", 1.5, object()):
         refused(name, argument, **{argument: wrong})
@@ -253,7 +253,7 @@ def test_sizes_that_no_memory_has() -> None:
         kernels.resample(image, 2**31 - 1)
 
 
-def test_no_operands_at_all() -> None:
+def test_empty_operand_list_is_refused() -> None:
     for kernel in (kernels.sum, lambda: kernels.concatenate([])):
         with pytest.raises(ValueError, match="expected inputs data"):
             kernel()

@@ -127,7 +127,7 @@ def check(name: str, drawn: st.DataObject) -> None:
 @pytest.mark.parametrize("name", THEIRS)
 @given(st.data())
 @settings(max_examples=3)
-def test_kernel(name: str, drawn: st.DataObject) -> None:
+def test_kernel_agrees_with_onnxruntime(name: str, drawn: st.DataObject) -> None:
     check(name, drawn)
 
 
@@ -135,7 +135,7 @@ def test_kernel(name: str, drawn: st.DataObject) -> None:
 @pytest.mark.parametrize("name", THEIRS)
 @given(st.data())
 @settings(max_examples=60)
-def test_kernel_widely(name: str, drawn: st.DataObject) -> None:
+def test_kernel_agrees_with_onnxruntime_widely(name: str, drawn: st.DataObject) -> None:
     check(name, drawn)
 
 
@@ -177,7 +177,7 @@ QUANTIZED = ("conv1d", "conv2d", "conv3d", "dense")
 @pytest.mark.parametrize("name", QUANTIZED)
 @given(st.data())
 @settings(max_examples=5)
-def test_quantized(name: str, drawn: st.DataObject) -> None:
+def test_quantized_kernel_agrees_with_onnxruntime(name: str, drawn: st.DataObject) -> None:
     check_quantized(name, drawn)
 
 
@@ -185,5 +185,5 @@ def test_quantized(name: str, drawn: st.DataObject) -> None:
 @pytest.mark.parametrize("name", QUANTIZED)
 @given(st.data())
 @settings(max_examples=80)
-def test_quantized_widely(name: str, drawn: st.DataObject) -> None:
+def test_quantized_kernel_agrees_with_onnxruntime_widely(name: str, drawn: st.DataObject) -> None:
     check_quantized(name, drawn)

@@ -53,7 +53,7 @@ def address(tensor) -> int:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_in_and_out_without_a_copy(kind: str) -> None:
+def test_tensors_are_read_and_written_without_a_copy(kind: str) -> None:
     make = KINDS[kind]
     data, weight, bias = random(2, 4, 7, 7), random(5, 4, 3, 3), random(5)
     room = np.empty((2, 5, 5, 5), np.float32)
@@ -78,7 +78,7 @@ def test_a_region_accepts_them_too(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_part_of_a_larger_tensor(kind: str) -> None:
+def test_slice_of_a_larger_tensor_is_read_and_written(kind: str) -> None:
     """Rows in the middle begin behind the first byte; columns have strides and are copied."""
     whole = random(6, 8)
     rows, columns = KINDS[kind](whole[2:4]), KINDS[kind](whole[:, 1:5])
@@ -163,7 +163,7 @@ def test_arrays_of_any_strides(shape, cuts, read_only, rng) -> None:
         ("NC", "CN", (1, 1), lambda x: x.T),
     ],
 )  # fmt: skip
-def test_reorder(src, dst, shape, numpy) -> None:
+def test_reorder_there_and_back_restores_the_tensor(src, dst, shape, numpy) -> None:
     data = random(*shape)
     expected = numpy(data)
     moved = kernels.reorder(data, src, dst)

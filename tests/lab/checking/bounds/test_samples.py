@@ -24,7 +24,7 @@ def test_an_error_where_none_was_derived_is_that_of_the_samples() -> None:
 
 
 @pytest.mark.parametrize("odd", [np.inf, 1e200, 1e-200])
-def test_an_element_whose_variance_is_no_number_leaves_those_of_the_others(odd: float) -> None:
+def test_element_with_nan_variance_does_not_change_the_others(odd: float) -> None:
     """It overflows or underflows float64."""
     samples = tuple(sample * [0, 1, 1, 1] for sample in SAMPLES)
     error = Error(np.array([odd, 2, 2, 2]))

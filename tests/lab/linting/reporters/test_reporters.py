@@ -32,7 +32,7 @@ def test_every_format_has_every_finding(found: Findings) -> None:
         assert "BYL001" in written and "BYL002" in written and "net.relay" in written
 
 
-def test_no_findings() -> None:
+def test_reports_without_findings_are_empty() -> None:
     assert report([]) == "clean: no findings"
     assert report([], "github") == ""
     assert json.loads(report([], "json"))["findings"] == []

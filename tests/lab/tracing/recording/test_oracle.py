@@ -101,7 +101,7 @@ def test_the_thread_of_the_let_bound_calls(recordings: dict[str, Trace]) -> None
     assert [m.lesson for m in decode(str(trace.error), trace.final)] == ["let-bound-calls"]
 
 
-def test_the_thread_of_the_batch_norm(recordings: dict[str, Trace]) -> None:
+def test_recorded_batch_norm_pipeline_has_its_inner_passes(recordings: dict[str, Trace]) -> None:
     trace = recordings["batch-norm"]
     assert trace.error is None and 'Composite="dnnl.conv2d_bias_relu"' in str(trace.final)
     assert all(e.status == "offloaded" for e in explain(trace["MergeComposite"].before, "dnnl"))
@@ -109,14 +109,14 @@ def test_the_thread_of_the_batch_norm(recordings: dict[str, Trace]) -> None:
     assert {"BackwardFoldScaleAxis", "ForwardFoldScaleAxis", "FoldConstant"} <= set(inner)
 
 
-def test_a_pass_that_aborts(recordings: dict[str, Trace]) -> None:
+def test_aborting_pass_is_the_last_stage_of_a_recording(recordings: dict[str, Trace]) -> None:
     trace = recordings["aborts"]
     assert [s.name for s in trace] == ["InferType", "AnnotateTarget", "Aborts"]
     assert str(trace.error) == "RuntimeError: the pass aborts" and trace[-1].after is None
 
 
 @pytest.mark.slow
-def test_mobilenet(tmp_path: Path) -> None:
+def test_recorded_mobilenet_has_no_findings_left(tmp_path: Path) -> None:
     record(tmp_path, "mobilenet")
     assert (tmp_path / "mobilenet.jsonl").stat().st_size < 100e6  # each array once
     trace = load_trace(tmp_path / "mobilenet.jsonl")

@@ -42,7 +42,7 @@ def recorded(tmp_path: Path, name: str, before: IRModule, after: IRModule | str)
     return stage
 
 
-def test_the_same_result(tmp_path: Path) -> None:
+def test_replay_with_the_recorded_result_has_events(tmp_path: Path) -> None:
     stage = recorded(tmp_path, "FoldConstant", module(), FoldConstant()(module()))
     again = stage.replayed()
     assert again.same and len(again) == 1 and len(again[0].events) > 0

@@ -40,7 +40,7 @@ TEXT = """\
 [5] output  ← [1]""".replace("*", TIMES)
 
 
-def test_text_in_a_terminal() -> None:
+def test_region_graph_is_printed_as_text() -> None:
     shown = residual_block()
     assert str(shown) == repr(shown) == str(graph(shown)) == TEXT
 
@@ -51,7 +51,7 @@ def test_it_is_still_data() -> None:
     assert [op["kind"] for op in shown["ops"]] == ["conv2d", "conv2d", "max_pool2d"]
 
 
-def test_a_drawing_in_a_notebook() -> None:
+def test_drawing_states_the_weights_not_drawn() -> None:
     bundle = residual_block()._repr_mimebundle_()
     assert bundle["text/plain"] == TEXT
     drawn = ElementTree.fromstring(bundle["image/svg+xml"])

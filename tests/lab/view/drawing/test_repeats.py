@@ -13,7 +13,7 @@ def chain(signs: str) -> tuple[list[Unit], set[tuple[int, int]]]:
     return units, {(n, n + 1) for n in range(len(signs) - 1)}
 
 
-def test_blocks_in_a_chain() -> None:
+def test_repeated_blocks_in_a_chain_are_found() -> None:
     (run,) = repeats(*chain("xcrcrcry"))
     assert run == (1, [[1, 2], [3, 4], [5, 6]])
 

@@ -106,7 +106,7 @@ def test_every_arrow_of_the_picture_is_there() -> None:
 @pytest.mark.parametrize(
     ("compiler", "colour"), [(None, None), ("default", None), ("dnnl", 0), ("ccompiler", 1)]
 )
-def test_colours(compiler: str | None, colour: int | None) -> None:
+def test_known_back_ends_have_fixed_colours(compiler: str | None, colour: int | None) -> None:
     assert colour_of(compiler) == colour
 
 

@@ -14,13 +14,13 @@ def test_a_trace_opens_at_its_error() -> None:
     assert Stepper(chain()).index == 2
 
 
-def test_or_else_at_the_first_change() -> None:
+def test_trace_without_errors_opens_at_the_first_change() -> None:
     assert mobilenet()[0].changed is False
     assert opening(mobilenet()) == 1
     assert Stepper(mobilenet(), index=3).index == 3
 
 
-def test_or_else_at_the_first_stage() -> None:
+def test_trace_without_changes_opens_at_the_first_stage() -> None:
     typed = InferType()(network())
     assert opening(trace(typed, [InferType(), InferType()])) == 0
     assert opening(Trace([], "empty")) == 0

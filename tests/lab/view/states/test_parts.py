@@ -97,7 +97,7 @@ def ask(stepper: Stepper, stage: int, what: str, page: str = "first") -> dict[st
     return stepper.part
 
 
-def test_the_stepper_of_a_large_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stepper_sends_parts_of_a_large_trace_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)
     stepper = Stepper(chain(), index=0)
     assert (stepper.part["index"], stepper.part["stage"]["pending"]) == (0, "text")

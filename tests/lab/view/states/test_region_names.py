@@ -159,7 +159,7 @@ def annotated_trace(mod: IRModule, *passes: Any) -> Trace:
 
 
 @pytest.mark.parametrize("layers", [1, 4])
-def test_a_chain_of_layers(layers: int) -> None:
+def test_merged_regions_of_a_chain_keep_one_name(layers: int) -> None:
     """Each layer is three regions, which become one; it keeps the name of the convolution."""
     trace = annotated_trace(network(layers), "SimplifyInference", AnnotateTarget("dnnl"))
     drawn = Drawn(trace)
@@ -191,7 +191,7 @@ def test_functions_have_the_numbers_of_their_regions() -> None:
     assert "@tvmgen_default_dnnl_main_2 · region 3" in functions
 
 
-def test_mobilenet() -> None:
+def test_regions_of_mobilenet_keep_their_names() -> None:
     mod, params = relay.testing.mobilenet.get_workload()
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
     trace = annotated_trace(mod, "SimplifyInference", "FoldConstant", AnnotateTarget("dnnl"))
@@ -231,5 +231,5 @@ def test_annotated_modules(seed: int) -> None:
 @settings(max_examples=30)
 @given(mod=strategies.modules())
 @pytest.mark.slow
-def test_modules_from_their_annotation_on(mod: IRModule) -> None:
+def test_regions_keep_their_names_from_annotation_on(mod: IRModule) -> None:
     Drawn(annotated_trace(mod, "SimplifyInference", AnnotateTarget("strategies"))).check()

@@ -278,7 +278,7 @@ def test_lengths_of_a_long_chain_stay_small(step, steps: int) -> None:
     survives(mod)
 
 
-def test_powers_of_a_length() -> None:
+def test_repeated_powers_of_a_symbolic_size_become_any() -> None:
     power = N
     for _ in range(100):
         power = power * power

@@ -45,7 +45,7 @@ RESIZES = [  # ONNX coordinates, mode, more options of ONNX, our options
 
 @pytest.mark.parametrize(("coordinates", "mode", "theirs", "ours"), RESIZES)
 @pytest.mark.parametrize("size", [(7, 9), (3, 4)])
-def test_resize(coordinates, mode, theirs, ours, size) -> None:
+def test_resize_agrees_with_onnxruntime(coordinates, mode, theirs, ours, size) -> None:
     x = numbers((1, 2, 4, 6), 0)
     wanted = run_onnx(
         "Resize",

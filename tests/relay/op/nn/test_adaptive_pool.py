@@ -17,7 +17,7 @@ def close(found: np.ndarray, wanted: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("rank", [1, 3])
-def test_global_pooling(rank) -> None:
+def test_global_pooling_agrees_with_onnxruntime(rank) -> None:
     x = numbers((2, 3, *LENGTHS[:rank]), 0)
     close(run(getattr(nn, f"global_avg_pool{rank}d"), x), run_onnx("GlobalAveragePool", x))
     close(run(getattr(nn, f"global_max_pool{rank}d"), x), run_onnx("GlobalMaxPool", x))

@@ -28,7 +28,7 @@ def close(found: np.ndarray, wanted: np.ndarray) -> None:
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @few
 @given(data=st.data())
-def test_transposed_convolution(rank, data) -> None:
+def test_transposed_convolution_agrees_with_onnxruntime(rank, data) -> None:
     groups, inputs, outputs = (data.draw(st.integers(1, 2)) for _ in range(3))
     kernel, strides, dilation = (data.draw(each(rank, 1, 3)) for _ in range(3))
     pads = data.draw(each(2 * rank, 0, 1))

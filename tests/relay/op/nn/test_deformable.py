@@ -22,7 +22,7 @@ def close(found: np.ndarray, wanted: np.ndarray) -> None:
 
 @few
 @given(seed=seeds, strides=st.integers(1, 2), dilation=st.integers(1, 2), data=st.data())
-def test_deformable_convolution(seed, strides, dilation, data) -> None:
+def test_deformable_convolution_agrees_with_onnxruntime(seed, strides, dilation, data) -> None:
     """Offsets that leave the places inside: a place less than a pixel outside is 0 in TVM, and
     part of the nearest pixel in ONNX."""
     pytest.importorskip("onnxruntime", minversion="1.31", reason="1.23 has no DeformConv on CPUs")

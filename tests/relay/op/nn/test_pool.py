@@ -73,7 +73,9 @@ def pooled_by_loops(x, kernel, strides, dilation, pads, count) -> tuple[np.ndarr
 
 @few
 @given(**window, dilation=pairs, count=st.booleans())
-def test_pooling_in_ceil_mode(kernel, strides, dilation, pads, size, count) -> None:
+def test_pooling_in_ceil_mode_equals_the_windows(
+    kernel, strides, dilation, pads, size, count
+) -> None:
     x = numbers((1, 2, size[0] + 3, size[1] + 3), 0)  # room for 3 elements 3 apart
     args = (kernel, strides, dilation, pads)
     greatest = run(lambda a: nn.max_pool2d(a, *args, ceil_mode=True), x)
@@ -112,7 +114,7 @@ def close(found: np.ndarray, wanted: np.ndarray) -> None:
 @pytest.mark.parametrize("rank", [1, 3])
 @fewer
 @given(data=st.data(), count=st.booleans())
-def test_pooling(rank, data, count) -> None:
+def test_pooling_equals_the_windows(rank, data, count) -> None:
     pads = data.draw(each(2 * rank, 0, 1))
     kernel, strides = data.draw(each(rank, 2, 3)), data.draw(each(rank, 1, 3))
     x = numbers((1, 2, *LENGTHS[:rank]), 0)

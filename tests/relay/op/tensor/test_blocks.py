@@ -92,7 +92,7 @@ def typed(call):
 
 
 @pytest.mark.parametrize(("call", "result", "weight"), TYPED)
-def test_types(call, result, weight):
+def test_blocked_layouts_have_the_expected_types(call, result, weight):
     main = typed(call)["main"]
     assert main.body.checked_type.concrete_shape == result
     if weight is not None:

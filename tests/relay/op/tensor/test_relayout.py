@@ -20,7 +20,7 @@ def close(found: np.ndarray, wanted: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("mode", ["DCR", "CRD"])
-def test_depth_to_space(mode) -> None:
+def test_depth_to_space_agrees_with_onnxruntime(mode) -> None:
     x = numbers((1, 8, 2, 3), 0)
     wanted = run_onnx("DepthToSpace", x, blocksize=2, mode=mode)
     close(run(lambda a: nn.depth_to_space(a, 2, mode=mode), x), wanted)
@@ -30,7 +30,7 @@ def test_depth_to_space(mode) -> None:
 
 @given(st.sampled_from(["NCHW", "NHWC", "NCHW2c", "NHWC4c", "CHWN8c"]), st.data())
 @few
-def test_layout_transform_there_and_back(other, data) -> None:
+def test_layout_transform_there_and_back_restores_the_data(other, data) -> None:
     x = numbers((2, 8, 3, 4), data.draw(st.integers(0, 9)))
     there = run(lambda a: relay.layout_transform(a, "NCHW", other), x)
     np.testing.assert_array_equal(run(lambda a: relay.layout_transform(a, other, "NCHW"), there), x)

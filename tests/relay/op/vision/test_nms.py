@@ -74,7 +74,7 @@ VALID, INDICES = np.array([4], "int32"), np.array([[10, 11, 12, 13, 14]], "int32
         ({"id_index": -1}, [13, 10, -1, -1, -1]),
     ],
 )
-def test_non_maximum_suppression(attrs, chosen) -> None:
+def test_non_maximum_suppression_keeps_the_best_boxes(attrs, chosen) -> None:
     """Boxes 0 and 2 overlap, of one class, and 1 and 3, of two."""
     attrs = {"iou_threshold": 0.4, **attrs}
     indices, count = run(

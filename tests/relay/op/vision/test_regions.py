@@ -27,7 +27,7 @@ def regions(rng: np.random.Generator, count: int, size: float) -> np.ndarray:
 
 @few
 @given(seed=seeds, samples=st.integers(0, 3))
-def test_roi_align(seed, samples) -> None:
+def test_roi_align_agrees_with_onnxruntime(seed, samples) -> None:
     x, rois = numbers((2, 3, 8, 9), seed), regions(np.random.default_rng(seed), 5, 12)
     found = run(lambda a, r: vision.roi_align(a, r, (3, 2), 0.75, samples), x, rois)
     wanted = run_onnx(
@@ -46,7 +46,7 @@ def test_roi_align(seed, samples) -> None:
 
 @few
 @given(seed=seeds)
-def test_roi_pool(seed) -> None:
+def test_roi_pool_agrees_with_onnxruntime(seed) -> None:
     x, rois = numbers((2, 3, 8, 9), seed), regions(np.random.default_rng(seed), 5, 10)
     found = run(lambda a, r: vision.roi_pool(a, r, (3, 2), 0.75), x, rois)
     close(found, run_onnx("MaxRoiPool", x, rois, pooled_shape=(3, 2), spatial_scale=0.75))

@@ -63,14 +63,14 @@ def test_byte_order_and_layout_are_no_matter():
     assert again.dtype == "float32" and (again == array).all()
 
 
-def test_bfloat16():
+def test_bfloat16_array_is_decoded_bit_for_bit():
     ml_dtypes = pytest.importorskip("ml_dtypes")
     array = np.array([1.5, -2.0], ml_dtypes.bfloat16)
     again = decode_array(encode_array(array))
     assert again.dtype == array.dtype and again.tobytes() == array.tobytes()
 
 
-def test_a_dtype_without_a_form():
+def test_dtype_without_json_form_is_refused():
     with pytest.raises(AttributeValueError, match="complex64"):
         encode_array(np.zeros(1, "complex64"))
 
@@ -120,7 +120,7 @@ def test_damaged_arrays(blob):
 # The section -------------------------------------------------------------------------------------
 
 
-def test_values_of_every_kind():
+def test_metadata_values_of_every_kind_are_read_back():
     value = {
         "i": 1,
         "big": 2**40,
@@ -136,7 +136,7 @@ def test_values_of_every_kind():
     assert table["Map"][0]["t"] is True
 
 
-def test_attributes_with_a_schema():
+def test_attributes_with_a_schema_are_read_back():
     call = relay.nn.conv2d(relay.var("x"), relay.var("w"), channels=16, kernel_size=(3, 3))
     norm = relay.nn.batch_norm(*[relay.var("x")] * 5, epsilon=1 / 3, center=False).astuple()
     attrs = [call.attrs, norm.attrs]
@@ -193,7 +193,7 @@ def test_dictionaries_of_calls_are_shared_too():
     assert one.attrs is two.attrs and one.attrs == attrs
 
 
-def test_the_section_of_the_old_format():
+def test_metadata_section_of_the_old_format_is_read():
     func = relay.Function([], relay.const(np.arange(3, dtype="int8")))
     text = relay.print_text(func, style="0.0.4")
     assert "\nMETADATA:\n{" in text
