@@ -241,7 +241,7 @@ class Board(View):
         self.selected_id = state_and_ids(self.trace)[1].get(selected) or ""
 
     def _call_of(self, ident: str) -> Call | None:
-        """The call of the module that has an id on the board now."""
+        """The call with an id in the current state of the board."""
         ids = state_and_ids(self.trace)[1]
         return next((c for c in self._calls if ids.get(c) == ident), None) if ident else None
 

@@ -66,7 +66,7 @@ DIFFERENT = {
     "ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "LayerNormalization", "LRN", "MaxPool",
     "ReduceLogSumExp", "ReduceMax", "ReduceMin", "Softplus",
 }  # fmt: skip
-# ONNX Runtime has a kernel of its own for AVX-512: what becomes of nan is the processor's affair.
+# ONNX Runtime has a kernel of its own for AVX-512: nan results differ between processors.
 OF_THE_PROCESSOR = {"LogSoftmax", "QuantizeLinear", "Softmax"}
 
 

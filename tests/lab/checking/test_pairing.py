@@ -1,4 +1,4 @@
-"""Values that are looked for among those of another run: none is missed, and few are compared."""
+"""The search for equal values in another run: it finds all of them, and compares few."""
 
 from __future__ import annotations
 

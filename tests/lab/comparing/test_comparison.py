@@ -1,4 +1,4 @@
-"""`compare`: what differs between two traces, from where on, and what moved."""
+"""`compare`: the differences of two traces, the first one, and the moved operators."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ X = np.linspace(-2, 2, 6, dtype="float32").reshape(2, 3)
 
 
 def regions_of(counts: list[int]) -> IRModule:
-    """A chain of relus and additions, cut by erf into a region of each count of operators."""
+    """A chain of relus and additions, cut by erf into regions with these numbers of operators."""
     x: relay.Expr = relay.var("x", shape=(2, 3))
     for count in counts:
         for n in range(count):

@@ -74,8 +74,8 @@ def _standardized(x: np.ndarray, axes: tuple[int, ...], epsilon: float) -> np.nd
 
 
 def batch_norm_relation(attrs: AnyValue, data: Type | None, *vectors: Type | None) -> Types:
-    """gamma, beta, mean and variance are (C,); the results are of the type of data, (C,) and
-    (C,)."""
+    """gamma, beta, mean and variance are (C,). The results are one of the type of data and two
+    of (C,)."""
     op = "nn.batch_norm"
     x, *_ = tensors(op, "data gamma beta moving_mean moving_var", data, *vectors)
     if x is None:

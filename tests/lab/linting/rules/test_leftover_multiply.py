@@ -38,7 +38,7 @@ def findings(given: str, constant: str) -> list:
 
 @pytest.mark.filterwarnings("ignore::byoc_lab.errors.ElidedMetadataWarning")
 def test_a_scale_that_comes_from_outside_may_be_computed() -> None:
-    """As the gate of squeeze-and-excitation, that FoldScaleAxis moved into a constant weight."""
+    """FoldScaleAxis moved the scale, a gate of squeeze-and-excitation, into a constant weight."""
     (finding,) = findings(given="(2, 1, 1)", constant="(3, 2, 1, 1)")
     assert finding.severity is Severity.INFO
     assert "the weight of nn.conv2d, a constant, is multiplied by %i1" in finding.message
