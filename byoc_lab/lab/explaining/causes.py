@@ -125,6 +125,8 @@ def _taken_by_another_target(inquiry: Inquiry, subject: Call) -> Diagnosis | Non
 def _misnamed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     """A pattern matched, and AnnotateTarget does not know whose the composite is."""
     target, targets = inquiry.target, inquiry.annotated_targets
+    if inquiry.annotate_target is None:
+        return None
     composite = next(reversed(inquiry.composites(subject)), None)  # which AnnotateTarget sees
     if composite is not None:
         prefix, dot, _ = composite.partition(".")
@@ -139,7 +141,7 @@ def _misnamed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
                 found=repr(composite),
                 other=composite,
             )
-    if inquiry.annotate_target is not None and target not in targets:
+    if target not in targets:
         return Diagnosis(
             "name",
             f"AnnotateTarget asks {', '.join(map(repr, targets))}, not {target!r}",

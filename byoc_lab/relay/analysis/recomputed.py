@@ -38,7 +38,8 @@ def recomputed(mod: IRModule) -> list[Recomputed]:
 
     A match whose end dominates its other parts takes copies of operators that the rest of the
     network needs too. What the network has twice by itself does not count: equal calls in one
-    place, and regions with equal results. Neither do calls of constants alone, which folding ends.
+    place, and regions with equal results, or composites with such. Neither do calls of constants
+    alone, which folding ends.
     """
     values = _Values(mod)
     for gv, func in mod.functions.items():
@@ -69,7 +70,7 @@ class _Values:
     def __init__(self, mod: IRModule):
         self.mod = mod
         self.computed: dict[int, dict[Place, tuple[Call, str]]] = {}
-        self.results: dict[Place, Any] = {}
+        self.results: dict[Place, tuple[int, Any]] = {}  # with how many places are around it
         self._constants: set[Any] = set()
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._fields: dict[int, Sequence[Any]] = {}
@@ -146,9 +147,10 @@ class _Values:
 
     def _region(self, func: Function, args: Sequence[Any], name: str, call: Call) -> Any:
         self._open.append(func)
-        self.results[call] = self.of_function(func, args, name, call)
+        value = self.of_function(func, args, name, call)
         self._open.pop()
-        return self.results[call]
+        self.results[call] = len(self._open), value
+        return value
 
     def _number(self, *parts: Any) -> int:
         """The number of a value, by the operator and the values that it is computed from."""

@@ -79,6 +79,16 @@ def test_a_call_that_the_host_would_compute_again_is_told_of_its_composite(seed:
     assert {"name", "pruned"} & {*examined_pipeline(seed)}
 
 
+def test_an_operator_in_a_region_and_again_in_its_last_composite_is_counted_twice() -> None:
+    causes, statuses = examined(2004319)
+    assert causes == ["check", "sub-pattern"] and statuses == ["matches", "never", "matches"]
+
+
+def test_names_that_no_pass_asks_for_are_not_the_cause() -> None:
+    """The pipeline has no AnnotateTarget, and with it the host would still compute the call."""
+    assert "name" not in examined_pipeline(2002342)
+
+
 def test_a_composite_whose_right_name_makes_regions_malformed_is_told_as_misnamed() -> None:
     assert "name" in examined_pipeline(1001937)
 
