@@ -86,6 +86,10 @@ PRINTED = [
         relay.argmax(m, keepdims=True, select_last_index=True),
         "argmax(%m, keepdims=True, select_last_index=True)",
     ),
+    (
+        relay.argmin(m, (0, 1), True, True, True),
+        "argmin(%m, axis=[0, 1], keepdims=True, select_last_index=True, exclude=True)",
+    ),
     (relay.topk(m, 2).astuple(), 'topk(%m, k=2, dtype="int32")'),
     (relay.argsort(m), 'argsort(%m, dtype="int32")'),
     (relay.sort(m), "sort(%m)"),
