@@ -181,6 +181,10 @@ def test_wrong_kernel_is_reduced_to_few_operators(name: str, mine: str) -> None:
     assert found.minimal and operator in left and len(left) <= 2, str(found)
 
 
+def test_forty_faults_are_planted() -> None:
+    assert len(ANNOTATIONS) + len(OF_PASSES) + len(REFUSED) + len(WRONG) >= 40
+
+
 def test_a_fault_that_is_not_there_is_not_found() -> None:
     mod, _ = random_net(0)
     with pytest.raises(InputError):

@@ -8,3 +8,8 @@ from tests.lab.linting.samples import RuleChecks
 
 class TestResidualAsBias(RuleChecks):
     rule = ResidualAsBias
+
+    def test_a_whole_tensor_that_is_subtracted_is_found(self) -> None:
+        (sample,) = self.rule.INVALID
+        found = self.only_finding(sample.text.replace("= add(", "= subtract("))
+        assert found.message.startswith("subtract of the composite mychip.conv2d_bias_relu has")
