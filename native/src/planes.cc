@@ -34,8 +34,9 @@ struct Plane {
 
 template <bool kMax>
 inline __attribute__((always_inline)) float Joined(float all, float x) {
-  // A nan stays, as it does in a sum.
-  return kMax ? (x > all || x != x ? x : all) : all + x;
+  if (!kMax) return all + x;
+  const float larger = x > all ? x : all;  // one instruction; `all` where one of them is nan
+  return x != x ? x : larger;              // a nan stays, as it does in a sum
 }
 
 // Numbers at[0], at[step], ... of `count` lines joined: up to three lines at a time, since what is
