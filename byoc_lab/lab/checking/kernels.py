@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -177,11 +178,12 @@ class RegionChecker:
         if alone:
             name += ", compiled alone" + f", on {self.inputs} inputs" * bool(self.inputs)
         value, tolerance = wanted.outputs[0], wanted.tolerances[0]
+        exact = self.exact_values.get(node)
         own = replace(
-            compare(name, got, value, tolerance, wanted.causes[0]), call_site=self.sites.get(call)
+            compare(name, got, value, tolerance, wanted.causes[0]),
+            call_site=self.sites.get(call),
+            inherited=nan if exact is None else _largest_difference(value, exact),
         )
-        if node in self.exact_values:
-            own = replace(own, inherited=_largest_difference(value, self.exact_values[node]))
         symbol = self.region.symbol
         return Kernel(call, node, own, symbol, alone, step, tuple(given), got, value, tolerance)
 

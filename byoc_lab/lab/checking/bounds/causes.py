@@ -98,10 +98,8 @@ def inherited_causes(
 ) -> Causes:
     """The causes of the elements of a result that may be anything because of the arguments.
 
-    errors, causes: of the arguments, flat.
+    inherited: unbounded. errors, causes: of the arguments, flat.
     """
-    if not inherited.unbounded:
-        return NONE
     free = np.isinf(full(inherited.jump, value))
     if not np.any(free):
         return NONE

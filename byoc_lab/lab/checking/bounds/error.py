@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import log, sqrt
+from math import isinf, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,8 @@ class Error:
     @cached_property
     def unbounded(self) -> bool:
         """Whether the jump of an element is infinite: it may have any value."""
-        return bool(np.isinf(self.jump).any())
+        jump = self.jump
+        return bool(np.isinf(jump).any()) if isinstance(jump, np.ndarray) else isinf(jump)
 
     @property
     def reach(self) -> Any:

@@ -156,8 +156,12 @@ def shifted(value: Array, by: Any) -> Array:
 
 
 def distance(a: Array, b: Array) -> Array:
+    """The difference of each pair of elements: 0 of equal infinities and of two nan, and nan of a
+    number and nan."""
     if b.dtype.kind == "b":
         return np.asarray(a != b, np.float64)
-    found = np.abs(a.astype(np.float64) - b.astype(np.float64))
-    same = (a == b) | (np.isnan(a) & np.isnan(b)) if b.dtype.kind == "f" else a == b
-    return np.where(same, 0.0, found)
+    found = np.asarray(np.abs(a.astype(np.float64, copy=False) - b.astype(np.float64, copy=False)))
+    unknown = np.isnan(found)
+    if unknown.any():
+        found[unknown & ((a == b) | (np.isnan(a) & np.isnan(b)))] = 0.0
+    return found

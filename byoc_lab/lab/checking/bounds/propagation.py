@@ -64,9 +64,10 @@ def _without_nan(error: Error, value: Array, decided: bool) -> Error:
         jump = JUMP_ROUNDING * jump
         if decided and np.isnan(value).any():
             sigma, jump = (np.where(np.isnan(value), 0.0, part) for part in (sigma, jump))
-    lost = ~np.isfinite(sigma) | np.isnan(jump) | (jump >= ANYTHING / 2)
-    if not lost.any():
+    known = np.isfinite(sigma) & (jump < ANYTHING / 2)
+    if known.all():
         return Error(sigma, jump)
+    lost = ~known
     return Error(np.where(lost, 0.0, sigma), np.where(lost, np.inf, jump))
 
 

@@ -47,7 +47,7 @@ def calibrated(value: Array, error: Error, samples: Sequence[Array]) -> Error:
     ratios = variance_ratios(squares, sigma)
     if not (sigma > 0).all():  # a deviation where none was derived
         sigma = np.where(sigma > 0, sigma, np.sqrt(squares))
-    scale = sqrt(float(ratios.mean())) if ratios.size else 1.0
+    scale = sqrt(float(ratios.sum()) / ratios.size) if ratios.size else 1.0
     return Error(sigma * scale if scale > 1 else sigma, error.jump)
 
 

@@ -105,6 +105,10 @@ def hypot(a: Any, b: Any) -> Array:
 
 def flat(value: Any) -> tuple[Any, ...]:
     """The leaves of a nested tuple, in order."""
+    if not isinstance(value, tuple):
+        return (value,)
+    if tuple not in map(type, value):
+        return value
     found: list[Any] = []
     todo = [value]
     while todo:

@@ -255,11 +255,12 @@ class _Uncertain(Reference):
         samples = self._samples(step, args, given, own)
         made = []
         for k, (v, o, i) in enumerate(zip(results, own, inherited, strict=True)):
-            error, drawn = joined(v, o, i), tuple(s[k] for s in samples)
-            error = calibrated(v, error, drawn)
-            why = causes[k] | inherited_causes(
-                step, v, i, [q.error for q in given], [q.causes for q in given]
-            )
+            drawn = tuple(s[k] for s in samples)
+            error, why = calibrated(v, joined(v, o, i), drawn), causes[k]
+            if i.unbounded:
+                why |= inherited_causes(
+                    step, v, i, [q.error for q in given], [q.causes for q in given]
+                )
             made.append(
                 Quantity(v, error, drawn, dtype=dtypes[k], sum=None if k else total, causes=why)
             )
