@@ -9,7 +9,8 @@ from byoc_lab.run.backends import (
 from byoc_lab.run.build import OffloadWarning, build
 from byoc_lab.run.executable import Executable, Timing, compare_times
 from byoc_lab.run.library import LoadedLibrary, load_library
-from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard, RegionFacts
+from byoc_lab.run.metering.cards import Cards, RegionCard, RegionFacts
+from byoc_lab.run.metering.op_cards import OpCard
 from byoc_lab.run.metering.peak import Peak, machine_peak
 from byoc_lab.run.reference import Result, evaluate
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "library.h"
 #include "plan/batch.h"
 #include "plan/plan_cache.h"
 #include "threads.h"
@@ -382,6 +383,7 @@ class GraphModule : public ffi::ModuleObj {
     for (const auto& [name, seconds] : choice.seconds) tried.Set(name, seconds * 1e6);
     const ffi::Map<ffi::String, ffi::Any> stats{
         {"symbol", ffi::String(graph_.symbol)},
+        {"library", Library()},
         {"initialized", ready},
         {"calls", calls_},
         {"threads", ready ? plans_->threads() : 0},

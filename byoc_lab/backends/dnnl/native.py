@@ -82,12 +82,6 @@ def function(name: str) -> Callable[..., Any]:
     return registered
 
 
-class _Version(ctypes.Structure):
-    """The first fields of oneDNN's dnnl_version_t."""
-
-    _fields_ = [(name, ctypes.c_int) for name in ("major", "minor", "patch")]
-
-
 def onednn() -> ctypes.CDLL:
     """The oneDNN that the extension loaded into the process."""
     load()
@@ -96,10 +90,8 @@ def onednn() -> ctypes.CDLL:
 
 def library() -> str:
     """The oneDNN that regions run on, and its version: "oneDNN 3.2.0"."""
-    ask = onednn().dnnl_version
-    ask.restype = ctypes.POINTER(_Version)
-    found = ask().contents
-    return f"oneDNN {found.major}.{found.minor}.{found.patch}"
+    found: str = function("library")()
+    return found
 
 
 def get_num_threads() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -27,6 +27,7 @@ from byoc_lab.relay.analysis.costs import boundary_bytes, cost
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.run.metering.cards import RegionCard
 from byoc_lab.run.symbols import shown
 
 if TYPE_CHECKING:
@@ -39,12 +40,13 @@ SHOWN = 20
 @dataclass(frozen=True)
 class RegionSize:
     """A region: its name, operator calls, floating-point operations and boundary bytes per call;
-    None if a shape is unknown."""
+    None if a shape is unknown. warning: of its card; "" without one."""
 
     symbol: str
     operators: int
     flops: int | None
     bytes: int | None
+    warning: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,17 @@ class Coverage:
         """`changes`, if they have been computed."""
         return self.__dict__.get("changes")
 
+    def with_cards(self, cards: Sequence[RegionCard]) -> Coverage:
+        """The same, with what the cards of an executable say of its regions."""
+        said = {c.symbol: c.warning for c in cards if c.compiler == self.backend}
+        regions = [replace(r, warning=said.get(r.symbol, "")) for r in self.regions]
+        return Coverage(self.backend, self.totals, regions, self._source, self.result)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Which regions the host would probably compute faster, as their cards say."""
+        return [f"@{shown(r.symbol)}: {r.warning}" for r in self.regions if r.warning]
+
     @property
     def heading(self) -> str:
         """The back end and its totals; and that NumPy computes the regions here, if it does."""
@@ -134,6 +147,7 @@ class Coverage:
             for r in sorted(self.regions, key=lambda r: -(r.flops or 0))[:SHOWN]
         ]
         lines += _rest(len(self.regions), "regions, of less work")
+        lines += [f"  {warning}" for warning in self.warnings]
         lines += [f"  on the host, {group}" for group in self.host]
         if self.tried is not None:
             lines += [f"  with {c}" for c in self.tried] or ["  no change that was tried matters"]
@@ -176,6 +190,7 @@ class Coverage:
         host = [(g.cause, g.calls, f"{g.flops:,}", _named(g.names), g.reason) for g in self.host]
         return (
             f"<p>{escaped(self.heading)}</p>"
+            + "".join(f"<p>{escaped(warning)}</p>" for warning in self.warnings)
             + table(("region", "operators", "FLOP", "bytes in and out"), regions, numbers=(1, 2, 3))
             + table(("on the host because", "calls", "FLOP", "operators", "reason"), host, (1, 2))
             + table(("with", "then"), [(c.what, c.totals or c.error) for c in self.tried or ()])
@@ -250,6 +265,8 @@ def coverage(
     mod: IRModule | Function | Any,
     backend: str | Sequence[str],
     pipeline: str | Pass | Sequence[Member] | None = None,
+    *,
+    cards: Sequence[RegionCard] = (),
 ) -> Coverage | Coverages:
     """Measure how much of `mod` a back end computes, what stays on the host and why, and what would
     change that.
@@ -257,7 +274,9 @@ def coverage(
     mod: a module or function before partitioning. backend: the name of a registered back end; of a
         list of names the answers stand side by side. pipeline: the passes that partition, as for
         `trace`; by default those of the back end. They run at the level at which they run by
-        themselves, as for `explain`.
+        themselves, as for `explain`. cards: of an executable of the partitioned module
+        (`Executable.cards`); with them the answer says which regions run oneDNN's plain loops on
+        this machine, so that the host would probably be faster.
 
     A module of TVM's Relax is passed on to `byoc_lab.relax.coverage`, for each back end.
 
@@ -277,8 +296,8 @@ def coverage(
                 f"coverage takes the name of a back end, or a list of names, found "
                 f"{type(backend).__name__} {backend!r:.80}"
             )
-        return Coverages([_one(mod, name, pipeline) for name in names])
-    return _one(mod, backend, pipeline)
+        return Coverages([_one(mod, name, pipeline).with_cards(cards) for name in names])
+    return _one(mod, backend, pipeline).with_cards(cards)
 
 
 def _one(mod: IRModule | Function, backend: str, pipeline: Any) -> Coverage:

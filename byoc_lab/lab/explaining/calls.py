@@ -21,6 +21,7 @@ from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.run.metering.cards import RegionCard
 
 
 def explain(
@@ -28,6 +29,8 @@ def explain(
     target: str,
     call: Call | str | None = None,
     pipeline: str | Pass | Sequence[Member] | None = None,
+    *,
+    cards: Sequence[RegionCard] = (),
 ) -> Explanations | Answers[Any]:
     """For each call of `mod`: does back end `target` compute it, and if not, why not?
 
@@ -37,19 +40,27 @@ def explain(
     pipeline: the passes that partition, as for `trace`; by default those of the back end. They run
         at the level at which they run by themselves: that of the active PassContext; without one,
         that of a pipeline given by name (3 for back ends), or 2 as for any Sequential.
+    cards: of an executable of the partitioned module (`Executable.cards`); with them the reason of
+        an offloaded call says whether its region runs oneDNN's plain loops on this machine.
 
     An `Explanation` has the region and the pattern of an offloaded call; of any other the cause,
     the nearest pattern, what it expected and found there, and the smallest change with which the
     call is offloaded. Every change was run; causes and changes are computed when asked for.
 
-    Of a module of TVM's Relax, `byoc_lab.relax.explain` explains the calls; target is "dnnl".
+    Of a module of TVM's Relax, `byoc_lab.relax.explain` explains the calls, without cards; target
+    is "dnnl".
 
     Raises UnknownNameError for an unknown back end, pipeline or operator, ArgumentError if `mod` is
-    no module or `target` no name, UnknownNodeError if `call` is not in `mod`, and what a pass of
-    the pipeline raises.
+    no module, `target` no name, or cards are given for Relax, UnknownNodeError if `call` is not in
+    `mod`, and what a pass of the pipeline raises.
     """
     foreign = in_language(mod, "explain")
     if foreign is not None:
+        if cards:
+            raise ArgumentError(
+                "explain takes cards for modules of Relay only, found a module of Relax; "
+                "coverage(mod, target, cards=...) takes them for both"
+            )
         return foreign.explain(target, call, pipeline)
     if isinstance(mod, Function):
         mod = IRModule.from_expr(mod)
@@ -72,14 +83,19 @@ def explain(
     outcome = setup.run(backend.name)
     if outcome.trace.error is not None and not _has_annotations(outcome.trace.final):
         raise outcome.trace.error  # not because of regions
-    return explained(setup, outcome, given, [types[c] for c in wanted])
+    warnings = {c.symbol: c.warning for c in cards if c.compiler == backend.name}
+    return explained(setup, outcome, given, [types[c] for c in wanted], warnings)
 
 
 def explained(
-    setup: Setup, outcome: PipelineRun, given: Mapping[Call, Call], wanted: Sequence[Call]
+    setup: Setup,
+    outcome: PipelineRun,
+    given: Mapping[Call, Call],
+    wanted: Sequence[Call],
+    warnings: Mapping[str, str] | None = None,
 ) -> Explanations:
-    """The explanations of some typed calls in a run. given: as `Inquiry` takes it."""
-    inquiry = Inquiry(setup, outcome, given)
+    """The explanations of some typed calls in a run. given, warnings: as `Inquiry` takes them."""
+    inquiry = Inquiry(setup, outcome, given, warnings)
     workbench = Workbench(inquiry)
     found = [Explanation(given[typed], typed, inquiry, workbench) for typed in wanted]
     return Explanations(outcome.target, found, outcome.odd_answers)

@@ -220,7 +220,9 @@ class Explanation:
         names = dict.fromkeys(i.op_name or describe(i) for i in images)
         became = "" if self.name in names else f"became {' and '.join(names)}, "
         matched = f" as part of {self.pattern}" if self.pattern else ""
-        return f"{became}in @{self.region}{matched}{self._computed_again()}"
+        said = self._inquiry.warnings.get(self.region or "", "")
+        slow = f"; {said}" if said else ""
+        return f"{became}in @{self.region}{matched}{self._computed_again()}{slow}"
 
     def _computed_again(self) -> str:
         """That regions compute the call more than once, in words; empty if they do not."""

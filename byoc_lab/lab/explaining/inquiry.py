@@ -29,12 +29,19 @@ class Inquiry:
     """A pipeline that ran on a module, for one target; everything else is computed when asked.
 
     outcome: the run of the setup. given: for each typed call of the module, the one that the caller
-    has, which may be untyped.
+    has, which may be untyped. warnings: of the cards of regions, by symbol.
     """
 
-    def __init__(self, setup: Setup, outcome: PipelineRun, given: Mapping[Call, Call]):
+    def __init__(
+        self,
+        setup: Setup,
+        outcome: PipelineRun,
+        given: Mapping[Call, Call],
+        warnings: Mapping[str, str] | None = None,
+    ):
         self.setup = setup
         self.given = given
+        self.warnings = warnings or {}
         self.target = outcome.target
         self.outcome = outcome
         self._groups: dict[tuple[int, IndexedGraph], list[Group]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from byoc_lab.markup import Markup, escaped, table
 from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, main_dtype
 from byoc_lab.relay.ir.expr import Function
+from byoc_lab.run.metering.op_cards import OpCard
 from byoc_lab.run.metering.peak import machine_peak
 from byoc_lab.run.stand_in import NUMPY
 from byoc_lab.run.symbols import shown
@@ -26,8 +27,6 @@ HEAD = (
 )  # fmt: skip
 NUMBERS = tuple(range(2, len(HEAD)))  # columns
 HOST = "llvm"
-SLOW = ("ref", "simple_nchw", "simple_nhwc")
-"""How oneDNN's names of its plain loops begin."""
 
 
 @dataclass(frozen=True)
@@ -101,53 +100,6 @@ class RegionFacts:
 
 
 @dataclass(frozen=True)
-class OpCard:
-    """The execution of one operation of a region.
-
-    impl: the back end's name of the kernel. fused: post-ops inside that kernel; separate: those
-    that run by themselves after it, with the kernels `separate_impls`. reorders: changes of layout
-    on every call. bytes: read and written. time_us: of the last profiled call.
-    """
-
-    name: str
-    impl: str | None
-    fused: tuple[str, ...] = ()
-    separate: tuple[str, ...] = ()
-    reorders: int | None = None
-    bytes: int | None = None
-    time_us: float | None = None
-    separate_impls: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, stats: Mapping[str, Any], time_us: float | None) -> OpCard:
-        """From an entry of `CompiledRegion.stats()["ops"]`."""
-        return cls(
-            stats["name"],
-            stats.get("impl"),
-            tuple(stats.get("post_ops_fused", ())),
-            tuple(stats.get("post_ops_separate", ())),
-            stats.get("reorders"),
-            stats.get("bytes"),
-            time_us,
-            tuple(stats.get("post_ops_separate_impls", ())),
-        )
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether oneDNN runs plain loops for some of it, tens of times slower than kernels."""
-        return any(impl.startswith(SLOW) for impl in (self.impl or "", *self.separate_impls))
-
-    @printable
-    def __str__(self) -> str:
-        fused = "".join(f" + {name}" for name in self.fused)
-        apart = f"; by themselves: {', '.join(self.separate)}" if self.separate else ""
-        moved = f"; {self.reorders} reorders" if self.reorders else ""
-        took = f"; {self.time_us:.0f} us" if self.time_us is not None else ""
-        slow = "; warning: plain loops, probably slower than the host would be" * self.is_slow
-        return f"{self.name}{fused}: {self.impl or 'no kernel'}{apart}{moved}{took}{slow}"
-
-
-@dataclass(frozen=True)
 class RegionErrors:
     """Errors of a region's results that `validate` found.
 
@@ -166,9 +118,10 @@ class RegionCard:
     calls: so far, counted by the native runtime (`native`), or by TVM's virtual machine, never by
     the back end itself. ops: its operations; by the native runtime, or else as the back end says.
     layouts: those in which its convolutions write, and how they were chosen, as the native runtime
-    says; None without convolutions. call_us: of the last profiled call, on the machine's clock.
-    errors: None before `validate`. contradictions: where what the back end says of itself is not
-    what was counted.
+    says; None without convolutions. library: the one that the native runtime loaded, with its
+    version ("oneDNN 3.2.0"); None for other code. call_us: of the last profiled call, on the
+    machine's clock. errors: None before `validate`. contradictions: where what the back end says of
+    itself is not what was counted.
     """
 
     facts: RegionFacts
@@ -180,6 +133,7 @@ class RegionCard:
     call_us: float | None = None
     errors: RegionErrors | None = None
     contradictions: tuple[str, ...] = ()
+    library: str | None = None
 
     @property
     def symbol(self) -> str:
@@ -209,6 +163,15 @@ class RegionCard:
     @property
     def offloaded(self) -> bool:
         return self.facts.compiled
+
+    @property
+    def warning(self) -> str:
+        """That the host would probably be faster, since the native runtime says that operations run
+        plain loops; "" otherwise."""
+        ops = [op for op in self.ops if op.is_slow] if self.native else []
+        named = ", ".join(f"{op.name} ({', '.join(op.slow_impls)})" for op in ops)
+        why = "offloaded, probably slower than the host would be: oneDNN runs plain loops for"
+        return f"{why} {named}" if ops else ""
 
     @property
     def time_us(self) -> float | None:
@@ -381,7 +344,11 @@ class Cards(Sequence[RegionCard]):
 
     @printable
     def __str__(self) -> str:
-        return "\n".join(map(str, self._cards)) or "no regions"
+        return "\n".join([*map(str, self._cards), *self._loaded()]) or "no regions"
+
+    def _loaded(self) -> list[str]:
+        """The libraries that native code runs on, each once."""
+        return [f"loaded: {name}" for name in dict.fromkeys(c.library for c in self) if name]
 
     __repr__ = __str__
 
@@ -398,7 +365,8 @@ class Cards(Sequence[RegionCard]):
                 summary = f"<summary>{escaped(name)}</summary>"
                 name = Markup(f"<details>{summary}{kernels}{remarks}</details>")
             rows.append((name, *rest))
-        return table(HEAD, rows, NUMBERS)
+        loaded = "".join(f"<p>{escaped(line)}</p>" for line in self._loaded())
+        return table(HEAD, rows, NUMBERS) + loaded
 
 
 def _flops(cards: Iterable[RegionCard]) -> int:

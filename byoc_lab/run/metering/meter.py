@@ -19,7 +19,8 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay.analysis.costs import Cost, operator_calls, tensor_types
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.backends import CompiledRegion
-from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard, RegionErrors, RegionFacts
+from byoc_lab.run.metering.cards import Cards, RegionCard, RegionErrors, RegionFacts
+from byoc_lab.run.metering.op_cards import OpCard
 from byoc_lab.run.metering.peak import machine_peak
 from byoc_lab.run.metering.stated import Stated, stated
 
@@ -234,6 +235,7 @@ class Meter:
             call_us=None if seconds is None else seconds * 1e6,
             errors=errors,
             contradictions=contradictions,
+            library=stats.get("library") if region.native else None,
         )
 
 

@@ -12,7 +12,7 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends import dnnl
 from byoc_lab.relay.ir.expr import Function
-from byoc_lab.run.metering.cards import OpCard
+from byoc_lab.run.metering.op_cards import OpCard
 from byoc_lab.transform import InferType
 
 

@@ -23,7 +23,7 @@ from byoc_lab.relay import nn
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.typing.infer import infer_expr
-from byoc_lab.run.metering.cards import OpCard
+from byoc_lab.run.metering.op_cards import OpCard
 from byoc_lab.transform import InferType
 from tests.backends.dnnl import forms
 

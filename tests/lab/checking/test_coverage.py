@@ -9,9 +9,11 @@ import pytest
 
 import byoc_lab
 from byoc_lab import backends, relay
+from byoc_lab.backends.dnnl import native as extension
 from byoc_lab.errors import ArgumentError, OffloadError, PartitionError, UnknownNameError
 from byoc_lab.lab.checking.coverage import Coverage, coverage
 from byoc_lab.lab.checking.coverage_changes import setup_of, totals
+from byoc_lab.lab.explaining import explain
 from byoc_lab.lab.tracing.recorder import as_pass
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -22,7 +24,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.patterns import is_op, wildcard
 from byoc_lab.relay.testing import mobilenet
 from byoc_lab.relay.typing.infer import infer_module
-from byoc_lab.run import build
+from byoc_lab.run import OpCard, RegionCard, RegionFacts, build
 from tests.plain_cells import plain
 
 RELU_FLOPS, CONV_FLOPS = 8 * 16 * 16, 2 * 8 * 16 * 16 * 8 * 9
@@ -206,3 +208,58 @@ def test_a_pipeline_that_fails_has_no_coverage() -> None:
 
     with pytest.raises(OffloadError, match="nothing is offloaded: not today"):
         coverage(chain(), "dnnl", [fails])
+
+
+def card_of(impl: str, backend: str = "dnnl", native: bool = True) -> RegionCard:
+    """A card of the first region of `chain`, which says which kernel runs."""
+    (first, *_) = one(chain(), "dnnl").regions
+    ops = (OpCard("nn.conv2d_0", "jit:avx2"), OpCard("nn.relu_1", impl))
+    facts = RegionFacts(first.symbol, backend, None, 2)
+    return RegionCard(facts, calls=1, native=native, ops=ops)
+
+
+def with_card(card: RegionCard) -> Coverage:
+    found = coverage(chain(), "dnnl", cards=[card])
+    assert isinstance(found, Coverage)
+    return found
+
+
+def test_region_whose_kernel_is_plain_loops_is_a_warning() -> None:
+    found = with_card(card_of("ref:any"))
+    (warning,) = found.warnings
+    assert warning.startswith(f"@{found.regions[0].symbol}: offloaded, probably slower than the ")
+    assert warning.endswith("runs plain loops for nn.relu_1 (ref:any)")
+    assert warning in str(found) and "nn.relu_1 (ref:any)" in found._repr_html_()
+    said = json.loads(found.to_json())["regions"]
+    assert f"@{said[0]['symbol']}: {said[0]['warning']}" == warning and not said[1]["warning"]
+
+
+@pytest.mark.parametrize(
+    ("impl", "backend", "native"),
+    [("jit:uni", "dnnl", True), ("ref:any", "other", True), ("ref:any", "dnnl", False)],
+)
+def test_region_without_known_plain_loops_is_no_warning(
+    impl: str, backend: str, native: bool
+) -> None:
+    found = with_card(card_of(impl, backend, native))
+    assert found.warnings == []
+    assert str(found) == str(one(chain(), "dnnl"))
+
+
+def test_explanation_of_calls_in_a_slow_region_says_so() -> None:
+    card = card_of("ref:any")
+    said = [e.reason for e in explain(chain(), "dnnl", cards=[card])]
+    assert [card.warning in reason for reason in said] == [True, True, False, False]
+    assert [e.reason for e in explain(chain(), "dnnl", cards=[card_of("jit:uni")])] == [
+        e.reason for e in explain(chain(), "dnnl")
+    ]
+
+
+@pytest.mark.native
+def test_cards_of_a_run_name_the_loaded_library() -> None:
+    found = one(chain(), "dnnl")
+    exe = build(found.result)
+    cards = exe.cards()
+    assert {card.library for card in cards} == {extension.library()}
+    assert str(cards).endswith(f"\nloaded: {extension.library()}")
+    assert str(found.with_cards(cards)) == str(found)

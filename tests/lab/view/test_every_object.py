@@ -29,7 +29,8 @@ from byoc_lab.lessons.cases import all_cases, table
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.verdict import Verdict
 from byoc_lab.relax.explaining import RelaxExplanation, RelaxExplanations
-from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard, RegionFacts
+from byoc_lab.run.metering.cards import Cards, RegionCard, RegionFacts
+from byoc_lab.run.metering.op_cards import OpCard
 
 from .drawing.test_region_picture import residual_block
 from .samples import annotated, chain, network

@@ -17,7 +17,8 @@ from byoc_lab.lab.view.messages import Overlays, Reason, Table
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.places import Places, kernel_calls
 from byoc_lab.lab.view.states.tables import tables_of
-from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard
+from byoc_lab.run.metering.cards import Cards, RegionCard
+from byoc_lab.run.metering.op_cards import OpCard
 
 LARGEST = 1e30  # largest share to show; JSON has no infinity
 

@@ -21,7 +21,8 @@ from byoc_lab.lab.view.states.state import Builder
 from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay import nn
-from byoc_lab.run.metering.cards import Cards, OpCard, RegionCard, RegionFacts
+from byoc_lab.run.metering.cards import Cards, RegionCard, RegionFacts
+from byoc_lab.run.metering.op_cards import OpCard
 
 
 def network() -> relay.IRModule:

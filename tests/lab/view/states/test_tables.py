@@ -16,7 +16,8 @@ from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.view.states.overlays import overlays_of
 from byoc_lab.lab.view.states.places import Places
 from byoc_lab.lab.view.states.tables import MAX_ROWS, tables_of
-from byoc_lab.run.metering.cards import Cards, OpCard
+from byoc_lab.run.metering.cards import Cards
+from byoc_lab.run.metering.op_cards import OpCard
 
 from .test_overlays import card, ids_of, network, texts
 
