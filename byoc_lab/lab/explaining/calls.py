@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from byoc_lab.backends import registry
 from byoc_lab.errors import ArgumentError, UnknownNodeError, kind_of, nearest
@@ -21,7 +21,19 @@ from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.run.metering.cards import RegionCard
+
+
+class Card(Protocol):
+    """Symbol, back end and warning ("" for none) of a region's card."""
+
+    @property
+    def symbol(self) -> str: ...
+
+    @property
+    def compiler(self) -> str: ...
+
+    @property
+    def warning(self) -> str: ...
 
 
 def explain(
@@ -30,7 +42,7 @@ def explain(
     call: Call | str | None = None,
     pipeline: str | Pass | Sequence[Member] | None = None,
     *,
-    cards: Sequence[RegionCard] = (),
+    cards: Sequence[Card] = (),
 ) -> Explanations | Answers[Any]:
     """For each call of `mod`: does back end `target` compute it, and if not, why not?
 
