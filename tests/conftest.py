@@ -49,7 +49,7 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.fixture
 def dask_client() -> Iterator[Any]:
-    """A client of two Dask workers in processes of their own.
+    """A client of two Dask workers in separate processes.
 
     Dask writes OMP_NUM_THREADS=1 and the like into this process's environment and leaves them
     there; the tests that follow in this process get their environment back.

@@ -94,7 +94,7 @@ STEPS: tuple[Callable[[relay.Expr, int], relay.Expr], ...] = (
 
 @st.composite
 def modules(draw: st.DrawFn, more: tuple = (), lets: bool = True) -> IRModule:
-    """A typed module of which @main takes two images, `x` and `y`, and gives one.
+    """A typed module whose @main takes two images, `x` and `y`, and returns one.
 
     more: functions of an image and a seed that give an image, to be drawn beside STEPS.
     """

@@ -179,7 +179,7 @@ def register(
         kind = EntryCheck if codegen is None else partial(CompilableCheck, compiles=compiles)
         return [_asked(name, kind, entry) for entry in (*map(_translated, made), *single)]
 
-    table()  # raises for entries that cannot be
+    table()  # raises for invalid entries
     backend = RelaxBackend(name, table, codegen, pipeline, missing, left_out)
     _tell_tvm(backend)
     _registered[name] = backend

@@ -148,7 +148,7 @@ def test_a_cc_that_is_no_command_is_named(compiler: str, message: str, monkeypat
 
 @needs_cc
 def test_a_temporary_folder_without_execution_is_named(monkeypatch) -> None:
-    """What a library on a file system mounted with noexec gives."""
+    """The error for a library on a file system mounted with noexec."""
 
     def refused(path: str) -> None:
         raise RuntimeError(f"{path}: failed to map segment from shared object")

@@ -38,7 +38,7 @@ pytestmark = needs_cc
 
 
 class Recorder:
-    """A back end whose codegen keeps what it gets."""
+    """A back end whose codegen records its arguments."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[relay.Function, str]] = []
@@ -51,7 +51,7 @@ class Recorder:
 
     @property
     def function(self) -> relay.Function:
-        """What the last call got."""
+        """The function that the last call of the codegen got."""
         return self.calls[-1][0]
 
     def register(self, **options: Any) -> None:

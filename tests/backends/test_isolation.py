@@ -1,4 +1,4 @@
-"""Compiled regions in processes of their own."""
+"""Compiled regions in separate processes."""
 
 from __future__ import annotations
 

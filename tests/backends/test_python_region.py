@@ -1,4 +1,4 @@
-"""Regions that a Python function computes, in this process and in one of their own."""
+"""Regions that a Python function computes, in this process and in a separate one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door for back ends: what follows from one `register`."""
+"""The extension API for back ends: the effects of one `register`."""
 
 from __future__ import annotations
 

@@ -64,13 +64,13 @@ def jupyterlab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JupyterLab]
 
 @pytest.fixture(scope="session")
 def chain_state() -> dict[str, Any]:
-    """What a widget of the annotated chain's trace holds; not to be changed in place."""
+    """The state of a widget for the annotated chain's trace; not to be changed in place."""
     return trace_state(chain())
 
 
 @pytest.fixture(scope="session")
 def mobilenet_state() -> dict[str, Any]:
-    """What a widget of MobileNet's trace holds; not to be changed in place."""
+    """The state of a widget for MobileNet's trace; not to be changed in place."""
     return trace_state(mobilenet())
 
 

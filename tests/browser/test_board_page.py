@@ -47,7 +47,7 @@ def operator(root: Any, name: str) -> Any:
 
 
 def answer(page: Any, board: byoc_lab.lab.view.board.Board) -> None:
-    """What the kernel does with the last request."""
+    """Let the kernel answer the last request."""
     board.request = requests(page)
     page.evaluate("(state) => model.set('state', state)", board.state)
     drawn(page.locator(".byl"))

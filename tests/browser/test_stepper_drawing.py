@@ -1,4 +1,4 @@
-"""The stepper in a browser: what it draws of a stage."""
+"""The stepper in a browser: its drawing of a stage."""
 
 from __future__ import annotations
 

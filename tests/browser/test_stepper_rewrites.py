@@ -99,7 +99,8 @@ def test_counters_and_glow_are_those_of_the_rewrite(new_page: NewPage) -> None:
 def test_box_that_a_rewrite_removes_fades_out_or_with_reduced_motion_disappears(
     new_page: NewPage,
 ) -> None:
-    """It is drawn as it goes, and then it is gone; with reduced motion it goes at once."""
+    """The box is drawn while it fades, and then removed; with reduced motion it is removed at
+    once."""
     trace = mobilenet()
     builder = Builder()
     state = builder.trace(trace)

@@ -39,7 +39,7 @@ Open = Callable[[str], Any]
 
 @pytest.fixture(scope="module")
 def clone(jupyterlab: JupyterLab) -> Path:
-    """What a student reads and opens, below the root of the server."""
+    """The files that a student reads and opens, below the root of the server."""
     folder = jupyterlab.root / "clone"
     folder.mkdir()
     shutil.copy(ROOT / "README.md", folder)

@@ -1,4 +1,4 @@
-"""What a script that sets a renderer of diagnostics gets, in TVM 0.16's words.
+"""Diagnostics that a script's renderer receives, in TVM 0.16's words.
 
 The words and levels are those of TVM 0.16, which was given the same programs.
 """
@@ -39,7 +39,7 @@ def infer(expr: Any) -> Any:
 
 
 def match(second: str, first: str, conflict: str = "") -> list[str]:
-    """What is said of two types; `conflict` is about dimensions."""
+    """The message about two types that do not match; `conflict` is about dimensions."""
     said = [
         "The Relay type checker is unable to show the following types match.\n"
         f"In particular `{first}` does not match `{second}`"
@@ -58,7 +58,7 @@ def tensor(*shape: int, dtype: str = "float32") -> str:
 
 
 def returns(*shape: int, dtype: str = "float32") -> Any:
-    """A function of a vector of two that says it gives another type."""
+    """A function of a vector of two whose declared result type is wrong."""
     x = var("x", 2)
     return relay.Function([x], x, relay.TensorType(shape, dtype))
 

@@ -1,4 +1,4 @@
-"""DNNL for scripts of TVM: what is offloaded is what TVM 0.16 offloads, and no more."""
+"""DNNL for scripts of TVM: exactly the operators that TVM 0.16 offloads are offloaded."""
 
 from __future__ import annotations
 

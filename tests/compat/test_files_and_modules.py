@@ -1,4 +1,4 @@
-"""What scripts write to files, and what they look at in a built library."""
+"""Files that scripts write, and the parts of a built library that they read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TVM's other integrations. What they take is compared with TVM in golden/<name>."""
+"""TVM's other integrations. The operators they support are compared with TVM in golden/<name>."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def test_types_as_the_importers_infer_them() -> None:
 
 
 def test_target_predicates_get_attributes_and_arguments_or_the_call() -> None:
-    """Up to TVM 0.7 it was said of these, since then of the call."""
+    """Up to TVM 0.7 predicates took attributes and arguments, since then the call."""
     seen = []
 
     @tvm.ir.register_op_attr("nn.relu", "target.of_arguments")
@@ -325,7 +325,7 @@ def test_missing_function_or_source_of_a_built_library_raises_error() -> None:
 
 
 def test_places_as_the_importers_fill_them_in() -> None:
-    """What has a place already is left alone, with all below it."""
+    """A node with a source location is left alone, with all nodes below it."""
     set_span = tvm.relay.frontend.common.set_span
 
     def names(*exprs: typing.Any) -> list[str | None]:

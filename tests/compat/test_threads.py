@@ -107,7 +107,7 @@ def test_a_tagged_call_becomes_a_function() -> None:
 
 
 def test_let_bound_calls_become_two_functions() -> None:
-    """What the fourth thread's author expected: one function for each matching call."""
+    """The result that the fourth thread's author expected: one function for each matching call."""
     space = _run("let_partition.py", IMPORTS)
     out = space["transform_mod"](space["mod"])
     external = [f for f in out.functions.values() if "Compiler" in f.attrs]

@@ -115,7 +115,7 @@ class TestOfAClass:
 
 
 def annotated() -> Any:
-    """What the annotator of TVM's tests makes of multiply(subtract(add)), and of a lone add."""
+    """multiply(subtract(add)), and a separate add, after the annotator of TVM's tests."""
     a, b, c, d = (relay.var(name, shape=(2, 3)) for name in "abcd")
     body = relay.add(relay.multiply(relay.subtract(relay.add(a, b), c), d), a)
     annotator = relay.testing.byoc.CcompilerAnnotator()

@@ -31,7 +31,7 @@ ELSEWHERE = {
 
 
 def of_the_view() -> dict[str, Any]:
-    """What the page of the view takes as given."""
+    """The names that the page on the view presupposes."""
     mod = fused_ops.network()
     call = next(node for node in post_order(mod["main"]) if isinstance(node, Call))
     trace = byoc_lab.trace(mod, "dnnl")

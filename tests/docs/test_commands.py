@@ -41,7 +41,7 @@ def commands(page: Path) -> list[str]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with what the commands read."""
+    """A folder with the files that the commands read."""
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
     helper = onnx.helper
     value = [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [1, 8]) for n in "xy"]

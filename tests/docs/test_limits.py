@@ -1,4 +1,4 @@
-"""What the documentation says is impossible still is: each limit is tried, on the page's words."""
+"""Limits that the documentation states still exist: each is tried, by the page's words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMITS: dict[tuple[str, str], Callable[[], None]] = {}
 
 
 def limit(page: str, words: str) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """What shows that a page is right with these words."""
+    """Register a check that shows that a page is right with these words."""
 
     def kept(function: Callable[[], None]) -> Callable[[], None]:
         LIMITS[page, words] = function

@@ -20,7 +20,7 @@ from tools.docs.tutorials import write  # noqa: E402
 
 
 class Page(HTMLParser):
-    """What a page loads, where it links to, and its anchors."""
+    """The resources, links and anchors of a page."""
 
     def __init__(self, path: Path):
         super().__init__()

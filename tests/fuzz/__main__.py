@@ -117,7 +117,8 @@ def _again(kind: str, seed: int) -> int:
 
 
 def _fault(kind: str, data: bytes) -> str | int:
-    """How many steps went well; or what was raised, and the line of the product it came from."""
+    """The number of steps that went well; or the error, and the line of the product that raised
+    it."""
     try:
         return ATTACKS[kind].examine(data)
     except Exception as error:

@@ -58,7 +58,7 @@ def all_passes() -> dict[str, Any]:
 
 
 def examine(text: str) -> int:
-    """Read a text and do with the module what can be done; how many steps went well.
+    """Parse a text and run all tools on the module; return the number of successful steps.
 
     Raises whatever is not a ByocLabError, and TookTooLong.
     """
@@ -76,7 +76,7 @@ def examine(text: str) -> int:
 
 
 class Steps:
-    """What is done, and how much of it ended without an error."""
+    """Executed steps, and the number of those that ended without an error."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -110,7 +110,7 @@ def _look_at(mod: relay.IRModule, steps: Steps) -> None:
 
 
 def _transform(mod: relay.IRModule, steps: Steps) -> None:
-    """Every pass by itself, and the pipelines; what comes out is looked at."""
+    """Run every pass by itself, and the pipelines, and inspect the results."""
     for one in all_passes().values():
         after = steps.do(one, mod)
         if after is not None and after is not mod:

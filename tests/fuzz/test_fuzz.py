@@ -1,4 +1,4 @@
-"""Spoiled texts go through everything; what is wrong with one is said in words, and soon."""
+"""Mutated texts go through everything; errors are stated in words, and soon."""
 
 from __future__ import annotations
 

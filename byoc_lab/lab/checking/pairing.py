@@ -327,7 +327,7 @@ class _Pairing:
         return same_values(pair.wanted, Quantity(values[id(pair.got)]))
 
     def unknown(self, got: Quantity) -> Iterator[Executed]:
-        """The steps down to the values that `before` has, the nearest first."""
+        """The steps that compute `got` from values that `before` has too, the nearest first."""
         return _nearest(got, lambda q: self.match(q) is None)
 
     def missing(self, wanted: Quantity, start: int = 0) -> Iterator[Executed]:

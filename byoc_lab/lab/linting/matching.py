@@ -189,7 +189,7 @@ def _is_composite(node: Expr) -> bool:
 
 
 def _composites_in(mod: IRModule) -> Iterator[str]:
-    """The name of the composite of each call of one."""
+    """For each call of a composite its name."""
     for node in post_order(*mod.functions.values()):
         if isinstance(node, Call) and isinstance(node.op, Function) and _is_composite(node.op):
             yield str(node.op.attrs["Composite"])

@@ -150,8 +150,8 @@ class _Mixer:
         return new
 
     def _keeping_type(self, pre: Any, post: Any) -> Expr:
-        """An expression whose parts must have certain types, with casts to those that they had. An
-        if stays narrow where both of its branches are."""
+        """Cast the parts of an expression that needs certain types back to their original types.
+        An if stays narrow if both of its branches are."""
         if isinstance(pre, If) and self._type(post.true_branch) == self._type(post.false_branch):
             self.types[post] = self._type(post.true_branch)
             return post

@@ -175,7 +175,7 @@ def moved(net: Network, x: Expr, shape: tuple[int, ...], dtype: str) -> Expr:
 
 
 def quantized(net: Network, x: Expr, shape: tuple[int, ...], dtype: str) -> Expr:
-    """A product of integers and some of what may follow it."""
+    """A product of integers and some operators that may follow it."""
     real = dtype in ("float32", "float16", "float64", "bfloat16")
 
     def scale(count: int = 0) -> Expr:
@@ -223,7 +223,7 @@ STEPS = (convolved, convolved, pooled, multiplied, normalised, softened, biased,
 
 @st.composite
 def networks(draw: Callable[..., Any]) -> Function:
-    """A typed function; operators that do not fit what is before them are left out."""
+    """A typed function; operators that do not fit their operands are left out."""
     net = Network(draw)
     quantizing = net.of(False, False, True)
     dtype = net.of("int8", "uint8", "int8", "float32") if quantizing else net.of(*FLOATS, *INTEGERS)

@@ -51,7 +51,7 @@ def windows(data, taps, strides, dilation):
 
 
 def pad(data, padding, fill=0.0):
-    """Padding is all that before, then all that behind."""
+    """Padding: all before, then all after."""
     axes = data.ndim - 2
     sides = zip(padding[:axes], padding[axes:], strict=True)
     return np.pad(data, ((0, 0), (0, 0), *sides), constant_values=fill)
@@ -136,7 +136,7 @@ def matmul(a, b, bias=None):
 
 
 def contraction(plain, a, b, length, bias):
-    """A sum of `length` products, whatever their order, and a bias."""
+    """A sum of `length` products, in any order, and a bias."""
     value = plain(a.value, b.value)
     total = plain(a.magnitude, b.magnitude)
     error = total - plain(np.abs(a.value), np.abs(b.value)) + (length + 1) * U * total
@@ -293,7 +293,7 @@ def reshape(x, shape):
 
 
 def stored(x, dtype):
-    """What is left of x after it was kept in memory as float32 (nothing is lost) or bfloat16."""
+    """The value of x after storing it as float32 (exact) or bfloat16."""
     return Bounded(x.value, x.error + BF16 * x.magnitude) if dtype == "bfloat16" else x
 
 

@@ -193,7 +193,7 @@ def quantized_chain(layout: str) -> Expr:
 
 
 def quantized_dense() -> Expr:
-    """Real numbers in and out; a product in between, and the cast of TVM's own form behind."""
+    """Real numbers in and out; a product between them, and the final cast of TVM's form."""
     zero = quantized.zero
     x = relay.var("x", shape=(4, 24))
     weight = quantized.integers(np.random.default_rng(4), "int8", 12, 24)
@@ -236,7 +236,7 @@ def test_quantized_numbers_are_the_same_bits(library: ctypes.CDLL, case: str) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("case", BFLOAT16)
 def test_bfloat16_is_within_its_rounding(library: ctypes.CDLL, case: str) -> None:
-    """Results on the way may be rounded, or not, where the region has them otherwise."""
+    """Intermediate results may be rounded or not, in another way than in the region."""
     func = function(bfloat16.network(case))
     made = dnnl.region_graph(func, case)
     inputs = [

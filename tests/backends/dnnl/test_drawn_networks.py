@@ -1,4 +1,4 @@
-"""Whatever is partitioned for DNNL builds and runs: partitioning asks what code generation asks."""
+"""Every partition for DNNL builds and runs: partitioning and code generation ask one function."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def with_unknown_lengths(network: Function, first_axes: list[bool]) -> Function:
 
 
 def check_unknown(network: Function, first_axes: list[bool]) -> None:
-    """What is partitioned with unknown lengths builds and runs once they are known."""
+    """A partition with unknown sizes builds and runs once they are known."""
     try:
         unknown = with_unknown_lengths(network, first_axes)
     except TypeInferenceError:

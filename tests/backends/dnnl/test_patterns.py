@@ -95,7 +95,7 @@ def test_a_sum_after_the_bias() -> None:
 
 
 def test_chain_is_found_if_the_other_summand_is_a_sum() -> None:
-    """The chain is where its root is, whatever the operands of a sum look like."""
+    """The operand with the chain's root is the chain, for any operands of a sum."""
     vector = relay.var("b", shape=(3,))
     other = relay.var("p", shape=(2, 3)) + relay.var("q", shape=(2, 3))
     for total in (other + (dense + vector), (dense + vector) + other, other + (vector + dense)):
@@ -135,7 +135,7 @@ def test_hard_swish_with_another_number_or_dtype_is_refused() -> None:
 
 
 def test_a_number_that_adds_axes_is_refused() -> None:
-    """oneDNN's activations keep the shape of what they are applied to."""
+    """oneDNN's activations keep the shape of their operand."""
     half = relay.const(np.full((1, 1, 1), 0.5, "float32"))
     gelu = dense * (relay.erf(dense / relay.const(2**0.5)) + relay.const(1.0)) * half
     assert composites(gelu) == []

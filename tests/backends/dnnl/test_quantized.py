@@ -1,4 +1,4 @@
-"""Quantized regions: the bits that Relay's own operators give, whatever the numbers are."""
+"""Quantized regions: bit for bit the results of Relay's own operators, for any numbers."""
 
 from __future__ import annotations
 
@@ -371,7 +371,7 @@ def test_regions_round_as_they_are_configured_to(rounding: str, own: str) -> Non
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
 def test_requantize_with_other_arithmetic_stays_on_the_host(dtype: str, rounding: str) -> None:
-    """DNNL's is that of whole numbers."""
+    """DNNL's arithmetic is that of integers."""
     func = configured()
     with qnn.requantize_config(rounding=rounding, compute_dtype=dtype):
         for call in (func.body, func.body.args[0]):

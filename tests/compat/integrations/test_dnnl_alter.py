@@ -122,7 +122,7 @@ def test_partitioned_in_onednns_layouts(body):
 
 
 def test_layouts_of_others_are_kept():
-    """An operator that DNNL has no function for keeps what was registered for it."""
+    """An operator that DNNL has no function for keeps its registered function."""
     asked = []
     with TempOpAttr("nn.relu", "FTVMAlterOpLayout", lambda *args: asked.append(args)):
         AlterConvLayout()(InferType()(IRModule.from_expr(conv2d())))

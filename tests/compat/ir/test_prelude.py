@@ -1,4 +1,4 @@
-"""The standard data types and functions: types as in TVM 0.16, and what they compute."""
+"""The standard data types and functions: types as in TVM 0.16, and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""nn.correlation: what it refuses; the sweeps over all operators compare its numbers with TVM's."""
+"""nn.correlation: its errors; the sweeps over all operators compare its numbers with TVM's."""
 
 from __future__ import annotations
 

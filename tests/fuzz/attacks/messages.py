@@ -1,4 +1,5 @@
-"""What a page sends to the widgets: wrong kinds, out of range, or what only Python may set."""
+"""Messages of a page to the widgets: wrong kinds, out of range, or traits that only Python may
+set."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def examine(data: bytes) -> int:
 
 
 def _send(widget: Any, message: dict[str, Any], steps: Steps) -> None:
-    """What is refused changes nothing that is shown."""
+    """Send a message; a refused one must not change the display."""
     before = _shown(widget)
     try:
         widget.set_state(message)

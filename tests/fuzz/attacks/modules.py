@@ -1,4 +1,4 @@
-"""Random typed modules through every pass: what was valid stays valid."""
+"""Random typed modules through every pass: a valid module stays valid."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def examine(data: bytes) -> int:
 
 
 def named(name: str) -> relay.IRModule:
-    """A partitioned module in which all that has a name has this one."""
+    """A partitioned module in which everything that can be named has this name."""
     x = relay.var(name, shape=(2, 3))
     y = relay.var("y", shape=(2, 3))
     attrs = {"Primitive": 1, "Compiler": name, "global_symbol": name, "note": name}

@@ -22,7 +22,7 @@ NAME, SYMBOL = "fuzz_region", "fuzz_region_0"
 
 
 class _Array:
-    """Says that it is an array, and does something else."""
+    """Claims to be an array, and behaves otherwise."""
 
     def __init__(self, does: Callable[[], Any]):
         self.does = does

@@ -89,7 +89,7 @@ def examine(data: bytes) -> int:
 
 
 def _places(document: Any) -> Iterator[tuple[Any, Any]]:
-    """Each value inside, as what holds it and its key there."""
+    """Each value inside, as its container and its key there."""
     waiting = [document]
     while waiting:
         value = waiting.pop()

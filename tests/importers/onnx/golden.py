@@ -49,7 +49,7 @@ def light_networks() -> dict[str, Path]:
 
 
 def ask(models: Mapping[str, tuple[Path, dict[str, Any]]]) -> dict[str, Any]:
-    """What the oracle's importer makes of files, with arguments: see `oracle_import`."""
+    """The results of the oracle's importer for files, with arguments: see `oracle_import`."""
     request = {name: [str(path), arguments] for name, (path, arguments) in models.items()}
     done = subprocess.run(
         [str(python_path()), str(SCRIPT)],

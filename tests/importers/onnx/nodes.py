@@ -41,7 +41,7 @@ TOLERANCES = {"float16": (1e-3, 1e-3), "bfloat16": (2**-7, 0.0)}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a node test.
+    """The outcome of a node test.
 
     kind: "right"; "frozen" for right with some inputs as constants; "ONNX Runtime" for the results
     of ONNX Runtime, which are not the stored ones; "refused". error: of a refusal.
@@ -172,7 +172,7 @@ def _reason(outcome: Outcome) -> str:
 
 
 def written(text: str, part: str) -> str:
-    """The text of the page with `part` in its place."""
+    """The text of the page, with its generated part replaced by `part`."""
     before, rest = text.split(BEGIN)
     return before + BEGIN + part + END + rest.split(END)[1]
 

@@ -1,4 +1,4 @@
-"""Under TVM's Python: what its own importer makes of ONNX models.
+"""Under TVM's Python: imports ONNX models with TVM's own importer.
 
 Reads {name: [path, arguments of from_onnx]} as JSON, and prints {name: result}: `text` (without
 metadata), `constants` (shape, type and digest of each), `seconds`; or `error` alone.

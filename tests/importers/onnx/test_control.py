@@ -1,4 +1,4 @@
-"""If and Loop: branches and bodies that are graphs of their own."""
+"""If and Loop: branches and bodies that are separate graphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""from_onnx: what it takes, what it gives, and how it refuses."""
+"""from_onnx: its arguments, results and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""from_pytorch: what it takes, what it gives, and how it refuses."""
+"""from_pytorch: its arguments, results and errors."""
 
 from __future__ import annotations
 

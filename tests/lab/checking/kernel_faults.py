@@ -166,7 +166,8 @@ KERNEL_FAULTS: dict[str, KernelFault] = {
 
 
 def signature(op: Op, constants: Constants) -> tuple[Any, ...]:
-    """What tells an operator from the others of its region: its kind and constants."""
+    """A key that distinguishes an operator from the others of its region: its kind and
+    constants."""
     return (
         op["kind"],
         op["attrs"].get("alg"),

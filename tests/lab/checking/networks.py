@@ -19,7 +19,7 @@ def random(*shape: int, seed: int = 0, offset: float = 0) -> np.ndarray:
 
 
 def weight(*shape: int, seed: int = 0) -> relay.Constant:
-    """Random weights that keep the size of what they are multiplied with."""
+    """Random weights that keep the magnitude of their operand."""
     fan = int(np.prod(shape[1:])) or 1
     return relay.const(random(*shape, seed=seed) * np.float32(np.sqrt(2 / fan)))
 

@@ -1,4 +1,4 @@
-"""The first line of a bisection says what was not checked, and when it is inconclusive."""
+"""The first line of a bisection names unchecked parts, and says when it is inconclusive."""
 
 from __future__ import annotations
 

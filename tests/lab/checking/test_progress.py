@@ -1,4 +1,4 @@
-"""Progress is told to a listener, and shown on a terminal or in a notebook after a second."""
+"""Progress is reported to a listener, and shown on a terminal or in a notebook after a second."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Terminal(io.StringIO):
 
 
 class Clock:
-    """A clock that goes on by 0.3 s each time somebody looks."""
+    """A clock that advances by 0.3 s at each reading."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""The report of `validate`: what it says beside the verdict."""
+"""The report of `validate`: its notes beside the verdict."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_worst_of_several_sets_counts_all_that_was_wrong() -> None:
 def test_a_wrong_output_is_the_pass_or_the_host_whichever_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Told by computing the module after the pipeline in the reference, too."""
+    """Decided by computing the module after the pipeline in the reference, too."""
     x = relay.var("x", shape=(4,))
     net = IRModule.from_expr(relay.clip(x, -1.0, 1.0))
     other = IRModule.from_expr(relay.clip(x, -1.0, 0.5))

@@ -95,7 +95,7 @@ def test_quantize_may_be_off_by_one_at_a_tie_alone() -> None:
 
 
 def test_rounding_error_before_a_tie_widens_the_tolerance_only_near_it() -> None:
-    """exp rounds, so what is within its error of a tie may step; a cast of it as well."""
+    """exp rounds, so a value within its error of a tie may step; a cast of exp as well."""
     x = relay.var("x", shape=(3,))
     near = np.log(np.float64([2.5, 2.6, 2.4])).astype(np.float32)
     quantized = q.quantize(relay.exp(x), const(1.0), const(0, "int32"), out_dtype="int8")

@@ -300,7 +300,7 @@ def test_operators_on_dnnl_use_less_than_the_tolerance(name: str, kind: str) -> 
     "name", ["nn.layer_norm", "variance", "mean", "sum", "nn.log_softmax", "erf"]
 )
 def test_operators_of_the_host_use_less_than_the_tolerance(name: str, kind: str) -> None:
-    """Operators without a rule of their own as well, in float32 NumPy."""
+    """Also operators without a special rule, in float32 NumPy."""
     values = numbers(kind, 6, 50, seed=6)
     x = relay.var("x", shape=values.shape)
     vectors = [relay.const(random(50, seed=n)) for n in (1, 2)]

@@ -1,4 +1,4 @@
-"""Each class of change, and that nothing is said twice or left out."""
+"""Each class of change; no change is reported twice or left out."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_equal_branches(count: int, at: int) -> None:
     assert byoc_lab.diff(after, before).summary == "1 call removed"
 
 
-def test_twelve_parallel_relus_of_which_one_changes() -> None:
+def test_change_of_one_of_twelve_parallel_relus_is_matched() -> None:
     x = relay.var("x", shape=SHAPE)
 
     def mod(which: int | None) -> IRModule:

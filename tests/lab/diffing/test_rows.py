@@ -1,4 +1,4 @@
-"""Aligned lines: what reads the same is shown once."""
+"""Aligned lines: equal lines are shown once."""
 
 from __future__ import annotations
 

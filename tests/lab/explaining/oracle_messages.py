@@ -1,4 +1,4 @@
-"""Mistakes made with a real TVM 0.16, and what it says: lines of JSON on standard output.
+"""Mistakes made with a real TVM 0.16, and its messages: lines of JSON on standard output.
 
 Run under the oracle's Python; imports nothing of byoc_lab. Each function makes one mistake and is
 named as the record of the message that describes it.

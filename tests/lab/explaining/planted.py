@@ -105,7 +105,7 @@ def entry(name: str, *rest: Any) -> tuple[Any, ...]:
 
 
 def steps(*middle: Pass, target: str | Sequence[str] = NPU, table: Sequence[Any] = ()) -> Any:
-    """A pipeline with a table and target of its own."""
+    """A pipeline with a separate table and target."""
     return lambda: [
         InferType(), *middle, MergeComposite(list(table)), AnnotateTarget(target),
         MergeCompilerRegions(), PartitionGraph(),

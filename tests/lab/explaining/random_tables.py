@@ -1,4 +1,4 @@
-"""Random modules and pattern tables, for what `explain` says of them."""
+"""Random modules and pattern tables, for testing the statements of `explain`."""
 
 from __future__ import annotations
 

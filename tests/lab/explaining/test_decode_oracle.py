@@ -1,4 +1,4 @@
-"""`decode` on what a real TVM 0.16 says: about malformed regions, and about other mistakes."""
+"""`decode` on messages of a real TVM 0.16: about malformed regions, and about other mistakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Groups of explanations: one reason is told once, and a change says how many calls it offloads."""
+"""Groups of explanations: one reason is stated once, and a change says how many calls it
+offloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `explain`, the passes and `Backend.why_not` say of a call is one answer."""
+"""`explain`, the passes and `Backend.why_not` agree on each call."""
 
 from __future__ import annotations
 

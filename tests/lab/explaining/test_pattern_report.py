@@ -1,4 +1,4 @@
-"""`explain_patterns`: what each entry of a table does, over modules."""
+"""`explain_patterns`: the report of each table entry, over modules."""
 
 from __future__ import annotations
 

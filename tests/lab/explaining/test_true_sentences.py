@@ -1,4 +1,5 @@
-"""What explain, explain_patterns and coverage say of random tables and modules is tried again."""
+"""Statements of explain, explain_patterns and coverage on random tables and modules are verified by
+trials."""
 
 from __future__ import annotations
 
@@ -143,7 +144,7 @@ def test_many_sentences_about_pipelines_are_true(part: int) -> None:
 
 
 def examined(seed: int) -> tuple[list[str], list[str]]:
-    """The causes and statuses that are told of a case, each of which was tried here."""
+    """The causes and statuses stated for a case, each of which was tried here."""
     case = drawn(seed)
     backends.register(TARGET, supports=case.supports)
     run = trace(case.mod, case.passes())

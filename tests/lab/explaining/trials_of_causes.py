@@ -1,4 +1,4 @@
-"""Trials of the causes that explain tells, on random cases."""
+"""Trials of the causes that explain states, on random cases."""
 
 from __future__ import annotations
 

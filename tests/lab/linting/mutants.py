@@ -49,7 +49,7 @@ class Mutant:
 
     @cached_property
     def fault(self) -> str:
-        """What goes wrong when it is partitioned; empty if nothing."""
+        """The failure when it is partitioned; empty if there is none."""
         try:
             results = [PartitionGraph()(InferType()(self.mod))]
             results.append(PartitionGraph()(MergeCompilerRegions()(InferType()(self.mod))))

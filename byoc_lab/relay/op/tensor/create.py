@@ -132,7 +132,7 @@ define_op(
 
 
 def scalar_expr(value: AnyValue) -> Expr:
-    """A Relay expression; the kind of the attributes of `arange`."""
+    """Return `value` if it is a Relay expression: the type check of the attributes of `arange`."""
     if not isinstance(value, Expr):
         raise TypeError
     return value

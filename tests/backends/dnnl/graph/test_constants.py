@@ -1,4 +1,4 @@
-"""Constants of a region in memory: copied or kept, whatever boundary they are on."""
+"""Constants of a region in memory: copied or kept, at any alignment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [
 
 
 def fixed(array: np.ndarray, offset: int = 0) -> np.ndarray:
-    """A copy that nobody can write to, `offset` bytes behind a boundary of 64."""
+    """A read-only copy, `offset` bytes after a boundary of 64."""
     raw = native.aligned_empty((array.nbytes + offset,), "uint8")
     view = raw[offset:].view(array.dtype).reshape(array.shape)
     view[...] = array

@@ -1,4 +1,5 @@
-"""What crosses a region's edge: weights given at run time, several outputs, inputs as outputs."""
+"""Values that cross a region's boundary: weights given at run time, several outputs, inputs as
+outputs."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def named(name: str) -> Head:
 )
 @settings(max_examples=4)
 def test_any_chain_of_post_ops(name: str, chain, role, channels, threads) -> None:
-    """Whatever oneDNN cannot fuse runs as primitives of its own, with the same result."""
+    """Post-ops that oneDNN cannot fuse run as separate primitives, with the same result."""
     op, _ = one(named(name), chain, role, channels, threads)
     done = op["post_ops_fused"] + op["post_ops_separate"]
     wanted = [p.get("alg", "sum") for p in chain]
@@ -215,7 +215,7 @@ def test_common_chains_are_fused() -> None:
 
 @pytest.mark.parametrize("reader", ["an op", "an output", "a view", "the op itself"])
 def test_a_sum_does_not_spoil_what_is_read_later(reader) -> None:
-    """A sum is computed in the memory of what it adds, unless that is still needed."""
+    """A sum is computed in the buffer of its addend, unless the addend is still needed."""
     net = Net()
     kept = net.op("eltwise", [net.input(4, 6)], alg="relu")
     view = net.op("reshape", [kept], shape=(24,)) if reader == "a view" else kept

@@ -290,7 +290,7 @@ CASES: dict[str, Cases] = {
 
 
 def check(name: str, dtype: str, count: int) -> int:
-    """Compare every case of a kernel, alone and with post-ops; how many there were.
+    """Compare every case of a kernel, alone and with post-ops; return the number of cases.
 
     Raises AssertionError naming the call.
     """
@@ -320,7 +320,7 @@ def check(name: str, dtype: str, count: int) -> int:
 
 
 def in_torch(name: str, case: Case) -> np.ndarray:
-    """What PyTorch says; where it has no counterpart, the formula in exact arithmetic."""
+    """PyTorch's result; the formula in exact arithmetic for kernels without a counterpart."""
     if name not in kernels_in_torch.KERNELS:
         args = [each_array(exact, arg) for arg in case.args]
         return KERNELS[name].formula(*args, **case.attrs).value

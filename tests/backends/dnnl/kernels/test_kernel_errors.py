@@ -1,4 +1,4 @@
-"""Every kernel, every argument: what is wrong with it is said before memory is touched.
+"""Every argument of every kernel: an error describes it before memory is touched.
 
 `CALLS` (kernel_calls.py) has wrong shapes and values of each kernel's arguments. What is wrong
 everywhere (a list, float64, no dimension of 0 or 7 of them, a result that is read-only,

@@ -48,7 +48,7 @@ KINDS = {
 
 
 def address(tensor) -> int:
-    """Where a tensor's first element lies."""
+    """The address of a tensor's first element."""
     return np.from_dlpack(tensor).ctypes.data
 
 

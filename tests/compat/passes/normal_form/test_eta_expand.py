@@ -28,7 +28,7 @@ def parsed(text: str, **options) -> IRModule:
 
 
 def check(before: str, after: str, run) -> IRModule:
-    """`run` makes `after` of `before`, structurally, and neither changes what is computed."""
+    """`run` turns `before` into `after`, structurally, and both compute the same."""
     mod = parsed(before)
     out = run(mod)
     typed = InferType()(out)

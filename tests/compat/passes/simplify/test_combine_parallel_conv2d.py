@@ -1,4 +1,5 @@
-"""CombineParallelConv2D does what TVM 0.16 does, and leaves what TVM never ends on."""
+"""CombineParallelConv2D does what TVM 0.16 does, except for modules on which TVM does not
+terminate."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ EXACT: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def share_of_table(name: str, x: np.ndarray, got: np.ndarray) -> float:
-    """The largest error of a kernel, divided by what the table says."""
+    """The largest error of a kernel, divided by the table's bound."""
     got = got.reshape(-1)
     x = x[: got.size].astype(np.float64)
     with np.errstate(all="ignore"):

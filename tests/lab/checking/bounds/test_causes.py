@@ -1,4 +1,4 @@
-"""Special values on DNNL: every operator computes what the reference does, or is named."""
+"""Special values on DNNL: every operator agrees with the reference, or is named in the table."""
 
 from __future__ import annotations
 

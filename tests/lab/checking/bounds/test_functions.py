@@ -46,8 +46,8 @@ def shares() -> dict[str, dict[str, dict[str, float]]]:
 
 
 def too_large(found: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Errors larger than the table says, and correct kernels (alone, in pieces shorter than a
-    vector, fused into others) beyond 0.95 of their bounds."""
+    """Errors beyond the table's bounds, and correct kernels (alone, in pieces shorter than a
+    vector, fused into others) with errors beyond 0.95 of their bounds."""
     limits = {"table": 1.0, "bounds": 0.95}
     return {n: s for part, limit in limits.items() for n, s in found[part].items() if s > limit}
 

@@ -87,7 +87,7 @@ def test_a_sum_that_begins_with_what_is_added(
 
 @pytest.mark.parametrize("op", ["nn.conv1d", "nn.conv3d", "nn.conv2d_transpose"])
 def test_convolution_has_smaller_bounds_for_smaller_elements(op: str) -> None:
-    """In float32 NumPy; where the data is small the tolerance is."""
+    """In float32 NumPy; the tolerance is small for elements with small data."""
     rank = int(op[7])
     data = random(1, 4, *(8,) * rank, seed=1)
     data[..., :4] *= np.float32(1e-6)

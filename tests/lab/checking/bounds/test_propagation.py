@@ -1,4 +1,4 @@
-"""Errors of results that come from those of the arguments: no sample is off by more."""
+"""Propagated errors of results: no sample deviates by more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derived errors are enlarged to what the samples of a run show."""
+"""Derived errors are enlarged to the errors that the samples of a run show."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.lab.linting.samples import RuleChecks
 class TestAnnotatedConstant(RuleChecks):
     rule = AnnotatedConstant
 
-    def test_the_pass_fails_where_it_is_reported(self) -> None:
+    def test_pass_fails_exactly_on_the_invalid_samples(self) -> None:
         for sample in self.rule.INVALID:
             with pytest.raises(PassError, match="compiler_begin of a constant"):
                 Sequential(list(sample.passes or ()))(InferType()(relay.parse(sample.text)))

@@ -39,7 +39,7 @@ def back_end() -> Iterator[None]:
 
 
 def said(answer: Any) -> list[str]:
-    """What the three tools say of an answer of a check, and explain of one of a predicate."""
+    """The statements of the three tools on a check's answer, and of explain on a predicate's."""
     table = [entry("relu", is_op("nn.relu")(wildcard()), lambda root: answer)]
     backends.register(NPU, patterns=table)
     explained = explain(NET, NPU)
