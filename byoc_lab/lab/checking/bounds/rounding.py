@@ -69,8 +69,14 @@ def _summed_axes(step: Step) -> tuple[int, ...] | None:
 
 
 def _addition(step: Step) -> Any:
-    """Also for kernels that scale both terms first, where one is a number: DNNL's hard-swish has
-    x / 6 + 1 / 2 for (x + 3) / 6, whose terms may cancel."""
+    """Also for kernels that scale both terms first, where one is a number c: DNNL's hard-swish has
+    a * x + b, with a = 1 / 6 and b = 1 / 2, for (x + 3) / 6.
+
+    In units of x + c, the roundings of a and of a * x are |x| each, that of b is |c|, and that of
+    the sum |x + c|. Where the terms cancel, the first three stay: the error is not bounded by any
+    multiple of |x + c|. A rule sees one operator, not whether a product follows, so that each
+    x + c has |x| + |c|.
+    """
     terms = np.abs(step.value)
     if any(x.size == 1 < terms.size for x in step.args):
         terms = np.maximum(terms, sum(map(np.abs, step.args)))

@@ -9,10 +9,13 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.lab.checking.bounds.error import Error
+from byoc_lab.lab.checking.bounds.rounding import RULES
 from byoc_lab.lab.checking.bounds.samples import calibrated
+from byoc_lab.lab.checking.bounds.step import Step, rounding_deviation
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relay import nn
-from byoc_lab.relay.ir.expr import Expr, Function, Tuple
+from byoc_lab.relay.ir.expr import Expr, Function, Op, Tuple
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.typing.infer import infer_expr
 
 RNG = np.random.default_rng(0)
@@ -66,3 +69,17 @@ def test_it_is_the_one_that_samples_give(name: str, monkeypatch: pytest.MonkeyPa
     np.testing.assert_allclose(alone.tolerances[0], sampled.tolerances[0], rtol=1e-5)
     if name in ("tanh", "conv2d"):
         assert any(drawn) and (alone.tolerances[0] > 0).all()
+
+
+def test_a_number_is_added_as_exactly_as_a_kernel_that_scales_both_terms_first() -> None:
+    """DNNL's hard-swish: x / 6 + 1 / 2 for (x + 3) / 6. Its rounding errors are about one standard
+    deviation of the rule, and thousands of those of one rounded sum where the terms cancel."""
+    x = np.random.default_rng(0).uniform(-3.01, 3.01, 100_000).astype(np.float32)
+    exact = x.astype(np.float64) + 3
+    scaled = x * np.float32(1 / 6) + np.float32(0.5)
+    errors = np.abs(6 * scaled.astype(np.float64) - exact) / rounding_deviation("float32")
+    args = (x.astype(np.float64), np.array(3.0))
+    rule = RULES[Arithmetic.ADDITION](Step(Op.get("add"), None, args, exact, [None, None]))
+    assert 0.3 < np.sqrt(np.mean((errors / rule) ** 2)) < 1
+    assert np.max(errors / rule) < 3
+    assert np.max(errors / np.maximum(np.abs(exact), 1e-9)) > 1_000
