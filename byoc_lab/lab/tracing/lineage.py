@@ -21,7 +21,7 @@ class ComposedLineage:
         self._origins = {y: x for x, y in found.items()}
 
     def origins(self, node: Expr) -> tuple[Expr, ...]:
-        """The node of the first module that `node` was."""
+        """The node of the first module that `node` originates from."""
         return (self._origins[node],) if node in self._origins else ()
 
     def images(self, node: Expr) -> tuple[Expr, ...]:

@@ -31,5 +31,6 @@ def CanonicalizeOps() -> _Legalize:
 
 
 def Legalize() -> _Legalize:
-    """Functions of one quantized tensor become tables, qnn.conv2d_transpose int16."""
+    """Replace functions of one quantized tensor by table look-ups, and give qnn.conv2d_transpose
+    int16 operands."""
     return _Legalize(qnn_tables.LEGALIZE)

@@ -87,7 +87,7 @@ def test_dtype_is_for_inputs_without_a_type() -> None:
     assert _input_type(from_onnx(_one_relu(), dtype={"x": "int8"})[0]) == "Tensor[(2, 3), int8]"
 
 
-def test_opset_is_instead_of_the_models() -> None:
+def test_opset_argument_replaces_that_of_the_model() -> None:
     """Softmax without an axis: before opset 13 over the second, then over the last."""
     b = Builder(opset=13)
     model = b.model(b.call("Softmax", "x"), shape=(2, 3, 1))

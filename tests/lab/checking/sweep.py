@@ -57,7 +57,7 @@ def smallest(seed: int, where: str) -> str:
 
     try:
         return str(byoc_lab.reduce(mod, is_wrong, budget=200))
-    except InputError:  # it is wrong with its own inputs alone
+    except InputError:  # wrong with its own example inputs only
         return "not reduced: other numbers of this seed do not show it"
 
 

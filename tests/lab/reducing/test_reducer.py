@@ -364,7 +364,7 @@ def test_a_predicate_that_always_holds_leaves_one_parameter() -> None:
 
 
 def test_a_search_goes_on_in_another_process(tmp_path: Path) -> None:
-    """The state does not depend on the hashes of strings, which each process has of its own."""
+    """The state does not depend on the hashes of strings, which differ between processes."""
     script = tmp_path / "search.py"
     script.write_text(
         "import sys\n"

@@ -31,7 +31,7 @@ def regions_of(counts: list[int]) -> IRModule:
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(1, 6))
-def test_exactly_those_that_are_refused_go_and_the_numbers_stay(
+def test_refused_regions_alone_are_inlined_and_the_results_stay(
     counts: list[int], least: int
 ) -> None:
     mod = regions_of(counts)

@@ -102,7 +102,7 @@ def test_a_module_must_define_what_it_uses():
         infer_expr(fresh, bare)
 
 
-def test_the_most_general_function_is_taken_for_one_of_fewer_types():
+def test_function_with_a_more_general_type_is_accepted():
     text = "def @f(%c: fn (int32, List[int32]) -> List[int32]) { %c(1, Nil) }\n"
     assert str(typed(text + "def @main() { @f(Cons) }")["main"].ret_type) == "List[int32]"
 

@@ -173,8 +173,8 @@ def _layer(
 ) -> tuple[Expr, ...]:
     """The outputs Y, Y_h and, with a memory cell, Y_c.
 
-    weights: W and R, unless they are inputs 1 and 2. operand: what becomes of the sequence and of
-    the states before they are multiplied with these.
+    weights: W and R, unless they are inputs 1 and 2. operand: applied to the sequence and to
+    the states before they are multiplied by these.
     """
     direction = node.attr("direction", "forward")
     if direction not in DIRECTIONS:
