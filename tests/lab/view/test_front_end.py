@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from byoc_lab.lab.view.assets import STATIC
+from tests.lab.view.javascript import node
 
 TESTS = sorted((Path(__file__).parent / "js").glob("*.test.mjs"))
 
 
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name.removesuffix(".test.mjs"))
 def test_javascript_tests_pass(path: Path) -> None:
-    node = shutil.which("node")
-    if node is None:
-        if os.environ.get("CI"):
-            pytest.fail("node is not installed; CI must have it")
-        pytest.skip("node is not installed; it runs the unit tests of the JavaScript modules")
-    done = subprocess.run([node, "--test", str(path)], capture_output=True, text=True, timeout=900)
+    command = [node(), "--test", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -1,7 +1,7 @@
 // Unit tests of the questions about a scene. Run by `node --test`.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { levelsOf, matches, neighbour, reached } from "../../../../byoc_lab/lab/view/static/graph/scene_search.js";
+import { firstNew, levelsOf, matches, neighbour, reached } from "../../../../byoc_lab/lab/view/static/graph/scene_search.js";
 
 const box = (id, ...lines) => ({ id, kind: "op", lines, group: -1, ids: [id], weights: 0 });
 // a diamond a -> b, c -> d, and e beside it
@@ -37,4 +37,12 @@ test("groups by how deep they are in others", () => {
   const group = (id, around) => ({ id, group: around });
   assert.deepEqual(levelsOf({ groups: [group("a", -1), group("b", 0), group("c", 1), group("d", -1)] }), [["a", "d"], ["b"], ["c"]]);
   assert.deepEqual(levelsOf(scene), []);
+});
+
+test("the box that is new is looked at with the groups that it is in, else the group that is new", () => {
+  const groups = [{ id: "outer", group: -1 }, { id: "inner", group: 0 }];
+  const nested = { boxes: [{ ...box("a"), group: 0 }, { ...box("b"), group: 1 }], groups, arrows: [] };
+  assert.deepEqual(firstNew(nested, new Set(["b", "inner", "outer"])), { key: "b", around: ["inner", "outer"] });
+  assert.deepEqual(firstNew(nested, new Set(["inner", "outer"])), { key: "inner", around: ["outer"] });
+  assert.deepEqual(firstNew(nested, new Set()), { key: "", around: [] });
 });

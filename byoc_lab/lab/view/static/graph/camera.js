@@ -2,6 +2,7 @@
 
 const MOST = 3; // largest scale
 const LEAST = 0.05;
+const LEGIBLE = 0.75; // type has 16 px at the scale 1
 
 export class Camera {
   /**
@@ -63,6 +64,16 @@ export class Camera {
     this.y = this.canvas.clientHeight / 2 - y * this.scale;
     this.chosen = true;
     this.apply();
+  }
+
+  /** Show the whole, or if it is too small to be read, a part of it in type of 12 px.
+   * @param {{ x: number, y: number, w: number, h: number } | undefined} part */
+  fitAround(part) {
+    this.fit();
+    if (!part || this.scale >= LEGIBLE) return;
+    this.scale = LEGIBLE;
+    this.centreOn(part.x + part.w / 2, part.y + part.h / 2);
+    this.chosen = false;
   }
 
   /** The point of the drawing in the middle of the window. */

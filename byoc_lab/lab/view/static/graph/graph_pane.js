@@ -27,7 +27,7 @@ export class GraphPane {
     const shown = which === "after" ? after : before;
     const { stage } = store.shown;
     const other = !both ? null : which === "after" ? before.scene : side && after.scene;
-    this.view.show(shown, { before: other, replaced: stage.replaced ?? [], findings: shown?.findings ?? [] });
+    this.view.show(shown, { before: other, replaced: stage.replaced ?? [], findings: shown?.findings ?? [], looksAt: Boolean(store.step) });
     if (side) return this.view.sides.replaceChildren(make("b", { class: "byl-side-title", title: store.state.words[side] }, store.state.words[side]));
     const one = store.step ? "this rewrite" : store.base !== null ? "these stages" : "this pass";
     this.view.sides.replaceChildren(...(both ? ["before", "after"] : []).map((name) =>

@@ -75,6 +75,16 @@ export function newIn(scene, before, replaced) {
   return found;
 }
 
+/** The box to look at among what is new, or else the group, and the groups that it is in.
+ * @returns {{ key: string, around: string[] }} */
+export function firstNew(scene, fresh) {
+  const box = scene.boxes.find((b) => fresh.has(b.id));
+  const shown = box ?? scene.groups.filter((g) => fresh.has(g.id)).at(-1); // inner groups come last
+  const around = [];
+  for (let g = shown?.group ?? -1; g >= 0; g = scene.groups[g].group) around.push(scene.groups[g].id);
+  return { key: shown?.id ?? "", around };
+}
+
 /** The groups that boxes are in, directly or not. */
 export function groupsOf(scene, boxes) {
   const found = new Set();

@@ -6,7 +6,7 @@ import { choices, drawOverlay, drawReasons } from "./overlay.js";
 import { Overview } from "./overview.js";
 import { counted, make } from "../text/relay_text.js";
 import { contentOf, draw, idsOf, labelOf, SceneDrawing } from "./scene_drawing.js";
-import { groupsOf, levelsOf, matches, neighbour, newIn, reached, sameSets } from "./scene_search.js";
+import { firstNew, groupsOf, levelsOf, matches, neighbour, newIn, reached, sameSets } from "./scene_search.js";
 
 const READABLE = 0.6; // a scale; type has 16 px at the scale 1
 const WINDOWS = 3; // that a graph may be wide or high after "Open all"
@@ -94,15 +94,16 @@ export class SceneView {
     signal.addEventListener("abort", () => this.sized.disconnect());
   }
 
-  /** Show a module's scene. `before`: the scene that is left, to tell what is new. */
-  show(module, { before, replaced, findings }) {
+  /** Show a module's scene. `before`: the scene that is left, to tell what is new. `looksAt`: whether
+   * to open the groups around that, and come near it. */
+  show(module, { before, replaced, findings, looksAt }) {
     const scene = module?.scene ?? null;
     this.note.hidden = Boolean(scene?.boxes.length);
     this.note.textContent = module?.graph_note || "No graph for this stage.";
     this.drawing.root.style.display = scene?.boxes.length ? "" : "none";
     const fresh = scene && before && before !== scene ? newIn(scene, before, new Set(replaced)) : new Set();
     const same = scene && this.wanted?.scene === scene && sameSets(fresh, this.fresh);
-    this.wanted = { scene, module, findings };
+    this.wanted = { scene, module, findings, target: looksAt && scene ? firstNew(scene, fresh) : null };
     this.fresh = fresh;
     if (same && this.scene === scene) {
       [this.module, this.findings] = [module, findings];
@@ -115,8 +116,8 @@ export class SceneView {
   }
 
   opened() {
-    const { scene } = this.wanted;
-    return scene.groups.filter((g) => this.decided.get(g.id) ?? g.open).map((g) => g.id);
+    const { scene, target } = this.wanted;
+    return scene.groups.filter((g) => this.decided.get(g.id) ?? (g.open || target?.around.includes(g.id))).map((g) => g.id);
   }
 
   room() {
@@ -124,7 +125,7 @@ export class SceneView {
   }
 
   async lay(toggled = "") {
-    const { scene, module, findings } = this.wanted;
+    const { scene, module, findings, target } = this.wanted;
     const turn = ++this.turn;
     this.pane.dataset.busy = "true";
     const placed = await this.layouts.place(scene, this.opened(), this.room(), this.placed ?? null);
@@ -138,7 +139,7 @@ export class SceneView {
     this.drawing.show(scene, placed, { fresh: this.fresh, still: this.still.matches || first });
     this.reach();
     this.flag();
-    if (!this.camera.chosen) this.camera.fit();
+    if (!this.camera.chosen) this.camera.fitAround(this.drawing.nodes.get(target?.key)?.node);
     else {
       if (before) this.hold(before, toggled);
       this.camera.apply();
