@@ -51,6 +51,7 @@ def test_it_has_the_pages(site: dict[Path, Page]) -> None:
     names = {path.relative_to(SITE).as_posix() for path in site}
     assert {
         "index.html", "museum.html", "glossary.html", "rules.html", "operators.html",
+        "versions.html",
         "reference/trace.html", "reference/commands.html", "reference/passes.html",
         "reference/back-ends.html", "reference/errors.html", "explanation/tolerances.html",
         "source/byoc_lab/lab/tracing/recorder.html",

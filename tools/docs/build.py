@@ -14,14 +14,16 @@ import yaml
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 
+from byoc_lab.version import VERSION
 from tools.docs import commands, reference, rules, tutorials
 from tools.docs.entries import Entries
 from tools.docs.source import Sources
 from tools.docs.symptoms import Symptom, symptoms
+from tools.docs.versions import versions
 
 ROOT = Path(__file__).resolve().parents[2]
 PREPARED, SITE = ROOT / "build" / "docs", ROOT / "build" / "site"
-PLACED = {"index.md", "rules.md", "operators.md", "glossary.md", "museum.md"}
+PLACED = {"index.md", "rules.md", "operators.md", "glossary.md", "museum.md", "versions.md"}
 """Pages of the top folder that have a place of their own in the navigation."""
 BY_TASK = (
     "trace.md", "lint.md", "explain.md", "build.md", "modules.md", "back-ends.md", "relax.md",
@@ -42,6 +44,8 @@ def prepare(with_tutorials: bool = True) -> list[object]:
     )
     sources.write(PREPARED)
     (PREPARED / "museum.md").write_text(reference.museum(), encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    (PREPARED / "versions.md").write_text(versions(changelog, VERSION), encoding="utf-8")
     parts: list[object] = []
     if with_tutorials:
         for title, folder in (("Tutorials", ""), ("Exercises", "exercises")):
@@ -58,6 +62,7 @@ def prepare(with_tutorials: bool = True) -> list[object]:
         {"Explanation": _listed("explanation")},
         {"Museum": "museum.md"},
         {"Glossary": "glossary.md"},
+        {"Versions": "versions.md"},
     ]
 
 
@@ -84,7 +89,9 @@ def main(arguments: list[str]) -> int:
     options.add_argument("--without-tutorials", action="store_true", help="do not run notebooks")
     navigation = prepare(not options.parse_args(arguments).without_tutorials)
     PREPARED.parent.joinpath("nav.yml").write_text(yaml.safe_dump(navigation), encoding="utf-8")
-    build(load_config(str(ROOT / "mkdocs.yml"), nav=navigation))
+    config = load_config(str(ROOT / "mkdocs.yml"), nav=navigation)
+    config.extra["version_shown"] = VERSION
+    build(config)
     print(f"wrote {SITE.relative_to(ROOT)}/index.html")
     return 0
 
