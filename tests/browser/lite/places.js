@@ -1,0 +1,35 @@
+// Follows the focus through the page: which places it visits, which it misses, and where nothing that
+// is drawn says that it is there. `places.step()` is called after each Tab.
+() => {
+  const isShown = (/** @type {Element} */ e) => e.checkVisibility({ visibilityProperty: true }) && !e.closest("[inert]");
+  const words = (/** @type {Element} */ e) => e.outerHTML.slice(0, 160);
+  const style = (/** @type {Element | null} */ e) => {
+    const { outline, boxShadow, border, background, stroke, strokeWidth } = e ? getComputedStyle(e) : {};
+    return [outline, boxShadow, border, background, stroke, strokeWidth];
+  };
+  const drawn = (/** @type {Element} */ e) => JSON.stringify([e, ...e.children, e.nextElementSibling, e.closest(".cm-editor")].map(style));
+  const FOCUSABLE = "a[href], button:enabled, input:not([type=radio]), select, summary, [tabindex='0']";
+  window.places = {
+    /** @type {Set<Element>} */
+    visited: new Set(),
+    /** @type {string[]} */
+    unseen: [],
+    /** @type {[Element, string] | null} */
+    last: null,
+    step() {
+      const here = document.activeElement;
+      if (this.last && this.last[1] === drawn(this.last[0])) this.unseen.push(words(this.last[0]));
+      this.last = null;
+      if (here === document.body) return ""; // the browser's own, between the last place and the first
+      if (this.visited.has(here)) return "end";
+      this.last = [here, drawn(here)];
+      this.visited.add(here);
+      return here.matches(".cm-content") ? "editor" : "";
+    },
+    get found() {
+      const places = [...document.querySelectorAll(FOCUSABLE)].filter((e) => e.tabIndex >= 0 && isShown(e));
+      const missed = places.filter((e) => !this.visited.has(e)).map(words);
+      return { missed, unseen: this.unseen, visited: this.visited.size };
+    },
+  };
+}

@@ -1,0 +1,49 @@
+"""The laboratory in one file by keyboard alone: everything is reached, seen and left again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from .laboratory import Laboratory
+
+pytestmark = pytest.mark.browser
+
+PLACES = Path(__file__).with_name("places.js")
+FEWEST, MOST = 60, 600
+"""Places of a page: fewer or more mean that Tab got lost."""
+
+
+def walk(lab: Laboratory) -> dict[str, Any]:
+    """Go around the page by Tab, after Escape in editors."""
+    page = lab.page
+    page.locator(".home").focus()
+    page.evaluate(PLACES.read_text(encoding="utf-8"))
+    for _ in range(MOST):
+        page.keyboard.press("Tab")
+        state = page.evaluate("() => places.step()")
+        if state == "editor":
+            page.keyboard.press("Escape")
+        elif state == "end":
+            break
+    found: dict[str, Any] = page.evaluate("() => places.found")
+    return found
+
+
+@pytest.mark.parametrize("name", ["playground", "03_annotating_by_hand"])
+def test_tab_reaches_everything_and_shows_where_it_is(lab: Laboratory, name: str) -> None:
+    lab.open(name)
+    if name == "playground":
+        lab.page.locator("#play-case").select_option("nested-partition")
+        expect(lab.page.locator("#play-shown")).to_contain_text("BYL001")
+    else:
+        cell = lab.cell("byoc_lab.lint(broken)")
+        lab.run(cell, "Run the cells above and this one")
+        expect(cell).to_have_attribute("data-state", "done")
+    lab.settle()
+    found = walk(lab)
+    assert (found["missed"], found["unseen"]) == ([], [])
+    assert FEWEST < found["visited"] < MOST
