@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from byoc_lab.lab.view.assets import css, esm
+from byoc_lab.version import VERSION
 from tools.lite.articles import GLOSSARY, Article, notebook_article, prose_article
 from tools.lite.choices import choices, sample_state
 from tools.lite.guest_files import guest_files
@@ -62,6 +63,7 @@ def page(ingredients: dict[str, str], connect: str) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     notebooks = {a.name: a.notebook for a in found if a.notebook}
     values = {
+        "version": VERSION,
         "policy": html.escape(POLICY.format(digest=digest, connect=connect)),
         "style": (WEB / "page.css").read_text(encoding="utf-8"),
         "view_style": css(),

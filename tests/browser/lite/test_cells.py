@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -71,15 +73,44 @@ def test_figure_is_drawn_as_svg(lab: Laboratory) -> None:
 def test_endless_cell_is_interrupted_and_the_next_one_runs(lab: Laboratory) -> None:
     lab.open("04_annotate_merge_partition")
     cell = lab.cell("def diamond")
-    lab.write(cell, "print('begun')\nwhile True:\n    pass")
+    lab.write(cell, "print('begun')\nkept = 1\nwhile True:\n    pass")
     lab.run(cell)
     expect(cell.locator(".stdout")).to_have_text("begun\n")
     lab.page.get_by_role("button", name="Interrupt and restart").click()
     expect(cell.locator(".error")).to_contain_text("Interrupted")
     lab.settle()
-    lab.write(cell, "print('again')")
+    seen = "open('seen', 'a').write('x') and len(open('seen').read())"  # files are gone too
+    code = "from byoc_lab.lessons import cases\nimport byoc_lab\nprint('kept' in globals())\n"
+    lab.write(cell, f"{code}print({seen})\nbyoc_lab.lint(cases.get('nested-partition').module())")
     lab.run(cell)
-    expect(cell.locator(".stdout")).to_have_text("again\n")
+    expect(cell.locator(".stdout")).to_have_text("False\n1\n")
+    expect(cell.locator(".byl")).to_contain_text("BYL001")
+
+
+@pytest.mark.slow
+def test_a_hundred_cells_leave_memory_bounded(lab: Laboratory) -> None:
+    lab.open("03_annotating_by_hand")
+    cell = lab.cell("import")
+    made = "from byoc_lab.lessons import cases\ncase = cases.get('simplify-after-annotate')\n"
+    lab.write(cell, f"import byoc_lab\n{made}byoc_lab.trace(case.plain(), case.passes())")
+    before = memory(lab, cell, runs=20)
+    after = memory(lab, cell, runs=100)
+    assert after["page"] < before["page"] + 5e6
+    assert after["Python"] < before["Python"] + 5e6
+
+
+def memory(lab: Laboratory, cell: Any, runs: int) -> dict[str, float]:
+    """The bytes that the page and Python use after a cell was run some times."""
+    for _ in range(runs):
+        lab.run(cell)
+        expect(cell).to_have_attribute("data-state", "done")
+    lab.settle()
+    devtools = lab.page.context.new_cdp_session(lab.page)
+    devtools.send("HeapProfiler.collectGarbage")
+    found = devtools.send("Runtime.getHeapUsage")["usedSize"]
+    devtools.detach()
+    said = lab.page.locator("#status").get_attribute("title")
+    return {"page": found, "Python": 1e6 * float(re.search(r"\d+", said)[0])}
 
 
 def test_page_cannot_reach_the_network(lab: Laboratory) -> None:

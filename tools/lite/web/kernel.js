@@ -6,13 +6,17 @@
 
 export class Kernel {
   /** @param {{ worker: string, python: Ingredient, files: Ingredient }} ingredients
-   * @param {(state: string, words: string) => void} show a state ("starting", "ready", "busy", "ended") */
-  constructor(ingredients, show) {
+   * @param {(state: string, words: string) => void} show a state ("starting", "ready", "busy", "ended")
+   * @param {(bytes: number) => void} showMemory */
+  constructor(ingredients, show, showMemory) {
     this.ingredients = ingredients;
     this.show = show;
+    this.showMemory = showMemory;
     this.address = URL.createObjectURL(new Blob([ingredients.worker], { type: "text/javascript" }));
     /** The compiled Python, which outlives the worker. @type {WebAssembly.Module | null} */
     this.module = null;
+    /** Python after its imports. @type {import("./runtime.js").Image | null} */
+    this.image = null;
     /** Hears messages of models. @type {(model: string, values: any) => void} */
     this.hearModel = () => {};
     /** Called when Python has lost its state. @type {() => void} */
@@ -35,7 +39,7 @@ export class Kernel {
     this.worker.onmessage = ({ data }) => this.hear(data);
     this.worker.onerror = (event) => this.end(event.message);
     this.show("starting", "Starting Python");
-    this.worker.postMessage({ do: "start", module: this.module, python: this.module ? null : python, files });
+    this.worker.postMessage({ do: "start", module: this.module, image: this.image, python: this.module ? null : python, files });
   }
 
   /** @param {any} message */
@@ -43,7 +47,9 @@ export class Kernel {
     const { kind } = message;
     if (kind === "progress") this.show("starting", message.stage);
     else if (kind === "module") this.module = message.module;
+    else if (kind === "image") this.image = message.image;
     else if (kind === "ready") (this.ready = true), this.next();
+    else if (kind === "memory") this.showMemory(message.bytes);
     else if (kind === "model") this.hearModel(message.model, message.values);
     else if (kind === "completed") this.asked.get(message.ticket)?.(message.found);
     else if (kind === "ended") this.end(message.text);

@@ -25,6 +25,11 @@ function show(state, words) {
   find("words").textContent = words;
 }
 
+/** @param {number} bytes */
+function showMemory(bytes) {
+  find("status").title = `Python has ${Math.round(bytes / 1e6)} MB of memory`;
+}
+
 /** An ingredient: inside of the page, or beside it. @param {string} id */
 function ingredient(id) {
   const text = find(id).textContent;
@@ -97,7 +102,7 @@ function listen() {
 async function start() {
   const source = new Blob([value("view")], { type: "text/javascript" });
   const { default: view } = await import(URL.createObjectURL(source));
-  const kernel = new Kernel({ worker: value("worker"), python: ingredient("python"), files: ingredient("files") }, show);
+  const kernel = new Kernel({ worker: value("worker"), python: ingredient("python"), files: ingredient("files") }, show, showMemory);
   host = { kernel, models: new Models(kernel), view, exercises: new Exercises(files, opened) };
   listen();
   open();

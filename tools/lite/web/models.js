@@ -74,8 +74,12 @@ export class Models {
     };
   }
 
-  /** @param {string} name @param {any} values */
+  /** @param {string} name @param {any} values null when Python has the model no longer */
   take(name, values) {
+    if (values === null) {
+      this.known.delete(name);
+      return;
+    }
     const model = this.known.get(name);
     if (model) model.take(values);
     else this.known.set(name, new Model(values, (changed) => this.kernel.send(name, changed)));

@@ -5,6 +5,8 @@ import { ConsoleStdout, Directory, File, Inode, OpenFile, PreopenDirectory, WASI
 const HOME = "/home/student";
 const ENVIRONMENT = [`HOME=${HOME}`, "TMPDIR=/tmp", "PYTHONTZPATH=", "MPLBACKEND=svg", `MPLCONFIGDIR=${HOME}`];
 const ALL_RIGHTS = (1n << 30n) - 1n;
+const ROOT = 3; // the number of the root folder; files that Python opens have higher ones
+const PAGE = 65536; // bytes: the unit of WebAssembly's memory
 const NO_HOST = -1; // the answer of `host.call`, which nothing here uses
 
 /** A device file: each write of the guest is one message. */
@@ -69,19 +71,26 @@ function tree(files) {
   return root.contents;
 }
 
+/** A Python at rest: its memory, and under which numbers it has /dev/page open. Another one that
+ * begins with it has what this one had imported.
+ * @typedef {{ memory: ArrayBuffer, channels: number[] }} Image */
+
 export class Runtime {
-  /** @param {any} exports what Python offers @param {Map<string, any>} folders its root folder */
-  constructor(exports, folders) {
+  /** @param {any} exports what Python offers @param {Map<string, any>} folders its root folder
+   * @param {WASI} wasi the system that it calls */
+  constructor(exports, folders, wasi) {
     this.exports = exports;
     this.folders = folders;
+    this.wasi = wasi;
   }
 
   /** Start Python. The files are in its root folder; /home/student and /tmp can be written to.
    * @param {WebAssembly.Module} module
    * @param {Map<string, Uint8Array>} files
    * @param {(bytes: Uint8Array) => void} hear each message that Python writes to /dev/page
-   * @param {(bytes: Uint8Array) => void} print what Python writes to its standard output and error */
-  static async start(module, files, hear, print) {
+   * @param {(bytes: Uint8Array) => void} print what Python writes to its standard output and error
+   * @param {Image | null} image of a Python with the same module and files, to begin with */
+  static async start(module, files, hear, print, image = null) {
     const folders = tree(files);
     folders.set("tmp", new Directory(new Map()));
     folders.set("home", new Directory(new Map([["student", new Directory(new Map())]])));
@@ -90,8 +99,21 @@ export class Runtime {
     const wasi = new WASI(["python"], ENVIRONMENT, [new OpenFile(new File([])), console, console, new Root("/", folders)], { debug: false });
     const imports = { wasi_snapshot_preview1: wasi.wasiImport, host: { call: () => NO_HOST } };
     const instance = await WebAssembly.instantiate(module, /** @type {any} */ (imports));
-    wasi.initialize(/** @type {any} */ (instance));
-    return new Runtime(instance.exports, folders);
+    const python = new Runtime(instance.exports, folders, wasi);
+    if (image) {
+      wasi.inst = /** @type {any} */ (instance);
+      for (const number of image.channels) wasi.fds[number] = new ConsoleStdout(hear);
+      python.exports.memory.grow((image.memory.byteLength - python.memory) / PAGE);
+      new Uint8Array(python.exports.memory.buffer).set(new Uint8Array(image.memory));
+    } else wasi.initialize(/** @type {any} */ (instance));
+    return python;
+  }
+
+  /** What another Python can begin with; to be taken between two calls of `run`.
+   * @returns {Image} */
+  image() {
+    const channels = this.wasi.fds.flatMap((file, number) => (file && number > ROOT ? [number] : []));
+    return { memory: this.exports.memory.buffer.slice(0), channels };
   }
 
   /** Run Python statements in the namespace of all calls. @param {string} source */
@@ -100,6 +122,11 @@ export class Runtime {
     const at = this.exports.host_alloc(bytes.length) >>> 0;
     new Uint8Array(this.exports.memory.buffer).set(bytes, at);
     return this.exports.turn(at, bytes.length);
+  }
+
+  /** How many bytes of memory Python has taken; it gives none back. */
+  get memory() {
+    return this.exports.memory.buffer.byteLength;
   }
 
   /** A file that Python wrote. @param {string} path */

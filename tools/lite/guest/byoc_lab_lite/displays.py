@@ -12,6 +12,7 @@ from byoc_lab.lab.view.bundles import TEXTS, without_kernel
 from byoc_lab.lessons.verdict import Verdict
 from byoc_lab_lite.channel import send
 
+WIDTH = 80  # characters of a line
 _shown = {}  # the widgets below each cell, which live as long as they are shown
 _current = ""
 
@@ -41,8 +42,19 @@ def _bundle(value):
     if figures is not None and isinstance(value, figures.Figure):
         return {"image/svg+xml": _svg(value), "text/plain": repr(value)}
     if hasattr(value, "_repr_html_"):
-        return {"text/html": value._repr_html_(), "text/plain": str(value)}
-    return {"text/plain": repr(value)}
+        return {"text/html": value._repr_html_(), "text/plain": _text(value)}
+    return {"text/plain": _text(value)}
+
+
+def _text(value):
+    """The text that Jupyter has of a value: a long collection has one item on each line."""
+    if hasattr(value, "_repr_pretty_"):
+        return str(value)
+    text = repr(value)
+    if len(text) < WIDTH or type(value) not in (list, tuple, dict) or len(value) == 1:
+        return text
+    pairs = isinstance(value, dict) and [f"{key!r}: {item!r}" for key, item in value.items()]
+    return text[0] + ",\n ".join(pairs or map(repr, value)) + text[-1]
 
 
 def _svg(figure):
@@ -70,7 +82,8 @@ class PageView:
             obj = Trace([obj], obj.name)
         if isinstance(obj, TEXTS):
             return without_kernel(obj)
-        return _bundle(widget(obj, view.render_text(obj)))
+        text = view.render_text(obj)
+        return {**_bundle(widget(obj, text)), "text/plain": text}
 
 
 byoc_lab.display.provide(lambda: PageView)

@@ -19,6 +19,7 @@ class Model(traitlets.HasTraits):
         self._from_page = {}
         super().__init__(**values)
         _models[self.model_id] = self
+        weakref.finalize(self, send, "model", model=self.model_id, values=None)
         names = self.trait_names(sync=True)
         send("model", model=self.model_id, values={name: getattr(self, name) for name in names})
         self.observe(self._send, names)
