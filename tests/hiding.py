@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Set
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,11 @@ COMPILERS = {"cc", "gcc", "clang", "c++", "g++", "clang++"}
 _find = PathFinder.find_spec
 
 
-def environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path, packages: Set[str] = PACKAGES) -> dict[str, str]:
     """The variables of a process that finds none of them.
 
     folder: an empty one, for links to the other programs of PATH, and for a module that Python runs
-    when it starts.
+    when it starts. packages: what it cannot import.
     """
     programs = folder / "programs"
     programs.mkdir()
@@ -26,7 +27,8 @@ def environment(folder: Path) -> dict[str, str]:
             if each.name.partition("-")[0] not in COMPILERS and not (programs / each.name).exists():
                 (programs / each.name).symlink_to(each.path)
     root = str(Path(__file__).parents[1])
-    start = f"import sys\nsys.path.append({root!r})\nfrom tests.hiding import hide\nhide()\n"
+    start = f"import sys\nsys.path.append({root!r})\nfrom tests.hiding import hide\n"
+    start += f"hide({set(packages)!r})\n"
     (folder / "sitecustomize.py").write_text(start, encoding="utf-8")
     return {
         "PATH": str(programs),
@@ -36,11 +38,11 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def hide() -> None:
-    """Have imports of PACKAGES fail in this process."""
-    assert not PACKAGES & set(sys.modules), "they are imported already"
-    PathFinder.find_spec = classmethod(_find_others)  # type: ignore[assignment]
+def hide(packages: Set[str] = PACKAGES) -> None:
+    """Have imports of these packages fail in this process."""
+    assert not packages & set(sys.modules), "they are imported already"
 
+    def find_others(cls: type, name: str, path: Any = None, target: Any = None) -> Any:
+        return None if name.partition(".")[0] in packages else _find(name, path, target)
 
-def _find_others(cls: type, name: str, path: Any = None, target: Any = None) -> Any:
-    return None if name.partition(".")[0] in PACKAGES else _find(name, path, target)
+    PathFinder.find_spec = classmethod(find_others)  # type: ignore[assignment]

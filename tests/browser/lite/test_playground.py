@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 from byoc_lab.lessons import cases
 from tests.browser.test_access import violations
 from tests.browser.widget_page import NewPage
+from tests.lite.test_playground import CAUSES, CHOICES, looked
 from tools.lite.choices import SAMPLE
 
 from .laboratory import Laboratory
@@ -90,6 +91,20 @@ def test_address_has_the_input_and_runs_nothing_by_itself(lab: Laboratory) -> No
     expect(lab.page.locator("body")).to_have_attribute("data-python", "ready")
     run(lab)
     expect(shown(lab)).to_contain_text("BYL004")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHOICES["cases"])
+def test_link_of_a_case_shows_the_parts_of_native_python(lab: Laboratory, name: str) -> None:
+    texts = {key: CHOICES["cases"][name].get(key, "") for key in ("relay_text", "message")}
+    lab.open(f"playground/{link({**SAMPLE, **texts, 'pipeline': name})}")
+    expect(shown(lab).locator(":scope > *")).to_have_count(0)
+    run(lab)
+    headings = [heading for heading, _ in looked(name)]
+    expect(shown(lab).locator(":scope > h2")).to_have_text(headings)
+    expect(shown(lab).locator(".error, .stderr")).to_have_count(0)
+    if (code := CAUSES.get(name, "")).startswith("BYL"):
+        expect(shown(lab)).to_contain_text(code)
 
 
 def test_link_of_python_reads_what_the_page_writes(lab: Laboratory) -> None:
