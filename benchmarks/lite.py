@@ -1,0 +1,185 @@
+"""Weight and times of the laboratory in one file, which `make lite` writes.
+
+Opens build/lite/byoc_lab.html in Chromium, from disk and without a network, `--repeat` times:
+seconds from the start of the page until its first picture, until Python is ready, and until the
+first lint is shown; the least of them, and the processor time of all processes of the browser.
+Then the same work in the page and in native Python, in processor time (of the whole browser).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from report import arguments, seconds, table, timed, verdict, write_json
+
+LITE = Path(__file__).resolve().parents[1] / "build" / "lite"
+PAGE = LITE / "byoc_lab.html"
+SITE = ("index.html", "python.bin", "files.bin")
+MAX_MB = 50
+FIRST_LINT = 10  # seconds
+SLOWER = 2  # times native Python
+CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+TICKS = os.sysconf("SC_CLK_TCK")  # in a second
+PATIENCE = 300_000  # ms
+LINT = """\
+import byoc_lab
+from byoc_lab.lessons import cases
+byoc_lab.lint(cases.get("nested-partition").module())
+"""
+SETUP = """\
+import byoc_lab
+from byoc_lab import relay
+from byoc_lab.lessons import cases, check, mobilenet
+
+network = mobilenet.module()
+text = network.astext()
+broken = cases.get("nested-partition").module()
+"""
+WORK = {
+    "parse MobileNet": (10, "relay.parse(text)"),
+    "trace MobileNet": (5, 'byoc_lab.trace(network, "dnnl")'),
+    "lint MobileNet": (5, 'byoc_lab.lint(network, "dnnl")'),
+    "lint a case": (200, "byoc_lab.lint(broken)"),
+    "fix a case": (20, "byoc_lab.fix(broken)"),
+    "judge an exercise": (50, "check('fix-the-name', lambda name: name.replace('edu_', 'edu.'))"),
+}
+"""How often each work is done, and its code."""
+WATCH = """
+window.seen = {};
+new MutationObserver(() => {
+  const note = (name, there) => there && (seen[name] ??= performance.now() / 1000);
+  note("stepper of the first screen", document.querySelector("#play-shown .byl[data-ready]"));
+  note("Python ready", document.body?.dataset.python === "ready");
+}).observe(document, { subtree: true, childList: true, attributes: true });
+"""
+OPENED = ("first picture", "stepper of the first screen", "Python ready", "first lint")
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def opened(page: Any) -> dict[str, float]:
+    """Seconds from the start of the page until each of OPENED."""
+    page.add_init_script(WATCH)
+    page.goto(PAGE.as_uri())
+    page.locator("#play-shown .byl[data-ready]").wait_for(timeout=PATIENCE)
+    page.evaluate("() => { location.hash = '03_annotating_by_hand' }")
+    run_cell(page, LINT)
+    page.locator("article:visible .cell .shown").first.wait_for(timeout=PATIENCE)
+    lint = page.evaluate("() => performance.now() / 1000")
+    paint = "() => performance.getEntriesByName('first-contentful-paint')[0].startTime / 1000"
+    found: dict[str, float] = page.evaluate("() => seen")
+    return {**found, "first picture": page.evaluate(paint), "first lint": lint}
+
+
+def run_cell(page: Any, source: str) -> None:
+    """Type over the first cell, and run it as soon as Python can."""
+    cell = page.locator("article:visible .cell").first
+    cell.locator(".cm-content").click(timeout=PATIENCE)
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.insert_text(source)
+    page.keyboard.press("ControlOrMeta+Enter")
+
+
+def processor_seconds(parent: int) -> float:
+    """Processor time of all processes below one."""
+    spent = 0.0
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = status.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(fields[1]) == parent:
+            own = (int(fields[11]) + int(fields[12])) / TICKS
+            spent += own + processor_seconds(int(status.parent.name))
+    return spent
+
+
+def in_page(page: Any) -> dict[str, float]:
+    """Seconds of processor time of the browser that each work takes in the page."""
+    found = {}
+    finish(page, SETUP)
+    for name, (turns, code) in WORK.items():
+        finish(page, code)  # imports, and memory that grows
+        before = processor_seconds(os.getpid())
+        finish(page, f"for _ in range({turns}):\n    {code}")
+        found[name] = (processor_seconds(os.getpid()) - before) / turns
+    return found
+
+
+def finish(page: Any, source: str) -> None:
+    """Run code in the first cell until it is done."""
+    run_cell(page, f"{source}\nprint('done', {page.evaluate('() => performance.now()')})")
+    page.locator("article:visible .cell[data-state=done]").first.wait_for(timeout=PATIENCE)
+    page.locator("body[data-python=ready]").wait_for(timeout=PATIENCE)
+
+
+def natively() -> dict[str, float]:
+    """Seconds of processor time that each work takes in this Python."""
+    names: dict[str, Any] = {}
+    exec(SETUP, names)
+    found = {}
+    for name, (turns, code) in WORK.items():
+        program = compile(f"for _ in range({turns}):\n    {code}", name, "exec")
+        exec(code, names)
+        found[name] = timed(partial(exec, program, names), time.process_time)[1] / turns
+    return found
+
+
+def main() -> int:
+    parser = arguments(__doc__ or "")
+    parser.add_argument("--repeat", type=int, default=3, help="how often the page is opened")
+    options = parser.parse_args()
+    weight = {path.name: path.stat().st_size / 1e6 for path in (PAGE, *(LITE / n for n in SITE))}
+    print(table(["file", "MB"], [[name, f"{mb:.1f}"] for name, mb in weight.items()]))
+    turns, spent = [], []
+    with chromium() as browser:
+        for _ in range(options.repeat):
+            page = browser.new_context(offline=True).new_page()
+            before = processor_seconds(os.getpid())
+            turns.append(opened(page))
+            spent.append(processor_seconds(os.getpid()) - before)
+            taken = in_page(page)
+            page.context.close()
+    least = {name: min(turn[name] for turn in turns) for name in OPENED}
+    print(table(["from opening until", "least"], [[n, seconds(s)] for n, s in least.items()]))
+    print(f"processor time until the first lint: {seconds(min(spent))}")
+    native = natively()
+    ratios = {name: taken[name] / native[name] for name in native}
+    rows = [[n, seconds(taken[n]), seconds(native[n]), f"{ratios[n]:.2f}"] for n in native]
+    print(table(["work", "page", "native", "times"], rows))
+    write_json(
+        options.out / "lite.json",
+        {
+            "megabytes": weight,
+            "seconds_until": least,
+            "processor_seconds_until_first_lint": min(spent),
+            "seconds_in_page": taken,
+            "seconds_native": native,
+        },
+    )
+    missed = [f"{PAGE.name} has {weight[PAGE.name]:.1f} MB"] * (weight[PAGE.name] > MAX_MB)
+    if min(spent) > FIRST_LINT:
+        missed.append(f"first lint after {seconds(min(spent))} of processor time")
+    missed += [f"{n}: {r:.2f} times native" for n, r in ratios.items() if r > SLOWER]
+    return verdict(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
