@@ -78,7 +78,7 @@ def test_explain_command_reads_relax_modules(
     model: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["explain", model]) == cli.OK
-    assert "1 of 1 operator offloaded" in capsys.readouterr().out
+    assert "1 of 1 call offloaded" in capsys.readouterr().out
 
 
 def test_the_help_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,11 +74,21 @@ def available() -> bool:
 
 @functools.cache
 def function(name: str) -> Callable[..., Any]:
-    """The native function registered as `byoc_lab.dnnl.<name>`."""
+    """The native function registered as `byoc_lab.dnnl.<name>`.
+
+    Raises NativeExtensionError where the extension cannot be loaded or has no such function.
+    """
     load()
     import tvm_ffi
 
-    registered: Callable[..., Any] = tvm_ffi.get_global_func(f"byoc_lab.dnnl.{name}")
+    registered: Callable[..., Any] | None = tvm_ffi.get_global_func(
+        f"byoc_lab.dnnl.{name}", allow_missing=True
+    )
+    if registered is None:
+        raise NativeExtensionError(
+            f"the DNNL extension has no function {name!r}: it was built from another version of "
+            f"byoc_lab. {HOW_TO_GET_IT}."
+        )
     return registered
 
 
@@ -90,6 +100,7 @@ def onednn() -> ctypes.CDLL:
 
 def library() -> str:
     """The oneDNN that regions run on, and its version: "oneDNN 3.2.0"."""
+    load()
     found: str = function("library")()
     return found
 

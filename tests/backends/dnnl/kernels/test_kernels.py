@@ -94,3 +94,8 @@ def test_a_missing_library_says_how_to_build_it(monkeypatch) -> None:
     monkeypatch.setattr(native, "LIBRARY", "byoc_lab_absent")
     with pytest.raises(NativeExtensionError, match=r"(?s)byoc_lab_absent.*`pip install -e \.`"):
         native.load.__wrapped__()
+
+
+def test_library_without_a_function_says_how_to_build_it() -> None:
+    with pytest.raises(NativeExtensionError, match=r"no function 'absent': .*`pip install -e \.`"):
+        native.function("absent")
