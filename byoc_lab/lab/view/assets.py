@@ -54,14 +54,14 @@ MODULES = (
 _IMPORT = re.compile(r'^import .* from "\.{1,2}/[\w/]+\.js";\n', re.MULTILINE)
 _COMMENT = re.compile(r"(?:^ *| +)// .*$|/\*\*(?:[^*]|\*(?!/))*\*/", re.MULTILINE)
 _INDENT = re.compile(r"^\s+", re.MULTILINE)
-_BREAK = re.compile(r"(?<=[{(\[,])\n|\n(?=[})\]])")  # line breaks after and before brackets
+_BREAK = re.compile(r"(?<=[{(\[,;])\n|\n(?=[})\]])")  # line breaks that no statement needs
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
 @cache
 def esm() -> str:
     """The stepper as one ES module whose default export has `render({model, el})`; without
-    comments, indentation and breaks inside of brackets, since every widget sends it."""
+    comments, indentation and needless line breaks, since every widget sends it."""
     sources = ((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in MODULES)
     joined = "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
     return _BREAK.sub("", _INDENT.sub("", _COMMENT.sub("", joined)))

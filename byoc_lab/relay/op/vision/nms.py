@@ -345,7 +345,8 @@ def all_class_reference(
         indices[: len(rows)] = np.array(rows, "int64").reshape(-1, 3)
         return indices, np.array([len(rows)])
     pairs = np.zeros((batch, classes * count, 2), "int64")
-    best = np.zeros((batch, classes * count), "float32")
+    wide = "float64" if scores.dtype == "float64" else "float32"
+    best = np.zeros((batch, classes * count), wide)
     for n, rows in enumerate(found):
         for row, (_, c, i) in enumerate(rows):
             pairs[n, row], best[n, row] = (c, i), scores[n, c, i]

@@ -10,6 +10,7 @@ import pytest
 from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.native import DnnlRegion, is_immutable
 from tests.backends.dnnl.graph.net import residual_net
+from tests.backends.dnnl.instructions import HAS_AVX2
 
 pytestmark = [
     pytest.mark.native,
@@ -91,9 +92,10 @@ def test_modules_that_keep_the_same_constants_hold_one_copy_in_another_layout(of
     constants = [fixed(array, offset) for array in net.arrays["constants"]]
     regions = [DnnlRegion(net.graph, constants, layouts="fixed") for _ in range(3)]
     made = [region.stats()["made_constant_bytes"] for region in regions]
-    assert made[0] > 0 and made[1:] == [0, 0]
-    others = DnnlRegion(net.graph, [fixed(a) for a in constants], layouts="fixed")
-    assert others.stats()["made_constant_bytes"] > 0
+    assert made[0] > 0 or not HAS_AVX2, "without AVX2 the layout may be the given one"
+    assert made[1:] == [0, 0]
+    others = DnnlRegion(net.graph, [fixed(a, offset) for a in constants], layouts="fixed")
+    assert others.stats()["made_constant_bytes"] == made[0]
     del regions[0]  # the others read what it made
     for region in (*regions, others):
         np.testing.assert_array_equal(region(*net.arrays["inputs"])[0], expected)

@@ -53,7 +53,8 @@ SAMPLED = 4  # rewrites of a pass
     [
         pytest.param(layers_with_parameters, None, id="chain of layers"),
         pytest.param(lambda: chain(True), None, id="chain of blocks"),
-        pytest.param(mobilenet, None, id="mobilenet"),
+        pytest.param(mobilenet, SAMPLED, id="some of mobilenet"),
+        pytest.param(mobilenet, None, id="mobilenet", marks=pytest.mark.slow),
         pytest.param(transformer, None, id="transformer", marks=pytest.mark.slow),
         pytest.param(resnet, SAMPLED, id="resnet-50", marks=pytest.mark.slow),
         pytest.param(inception, SAMPLED, id="inception-v3", marks=pytest.mark.slow),
