@@ -24,14 +24,14 @@ def alive(contained: bool) -> list[str]:
 def used(contained: bool) -> tuple[int, float]:
     """The bytes of memory and the seconds of processor time that `alive` use together.
 
-    Memory that this process has, and that they share with it since their fork, does not count."""
-    ids, pages = alive(contained), 0
-    shared = _pages("self") if ids else 0
+    A fork has as much memory as this process from the start; only what it adds counts."""
+    ids, memory = alive(contained), 0
+    inherited = _memory("self") if ids else 0
     for name in ids:
         with suppress(OSError):
-            own = _pages(name)
-            pages += max(0, own - shared) if _command(name) == _command("self") else own
-    return pages * PAGE, sum(process_seconds(int(name)) for name in ids)
+            own = _memory(name)
+            memory += max(0, own - inherited) if _command(name) == _command("self") else own
+    return memory, sum(process_seconds(int(name)) for name in ids)
 
 
 def address_space() -> int:
@@ -69,7 +69,10 @@ def _command(process: str) -> bytes:
     return Path(f"/proc/{process}/cmdline").read_bytes()
 
 
-def _pages(process: str) -> int:
-    """The pages of a process that are in memory."""
-    with open(f"/proc/{process}/statm", encoding="ascii") as file:
-        return int(file.read().split()[1])
+def _memory(process: str) -> int:
+    """The bytes of a process that are in memory, without those of files if the kernel tells them
+    apart: a fork maps a page of a file when it first reads it, so how many it has differs from
+    machine to machine. A process that has ended has none."""
+    lines = Path(f"/proc/{process}/status").read_text(errors="replace").splitlines()
+    sizes = {line.split()[0]: int(line.split()[1]) for line in lines if line.endswith(" kB")}
+    return (sizes.get("RssAnon:", sizes.get("VmRSS:", 0)) + sizes.get("RssShmem:", 0)) << 10

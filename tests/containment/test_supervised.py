@@ -51,6 +51,16 @@ def take_memory(written: int) -> None:
     os.write(written, str(len(bytearray(8 << 30))).encode())
 
 
+def take_memory_in_forks(written: int) -> None:
+    for _ in range(2):
+        if os.fork() == 0:
+            held = bytearray(b"y") * (256 << 20)
+            time.sleep(len(held))
+    held = bytearray(b"y") * (256 << 20)
+    time.sleep(1)  # some looks at the processes
+    reply(written)
+
+
 ENDS = {
     "crashed": lambda written: os.kill(os.getpid(), signal.SIGSEGV),
     "ended Python": lambda written: os._exit(3),
@@ -89,6 +99,13 @@ def test_the_memory_of_the_caller_does_not_count(tmp_path: Path) -> None:
     held = bytearray(b"x") * (256 << 20)
     limits = Limits(memory=len(held) // 2, output=1 << 20, reply=1 << 20)
     assert served(reply_late, tmp_path, limits).status == "ran"
+
+
+def test_the_memory_of_forks_counts_in_full(tmp_path: Path) -> None:
+    held = bytearray(b"x") * (256 << 20)  # each fork has it, and adds as much
+    for limit, status in ((5 * len(held) // 2, "too much memory"), (7 * len(held) // 2, "ran")):
+        limits = Limits(seconds=60, memory=limit, output=1 << 20, reply=1 << 20)
+        assert served(take_memory_in_forks, tmp_path, limits).status == status
 
 
 def test_files_and_processes_are_gone_afterwards(tmp_path: Path) -> None:
