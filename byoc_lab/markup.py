@@ -19,11 +19,13 @@ class Markup(str):
 
 
 def table(head: Sequence[Any], rows: Sequence[Sequence[Any]], numbers: Collection[int] = ()) -> str:
-    """A table; "" without rows. numbers: the columns that are aligned to the right, from 0."""
+    """A table; "" without rows. numbers: the columns that are aligned to the right, from 0, in one
+    line each. A column without any content is left out."""
     if not rows:
         return ""
-    titles = _row("th", head, numbers)
-    body = "".join(_row("td", row, numbers) for row in rows)
+    columns = [n for n in range(len(head)) if any(row[n] not in ("", None) for row in rows)]
+    titles = _row("th", head, numbers, columns)
+    body = "".join(_row("td", row, numbers, columns) for row in rows)
     return f"<table><thead>{titles}</thead><tbody>{body}</tbody></table>"
 
 
@@ -32,10 +34,10 @@ def escaped(content: Any) -> str:
     return content if isinstance(content, Markup) else html.escape(str(content))
 
 
-def _row(tag: str, cells: Sequence[Any], numbers: Collection[int]) -> str:
-    sides = ("right" if n in numbers else "left" for n in range(len(cells)))
-    shown = (
-        f'<{tag} style="text-align:{side};{PADDING}">{escaped(cell)}</{tag}>'
-        for side, cell in zip(sides, cells, strict=True)
-    )
-    return f"<tr>{''.join(shown)}</tr>"
+def _row(tag: str, cells: Sequence[Any], numbers: Collection[int], columns: Sequence[int]) -> str:
+    shown = ""
+    for n in columns:
+        one_line = ";white-space:nowrap" * (tag == "td" and n in numbers)
+        style = f"text-align:{'right' if n in numbers else 'left'};{PADDING}{one_line}"
+        shown += f'<{tag} style="{style}">{escaped(cells[n])}</{tag}>'
+    return f"<tr>{shown}</tr>"

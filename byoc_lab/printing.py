@@ -29,13 +29,20 @@ def in_the_middle(text: str, width: int, mark: str = "…") -> str:
     return f"{text[:head]}{mark}{text[head + len(mark) - width :]}"
 
 
+def short_names(names: Sequence[str], width: int) -> list[str]:
+    """The names, shortened to `width` characters, or to more if different ones become equal."""
+    step, different = width, len(set(names))
+    while len(set(short := [in_the_middle(name, width) for name in names])) < different:
+        width += step
+    return short
+
+
 def with_short_names(text: str) -> str:
     """The text with long names of global functions shortened, such as TVM makes of all operators of
     a region. Different names stay different."""
-    names, width = set(_NAME.findall(text)), NAME_WIDTH
-    while len({in_the_middle(name, width) for name in names}) < len(names):
-        width += NAME_WIDTH
-    return _NAME.sub(lambda name: in_the_middle(name[0], width), text)
+    names = list(dict.fromkeys(_NAME.findall(text)))
+    short = dict(zip(names, short_names(names, NAME_WIDTH), strict=True))
+    return _NAME.sub(lambda name: short[name[0]], text)
 
 
 def columns(

@@ -130,7 +130,7 @@ def _pipelines(backend: RelaxBackend) -> Iterator[tuple[str, list[Any]]]:
     yield dataflow, [transform.ConvertToDataflow(1), *before, *after()]
     names = [str(p.info.name) for p in before]
     for n, name in enumerate(names):
-        yield f"no {name}", [*before[:n], *before[n + 1 :], *after()]
+        yield f"without {name}", [*before[:n], *before[n + 1 :], *after()]
     for n in range(len(names) - 1):
         swapped = [*before[:n], before[n + 1], before[n], *before[n + 2 :]]
         yield f"{names[n + 1]} before {names[n]}", [*swapped, *after()]

@@ -19,7 +19,7 @@ KERNEL = re.compile(
 )
 RAN_ON = re.compile(r"ran on \w+(?: \(not on .*?\))?, \d+ calls?")
 RATE = re.compile(
-    r"(?:, T|, [\d.]+ GFLOP/s \(\d+% of peak\))(?=,)|(?:[,;] largest error| nearest to).*"
+    r"(?:, T|, [\d.]+ GFLOP/s \(\d+% of matmul rate\))(?=,)|(?:[,;] largest error| nearest to).*"
 )
 WITHIN = re.compile(r": ok;.*")
 REPORT = re.compile(r"name='([^']*)'|(?:wrong|nans|infinities)=\d+|missed=\(.*?\)")

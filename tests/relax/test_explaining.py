@@ -39,7 +39,9 @@ def test_each_operator_is_listed_once(cut: bool) -> None:
     assert (shown["calls"][-1]["name"], shown["calls"][-1]["group"]) == ("cumsum", 0)
     assert [(g["call"], g["numbers"]) for g in shown["groups"]] == [("cumsum", [left.number])]
     assert found[left.call] is left
-    row = f"<td>cumsum</td><td>1: {left.number}</td><td>host</td><td>no-pattern: {left.reason}</td>"
+    row = (
+        f"<td>1</td><td>cumsum ({left.number})</td><td>host</td><td>no-pattern: {left.reason}</td>"
+    )
     assert row in plain(found._repr_html_())
 
 

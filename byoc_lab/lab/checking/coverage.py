@@ -33,6 +33,11 @@ from byoc_lab.run.symbols import shown
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+WHY_TOTALS_DIFFER = (
+    "Totals differ because each back end has its own passes before partitioning, and operators and "
+    "FLOP are counted after them."
+)
+NOTHING = "  no change that was tried matters"
 SHOWN = 20
 """Rows of a table in a text; JSON has all."""
 
@@ -150,7 +155,8 @@ class Coverage:
         lines += [f"  {warning}" for warning in self.warnings]
         lines += [f"  on the host, {group}" for group in self.host]
         if self.tried is not None:
-            lines += [f"  with {c}" for c in self.tried] or ["  no change that was tried matters"]
+            found = [f"    {c}" for c in self.tried]
+            lines += ["  with a change that was tried", *found] if found else [NOTHING]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -188,12 +194,13 @@ class Coverage:
             for r in self.regions
         ]
         host = [(g.cause, g.calls, f"{g.flops:,}", _named(g.names), g.reason) for g in self.host]
+        tried = [(c.what, c.totals or c.error) for c in self.tried or ()]
         return (
             f"<p>{escaped(self.heading)}</p>"
             + "".join(f"<p>{escaped(warning)}</p>" for warning in self.warnings)
             + table(("region", "operators", "FLOP", "bytes in and out"), regions, numbers=(1, 2, 3))
             + table(("on the host because", "calls", "FLOP", "operators", "reason"), host, (1, 2))
-            + table(("with", "then"), [(c.what, c.totals or c.error) for c in self.tried or ()])
+            + table(("change that was tried", "then"), tried)
         )
 
 
@@ -232,9 +239,11 @@ class Coverages(Sequence[Coverage]):
         ]
 
     def _notes(self) -> list[str]:
-        """Notes on the back ends whose regions NumPy computes here."""
+        """Notes on totals that differ, and on the back ends whose regions NumPy computes here."""
         found = [(c.backend, stand_in_of(c.backend)) for c in self._found]
-        return [f"{name}: regions are {missing}" for name, missing in found if missing is not None]
+        numpy = [f"{name}: regions are {missing}" for name, missing in found if missing is not None]
+        differ = len({(c.totals.operators, c.totals.flops) for c in self._found}) > 1
+        return [WHY_TOTALS_DIFFER] * differ + numpy
 
     @printable
     def __str__(self) -> str:

@@ -280,7 +280,7 @@ def _pass_orders(setup: Setup) -> Iterator[tuple[str, Setup]]:
     for n, name in enumerate(names):
         if name not in ("InferType", PartitionGraph.__name__):
             yield (
-                f"no {name} (pass {n})",
+                f"without {name} (pass {n})",
                 replace(setup, passes=(*setup.passes[:n], *setup.passes[n + 1 :])),
             )
     for n in range(len(names) - 1):

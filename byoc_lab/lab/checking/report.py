@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HEAD = (
     "compared", "verdict", "largest error", "largest value", "worst element", "error there",
-    "tolerance there", "share of it", "ULP there", "share at 50, 90, 99 %", "inherited",
+    "tolerance there", "share of tolerance", "ULP there", "share at 50, 90, 99 %", "inherited",
 )  # fmt: skip
 
 NOT_CALLED = "no input called it"

@@ -228,14 +228,14 @@ class Answers(Sequence[A]):
 
     def _repr_html_(self) -> str:
         """The summary, and a row for each group of alike calls: first those on the host."""
-        titles = ("operator", "calls", "where", "why", "nearest pattern", "change")
+        titles = ("calls", "operator", "where", "why", "nearest pattern", "change")
         inside: dict[tuple[str, str | None], Group[A]] = {}
         for e in self.offloaded:
             inside.setdefault((e.name, e.pattern), Group()).append(e)
         rows = [_row(g) for g in (*self.groups, *inside.values())]
         more = f"<p>{len(rows) - SHOWN} more rows</p>" if len(rows) > SHOWN else ""
         warnings = "".join(f"<p>warning: {escape(text)}</p>" for text in self.warnings)
-        return f"<p>{escape(self.summary)}</p>{warnings}{table(titles, rows[:SHOWN])}{more}"
+        return f"<p>{escape(self.summary)}</p>{warnings}{table(titles, rows[:SHOWN], (0,))}{more}"
 
 
 def _row(group: Group[Any]) -> list[str]:
@@ -243,9 +243,9 @@ def _row(group: Group[Any]) -> list[str]:
     if first.offloaded:
         regions = {e.region for e in group}
         where = f"@{first.region}" if len(regions) == 1 else f"{len(regions)} regions"
-        pattern = "taken alone" if first.pattern is None else first.pattern
-        return [first.name, str(len(group)), where, pattern, "", ""]
+        alone, matched = "supported by itself", f"matched {first.pattern}"
+        return [str(len(group)), first.name, where, matched if first.pattern else alone, "", ""]
     why = f"{first.cause}: {first.reason}"
-    calls = f"{len(group)}: {group.numbers}"
+    calls = f"{group.operators} ({group.numbers})" if group.numbers else group.operators
     nearest = str(first.nearest or "")
-    return [group.operators, calls, "host", why, nearest, group.change_in_words]
+    return [str(len(group)), calls, "host", why, nearest, group.change_in_words]

@@ -89,7 +89,7 @@ class Explanation:
 
     @property
     def pattern(self) -> str | None:
-        """The name of the pattern that it was matched by; None if it was taken alone."""
+        """The name of the pattern that it was matched by; None if it is supported by itself."""
         return self._home.composite if self._home else None
 
     @property

@@ -20,7 +20,7 @@ class ShadowedPattern(PipelineCase):
 
     MergeComposite tries the entries of a table in order. What the first entry matched is inside a
     composite function, where later entries do not look. With conv2d before conv2d_relu, every
-    convolution is taken alone, and relu runs by itself. The fix is the order of the table: the
+    convolution is offloaded alone, and relu runs by itself. The fix is the order of the table: the
     longer pattern first.
     """
 

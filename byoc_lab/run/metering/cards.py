@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HEAD = (
-    "region", "ran on", "calls", "operators", "kernels", "time", "FLOP", "GFLOP/s", "of peak",
-    "bytes in and out", "largest error", "nearest to its tolerance",
+    "region", "ran on", "calls", "operators", "kernels", "time", "FLOP", "GFLOP/s",
+    "of matmul rate", "bytes in and out", "largest error", "nearest to its tolerance",
 )  # fmt: skip
 NUMBERS = tuple(range(2, len(HEAD)))  # columns
 HOST = "llvm"
@@ -189,10 +189,11 @@ class RegionCard:
 
     @property
     def share_of_peak(self) -> float | None:
-        """`gflops` as a share of this machine's measured peak for `facts.dtype`
-        (`run.machine_peak`).
+        """`gflops` as a share of the rate of a large matrix product of `facts.dtype`, measured in
+        this process (`run.machine_peak`).
 
-        Kernels that do with fewer operations (Winograd) may come to more than 1.
+        It exceeds 1 for kernels that need fewer operations (Winograd), and if other processes had
+        the processor while the matrix product was measured.
         """
         rate = self.gflops
         return (
@@ -229,7 +230,7 @@ class RegionCard:
             took,
         ]
         parts.append(f"{flops} FLOP" if flops else "")
-        parts.append(f"{rate} GFLOP/s ({share} of peak)" if rate else "")
+        parts.append(f"{rate} GFLOP/s ({share} of matmul rate)" if rate else "")
         parts.append(f"{size} bytes in and out" if size else "")
         if self.errors:
             parts.append(f"largest error {largest}, nearest to its tolerance {nearest}")
@@ -338,8 +339,8 @@ class Cards(Sequence[RegionCard]):
         return wrong
 
     def plot(self, theme: str = "light") -> Figure:
-        """A matplotlib figure: the measured rate of each region beside this machine's peak for its
-        dtype, and its time. theme: "light" or "dark"."""
+        """A matplotlib figure: the measured rate of each region beside that of a large matrix
+        product of its dtype, and its time. theme: "light" or "dark"."""
         return display.figure(self, theme)
 
     @printable

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from byoc_lab.errors import counted
 from byoc_lab.printing import printable
 
 SLOW = ("ref", "simple_nchw", "simple_nhwc")
@@ -58,7 +59,7 @@ class OpCard:
     def __str__(self) -> str:
         fused = "".join(f" + {name}" for name in self.fused)
         apart = f"; by themselves: {', '.join(self.separate)}" if self.separate else ""
-        moved = f"; {self.reorders} reorders" if self.reorders else ""
+        moved = f"; {counted(self.reorders, 'reorder')}" if self.reorders else ""
         took = f"; {self.time_us:.0f} us" if self.time_us is not None else ""
         slow = "; warning: plain loops, probably slower than the host would be" * self.is_slow
         return f"{self.name}{fused}: {self.impl or 'no kernel'}{apart}{moved}{took}{slow}"

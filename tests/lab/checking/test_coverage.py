@@ -11,7 +11,7 @@ import byoc_lab
 from byoc_lab import backends, relay
 from byoc_lab.backends.dnnl import native as extension
 from byoc_lab.errors import ArgumentError, OffloadError, PartitionError, UnknownNameError
-from byoc_lab.lab.checking.coverage import Coverage, coverage
+from byoc_lab.lab.checking.coverage import WHY_TOTALS_DIFFER, Coverage, coverage
 from byoc_lab.lab.checking.coverage_changes import setup_of, totals
 from byoc_lab.lab.explaining import explain
 from byoc_lab.lab.tracing.recorder import as_pass
@@ -25,6 +25,7 @@ from byoc_lab.relay.patterns import is_op, wildcard
 from byoc_lab.relay.testing import mobilenet
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import OpCard, RegionCard, RegionFacts, build
+from tests.lab.view.samples import network
 from tests.plain_cells import plain
 
 RELU_FLOPS, CONV_FLOPS = 8 * 16 * 16, 2 * 8 * 16 * 16 * 8 * 9
@@ -101,7 +102,7 @@ def test_better_order_of_patterns_is_among_the_changes(shadowed: str) -> None:
     best = found.changes[0]
     assert best.what == "the pattern table in reverse order"
     assert best.totals is not None and best.totals.offloaded == 3
-    assert f"with {best}" in str(found)
+    assert f"with a change that was tried\n    {best}" in str(found)
 
 
 def test_a_missing_pass_is_found() -> None:
@@ -157,7 +158,7 @@ def test_a_change_that_makes_the_pipeline_fail_says_so() -> None:
     table = backends.registry.get("dnnl").patterns()
     passes = [MergeComposite(table), AnnotateTarget("dnnl"), PartitionGraph(), needs_regions]
     failed = [c for c in one(chain(), "dnnl", passes).changes if c.totals is None]
-    assert "no AnnotateTarget (pass 1)" in [c.what for c in failed]
+    assert "without AnnotateTarget (pass 1)" in [c.what for c in failed]
     assert all("no region at all" in str(c) for c in failed)
 
 
@@ -169,6 +170,13 @@ def test_two_back_ends_side_by_side() -> None:
     as_json = json.loads(found.to_json())
     assert [b["backend"] for b in as_json["backends"]] == ["dnnl", "ccompiler"]
     assert "ccompiler" in str(found) and "<th>dnnl</th>" in plain(found._repr_html_())
+    assert WHY_TOTALS_DIFFER not in str(found), "both have 4 operators"
+
+
+def test_totals_that_differ_between_back_ends_are_explained() -> None:
+    found = coverage(network(), ["dnnl", "ccompiler"])
+    assert len({c.totals.operators for c in found}) == 2  # type: ignore[union-attr]
+    assert WHY_TOTALS_DIFFER in str(found) and WHY_TOTALS_DIFFER in found._repr_html_()
 
 
 def test_json_has_all() -> None:

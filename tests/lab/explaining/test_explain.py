@@ -165,7 +165,7 @@ def test_like_calls_are_one_group() -> None:
             assert told["group"] is None
         else:
             assert told["number"] in data["groups"][told["group"]]["numbers"]
-    assert "<td>sin</td><td>3: %2, %5" in plain(found._repr_html_())
+    assert "<td>3</td><td>sin (%2, %5" in plain(found._repr_html_())
 
 
 def test_calls_that_need_one_change_share_its_run() -> None:

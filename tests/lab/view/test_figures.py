@@ -103,6 +103,16 @@ def test_cards_are_drawn_against_the_peak() -> None:
     assert [bool(bar.get_hatch()) for bar in times.patches] == [True, False], "r1 fell back"
 
 
+def test_names_in_a_figure_are_whole_or_shortened_in_the_middle_and_differ() -> None:
+    names = [f"tvmgen_default_ccompiler_main_{n}" for n in (0, 27)]
+    names += [f"tvmgen_{'long_' * 20}{end}" for end in "ab"]
+    cards = Cards([RegionCard(RegionFacts(name, "dnnl", None, 1), 1) for name in names])
+    drawn = [label.get_text() for label in cards.plot().axes[0].get_yticklabels()]
+    assert drawn[:2] == [f"@{name}, dnnl" for name in names[:2]]
+    assert all(text.startswith("@tvmgen_") for text in drawn) and "…" in drawn[2]
+    assert len(set(drawn)) == len(names)
+
+
 @pytest.mark.parametrize("theme", list(THEMES))
 def test_a_figure_has_the_colours_of_its_theme(theme: str) -> None:
     from matplotlib.colors import to_hex

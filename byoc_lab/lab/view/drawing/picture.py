@@ -65,6 +65,7 @@ def picture_of(
                 first = len(artist.boxes)
                 artist.draw_function(obj[gv], "" if gv.name_hint == "main" else gv.name_hint)
                 if _unused(obj, gv):
+                    artist.unused.add(obj[gv])
                     for box in artist.boxes[first:]:
                         box.operators = 0
     elif isinstance(obj, Function):
@@ -76,8 +77,11 @@ def picture_of(
 
 def _unused(mod: IRModule, gv: GlobalVar) -> bool:
     """Whether a function that no function calls cannot be called from elsewhere either: one of
-    another language that is not exported."""
-    return isinstance(mod, ForeignModule) and "global_symbol" not in mod[gv].attrs
+    another language that is not exported, or a region of @main (PartitionGraph adds the function,
+    and then calls it)."""
+    if isinstance(mod, ForeignModule) and "global_symbol" not in mod[gv].attrs:
+        return True
+    return "Compiler" in mod[gv].attrs and any(other.name_hint == "main" for other in mod)
 
 
 @dataclass(eq=False)
@@ -132,6 +136,7 @@ class _Artist:
         self.frames: list[PictureFrame] = []
         self.arrows: list[Arrow] = []
         self.drawn: set[Expr] = set()
+        self.unused: set[Expr] = set()
         self.weights: set[Expr] = set()  # parameters that a function declares as weights
 
     # ---- walking ------------------------------------------------------------------------------
@@ -333,7 +338,11 @@ class _Artist:
         for n, frame in enumerate(compiled):
             frame.colour = n
         # A region that has only projections and constants has no box, and so no frame.
-        regions = {f.resolve() for f in self.frames if f.compiler not in (None, "default")}
+        regions = {
+            f.resolve()
+            for f in self.frames
+            if f.compiler not in (None, "default") and f.expr not in self.unused
+        }
         return Picture(boxes, frames, arrows, len(regions))
 
 

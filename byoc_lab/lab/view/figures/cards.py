@@ -1,17 +1,21 @@
-"""The figure of cards: the rate of each region beside the machine's peak, and its time."""
+"""The figure of cards: the time of each region, and its rate beside that of a matrix product."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from byoc_lab.lab.view.figures.themes import Theme
+from byoc_lab.lab.view.figures.themes import Theme, number
+from byoc_lab.printing import short_names
 from byoc_lab.run.metering.cards import Cards, RegionCard
 from byoc_lab.run.metering.peak import machine_peak
+from byoc_lab.run.symbols import c_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LONGEST = 42
+"""Characters of a name."""
 REGIONS = 20
 """The slowest regions that are drawn."""
 
@@ -32,7 +36,7 @@ def figure(found: Cards, theme: Theme) -> Figure:
 
 
 def _draw_rates(axes: Axes, cards: list[RegionCard], theme: Theme) -> None:
-    """A bar for the rate, in an outlined one for the peak."""
+    """A bar for the rate, and an outlined one for a large matrix product."""
     for row, card in enumerate(cards):
         rate = card.gflops
         if rate is None:
@@ -40,17 +44,17 @@ def _draw_rates(axes: Axes, cards: list[RegionCard], theme: Theme) -> None:
             continue
         peak = machine_peak(card.facts.dtype).flops_per_second / 1e9
         axes.barh(row, peak, height=0.8, color="none", edgecolor=theme.rest, linewidth=1.5)
-        _bar(axes, row, rate, card, theme, f"{rate:.3g} ({rate / peak:.0%})")
-    axes.set_yticks(range(len(cards)), [_label(card) for card in cards])
+        _bar(axes, row, rate, card, theme, f"{number(rate)} ({rate / peak:.0%})")
+    axes.set_yticks(range(len(cards)), _labels(cards))
     axes.set_ylim(max(4, len(cards)) - 0.4, -0.6)
-    axes.set_xlabel("GFLOP/s; outlined: this machine's peak for the dtype")
-    axes.set_title("measured rate (share of the peak)", loc="left")
+    axes.set_xlabel("GFLOP/s; outlined: a large matrix product of the dtype")
+    axes.set_title("measured rate (share of matmul rate)", loc="left")
 
 
 def _draw_times(axes: Axes, cards: list[RegionCard], theme: Theme) -> None:
     for row, card in enumerate(cards):
         if card.time_us is not None:
-            _bar(axes, row, card.time_us / 1e3, card, theme, f"{card.time_us / 1e3:.3g}")
+            _bar(axes, row, card.time_us / 1e3, card, theme, number(card.time_us / 1e3))
     axes.set_xmargin(0.2)
     axes.tick_params(axis="y", left=False, labelleft=False)
     axes.set_xlabel("milliseconds; hatched: fell back")
@@ -63,5 +67,6 @@ def _bar(axes: Axes, row: int, value: float, card: RegionCard, theme: Theme, wor
     axes.text(value, row, f"  {words}", va="center")
 
 
-def _label(card: RegionCard) -> str:
-    return f"@{card.symbol[-28:]}, {card.ran_on}"
+def _labels(cards: list[RegionCard]) -> list[str]:
+    names = short_names([f"@{c_text(card.symbol)}" for card in cards], LONGEST)
+    return [f"{name}, {card.ran_on}" for name, card in zip(names, cards, strict=True)]

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from byoc_lab.lab.checking.coverage import Coverage
-from byoc_lab.lab.view.figures.themes import Theme
+from byoc_lab.lab.view.figures.themes import Theme, number
+from byoc_lab.printing import short_names
+from byoc_lab.run.symbols import c_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+LONGEST = 42
+"""Characters of a name."""
 HATCHES = ("//", "\\\\", "..", "xx", "--")
 REGIONS = 30
 """The largest regions that are drawn."""
@@ -72,10 +76,17 @@ def _bar(
 
 
 def _draw_regions(axes: Axes, coverage: Coverage, theme: Theme) -> None:
-    """The largest regions by floating-point operations; those that are not known are 0 long."""
+    """The largest regions by floating-point operations; unknown numbers are 0 long."""
     largest = sorted(coverage.regions, key=lambda r: -(r.flops or 0))[:REGIONS]
-    labels = [f"@{r.symbol[-28:]} ({r.operators})" for r in largest]
-    axes.barh(labels, [(r.flops or 0) / 1e6 for r in largest], color=theme.good)
+    names = short_names([f"@{c_text(r.symbol)}" for r in largest], LONGEST)
+    labels = [f"{name} ({r.operators})" for name, r in zip(names, largest, strict=True)]
+    sizes = [(r.flops or 0) / 1e6 for r in largest]
+    axes.barh(range(len(largest)), sizes, color=theme.good)
+    for row, (region, size) in enumerate(zip(largest, sizes, strict=True)):
+        words = "not known" if region.flops is None else number(size)
+        axes.text(size, row, f"  {words}", va="center")
+    axes.set_yticks(range(len(largest)), labels)
+    axes.set_xmargin(0.2)
     axes.set_ylim(max(ROWS, len(largest)) - 0.4, -0.6)
     axes.set_xlabel("million FLOP in a call")
     left_out = len(coverage.regions) - len(largest)

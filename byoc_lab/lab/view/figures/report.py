@@ -11,7 +11,7 @@ from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.view.figures.themes import Theme
-from byoc_lab.printing import in_the_middle
+from byoc_lab.printing import in_the_middle, short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +46,7 @@ def draw_shares(axes: Axes, found: Sequence[tuple[str, float, bool]], theme: The
         middle = bar.get_y() + bar.get_height() / 2
         words = f"{share:.2g}" if share < SMALLEST or share > 10 else f"{share:.1%}"
         axes.text(max(bar.get_width(), SMALLEST), middle, f"  {words}", va="center")
-    axes.set_yticks(range(len(found)), [in_the_middle(name, LONGEST) for name, _, _ in found])
+    axes.set_yticks(range(len(found)), short_names([name for name, _, _ in found], LONGEST))
     axes.axvline(1, color=theme.ink, linewidth=1.5)
     axes.set_xlim(SMALLEST, max(100, 20 * float(shares.max(initial=1))))
     axes.invert_yaxis()

@@ -38,6 +38,11 @@ THEMES = {
 }  # fmt: skip
 
 
+def number(value: float) -> str:
+    """A number beside a bar, with three digits or all of its integer part: "0.188", "1,146"."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 @contextmanager
 def themed(name: str) -> Iterator[Theme]:
     """The theme with a name, and figures made inside in its colours. Raises UnknownNameError."""

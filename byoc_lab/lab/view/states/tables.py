@@ -158,7 +158,12 @@ def _cards(places: Places, found: Cards) -> Table:
             kernel = _row(inner, stage if inner else None, False, *words)
             rows.append(((True, -(op.time_us or 0), "kernel"), kernel))
     rows.sort(key=lambda pair: pair[0])
-    columns = (("region or kernel", False), ("time", True), ("of peak", True), ("ran on", False))
+    columns = (
+        ("region or kernel", False),
+        ("time", True),
+        ("of matmul rate", True),
+        ("ran on", False),
+    )
     fell = sum(not card.offloaded for card in found)
     summary = counted(len(found), "region") + (f", {fell} of them fell back" if fell else "")
     return _table("cards", summary, columns, [row for _, row in rows])

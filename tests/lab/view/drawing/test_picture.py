@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from byoc_lab import relay
+from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.drawing.elements import Picture, collapse
 from byoc_lab.lab.view.drawing.picture import TIMES, picture_of
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
@@ -86,6 +89,17 @@ def @relu(%p: Tensor[(2, 2), float32], Compiler="dnnl") { nn.relu(%p) }
     picture = picture_of(relay.parse(text))
     assert [f.label for f in picture.frames] == ["@relu · dnnl"]
     assert picture.stats() == {"offloaded": 1, "host": 0, "regions": 2}
+
+
+@pytest.mark.parametrize("traced", [lambda: chain(fixed=True, blocks=4), mobilenet])
+def test_a_region_counts_once_while_its_function_is_not_yet_called(
+    traced: Callable[[], Trace],
+) -> None:
+    stage = traced().stages[-1]
+    assert "add function" in {event.rule for event in stage.events}
+    wanted = picture_of(stage.before).stats()
+    for rewrite in range(1, min(13, len(stage.events) + 1)):
+        assert picture_of(stage.step(rewrite).after).stats() == wanted
 
 
 def test_composites_are_frames_inside_regions() -> None:
