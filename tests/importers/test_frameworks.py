@@ -137,17 +137,51 @@ def test_a_scale_that_float32_rounds_resizes_as_the_framework_does(length, scale
     check(net, {"v": data}, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("low, high", [(1, -1), (-1, 1), (2, 2), (np.inf, 0), (-np.inf, 1)])
-@pytest.mark.parametrize("opset", [10, 17])
-def test_clip_agrees_with_the_framework_on_any_bounds(low, high, opset):
+BOUNDS = [(1, -1), (-1, 1), (2, 2), (np.inf, 0), (-np.inf, 1)]
+NAN_BOUNDS = [(np.nan, 1), (-1, np.nan), (np.nan, np.nan)]
+
+
+@pytest.mark.parametrize(
+    "opset, low, high",
+    # ONNX Runtime refuses the others before opset 11
+    [(17, *b) for b in BOUNDS + NAN_BOUNDS] + [(10, *b) for b in BOUNDS if b[0] <= b[1]],
+)
+def test_clip_agrees_with_the_framework_on_any_bounds(opset, low, high):
     bounds = {"lo": np.float32(low), "hi": np.float32(high)}
     if opset == 10:
-        if low > high:
-            pytest.skip("ONNX Runtime refuses these bounds before opset 11")
         net = single("Clip", EDGES.shape, opset=opset, min=float(low), max=float(high))
     else:
         net = single("Clip", EDGES.shape, bounds, ("v", "lo", "hi"))
     check(net, {"v": EDGES}, built=False)
+
+
+@pytest.mark.parametrize("low, high", NAN_BOUNDS)
+@pytest.mark.parametrize("at_run_time", [(), ("lo",), ("hi",), ("lo", "hi")])
+def test_a_nan_bound_of_clip_limits_nothing_in_any_path(low, high, at_run_time):
+    data = EDGES[np.isfinite(EDGES)]  # of others, a build may give a bound
+    bounds = {"lo": np.array(low, "float32"), "hi": np.array(high, "float32")}
+    constants = {n: a for n, a in bounds.items() if n not in at_run_time}
+    net = single("Clip", data.shape, constants, ("v", "lo", "hi"))
+    for name in at_run_time:
+        net.graph.input.append(h.make_tensor_value_info(name, T.FLOAT, []))
+    check(net, {"v": data} | {n: bounds[n] for n in at_run_time})
+
+
+@pytest.mark.parametrize("low, high", NAN_BOUNDS)
+def test_a_nan_bound_of_clamp_makes_each_element_nan_in_any_path(low, high):
+    torch = pytest.importorskip("torch")
+    from byoc_lab.importers.pytorch import from_pytorch
+
+    class Clamp(torch.nn.Module):
+        def forward(self, x):
+            return torch.clamp(x, low, high)
+
+    mod, _ = from_pytorch(Clamp().eval(), (torch.tensor(EDGES),))
+    assert Clamp()(torch.tensor(EDGES)).isnan().all()
+    assert np.isnan(byoc_lab.evaluate(mod, [EDGES]).outputs[0]).all()
+    pytest.importorskip("tvm")
+    for made in (mod, byoc_lab.trace(mod, "dnnl").result):
+        assert np.isnan(byoc_lab.build(made).run([EDGES])[0]).all()
 
 
 def test_thresholded_relu_agrees_with_the_framework_on_edges():

@@ -138,26 +138,29 @@ def where(node: Node) -> Expr:
 
 @converts("Clip")
 def clip(node: Node) -> Expr:
-    """Bounds are attributes up to opset 10, inputs after it."""
+    """Bounds are attributes up to opset 10, inputs after it. A nan bound does not limit, as in ONNX
+    Runtime; a minimum above the maximum gives the maximum."""
     x, dtype = node[0], node.dtype(node[0])
+    smallest, largest = _range(dtype)
     if node.opset < 11:
-        most = _bound(node, "max", np.inf)
-        return relay.clip(x, min(_bound(node, "min", -np.inf), most), most)
-    low, high = node.value(1), node.value(2)
-    if (node.optional(1) is None or low is not None) and (
-        node.optional(2) is None or high is not None
-    ):
-        smallest, largest = _range(dtype)
-        least = float(low) if low is not None else smallest
-        most = float(high) if high is not None else largest
-        return relay.clip(x, min(least, most), most)  # the maximum, if the minimum exceeds it
+        given = [node.attr("min", smallest), node.attr("max", largest)]
+    else:
+        given = [node.value(i) if node.optional(i) is not None else np.nan for i in (1, 2)]
+    if all(bound is not None for bound in given):
+        least, most = float(given[0]), float(given[1])
+        most = largest if np.isnan(most) else most
+        return relay.clip(x, smallest if np.isnan(least) else min(least, most), most)
     if node.optional(1) is not None:
-        x = relay.maximum(x, node[1])
-    return relay.minimum(x, node[2]) if node.optional(2) is not None else x
+        x = relay.maximum(x, _limit(node, 1, smallest))
+    return relay.minimum(x, _limit(node, 2, largest)) if node.optional(2) is not None else x
 
 
-def _bound(node: Node, name: str, default: float) -> float:
-    return float(node.attr(name, default))
+def _limit(node: Node, at: int, unlimited: float) -> Expr:
+    """A bound that may be given at run time; `unlimited` instead of nan."""
+    bound, known, dtype = node[at], node.value(at), node.dtype(node[0])
+    if "float" not in dtype or (known is not None and not np.isnan(known).any()):
+        return bound
+    return relay.where(relay.isnan(bound), relay.const(unlimited, dtype), bound)
 
 
 def _range(dtype: str) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import erf, log
+from math import erf, isnan, log, nan
 from operator import attrgetter
 from typing import Any
 
@@ -251,8 +251,11 @@ def _clip_reference(attrs: Any, x: np.ndarray) -> np.ndarray:
 
 
 def _clip_relax(R: Any, attrs: Any, x: Any) -> Any:
-    """TVM's own gives a_min where a_min > a_max; this gives a_max, as NumPy and ONNX do."""
+    """TVM's own gives a_min where a_min > a_max; this gives a_max, as NumPy and ONNX do. A nan limit
+    makes each element nan, as in NumPy."""
     low, high = _clip_limits(attrs, dtype_of(x))
+    if isnan(low) or isnan(high):
+        return R.clip(x, nan, nan)
     return R.clip(x, min(low, high), high)
 
 
