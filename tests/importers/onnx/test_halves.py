@@ -28,18 +28,34 @@ from onnx import numpy_helper as nh  # noqa: E402
 TIES = np.array([-3.5, -2.5, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 2.5, 3.5, 126.5, 254.5], "float32")
 ODD = np.array([1e-40, -1e-40, 3e38, -3e38, 0.49999997, -0.49999997, 2.5000002], "float32")
 MICROSOFT = "com.microsoft"
-MORE = ("QLinearAdd", "QLinearMul", "QLinearLeakyRelu", "QLinearGlobalAveragePool")
+X = np.arange(24, dtype="uint8").reshape(1, 6, 2, 2)
+ONE, TWO, ZERO = np.float32(1), np.float32(2), np.uint8(4)
+PAIR = [X, ONE, ZERO, X[:, ::-1].copy(), np.float32(0.5), ZERO, TWO, ZERO]
+BY_PARTS = [X, ONE, ZERO, TWO, ZERO]
+MORE: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "QLinearAdd": (PAIR, {}),
+    "QLinearMul": (PAIR, {}),
+    "QLinearLeakyRelu": (BY_PARTS, {"alpha": 0.5}),
+    "QLinearSigmoid": ([X, ONE, ZERO, np.float32(2**-10), ZERO], {}),
+    "QLinearSoftmax": ([X, ONE, ZERO, np.float32(2**-8), ZERO], {"opset": 13}),
+    "QLinearAveragePool": (BY_PARTS, {"kernel_shape": [1, 1]}),
+    "QLinearGlobalAveragePool": (BY_PARTS, {}),
+    "QLinearConcat": ([TWO, ZERO, X, ONE, ZERO, X[:, :2], TWO, ZERO], {"axis": 1}),
+    "QLinearWhere": ([X % 2 == 0, *PAIR], {}),
+}
+"""Arguments and attributes; results before rounding are halves if the operator can give them."""
 
 
 def node(op: str, arguments: list[Any], out: str, **attrs: Any) -> Any:
-    """A model of one node, and its input: the first argument; the others are constants."""
+    """A model of one node, and its input: the first tensor; the others are constants."""
     arrays = {f"a{n}": np.asarray(a) for n, a in enumerate(arguments)}
-    kind = {"float32": T.FLOAT, "uint8": T.UINT8, "int8": T.INT8}
-    given = {"a0": arrays["a0"]}
+    kind = {"float32": T.FLOAT, "uint8": T.UINT8, "int8": T.INT8, "bool": T.BOOL}
+    first = next(n for n, a in arrays.items() if a.ndim)
+    given = {first: arrays[first]}
     domain = MICROSOFT if op in MORE else ""
     graph = h.make_graph(
         [h.make_node(op, list(arrays), ["y"], domain=domain, **attrs)], "net",
-        [h.make_tensor_value_info("a0", kind[given["a0"].dtype.name], given["a0"].shape)],
+        [h.make_tensor_value_info(first, kind[arrays[first].dtype.name], arrays[first].shape)],
         [h.make_tensor_value_info("y", kind[out], None)],
         [nh.from_array(a, n) for n, a in arrays.items() if n not in given],
     )  # fmt: skip
@@ -115,12 +131,7 @@ def test_convolutions_round_halves_to_even(seed: int, shift: int) -> None:
 
 @pytest.mark.parametrize("op", MORE)
 def test_functions_round_halves_to_even(op: str) -> None:
-    x = np.arange(24, dtype="uint8").reshape(1, 6, 2, 2)
-    one, two, zero = np.float32(1), np.float32(2), np.uint8(4)
-    attrs: dict[str, Any] = {"alpha": 0.5} if op == "QLinearLeakyRelu" else {}
-    arguments = [x, one, zero, two, zero]
-    if op in ("QLinearAdd", "QLinearMul"):
-        arguments = [x, one, zero, x[:, ::-1].copy(), np.float32(0.5), zero, two, zero]
+    arguments, attrs = MORE[op]
     check(*node(op, arguments, "uint8", **attrs))
 
 

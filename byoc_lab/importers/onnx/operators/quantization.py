@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import MICROSOFT, converts
 from byoc_lab.importers.onnx.node import Node
@@ -200,8 +198,9 @@ def _dequantized(node: Node, at: int = 0) -> Expr:
     return qnn.dequantize(node[at], _scale(node, at + 1), _zero(node, at + 2), 0)
 
 
-def _quantized(node: Node, found: Expr, at: int = 3) -> Expr:
-    dtype = node.dtype(node[0])
+def _quantized(node: Node, found: Expr, at: int = 3, like: int = 0) -> Expr:
+    """`found` in the dtype of input `like`, by the scale and zero point from input `at` on."""
+    dtype = node.dtype(node[like])
     return qnn.quantize(found, _scale(node, at), _zero(node, at + 1), 0, dtype, TOEVEN)
 
 
@@ -235,13 +234,14 @@ def qlinear_average_pool(node: Node) -> Expr:
     return _quantized(node, window.pooled(build, data, window.pads, count_include_pad=include))
 
 
+@converts("QLinearWhere", domain=MICROSOFT)
+def qlinear_where(node: Node) -> Expr:
+    chosen = relay.where(node[0], _dequantized(node, 1), _dequantized(node, 4))
+    return _quantized(node, chosen, 7, like=1)
+
+
 @converts("QLinearConcat", domain=MICROSOFT)
 def qlinear_concat(node: Node) -> Expr:
     """Scale and zero point of the result come first, then data, scale and zero point each."""
-    places = range(2, len(node.inputs), 3)
-    parts: list[Any] = [[node[i], _scale(node, i + 1), _zero(node, i + 2)] for i in places]
-    data, scales, zeros = ([p[i] for p in parts] for i in range(3))
-    return qnn.concatenate(
-        relay.Tuple(data), relay.Tuple(scales), relay.Tuple(zeros), _scale(node, 0), _zero(node, 1),
-        node.attr("axis"),
-    )  # fmt: skip
+    parts = [_dequantized(node, at) for at in range(2, len(node.inputs), 3)]
+    return _quantized(node, relay.concatenate(parts, node.attr("axis")), 0, like=2)

@@ -251,8 +251,8 @@ def _clip_reference(attrs: Any, x: np.ndarray) -> np.ndarray:
 
 
 def _clip_relax(R: Any, attrs: Any, x: Any) -> Any:
-    """TVM's own gives a_min where a_min > a_max; this gives a_max, as NumPy and ONNX do. A nan limit
-    makes each element nan, as in NumPy."""
+    """TVM's own gives a_min where a_min > a_max; this gives a_max, as NumPy and ONNX do. A nan
+    limit makes each element nan, as in NumPy."""
     low, high = _clip_limits(attrs, dtype_of(x))
     if isnan(low) or isnan(high):
         return R.clip(x, nan, nan)
