@@ -5,15 +5,16 @@ Source: `relay.analysis` of TVM 0.16 (names and order of results).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from byoc_lab.errors import WellFormedError
+from byoc_lab.printing import printable
 from byoc_lab.relay.ir.adt import Match
 from byoc_lab.relay.ir.dataflow import Var
 from byoc_lab.relay.ir.node import Expr
-from byoc_lab.relay.ir.scopes import Let
+from byoc_lab.relay.ir.scopes import Function, Let
 from byoc_lab.relay.ir.visit import opens_scope, post_order
 
 
@@ -67,11 +68,7 @@ def free_among(nodes: Iterable[Expr]) -> list[Var]:
 
 def well_formed(expr: Expr) -> bool:
     """Whether every variable is bound at most once and used only inside its scope."""
-    try:
-        check_well_formed(expr)
-    except WellFormedError:
-        return False
-    return True
+    return not walk_scopes(expr).faults
 
 
 def check_well_formed(expr: Expr) -> None:
@@ -79,50 +76,87 @@ def check_well_formed(expr: Expr) -> None:
 
     A node that several scopes share belongs to the first one visited.
     """
-    walk_scopes(expr)
+    faults = walk_scopes(expr).faults
+    if faults:
+        raise WellFormedError(str(faults[0]))
 
 
-def walk_scopes(expr: Expr) -> tuple[set[Expr], set[Var]]:
-    """`check_well_formed`, returning every node but variables, and the free variables."""
+@dataclass(frozen=True)
+class ScopeFault:
+    """A variable that violates a rule of scopes: how, and what to do."""
+
+    variable: Var
+    how: str
+    to_do: str = "give each binder a variable of its own"
+
+    @printable
+    def __str__(self) -> str:
+        return f"%{self.variable.name_hint} is {self.how}; {self.to_do}"
+
+
+@dataclass
+class Scopes:
+    """The nodes of an expression except variables, its free variables, and violated rules.
+
+    in_own_value: uses of variables in the value of their let, which is not a function literal.
+        As in TVM, such an expression is well-formed, and type inference refuses it.
+    """
+
+    nodes: set[Expr] = field(default_factory=set)
+    free: set[Var] = field(default_factory=set)
+    faults: list[ScopeFault] = field(default_factory=list)
+    in_own_value: list[ScopeFault] = field(default_factory=list)
+
+
+def walk_scopes(expr: Expr) -> Scopes:
+    """The scopes of an expression, with every fault of `check_well_formed`."""
+    found = Scopes()
     inside: set[Var] = set()  # bound at the current position
     bound: set[Var] = set()
-    free: set[Var] = set()
-    seen: set[Expr] = set()
+    unbound: set[Var] = set()  # the current position is in the value of their let
     stack: list[Any] = [expr]
     while stack:
         node = stack.pop()
         if isinstance(node, _Scope):
+            held = unbound if node.of_value else inside
             if node.ends:
-                inside.difference_update(node.vars)
+                held.difference_update(node.vars)
                 continue
-            for v in node.vars:
-                if v in bound or v in free:
-                    often = "more than once" if v in bound else "and also used outside of its scope"
-                    raise WellFormedError(
-                        f"%{v.name_hint} is bound {often}; give each binder a variable of its own"
-                    )
-                inside.add(v)
-                bound.add(v)
+            if not node.of_value:
+                found.faults += _bound_again(node.vars, bound, found.free)
+            held.update(node.vars)
         elif isinstance(node, Var):
+            if node in unbound:
+                how = "used in the value of its own let, which is not a function literal"
+                found.in_own_value.append(ScopeFault(node, how, "use another operand"))
             if node not in bound:
-                free.add(node)
+                found.free.add(node)
             elif node not in inside:
-                raise WellFormedError(
-                    f"%{node.name_hint} is used outside of the scope in which it is bound"
-                )
-        elif node not in seen:
-            seen.add(node)
+                how = "used outside of the scope in which it is bound"
+                found.faults.append(ScopeFault(node, how, "use it inside, or bind it further out"))
+        elif node not in found.nodes:
+            found.nodes.add(node)
             below = _with_scopes(node) if opens_scope(node) else node.parts()
             stack += below[::-1]
-    return seen, free
+    return found
+
+
+def _bound_again(binds: Iterable[Var], bound: set[Var], free: set[Var]) -> Iterator[ScopeFault]:
+    """Add the variables of a binder to `bound`; those that were bound or used before are faults."""
+    for v in binds:
+        if v in bound or v in free:
+            often = "more than once" if v in bound else "and also used outside of its scope"
+            yield ScopeFault(v, f"bound {often}")
+        bound.add(v)
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """The begin or the end of the scope of some variables."""
+    """The begin or the end of the scope of some variables, or of the value of their let."""
 
     vars: tuple[Var, ...]
     ends: bool = False
+    of_value: bool = False
 
 
 def _with_scopes(node: Expr) -> list[Expr | _Scope]:
@@ -134,5 +168,9 @@ def _with_scopes(node: Expr) -> list[Expr | _Scope]:
             below += (_Scope(held), clause.rhs, _Scope(held, ends=True))
         return below
     held = node.binds()
-    inner = (node.value, node.body) if isinstance(node, Let) else node.parts()[len(held) :]
+    inner: Sequence[Expr | _Scope] = node.parts()[len(held) :]
+    if isinstance(node, Let):
+        early = () if isinstance(node.value, Function) else held
+        end = _Scope(early, ends=True, of_value=True)
+        inner = (_Scope(early, of_value=True), node.value, end, node.body)
     return [_Scope(held), *inner, _Scope(held, ends=True)]

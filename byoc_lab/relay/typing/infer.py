@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
-from byoc_lab.errors import TypeInferenceError, UnknownNameError, WellFormedError
+from byoc_lab.errors import TypeInferenceError, UnknownNameError
 from byoc_lab.relay.ir.adt import Constructor, Match
 from byoc_lab.relay.ir.diagnosis import diagnosed
 from byoc_lab.relay.ir.expr import (
@@ -41,7 +41,7 @@ from byoc_lab.relay.ir.expr import (
     describe,
 )
 from byoc_lab.relay.ir.foreign import refuse_foreign
-from byoc_lab.relay.ir.module import IRModule, check_closed
+from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.node import set_field
 from byoc_lab.relay.ir.types import (
     FuncType,
@@ -56,6 +56,7 @@ from byoc_lab.relay.ir.visit import rebuild
 from byoc_lab.relay.typing.adt_kinds import check_kind
 from byoc_lab.relay.typing.infer_adt import DataTypeRules, is_of_anything
 from byoc_lab.relay.typing.infer_calls import CallRules
+from byoc_lab.relay.typing.infer_errors import check_scopes
 from byoc_lab.relay.typing.infer_errors import fail as _fail
 from byoc_lab.relay.typing.infer_errors import place as _place
 from byoc_lab.relay.typing.unify import Conflict, Unifier
@@ -93,16 +94,11 @@ def _infer_module(mod: IRModule, declare_globals: bool, in_place: bool) -> IRMod
     todo = {gv: func for gv, func in mod.functions.items() if func not in _SETTLED}
     alone = []
     for gv, func in todo.items():
-        try:
-            nodes, free = walk_scopes(func)
-        except WellFormedError:
-            check_closed(func, gv.name_hint)  # free variables are reported first
-            raise
-        if free:
-            check_closed(func, gv.name_hint)  # raises an error that shows them
-        if GlobalVar not in map(type, nodes):
+        scopes = walk_scopes(func)
+        check_scopes(func, gv.name_hint, scopes)
+        if GlobalVar not in map(type, scopes.nodes):
             alone.append(gv)
-        del nodes
+        del scopes
         solver.walk(func)
         solver.unify(func, solver.types[func], solver.globals[gv.name_hint], f"@{gv.name_hint}")
     solver.finish()

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from byoc_lab.errors import TypeInferenceError
-from byoc_lab.relay.ir.expr import Expr, Span
+from byoc_lab.errors import TypeInferenceError, WellFormedError
+from byoc_lab.relay.ir.expr import Expr, Function, Span
+from byoc_lab.relay.ir.module import check_closed
+from byoc_lab.relay.ir.variables import Scopes
 
 
 def place(node: Expr, at: Span | None = None) -> str:
@@ -25,3 +27,16 @@ def fail(
     """Raise a TypeInferenceError about `node`; facts: see `DiagnosticError`, else the cause's."""
     facts = facts or getattr(cause, "facts", None)
     raise TypeInferenceError(f"{place(node, at)}{message}", node, facts, at) from cause
+
+
+def check_scopes(func: Function, name: str, scopes: Scopes) -> None:
+    """Raise for a variable of a global function that violates a rule of scopes, free ones first:
+    FreeVariableError, WellFormedError, and TypeInferenceError for the value of a let that uses the
+    variable of the let, unless it is a function literal."""
+    if scopes.free or scopes.faults:
+        check_closed(func, name)  # raises an error that shows the free variables
+    if scopes.faults:
+        raise WellFormedError(str(scopes.faults[0]))
+    if scopes.in_own_value:
+        used = scopes.in_own_value[0]
+        fail(used.variable, str(used))

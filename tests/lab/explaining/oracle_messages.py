@@ -153,6 +153,17 @@ def not_equal():
     tvm.ir.assert_structural_equal(relay.nn.relu(X), relay.tanh(X), map_free_vars=True)
 
 
+def bound_again():
+    y = relay.var("y", shape=(2, 2))
+    inner = relay.Let(y, relay.tanh(y), y)
+    relay.transform.InferType()(module(relay.Let(y, relay.nn.relu(X), inner)))
+
+
+def let_in_own_value():
+    y = relay.var("y", shape=(2, 2))
+    relay.transform.InferType()(module(relay.Let(y, relay.nn.relu(y), y)))
+
+
 def open_region_in_function():
     mod = tvm.IRModule()
     mod["main"] = relay.Function([], X)
@@ -181,7 +192,7 @@ MISTAKES = (
     operator_not_registered, untyped, same_parameter_name, duplicate_variable, null_node,
     undefined_number, unknown_operator, attrs_type_key, unknown_attribute, missing_attribute,
     text_version, types_differ, do_not_broadcast, concatenated_shapes, under_constrained,
-    unknown_function, not_equal, open_region_in_function,
+    unknown_function, not_equal, bound_again, let_in_own_value, open_region_in_function,
 )  # fmt: skip
 
 if __name__ == "__main__":

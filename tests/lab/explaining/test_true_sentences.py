@@ -103,6 +103,10 @@ def test_annotated_calls_of_malformed_regions_are_told_as_such() -> None:
     assert causes == ["malformed", "malformed", "check", "malformed", "malformed"]
 
 
+def test_a_canonicalized_call_of_a_malformed_region_is_told_by_its_given_name() -> None:
+    assert examined_pipeline(910300213).count("malformed") == 4
+
+
 @given(seed=SEEDS)
 def test_sentences_are_true(seed: int) -> None:
     examined(seed)

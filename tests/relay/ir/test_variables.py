@@ -30,9 +30,9 @@ def test_free_variables_are_those_that_nothing_binds() -> None:
 
 def test_a_walk_gives_the_nodes_and_the_free_variables() -> None:
     call = relay.add(X, Y)
-    nodes, free = walk_scopes(relay.Function([X], call))
-    assert call in nodes and not nodes & {X, Y}
-    assert free == {Y}
+    scopes = walk_scopes(relay.Function([X], call))
+    assert call in scopes.nodes and not scopes.nodes & {X, Y}
+    assert scopes.free == {Y} and not scopes.faults and not scopes.in_own_value
 
 
 BOUND_TWICE = relay.Tuple([relay.Function([X], X), relay.Function([X], X)])
@@ -58,3 +58,14 @@ def test_scopes_that_are_violated(expr: relay.Expr, message: str) -> None:
 def test_scopes_that_are_kept() -> None:
     assert well_formed(relay.Function([X], relay.Let(Y, X, relay.add(X, Y))))
     assert well_formed(relay.add(X, X))
+
+
+def test_a_use_in_the_value_of_the_let_is_found_and_well_formed_as_in_tvm() -> None:
+    own = relay.Let(Y, relay.Tuple([relay.Let(Z, relay.exp(Y), Z), Y]), Y)
+    assert well_formed(own)
+    assert [fault.variable for fault in walk_scopes(own).in_own_value] == [Y, Y]
+
+
+def test_a_function_literal_may_call_itself() -> None:
+    itself = relay.Let(Y, relay.Function([X], relay.Call(Y, [X])), Y)
+    assert not walk_scopes(itself).in_own_value

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import byoc_lab as tvm
-from byoc_lab import relay
+from byoc_lab import lint, relay
 from byoc_lab.errors import FreeVariableError, TypeInferenceError
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.dims import symbol
@@ -18,6 +18,7 @@ from byoc_lab.relay.typing import infer
 from tests import strategies
 
 InferType = relay.transform.InferType
+X, Y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
 
 
 @given(mod=strategies.modules())
@@ -97,3 +98,36 @@ def test_a_partitioned_module_keeps_the_texts_it_was_read_from() -> None:
     parted = relay.transform.PartitionGraph()(mod)
     assert len(parted.functions) == 2
     assert parted.source_map.source_map == mod.source_map.source_map != {}
+
+
+def _let_of(value: relay.Expr, variable: relay.Var) -> relay.IRModule:
+    function = relay.Function([X], relay.Let(variable, value, relay.add(X, variable)))
+    return relay.IRModule.from_expr(function)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Y,
+        relay.nn.relu(Y),
+        relay.Let(relay.var("z", shape=(2,)), relay.exp(Y), Y),
+        relay.Call(relay.Function([], Y), []),
+        relay.If(relay.const(True), X, Y),
+    ],
+    ids=["variable", "call", "let", "called function", "branch"],
+)
+def test_a_let_whose_value_uses_its_variable_is_refused_as_by_tvm(value: relay.Expr) -> None:
+    with pytest.raises(
+        TypeInferenceError, match="%y is used in the value of its own let"
+    ) as raised:
+        InferType()(_let_of(value, Y))
+    assert raised.value.node is Y
+    (found,) = lint(_let_of(value, Y))
+    assert (found.code, found.node) == ("BYL004", Y)
+
+
+def test_a_function_literal_that_a_let_binds_may_call_itself() -> None:
+    f, a = relay.var("f"), relay.var("a", shape=(2,))
+    itself = relay.Function([a], relay.Call(f, [relay.nn.relu(a)]), Y.type_annotation)
+    mod = relay.IRModule.from_expr(relay.Function([X], relay.Let(f, itself, relay.Call(f, [X]))))
+    assert InferType()(mod)["main"].is_typed and not lint(mod)

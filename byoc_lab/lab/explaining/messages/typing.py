@@ -60,6 +60,37 @@ MESSAGES = (
         ("The type inference pass was unable to infer a type for this expression.",),
     ),
     Message(
+        "bound-again",
+        ("bound more than once", "WellFormed(e)", "WellFormed(func", "WellFormed(resolved"),
+        r"(?:(?:The variable |%)(?P<variable>\w+)(?: in @\w+)? is bound more than once|"
+        r"WellFormed\((?:e|func\w*|resolved\w*)\))",
+        "TVM 0.6 to 0.19, and byoc_lab",
+        "Two binders (parameters of functions, lets, patterns of match) have one variable, or a "
+        "variable is used outside of its scope: {variable}",
+        "Give each binder a variable of its own; byoc_lab.lint names the variables",
+        ("The IR is not well formed with: The variable y is bound more than once, this is not "
+         "valid IR",
+         "InternalError: Check failed: (WellFormed(e)) is false: #[version = \"0.0.5\"]",
+         "WellFormedError: %y is bound more than once; give each binder a variable of its own"),
+        ("BYL004",),
+    ),
+    Message(
+        "let-in-own-value",
+        ("is_functional_literal ||", "in the value of its own let"),
+        r"(?:is_functional_literal \|\| !(?:this->)?type_map_\.count|"
+        r"%(?P<variable>\w+)(?: in @\w+)? is used in the value of its own let)",
+        "TVM 0.6 to 0.19, and byoc_lab",
+        "The value of a let uses the variable of the let{variable}, which has no value there: "
+        "only a function literal may refer to itself",
+        "Use another operand in the value, or bind another variable; byoc_lab.lint names it",
+        ("InternalError: Check failed: (is_functional_literal || "
+         "!this->type_map_.count(op->var)) is false: ",
+         "Check failed: is_functional_literal || !type_map_.count(let->var): ",
+         "TypeInferenceError: %y is used in the value of its own let, which is not a function "
+         "literal; use another operand"),
+        ("BYL004",),
+    ),
+    Message(
         "diagnostics",
         ("one or more error diagnostics were emitted",),
         r"one or more error diagnostics were emitted",

@@ -1,4 +1,4 @@
-"""Lint rule BYL004 free-variable: a global function uses a variable that nothing binds."""
+"""Lint rule BYL004 free-variable: a global function uses a variable out of reach of its binder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from byoc_lab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
 from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import Call, Let, Var
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.variables import free_among
+from byoc_lab.relay.ir.variables import free_among, walk_scopes
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -19,7 +19,8 @@ _X = 'annotation.compiler_begin(%x, compiler="A")'
 
 
 class FreeVariable(LintRule):
-    """A global function uses a variable that nothing binds, or will do so after PartitionGraph.
+    """A global function uses a variable that nothing binds, or will do so after PartitionGraph, or
+    that is bound twice, outside of its scope or in the value of its own let.
 
     ## Why is this bad?
     A global function has no enclosing scope that could bind a free variable, so the module rejects
@@ -27,10 +28,15 @@ class FreeVariable(LintRule):
     no end. AnnotateTarget of TVM 0.8 to 0.19 creates such a begin for every `let` whose value it
     offloads: it puts a begin around the value and never an end on the variable.
 
+    The variable of a let has no value yet where that value is computed: type inference refuses it
+    ("Check failed: (is_functional_literal || !this->type_map_.count(op->var))"), except in a
+    function literal, which may call itself.
+
     ## What to do instead
     For a let: keep the end on its value and remove the begin around it, so that the region ends
     inside the value (byoc_lab's AnnotateTarget does this), or run ToGraphNormalForm before
-    annotating. For other variables: make the variable a parameter, or bind it.
+    annotating. For other variables: make the variable a parameter, or bind it. A variable that is
+    bound twice, or used outside of its scope: give each binder a variable of its own.
 
     ## References
     The thread "Confusing Behavior with Graph Partitioning" (TVM forum, January 2021).
@@ -57,6 +63,14 @@ class FreeVariable(LintRule):
                 f"%{variable.name_hint} is used in @{subject.name} and bound nowhere",
                 f"make %{variable.name_hint} a parameter of @{subject.name}, or bind it with let",
                 variable,
+                subject,
+            )
+        scopes = walk_scopes(subject.func)
+        for fault in dict.fromkeys(scopes.faults or scopes.in_own_value):
+            yield self.finding(
+                f"%{fault.variable.name_hint} in @{subject.name} is {fault.how}",
+                fault.to_do,
+                fault.variable,
                 subject,
             )
         for node in subject.nodes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from byoc_lab.errors import FreeVariableError
+from byoc_lab import lint, relay
+from byoc_lab.errors import FreeVariableError, WellFormedError
 from byoc_lab.lab.linting.rules.free_variable import FreeVariable
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.transform import InferType, PartitionGraph
@@ -27,3 +28,16 @@ class TestFreeVariable(RuleChecks):
 
     def test_a_begin_of_default_on_a_let_value_is_removed_and_not_reported(self) -> None:
         assert self.found_in(LET.replace('"A"', '"default"')) == []
+
+    def test_scopes_that_type_inference_refuses_are_found(self) -> None:
+        x, y, z = (relay.var(name, shape=(2,)) for name in "xyz")
+        for body, message in (
+            (relay.Let(y, x, relay.Let(y, relay.exp(y), y)), "%y in @main is bound more than once"),
+            (relay.Let(y, z, relay.Let(z, x, y)), "%z in @main is bound and also used outside"),
+            (relay.Tuple([relay.Let(y, x, y), y]), "%y in @main is used outside of the scope"),
+        ):
+            mod = IRModule.from_expr(relay.Function([x], body))
+            with pytest.raises(WellFormedError):
+                InferType()(mod)
+            (found,) = lint(mod)
+            assert found.code == "BYL004" and found.message.startswith(message)
