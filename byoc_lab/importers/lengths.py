@@ -84,4 +84,5 @@ _RULES: dict[str, Callable[..., Numbers]] = {
     "take": _taken, "strided_slice": _sliced,
     "add": _elementwise(lambda a, b: a + b), "subtract": _elementwise(lambda a, b: a - b),
     "multiply": _elementwise(lambda a, b: a * b), "maximum": _elementwise(max),
+    "minimum": _elementwise(min),
 }  # fmt: skip

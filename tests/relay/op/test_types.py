@@ -184,6 +184,8 @@ RESULTS = [  # label, build, arguments, result
     ("reshape ? -3", reshape(-3, 4), [(q, 3, 4)], tensor(q, 4)),
     ("reshape ? -4", reshape(0, -4, -1, 3, 4), [(q, 3, 4)], tensor(q, 1, 3, 4)),
     ("reshape ? away", reshape(3, 4), [(q, 3)], tensor(3, 4)),
+    ("reshape empty, longer", reshape(0, 4, 2), [(0, 2)], tensor(0, 4, 2)),
+    ("reshape empty 0 -1", reshape(0, -1, 4), [(0, 2)], tensor(0, 0, 4)),
     ("reshape to scalar", lambda x: relay.reshape(x, ()), [(1, 1)], f32),
     (
         "reshape allowzero",

@@ -9,6 +9,7 @@ from byoc_lab.importers.onnx.converters import MICROSOFT, converts
 from byoc_lab.importers.onnx.node import Node
 from byoc_lab.importers.onnx.operators.elementwise import scalar
 from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 
 @converts("Relu")
@@ -124,7 +125,8 @@ def _flattened(node: Node, axis: int) -> tuple[Expr, int]:
     sizes = node.shape(x)
     if math.prod(sizes[axis + 1 :]) == 1:
         return x, axis
-    return relay.reshape(x, (math.prod(sizes[:axis]), -1)), 1
+    rest = math.prod(sizes[axis:]) if 0 in sizes else -1
+    return reshaped_to(x, (math.prod(sizes[:axis]), rest)), 1
 
 
 @converts("Softmax", "LogSoftmax", "Hardmax")
@@ -138,7 +140,7 @@ def softmax(node: Node) -> Expr:
         found = relay.nn.log_softmax(x, along)
     else:
         found = _hardmax(node, x, along)
-    return found if x is node[0] else relay.reshape(found, node.shape(node[0]))
+    return found if x is node[0] else reshaped_to(found, node.shape(node[0]))
 
 
 def _hardmax(node: Node, x: Expr, axis: int) -> Expr:

@@ -8,7 +8,9 @@ from typing import Any
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import Node
+from byoc_lab.importers.onnx.operators.shapes import broadcast_lengths
 from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.op.tensor.shape import flattened_to, reshaped_to
 
 Shape = tuple[Any, ...]
 
@@ -78,16 +80,17 @@ def _by_dense(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
         return relay.nn.dense(a, transposed, out_dtype=out_dtype)
     shape = node.type_of(a).shape
     width = node.length(b, 0)
-    dense = relay.nn.dense(relay.reshape(a, (-1, width)), transposed, out_dtype=out_dtype)
+    rows = flattened_to(a, shape[:-1], width)
+    dense = relay.nn.dense(rows, transposed, out_dtype=out_dtype)
     units = node.length(b, 1)
     if node.type_of(a).is_static:
-        return relay.reshape(dense, (*node.shape(a)[:-1], units))
+        return reshaped_to(dense, (*node.shape(a)[:-1], units))
     middle = [n for n in shape[1:-1] if isinstance(n, int)]
     if len(middle) == len(shape) - 2:
-        return relay.reshape(dense, (-1, *middle, units))
+        return reshaped_to(dense, (-1, *middle, units))
     kept = relay.strided_slice(relay.shape_of(a, "int64"), [0], [len(shape) - 1])
     wanted = relay.concatenate([kept, relay.const([units], "int64")], axis=0)
-    return node.reshaped(dense, node.typed(wanted))
+    return node.reshaped(dense, node.typed(wanted), allowzero=True)
 
 
 def _by_batches(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
@@ -102,7 +105,7 @@ def _by_batches(node: Node, a: Expr, b: Expr, out_dtype: str) -> Expr:
     turned = node.graph.use_nt_batch_matmul
     b = relay.transpose(b, axes=(0, 2, 1)) if turned else b
     found = relay.nn.batch_matmul(a, b, out_dtype=out_dtype, transpose_b=turned)
-    return found if len(wanted) == 3 else relay.reshape(found, wanted)
+    return found if len(wanted) == 3 else reshaped_to(found, wanted)
 
 
 def _broadcast(a: Shape, b: Shape) -> Shape | None:
@@ -127,7 +130,7 @@ def _by_batches_at_run_time(node: Node, a: Expr, b: Expr, out_dtype: str) -> Exp
         missing = rank - node.rank(x)
         return relay.concatenate([*[one] * missing, found], axis=0) if missing else found
 
-    batch = relay.strided_slice(relay.maximum(lengths(a), lengths(b)), [0], [rank - 2])
+    batch = relay.strided_slice(broadcast_lengths(lengths(a), lengths(b)), [0], [rank - 2])
 
     def batched(x: Expr) -> Expr:
         matrix = relay.strided_slice(lengths(x), [rank - 2], [rank])
@@ -141,7 +144,7 @@ def _by_batches_at_run_time(node: Node, a: Expr, b: Expr, out_dtype: str) -> Exp
     right = relay.transpose(batched(b), axes=(0, 2, 1)) if turned else batched(b)
     found = relay.nn.batch_matmul(batched(a), right, out_dtype=out_dtype, transpose_b=turned)
     wanted = relay.concatenate([batch, rows, columns], axis=0)
-    return node.reshaped(found, node.typed(wanted))
+    return node.reshaped(found, node.typed(wanted), allowzero=True)
 
 
 def _newshape(lengths: Shape) -> list[int]:
@@ -172,7 +175,7 @@ def _batched(x: Expr, shape: Shape, batch: Shape) -> Expr:
     """`x` broadcast to the batches, as one dimension of them."""
     if _is_known((*batch, *shape)) and shape[:-2] != batch:
         x = relay.broadcast_to(x, (*batch, *shape[-2:]))
-    return x if len(batch) == 1 else relay.reshape(x, _flat(shape, batch))
+    return x if len(batch) == 1 else reshaped_to(x, _flat(shape, batch))
 
 
 @converts("Det")

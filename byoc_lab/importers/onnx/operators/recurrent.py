@@ -18,6 +18,7 @@ from byoc_lab.importers.onnx.node import Node
 from byoc_lab.importers.onnx.operators.quantization import rounded_by_range
 from byoc_lab.relay.ir.expr import Constant, Expr, TupleGetItem
 from byoc_lab.relay.op.framework.relations import differ
+from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 Activation = Callable[[Expr], Expr]
 States = tuple[Expr, ...]
@@ -211,15 +212,15 @@ def _layer(
             node.attr("clip", None),
         )
         x = _turned(data, lengths) if backwards else data
-        of_x = relay.nn.dense(operand(relay.reshape(x, (steps * batch, inputs))), weight)
+        of_x = relay.nn.dense(operand(reshaped_to(x, (steps * batch, inputs))), weight)
         if mine is not None:
             of_x = of_x + (mine[0] if gates == 3 else mine[0] + mine[1])
-        rows = _parts(relay.reshape(of_x, (steps, batch, gates * hidden)), steps, 0)
+        rows = _parts(reshaped_to(of_x, (steps, batch, gates * hidden)), steps, 0)
         zero = Constant(np.zeros((batch, hidden), node.dtype(data)))
         states = tuple(zero if s is None else _direction(s, d, len(reverse)) for s in starts)
         outputs = []
         for t, row in enumerate(rows):
-            new = step(cell, relay.reshape(row, (batch, gates * hidden)), states)
+            new = step(cell, reshaped_to(row, (batch, gates * hidden)), states)
             shown = new[0]
             if lengths is not None:
                 runs = relay.expand_dims(relay.const(t, "int32") < lengths, axis=1)

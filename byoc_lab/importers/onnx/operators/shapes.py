@@ -11,6 +11,7 @@ from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import Node
 from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 
 @converts("Reshape")
@@ -35,7 +36,9 @@ def flatten(node: Node) -> Expr:
     axis = axis + rank if axis < 0 else axis
     if axis == 1:
         return relay.nn.batch_flatten(x)
-    return relay.reshape(x, (math.prod(node.shape(x)[:axis]), -1))
+    sizes = node.shape(x)
+    rest = math.prod(sizes[axis:]) if 0 in sizes else -1
+    return reshaped_to(x, (math.prod(sizes[:axis]), rest))
 
 
 @converts("Transpose")
@@ -131,6 +134,13 @@ def expand(node: Node) -> Expr:
     return relay.broadcast_to(x, [w if h == 1 else h for h, w in pairs])
 
 
+def broadcast_lengths(a: Expr, b: Expr) -> Expr:
+    """The lengths, int64, of arrays whose lengths `a` and `b` are broadcast: where one is 1 the
+    other, which may be 0."""
+    longer, shorter = relay.maximum(a, b), relay.minimum(a, b)
+    return longer * relay.minimum(shorter, relay.const(1, "int64"))
+
+
 def _expanded_at_run_time(node: Node) -> Expr:
     x, wanted = node[0], relay.cast(node[1], "int64")
     have = node.shape(x)
@@ -139,7 +149,7 @@ def _expanded_at_run_time(node: Node) -> Expr:
     if missing < 0:
         ones = Constant(np.ones(-missing, np.int64))
         wanted = relay.concatenate([ones, wanted], axis=0)
-    found = relay.broadcast_to(x, relay.maximum(lengths, wanted))
+    found = relay.broadcast_to(x, broadcast_lengths(lengths, wanted))
     known = node.graph.settle.numbers(wanted)
     if known is None:
         return found

@@ -11,6 +11,7 @@ from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import Array, Node
 from byoc_lab.importers.onnx.operators.windows import Window
 from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 
 @converts("Col2Im")
@@ -31,11 +32,11 @@ def col2im(node: Node) -> Expr:
             f"image of {image}, found {columns} and {blocks}"
         )
     rows = batch * columns // len(places)
-    updates = relay.reshape(x, (rows, places.size))
+    updates = reshaped_to(x, (rows, places.size))
     zeros = Constant(np.zeros((rows, math.prod(whole)), node.dtype(x)))
     indices = Constant(np.broadcast_to(places.reshape(1, -1), (rows, places.size)).copy())
     summed = relay.scatter_elements(zeros, indices, updates, axis=1, reduction="add")
-    found = relay.reshape(summed, (batch, columns // len(places), *whole))
+    found = reshaped_to(summed, (batch, columns // len(places), *whole))
     if not pads.any():
         return found
     begin = [0, 0, *pads[0].tolist()]
@@ -71,7 +72,7 @@ def max_unpool(node: Node) -> Expr:
         shape.append((length - 1) * window.strides[i] - pads + window.kernel[i])
     zeros = Constant(np.zeros(math.prod(shape), node.dtype(x)))
     flat = relay.scatter_elements(zeros, relay.reshape(node[1], (-1,)), relay.reshape(x, (-1,)))
-    found = relay.reshape(flat, shape)
+    found = reshaped_to(flat, shape)
     wanted = node.integers(2, "the shape of the result")
     if wanted is None or wanted == shape:
         return found

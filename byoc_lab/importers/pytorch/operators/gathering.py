@@ -11,6 +11,7 @@ from byoc_lab.importers.pytorch.converters import converts
 from byoc_lab.importers.pytorch.node import Node
 from byoc_lab.relay.ir.expr import Constant, Expr
 from byoc_lab.relay.ir.ndarray import numpy_dtype
+from byoc_lab.relay.op.tensor.shape import flattened_to, reshaped_to
 
 
 @converts("embedding.default")
@@ -74,11 +75,13 @@ class Indices:
     def rows(self) -> Expr:
         """`self` with one axis in front in the place of the indexed ones."""
         x: Expr = relay.transpose(self.node["self"], axes=self.order)
-        return relay.reshape(x, (-1, *(self.shape[a] for a in self.rest)))
+        return flattened_to(
+            x, [self.shape[a] for a in self.axes], *(self.shape[a] for a in self.rest)
+        )
 
     def restored(self, rows: Expr) -> Expr:
         """The way back of `rows()`."""
-        x = relay.reshape(rows, [self.shape[a] for a in self.order])
+        x = reshaped_to(rows, [self.shape[a] for a in self.order])
         return relay.transpose(x, axes=[self.order.index(a) for a in range(len(self.shape))])
 
 

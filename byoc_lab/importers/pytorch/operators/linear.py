@@ -11,6 +11,7 @@ from byoc_lab import relay
 from byoc_lab.importers.pytorch.converters import converts
 from byoc_lab.importers.pytorch.node import Node
 from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.op.tensor.shape import flattened_to, reshaped_to
 
 Shape = tuple[Any, ...]
 
@@ -21,7 +22,7 @@ def linear(node: Node) -> Any:
     shape, units = node.shape("input"), node.static("weight")[0]
     x = node["input"]
     if len(shape) != 2:
-        x = relay.reshape(x, (-1, node.static("weight")[1]))
+        x = flattened_to(x, shape[:-1], node.static("weight")[1])
     found = relay.nn.dense(x, node["weight"], units=units)
     if node["bias"] is not None:
         found = relay.nn.bias_add(found, node["bias"])
@@ -34,7 +35,7 @@ def reshaped(node: Node, x: Expr, shape: list[Any] | None = None) -> Expr:
     unknown = [n for n in wanted if not isinstance(n, int)]
     if len(unknown) > 1:
         node.fail(f"a shape with {len(unknown)} dynamic dimensions is not supported: {wanted}")
-    return relay.reshape(x, [n if isinstance(n, int) else -1 for n in wanted])
+    return reshaped_to(x, [n if isinstance(n, int) else -1 for n in wanted])
 
 
 @converts("addmm.default")
@@ -87,7 +88,7 @@ def product(node: Node, a: Expr, left: Shape, b: Expr, right: Shape) -> Expr:
         return relay.squeeze(found, axis=[len(left) - 1])
     if len(right) == 2:
         turned = relay.transpose(b, axes=(1, 0))
-        rows = a if len(left) == 2 else relay.reshape(a, (-1, left[-1]))
+        rows = a if len(left) == 2 else flattened_to(a, left[:-1], left[-1])
         found = relay.nn.dense(rows, turned, units=right[1])
         return found if len(left) == 2 else reshaped(node, found, [*left[:-1], right[1]])
     batch = _batch(node, left[:-2], right[:-2])
@@ -116,7 +117,7 @@ def _batched(node: Node, x: Expr, shape: Shape, batch: Shape) -> Expr:
         x = relay.broadcast_to(x, (*batch, *shape[-2:]))
     elif not static and len(shape) - 2 != len(batch):
         node.fail(f"shape {shape} cannot be broadcast to the dynamic batches {batch}")
-    return x if len(batch) == 1 else relay.reshape(x, (-1, *shape[-2:]))
+    return x if len(batch) == 1 else flattened_to(x, batch, *shape[-2:])
 
 
 @converts("scaled_dot_product_attention.default")

@@ -10,6 +10,7 @@ from byoc_lab import relay
 from byoc_lab.importers.pytorch.converters import converts
 from byoc_lab.importers.pytorch.node import Node
 from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 
 def _vector(node: Node, name: str, length: int, default: float) -> Expr:
@@ -41,11 +42,11 @@ def layer_norm(node: Node) -> Any:
     x = node["input"]
     scale, bias = (_vector(node, n, length, v) for n, v in (("weight", 1), ("bias", 0)))
     if len(shape) > 1:
-        x = relay.reshape(x, (*node.static("input")[: -len(shape)], length))
+        x = reshaped_to(x, (*node.static("input")[: -len(shape)], length))
         scale, bias = (relay.reshape(v, (length,)) for v in (scale, bias))
     found = relay.nn.layer_norm(x, scale, bias, axis=-1, epsilon=float(node["eps"]))
     if len(shape) > 1:
-        found = relay.reshape(found, node.static("input"))
+        found = reshaped_to(found, node.static("input"))
     return found if node.overload == "layer_norm" else (found, None, None)
 
 

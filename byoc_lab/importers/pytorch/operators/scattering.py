@@ -13,6 +13,7 @@ from byoc_lab.importers.pytorch.node import Node
 from byoc_lab.importers.pytorch.operators.gathering import Indices
 from byoc_lab.relay.ir.expr import Constant, Expr
 from byoc_lab.relay.ir.ndarray import numpy_dtype
+from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 REDUCTIONS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean": "add"}
 
@@ -66,7 +67,7 @@ def index_put(node: Node) -> Any:
     else:
         values = relay.broadcast_to(values, shape)
     rest = shape[len(indices.common) :]
-    updates = relay.reshape(values, (prod(indices.common), *rest))
+    updates = reshaped_to(values, (prod(indices.common), *rest))
     places = relay.reshape(indices.flat(), (1, -1))
     mode = "add" if node["accumulate"] else "update"
     return indices.restored(relay.scatter_nd(indices.rows(), places, updates, mode))

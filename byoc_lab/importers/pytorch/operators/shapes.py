@@ -11,6 +11,7 @@ from byoc_lab.importers.pytorch.converters import converts
 from byoc_lab.importers.pytorch.node import Node, flat
 from byoc_lab.importers.pytorch.operators.linear import reshaped
 from byoc_lab.relay.ir.expr import Constant, Expr
+from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 
 @converts(
@@ -240,9 +241,9 @@ def pixel_shuffle(node: Node) -> Any:
 def channel_shuffle(node: Node) -> Any:
     n, c, *rest = node.static()
     groups = int(node["groups"])
-    found = relay.reshape(node["self"], (n, groups, c // groups, *rest))
+    found = reshaped_to(node["self"], (n, groups, c // groups, *rest))
     order = [0, 2, 1, *range(3, 3 + len(rest))]
-    return relay.reshape(relay.transpose(found, axes=order), (n, c, *rest))
+    return reshaped_to(relay.transpose(found, axes=order), (n, c, *rest))
 
 
 @converts("full.default", "full_like.default", "fill.Scalar", "fill.Tensor")

@@ -201,13 +201,14 @@ def reshaped(
         n += 1
     left = product(d for i, d in enumerate(source) if i not in used)
     given = prod(explicit)
+    empty = any(source[i] == 0 for i in used)  # no elements, whatever the other dimensions are
     if inferred is not None:
-        if not isinstance(left, Unknown) and (given == 0 or left % given):
+        if not isinstance(left, Unknown) and (given == 0 or (left % given and not empty)):
             fail(
                 op, f"{tuple(shape)} cannot be reshaped to {target}: {left} elements do not divide"
             )
         out[inferred] = dim(lambda total: total // given, left)
-    elif differ(left, given):
+    elif differ(left, given) and not empty:
         fail(op, f"{tuple(shape)} cannot be reshaped to {target}: the numbers of elements differ")
     return tuple(out)
 
@@ -263,8 +264,17 @@ define_op(
 
 
 def reshaped_to(data: Expr, shape: Sequence[Dim]) -> Expr:
-    """`data` in exactly this shape: a 0 is a dimension of length 0, and copies none."""
+    """`data` in exactly this shape, in which one dimension may be -1. A 0 is a dimension of length
+    0, and copies none."""
     return function("reshape")(data, list(shape), allowzero=0 in shape)
+
+
+def flattened_to(data: Expr, leading: Sequence[Dim], *rest: Dim) -> Expr:
+    """`data` of shape (*leading, *rest) with its leading dimensions as one: -1, unless an empty
+    `rest` leaves nothing to infer it from."""
+    known = [d for d in leading if not isinstance(d, Unknown)]
+    rows = prod(known) if 0 in rest and len(known) == len(leading) else -1
+    return reshaped_to(data, [rows, *rest])
 
 
 def batch_flatten_relation(attrs: AnyValue, data: Type | None) -> Types:
