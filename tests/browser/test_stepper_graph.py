@@ -12,7 +12,7 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.lab.view.states import rewrites
 from byoc_lab.lab.view.states.parts import Parts
-from byoc_lab.lab.view.states.state import module_state
+from byoc_lab.lab.view.states.state import module_state, trace_state
 from tests.lab.view.samples import chain, mobilenet
 
 from .widget_page import NewPage, drawn, mount
@@ -193,6 +193,36 @@ def test_graph_toggles_between_before_and_after(new_page: NewPage, chain_state: 
     root.locator(".byl-segment", has_text="Before").click()
     drawn(root)
     assert root.locator(".byl-frame.byl-region:not(.byl-gone)").count() == 0
+
+
+def test_no_edge_is_drawn_over_the_name_of_a_group(new_page: NewPage, chain_state: Any) -> None:
+    page = new_page()
+    root = mount(page, chain_state, index=1)
+    labels = root.locator(".byl-edges > .byl-label")
+    assert [text for text in labels.all_text_contents() if "region" in text] == [
+        "dnnl · region 0", "dnnl · region 6"
+    ]  # fmt: skip
+    assert "byl-c0" in labels.first.get_attribute("class").split()
+    assert root.locator(".byl-label ~ .byl-arrow, .byl-frame .byl-label").count() == 0
+    frame = root.locator(".byl-frame.byl-region").first.bounding_box()
+    name = labels.first.bounding_box()
+    assert frame["x"] < name["x"] and name["x"] + name["width"] < frame["x"] + frame["width"]
+    assert frame["y"] < name["y"] < frame["y"] + 20
+
+
+@pytest.mark.parametrize("size", [(800, 600), (1024, 768), (1600, 1000)])
+def test_a_graph_that_does_not_fit_begins_in_type_that_can_be_read(
+    new_page: NewPage, size: tuple[int, int]
+) -> None:
+    page = new_page(viewport={"width": size[0], "height": size[1]})
+    root = mount(page, trace_state(chain(fixed=True, blocks=4)), index=2)
+    canvas = root.locator(".byl-canvas")
+    assert float(canvas.get_attribute("data-scale")) >= 0.4
+    first, window = root.locator(".byl-box.byl-input").first.bounding_box(), canvas.bounding_box()
+    assert window["x"] <= first["x"] and first["x"] + first["width"] < window["x"] + window["width"]
+    root.get_by_title("Fit the whole graph").click()
+    last = root.locator(".byl-box.byl-output").bounding_box()
+    assert last["x"] + last["width"] <= window["x"] + window["width"] + 1
 
 
 def test_search_finds_operators_attributes_and_shapes(

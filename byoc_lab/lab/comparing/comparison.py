@@ -117,13 +117,13 @@ class StagePair:
 
     @property
     def summary(self) -> str:
-        """The differences and the moved operators, in one sentence without a full stop."""
+        """The moved operators and the differences, in one sentence without a full stop."""
         if not self.differs:
             return "no difference"
         delta = self._delta
         is_text = isinstance(delta, TextDiff)
         differing = delta.summary if is_text else summary_of(delta.changes, BESIDE)
-        return "; ".join(filter(None, (differing, moves_text(self.moved))))
+        return "; ".join(filter(None, (moves_text(self.moved), differing)))
 
     def __repr__(self) -> str:
         only = f", only in the {self.only_in}" if self.only_in else ""

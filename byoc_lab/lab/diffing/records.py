@@ -26,9 +26,9 @@ KINDS = {  # by kind, in the order of the summary: its wording for "3 calls"
 }
 BESIDE = {  # the wording for two modules of which neither was made from the other
     **KINDS,
-    "outlined": "{} in {} instead",
-    "composed": "{} in {} instead",
-    "moved": "{} in {} instead",
+    "outlined": "{} placed in {} instead",
+    "composed": "{} placed in {} instead",
+    "moved": "{} placed in {} instead",
 }
 MAX_PLACES = 3  # destinations that the summary names one by one
 

@@ -104,7 +104,7 @@ def _no_faults(mod: IRModule, hints: Sequence[Finding], context: Context) -> str
     elif context.passes is not None:
         asked = " for this pipeline"
     else:
-        asked = ", asked without a back end and a pipeline"
+        asked = " (it was given neither a back end nor a pipeline)"
     lines = [f"the linter reports no errors and no warnings{asked}"]
     for name in compilers_of(mod) if context.backend is None else ():
         more = _faults(mod, replace(context, backend=get_backend(name)))

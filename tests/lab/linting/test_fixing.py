@@ -44,8 +44,8 @@ def test_a_module_without_faults_needs_no_fix() -> None:
     made = fix(module(main(begin("%x"), "nn.relu(%0)", end("%1"))))
     assert not made and made.left == ()
     assert str(made) == (
-        "nothing was fixed: the linter reports no errors and no warnings, asked without a back end "
-        "and a pipeline"
+        "nothing was fixed: the linter reports no errors and no warnings (it was given neither a "
+        "back end nor a pipeline)"
     )
 
 

@@ -55,10 +55,10 @@ def caption(stage: Stage, summary: str = "", opens: bool = False) -> str:
         return f"{stage.name} did not run: {stage.skipped}."
     if not stage.changed:
         return f"{stage.name} ran and left the module unchanged."
-    first = "The first change: " if opens else ""
+    first = " makes the first change" if opens else ""
     many = len(stage.events)
     rewrites = f", in {counted(many, 'rewrite')}" if many else ""
-    return f"{first}{stage.name}: {summary or 'the module changed'}{rewrites}."
+    return f"{stage.name}{first}: {summary or 'the module changed'}{rewrites}."
 
 
 def cause_of(error: Exception) -> str:

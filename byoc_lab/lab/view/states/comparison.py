@@ -14,7 +14,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from byoc_lab.errors import counted
 from byoc_lab.lab.comparing import Comparison, StagePair
+from byoc_lab.lab.comparing.comparison import moves_text
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage
@@ -50,6 +52,10 @@ class _Sides:
         self.builders = Builder(self.ids), Builder(self.ids)
         self.builders[1].modules = self.builders[0].modules
         self.made: dict[Diff, tuple[int, int, list[Any]]] = {}  # shared by pairs of equal modules
+        titles = comparison.titles
+        if titles[0] == titles[1]:
+            titles = "the first", "the second"
+        self.names = dict(zip(("first", "second"), titles, strict=True))
         starts = comparison.first.stages[0], comparison.second.stages[0]
         self.findings: list[Iterable[Finding]] = [stage.findings_before for stage in starts]
         for builder, stage in zip(self.builders, starts, strict=True):
@@ -62,12 +68,12 @@ class _Sides:
         builder.opens = 0 if first is None else comparison.pairs.index(first)
         stages = [self.stage(pair) for pair in comparison.pairs]
         made = builder.state("comparison", comparison.title, stages)
-        titles = comparison.titles
+        titles, names = comparison.titles, self.names
         words = {
             "before": f"First: {titles[0]}",
             "after": f"Second: {titles[1]}",
-            "isNew": "only in the second",
-            "gone": "Only in the first",
+            "isNew": f"only in {names['second']}",
+            "gone": f"Only in {names['first']}",
             "fresh": "differs",
             "changedOnly": "Different only",
         }
@@ -80,9 +86,9 @@ class _Sides:
         made = new_stage(pair.name, pair.differs, None, *self.modules(pair))
         if pair.differs:
             self.builders[0].add_changes(made, pair.diff())
-        made["caption"] = _caption(pair, pair is self.comparison.first_difference)
+        made["caption"] = self.caption(pair)
         made["outcome"] = self.outcome(pair)
-        made["note"] = f"only in the {pair.only_in}" if pair.only_in else ""
+        made["note"] = f"only in {self.names[pair.only_in]}" if pair.only_in else ""
         made["moved"], made["moved_total"] = self.moved(pair), len(pair.moved)
         made["replaced"] = self.replaced(pair)
         return made
@@ -113,6 +119,24 @@ class _Sides:
         else:
             builder.pair(stage.diff())
 
+    def caption(self, pair: StagePair) -> str:
+        """Describe in sentences the differences after a stage."""
+        names, first = self.names, pair is self.comparison.first_difference
+        said = ["The first difference."] if first else []
+        for side, stage in (("first", pair.first), ("second", pair.second)):
+            if stage is not None and stage.error is not None:
+                said.append(f"In {names[side]}, {pair.name} raised {type(stage.error).__name__}.")
+        if pair.only_in:
+            said.append(f"Only {names[pair.only_in]} has the pass {pair.name}.")
+        if not pair.differs:
+            return " ".join([*said, "The two modules are the same."])
+        found = pair.summary
+        if pair.moved:  # the changes of the graphs that come with it are in the list
+            found = (
+                f"{moves_text(pair.moved)}; {counted(len(pair.diff().changes), 'change')} in all"
+            )
+        return " ".join([*said, f"From {names['first']} to {names['second']}: {found}."])
+
     def outcome(self, pair: StagePair) -> Outcome:
         if pair is self.comparison.first_difference:
             return DIFFERS_FIRST
@@ -139,16 +163,3 @@ class _Sides:
 
 def _nodes(mod: IRModule) -> Iterable[Expr]:
     return () if isinstance(mod, UnparsedModule) else nodes_of(mod)
-
-
-def _caption(pair: StagePair, first: bool) -> str:
-    """Describe in sentences the differences after a stage."""
-    said = ["The first difference."] if first else []
-    for side, stage in (("first", pair.first), ("second", pair.second)):
-        if stage is not None and stage.error is not None:
-            said.append(f"In the {side}, {pair.name} raised {type(stage.error).__name__}.")
-    if pair.only_in:
-        said.append(f"Only the {pair.only_in} has {pair.name}.")
-    if not pair.differs:
-        return " ".join([*said, "The two modules are the same."])
-    return " ".join([*said, f"From the first to the second: {pair.summary}."])

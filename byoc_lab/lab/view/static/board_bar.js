@@ -39,7 +39,7 @@ export class BoardBar {
     const inside = this.store.state.board.inside[operator];
     this.put.textContent = inside ? "Take out" : "Put in";
     this.put.setAttribute("aria-disabled", String(!operator));
-    const place = !operator ? "Select an operator of the graph or the text." : inside ? `It is in a region of ${inside}.` : "It is on the host.";
+    const place = !operator ? "Select an operator of the graph or the text." : inside ? `The selected operator is in a region of ${inside}.` : "The selected operator is on the host.";
     this.words.textContent = `${place} ${this.store.state.board.done}`;
   }
 

@@ -31,7 +31,7 @@ def test_captions_say_what_happened() -> None:
     assert caption(stages[0]) == "InferType ran and left the module unchanged."
     said = caption(stages[1], str(stages[1].diff().summary), opens=True)
     assert said == (
-        "The first change: SimplifyInference: 297 calls added, 27 calls removed, "
+        "SimplifyInference makes the first change: 297 calls added, 27 calls removed, "
         "27 projections removed, in 27 rewrites."
     )
     assert caption(chain()[2]) == "PartitionGraph raised FreeVariableError."

@@ -12,7 +12,7 @@ from byoc_lab.lab.comparing import Comparison, compare
 from byoc_lab.lab.view.states.comparison import _Sides, comparison_state
 from byoc_lab.relay import IRModule
 from tests import strategies
-from tests.lab.view.samples import chain
+from tests.lab.view.samples import chain, network
 
 
 def ids_in(module: dict[str, Any]) -> set[str]:
@@ -32,6 +32,20 @@ def test_it_opens_at_the_first_difference_and_marks_it() -> None:
     )
     failed = "In the first, PartitionGraph raised FreeVariableError. From the first to the second: "
     assert state["stages"][3]["caption"].startswith(failed)
+
+
+def test_traces_with_different_titles_are_called_by_them() -> None:
+    mod = relay.transform.InferType()(network())
+    state = comparison_state(compare(trace(mod, "dnnl"), trace(mod, "ccompiler")))
+    stage = next(s for s in state["stages"] if s["name"] == "SimplifyInference")
+    assert stage["note"] == "only in dnnl"
+    assert "Only dnnl has the pass SimplifyInference. From dnnl to ccompiler: " in stage["caption"]
+    assert state["words"]["isNew"] == "only in ccompiler"
+    last = state["stages"][-1]
+    assert last["caption"] == (
+        "From dnnl to ccompiler: 2 operators moved from dnnl to the host, 2 operators moved from "
+        f"dnnl to ccompiler; {last['changes_total']} changes in all."
+    )
 
 
 def test_the_operators_that_moved_are_listed_and_marked() -> None:

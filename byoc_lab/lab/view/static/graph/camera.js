@@ -2,7 +2,9 @@
 
 const MOST = 3; // largest scale
 const LEAST = 0.05;
-const LEGIBLE = 0.75; // type has 16 px at the scale 1
+const SPECKS = 0.4; // below it nothing can be told; type has 16 px at the scale 1
+export const READABLE = 0.6;
+const LEGIBLE = 0.75;
 
 export class Camera {
   /**
@@ -66,13 +68,14 @@ export class Camera {
     this.apply();
   }
 
-  /** Show the whole, or if it is too small to be read, a part of it in type of 12 px.
+  /** Show the whole; if it is too small to be read, a part of it in type of 12 px, or its beginning if
+   * even the boxes could not be told.
    * @param {{ x: number, y: number, w: number, h: number } | undefined} part */
   fitAround(part) {
     this.fit();
-    if (!part || this.scale >= LEGIBLE) return;
-    this.scale = LEGIBLE;
-    this.centreOn(part.x + part.w / 2, part.y + part.h / 2);
+    if (this.scale >= (part ? LEGIBLE : SPECKS)) return;
+    this.scale = part ? LEGIBLE : READABLE;
+    this.centreOn(part ? part.x + part.w / 2 : 0, part ? part.y + part.h / 2 : 0);
     this.chosen = false;
   }
 

@@ -87,7 +87,7 @@ export class SceneDrawing {
   create(scene, node) {
     const content = contentOf(scene, node);
     const { kind, colour } = content;
-    const tint = colour === null ? "" : ` byl-c${colour % COLOURS}${content.partly ? " byl-partly" : ""}`;
+    const tint = tintOf(content);
     const shape = node.open ? "byl-frame" : node.group >= 0 ? "byl-box byl-folded" : "byl-box";
     const ids = idsOf(scene, node);
     const element = draw("g", { class: `${shape} byl-${kind}${tint}`, "data-key": node.key, "data-ids": ids.join(" "), tabindex: -1, role: "button", "aria-label": labelOf(content) });
@@ -99,8 +99,7 @@ export class SceneDrawing {
     element.append(rect("byl-border"));
     if (colour !== null && content.partly) element.append(rect("byl-strip", { height: 6, y: node.h - 6, rx: 3 }), rect("byl-tint", { height: 6, y: node.h - 6, rx: 3, style: `fill: url(#${this.own}-p${colour % COLOURS})` }));
     else if (colour !== null) element.append(rect("byl-tint", { style: `fill: url(#${this.own}-p${colour % COLOURS})` }));
-    if (node.open) element.append(draw("text", { class: "byl-label", x: 34, y: 20 }, content.lines[0]));
-    else content.lines.forEach((line, n) => element.append(draw("text", { class: n ? "byl-detail" : "byl-first", x: (node.w - (node.group >= 0 ? SIZES.opener : 0)) / 2, y: SIZES.pad / 2 + SIZES.line * n + 16 }, `${line} `)));
+    if (!node.open) content.lines.forEach((line, n) => element.append(draw("text", { class: n ? "byl-detail" : "byl-first", x: (node.w - (node.group >= 0 ? SIZES.opener : 0)) / 2, y: SIZES.pad / 2 + SIZES.line * n + 16 }, `${line} `)));
     if (node.group >= 0) {
       const verb = node.open ? "Close" : "Open";
       element.append(draw("g", { class: "byl-opener", "data-group": node.key },
@@ -123,7 +122,11 @@ export class SceneDrawing {
       }
       return path;
     });
-    this.edges.replaceChildren(...paths, ...marks);
+    const labels = placed.nodes.filter((node) => node.open).map((node) => {
+      const content = contentOf(this.scene, node);
+      return draw("text", { class: `byl-label${tintOf(content)}`, x: node.x + 34, y: node.y + 20, "aria-hidden": "true" }, content.lines[0]);
+    });
+    this.edges.replaceChildren(...paths, ...marks, ...labels); // no edge crosses a label
     this.edges.classList.remove("byl-appear");
     if (!still) {
       this.edges.getBoundingClientRect();
@@ -131,6 +134,8 @@ export class SceneDrawing {
     }
   }
 }
+
+const tintOf = ({ colour, partly }) => (colour === null ? "" : ` byl-c${colour % COLOURS}${partly ? " byl-partly" : ""}`);
 
 /** The ids of all nodes that a drawn node stands for, its own first. */
 export function idsOf(scene, node) {

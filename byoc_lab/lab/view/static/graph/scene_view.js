@@ -1,5 +1,5 @@
 // The graph: folds and opens groups in place, pans, zooms, searches, follows the data.
-import { Camera } from "./camera.js";
+import { Camera, READABLE } from "./camera.js";
 import { tailOf } from "./layout_placing.js";
 import { LayoutClient } from "./layout_worker.js";
 import { choices, drawOverlay, drawReasons } from "./overlay.js";
@@ -8,7 +8,6 @@ import { counted, make } from "../text/relay_text.js";
 import { contentOf, draw, idsOf, labelOf, SceneDrawing } from "./scene_drawing.js";
 import { firstNew, groupsOf, levelsOf, matches, neighbour, newIn, reached, sameSets } from "./scene_search.js";
 
-const READABLE = 0.6; // a scale; type has 16 px at the scale 1
 const WINDOWS = 3; // that a graph may be wide or high after "Open all"
 const LEGEND = [
   [".byl-region", "region", "annotated region"],
@@ -42,7 +41,7 @@ export class SceneView {
       return b;
     };
     this.sides = make("span", { class: "byl-segments", role: "group", "aria-label": "Which graph" });
-    this.search = make("input", { type: "search", class: "byl-search", placeholder: "Search (regular expression)", "aria-label": "Search the graph" });
+    this.search = make("input", { type: "search", class: "byl-search", placeholder: "Search", title: "A regular expression", "aria-label": "Search the graph" });
     this.hits = make("span", { class: "byl-hits", role: "status" });
     this.overlay = make("select", { class: "byl-overlays", "aria-label": "Overlay: what the colours of the boxes show" });
     this.overlay.addEventListener("change", () => this.overlayAgain(), { signal });
