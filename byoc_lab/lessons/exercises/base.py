@@ -132,7 +132,7 @@ class Exercise(ABC):
         for each in seeds:
             try:
                 reply = self.respond(answer, self.question(each))
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 return self.verdict(self.raised(f"{type(error).__name__}: {error}"), each != seed)
             mistake = self.judge(each, reply)
             if mistake is not None:
@@ -145,6 +145,9 @@ class Exercise(ABC):
 
     def raised(self, error: str) -> Mistake:
         """The mistake of an answer that raises an error."""
+        if error.startswith("SystemExit"):
+            told = "your function ends Python, with SystemExit, as `exit()` does: return the answer"
+            return Mistake("raised", told)
         return Mistake("raised", f"your function raised {error}")
 
     def verdict(self, mistake: Mistake | None, hidden: bool = False, tried: int = 1) -> Verdict:

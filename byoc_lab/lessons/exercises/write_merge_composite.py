@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,6 @@ from byoc_lab.lessons.tables import composites_of
 from byoc_lab.lessons.tools import module_of
 from byoc_lab.lessons.verdict import Mistake
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
-from byoc_lab.passes.framework.passes import PassContext
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.module import IRModule
@@ -25,7 +27,7 @@ from byoc_lab.relay.typing.infer import infer_module
 
 GRAPHS = 4
 THE_PASS = "MergeComposite"
-"""The reply of an answer that leaves the work to the pass."""
+"""The reply of an answer that leaves the work to the pass, or hides its calls."""
 
 
 def two_values(call: Any) -> bool:
@@ -115,7 +117,8 @@ rewrites with patterns.
     def judge(self, seed: int, reply: Any) -> Mistake | None:
         graphs = self.graphs(seed)
         if isinstance(reply, str) and reply == THE_PASS:
-            return Mistake("the-pass", "your answer calls MergeComposite, which you are to write")
+            told = "your answer calls MergeComposite, which you are to write, or sys.setprofile"
+            return Mistake("the-pass", told)
         if not isinstance(reply, (list, tuple)) or len(reply) != len(graphs):
             return Mistake("kind", "expected a module of each graph")
         for found, mod in zip(reply, graphs, strict=True):
@@ -129,19 +132,27 @@ rewrites with patterns.
 
 @contextmanager
 def _noticing_the_pass() -> Iterator[list[str]]:
-    """The functions on which MergeComposite runs inside, however it is called; `trace` and a
-    PassContext of the answer's own would replace a listener or an instrument."""
-    from unittest import mock  # it imports asyncio, which few notebooks need
-
+    """The functions on which MergeComposite runs inside, however it is called, also a module of it
+    that was imported again; and `sys.setprofile`, if the answer replaces what sees its calls."""
     used: list[str] = []
-    run = MergeComposite.run_function
+    code = MergeComposite.run_function.__code__
 
-    def noticed(self: MergeComposite, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        used.append(str(func.attrs))
-        return run(self, func, mod, ctx)
+    def seen(frame: FrameType, event: str, argument: object) -> None:
+        called = frame.f_code
+        same = (called.co_filename, called.co_name) == (code.co_filename, code.co_name)
+        if event == "call" and same:
+            used.append(called.co_name)
 
-    with mock.patch.object(MergeComposite, "run_function", noticed):
+    before = sys.getprofile()
+    sys.setprofile(seen)
+    threading.setprofile(seen)  # for threads that the answer starts
+    try:
         yield used
+        if sys.getprofile() is not seen:
+            used.append("setprofile")
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(before)
 
 
 def _normal(mod: IRModule) -> Expr:

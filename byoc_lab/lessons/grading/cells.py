@@ -1,11 +1,16 @@
-"""Runs the cells of a notebook as Jupyter does: in IPython's own shell, which shows nothing."""
+"""Runs the cells of a notebook as Jupyter does: in the shell of its kernel, which shows nothing."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import Sequence
 from typing import Any
 
+from ipykernel import zmqshell
+from ipykernel.ipkernel import IPythonKernel
 from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
 from IPython.core.error import UsageError
 from IPython.core.formatters import DisplayFormatter
 from IPython.core.interactiveshell import InteractiveShell
@@ -17,6 +22,8 @@ CONFIG = Config(
     HistoryManager={"enabled": False},  # no file, no thread
     InteractiveShell={"xmode": "Minimal", "colors": "nocolor"},
 )
+OF_FRONT_END = ("less", "more", "man", "clear", "subshell")
+"""Magics that show what a container or a kernel without connections does not have."""
 
 
 class _Nothing(DisplayFormatter):
@@ -33,13 +40,16 @@ class _Unseen(DisplayHook):
         pass
 
 
-class Shell(InteractiveShell):
-    """The shell of a graded notebook: IPython's magics, `display`, `await` and `task?` work.
+class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):
+    """The shell of a graded notebook: Jupyter's magics, `display`, `await` and `task?` work.
 
-    Commands of the system are refused with a line of output, and the cell goes on.
+    Commands of the system are refused with a line of output, and the cell goes on. It has the name
+    of Jupyter's shell, because programs ask for it to find out whether they run in a notebook.
     """
 
     displayhook_class = Type(_Unseen)
+    display_pub_class = Type(DisplayPublisher)
+    _showtraceback = InteractiveShell._showtraceback
 
     @default("display_formatter")
     def _shows_nothing(self) -> DisplayFormatter:
@@ -52,9 +62,14 @@ class Shell(InteractiveShell):
         super().init_magics()
         for name in self.magics_manager.registry["ScriptMagics"].magics["cell"]:
             self.magics_manager.register_function(self._refuse_script, "cell", name)
+        for name in OF_FRONT_END:
+            self.magics_manager.register_function(self._show_nothing, "line", name)
 
     def _refuse_script(self, line: str, cell: str) -> None:
         self.system(f"{line} {cell}")
+
+    def _show_nothing(self, line: str) -> None:
+        """A magic whose effect only somebody at a screen would see."""
 
     def system(self, cmd: str) -> None:
         print(f"not run here: {cmd:.100}")
@@ -73,29 +88,47 @@ class Shell(InteractiveShell):
 
 
 def prepare_shell() -> None:
-    """Make the shell, which forks of this process then have, each its own."""
-    Shell.instance(config=CONFIG)
+    """Make a kernel without connections, and its shell, which forks of this process then have."""
+    shell = IPythonKernel(shell_class=ZMQInteractiveShell, config=CONFIG).shell
+    shell.extension_manager.load_extension("storemagic")  # as Jupyter does
 
 
-def run_cells(cells: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    """Run cells; returns their variables, and an error for each cell that ends with one.
+async def run_cells(cells: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Run cells in the running loop, as a kernel does; returns their variables, and an error for
+    each cell that ends with one.
 
-    A cell with an error does not stop those after it. Call it once in a process: the shell is
-    IPython's global one, which `get_ipython()` returns.
+    A cell with an error does not stop those after it. Call it once in a process, after
+    `prepare_shell`: the shell is IPython's global one, which `get_ipython()` returns.
     """
-    shell = Shell.instance(config=CONFIG)
+    shell = ZMQInteractiveShell.instance()
     errors = []
     for number, cell in enumerate(cells, 1):
-        result = shell.run_cell(cell, store_history=True)
-        error = result.error_before_exec or result.error_in_exec
+        error = await _error_of(shell, cell)
         if error is not None and not isinstance(error, UsageError):  # of a magic: Jupyter continues
             errors.append(f"cell {number}: {_told(error)}"[:500])
+        await asyncio.sleep(0)  # tasks go on between cells
     return shell.user_ns, errors
+
+
+async def _error_of(shell: InteractiveShell, cell: str) -> BaseException | None:
+    """Run a cell as `IPythonKernel.do_execute` does; returns the exception that ended it."""
+    code, wrong = cell, None
+    try:
+        code = shell.transform_cell(cell)
+    except Exception:
+        wrong = sys.exc_info()  # which the shell reports as the error of the cell
+    result = await shell.run_cell_async(
+        cell, store_history=True, transformed_cell=code, preprocessing_exc_tuple=wrong
+    )
+    shell.events.trigger("post_execute")
+    shell.events.trigger("post_run_cell", result)
+    error: BaseException | None = result.error_before_exec or result.error_in_exec
+    return error
 
 
 def _told(error: BaseException) -> str:
     if isinstance(error, SystemExit):
-        return "it ends the program"
+        return f"{type(error).__name__}: it ended the cell, and the cells after it were run"
     if isinstance(error, SyntaxError):  # its text names a file that IPython makes up
         return f"{type(error).__name__}: {error.msg} (line {error.lineno})"
     return f"{type(error).__name__}: {error}"

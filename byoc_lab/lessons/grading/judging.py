@@ -61,7 +61,8 @@ def graded(
         told += [str(note) for note in data.get("noticed", [])][:5]
         errors = [str(error) for error in data.get("errors", [])][:5]
         if "error" in data:
-            errors.append(str(data["error"]))
+            message = f"the run of your notebook ended before the answer was tried: {data['error']}"
+            return Grade(name, 0, "crashed", "no-reply", (message, *errors), tuple(told))
         if "replies" not in data:
             message = "after your cells have run, there is no variable `answer`"
             return Grade(name, 0, "no answer", "no-answer", (message, *errors), tuple(told))

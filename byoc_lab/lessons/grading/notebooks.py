@@ -14,6 +14,13 @@ POINTS = 10
 PARTS = ("statement", "task", "answer", "check")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 CHECK = "from byoc_lab.lessons import check"
+ANEW = """\
+import sys
+
+for _loaded in [each for each in sys.modules if each.startswith("byoc_lab.lessons")]:
+    del sys.modules[_loaded]  # `check` is imported anew: an earlier cell may have replaced it
+"""
+"""Begins the check's cell for nbgrader, whose verdict gives the points."""
 HIDDEN = "`check` also runs a function on variants of the task that you do not see."
 MAX_ANSWER = 20_000  # characters that are kept of an answer
 HINT = re.compile(r"\.hint\(\s*(?:step\s*=\s*)?([1-3]?)\s*\)")
@@ -52,7 +59,7 @@ def notebook(
         "check": f'{CHECK}\n\nverdict = check("{name}", answer{given})\nverdict',
     }
     if nbgrader:
-        texts["check"] += "\nassert verdict, str(verdict)"
+        texts["check"] = f"{ANEW}{texts['check']}\nassert verdict, str(verdict)"
     cells = []
     for part, text in texts.items():
         metadata: dict[str, Any] = {"byoc_lab": {"cell": part}}
@@ -174,7 +181,8 @@ def _same_check(text: str, name: str) -> bool:
     """Whether a check cell is that of the notebook, except for its seed and requested hints."""
     call = re.escape(f'verdict = check("{name}", answer')
     expected = (
-        rf"{re.escape(CHECK)}\n\n{call}(, seed=\d+)?\)\nverdict(\nassert verdict, str\(verdict\))?"
+        rf"({re.escape(ANEW)})?{re.escape(CHECK)}\n\n{call}(, seed=\d+)?\)\nverdict"
+        r"(\nassert verdict, str\(verdict\))?"
         r"(\n+(print\()?verdict\.hint\((step=)?[1-3]?\)\)?)*"
     )
     return re.fullmatch(expected, text.strip()) is not None

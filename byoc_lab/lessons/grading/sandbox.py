@@ -10,6 +10,7 @@ container, which ends with its parent.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -96,7 +97,8 @@ def _student(notebook: dict[str, Any], hidden: list[Path], written: int) -> None
     noticed: list[str] = []
     try:
         refuse_by_hook(hidden, noticed)
-        result = replies(notebook)
+        # The loop is never closed: tasks that go on end with the process.
+        result = asyncio.new_event_loop().run_until_complete(replies(notebook))
         data = json.dumps({**result, "noticed": sorted(set(noticed))}).encode()
         with os.fdopen(written, "wb") as file:
             file.write(data)
@@ -140,7 +142,7 @@ def with_questions(notebook: dict[str, Any]) -> dict[str, Any]:
     return {**notebook, "questions": questions, "not_here": missing}
 
 
-def replies(notebook: dict[str, Any]) -> dict[str, Any]:
+async def replies(notebook: dict[str, Any]) -> dict[str, Any]:
     """Run the cells, then the answer for each question: {"errors", "replies" or "missing"}.
 
     A cell with an error does not stop those after it.
@@ -151,7 +153,7 @@ def replies(notebook: dict[str, Any]) -> dict[str, Any]:
     respond, varies = exercise.respond, exercise.varies
     library()  # as in Jupyter, `check` registers it with the question
     questions = [exercise.made(each) for each in notebook["questions"]]
-    namespace, errors = run_cells(notebook["cells"])
+    namespace, errors = await run_cells(notebook["cells"])
     if "answer" not in namespace:
         return {"errors": errors, "missing": True}
     answer = namespace["answer"]
@@ -162,7 +164,7 @@ def replies(notebook: dict[str, Any]) -> dict[str, Any]:
                 found.append({"kind": type(answer).__name__})
             else:
                 found.append({"value": encode(respond(answer, question))})
-        except Exception as error:
+        except BaseException as error:  # such as SystemExit of `exit()`
             found.append({"raised": f"{type(error).__name__}: {error}"[:2000]})
     return {"errors": errors, "replies": found}
 

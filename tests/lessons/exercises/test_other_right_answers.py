@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec, module_from_spec
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -89,18 +92,50 @@ def test_the_batch_norm_may_be_folded_by_the_pipeline_of_dnnl() -> None:
     assert check("remove-the-leftover-multiply", answer)
 
 
+RUN = transform.MergeComposite.run_function
+
+
+def _directly(mod: IRModule, table: Any) -> IRModule:
+    """By the function of the class, which nothing that replaces its attribute changes."""
+    merged = RUN(transform.MergeComposite(table), mod["main"], mod, byoc_lab.PassContext())
+    return transform.InferType()(IRModule.from_expr(merged))
+
+
+def _imported_again(mod: IRModule, table: Any) -> IRModule:
+    spec = find_spec("byoc_lab.passes.byoc.merge_composite")
+    assert spec is not None and spec.loader is not None
+    again = module_from_spec(spec)
+    spec.loader.exec_module(again)
+    merged: IRModule = getattr(again, "Merge" + "Composite")(table)(mod)
+    return merged
+
+
+def _in_a_thread(mod: IRModule, table: Any) -> IRModule:
+    made: list[IRModule] = []
+    thread = Thread(target=lambda: made.append(_imported_again(mod, table)))
+    thread.start()
+    thread.join()
+    return made[0]
+
+
+def _unseen(mod: IRModule, table: Any) -> IRModule:
+    sys.setprofile(None)
+    return _directly(mod, table)
+
+
 @pytest.mark.parametrize(
     "answer",
     [
         lambda mod, table: byoc_lab.trace(mod, [transform.MergeComposite(table)]).result,
         lambda mod, table: transform.MergeComposite(table).run(mod, byoc_lab.PassContext()),
+        _directly, _imported_again, _in_a_thread, _unseen,
     ],
-    ids=["inside a trace", "by its method"],
-)
+    ids=["inside a trace", "by its method", "by its function", "again", "in a thread", "unseen"],
+)  # fmt: skip
 def test_the_pass_itself_is_not_written_by_oneself(answer: Any) -> None:
-    run = transform.MergeComposite.run_function
+    before = sys.getprofile()
     assert check("write-merge-composite", answer).mistake == "the-pass"
-    assert transform.MergeComposite.run_function is run
+    assert sys.getprofile() is before
 
 
 def test_the_wrong_region_can_be_found_by_numbers() -> None:

@@ -64,6 +64,15 @@ CELLS = [
     "%pip --version",
     "%no_such_magic",
     "%%no_such_cell_magic\nx",
+    "%autosave 60\nseen.append('saved')",
+    "%store seen\nseen.append('stored')",
+    "%less /etc/hostname\nseen.append('paged')",
+    "%man true\nseen.append('a page of the manual')",
+    "%clear\nseen.append('cleared')",
+    "%connect_info\nseen.append('connections')",
+    "%subshell\nseen.append('subshells')",
+    "seen.append(get_ipython().kernel is not None)",
+    "seen.append(type(get_ipython()).__name__)",
     "display(seen)",
     "from IPython.display import Markdown, display\ndisplay(Markdown('# title'), display_id='d')",
     "seen.append(get_ipython() is not None)",
@@ -71,6 +80,10 @@ CELLS = [
     "import asyncio\nawait asyncio.sleep(0)\nseen.append('waited')",
     "async def later():\n    return 3\n\nseen.append(await later())",
     "async with asyncio.Lock():\n    seen.append('locked')",
+    "task = asyncio.ensure_future(later())",
+    "seen.append(task.done())",
+    "seen.append(asyncio.get_running_loop().is_running())",
+    "asyncio.run(later())",
     "  y = 1\n  seen.append(y)",
     ">>> z = 2\n>>> seen.append(z)",
     "/seen.append 4",
@@ -136,6 +149,11 @@ def same(cells: Sequence[str]) -> None:
 
 def test_every_cell_gives_what_it_gives_in_jupyter() -> None:
     same(CELLS)
+
+
+def test_the_grader_has_the_magics_of_jupyter_and_no_others() -> None:
+    kinds = ("line", "cell")
+    same([f"seen += sorted(get_ipython().magics_manager.magics[{kind!r}])" for kind in kinds])
 
 
 @pytest.mark.slow

@@ -105,6 +105,25 @@ def test_a_cell_with_an_error_does_not_stop_the_next(way: str | None) -> None:
     assert found["replies"] == [{"value": 3}]
 
 
+@pytest.mark.parametrize(
+    "call", ["raise SystemExit", "import sys; sys.exit(3)", "raise KeyboardInterrupt"]
+)
+def test_an_answer_that_ends_python_raised_and_is_not_missing(call: str) -> None:
+    task = _cells(f"def answer(mod):\n    {call}")
+    (result,) = run_sandboxed([task], LIMITS, [], BEST)
+    grade = graded(NAME, [0], result, (), LIMITS)
+    ends = "Interrupt" not in call
+    told = "your function ends Python, with SystemExit" if ends else "raised KeyboardInterrupt"
+    assert (grade.status, grade.mistake) == ("not yet", "raised") and told in grade.messages[0]
+
+
+def test_an_error_outside_the_cells_is_not_told_as_a_missing_answer() -> None:
+    result = {"status": "ran", "reply": json.dumps({"error": "OSError: no space"})}
+    grade = graded(NAME, [0], result, (), LIMITS)
+    assert (grade.status, grade.mistake) == ("crashed", "no-reply")
+    assert "before the answer was tried: OSError: no space" in grade.messages[0]
+
+
 @each_container
 def test_native_code_finds_nothing_in_a_container(tmp_path: Path, way: str) -> None:
     (tmp_path / "other.ipynb").write_text("secret")
