@@ -146,8 +146,8 @@ class Exercise(ABC):
     def raised(self, error: str) -> Mistake:
         """The mistake of an answer that raises an error."""
         if error.startswith("SystemExit"):
-            told = "your function ends Python, with SystemExit, as `exit()` does: return the answer"
-            return Mistake("raised", told)
+            told = "your answer ended Python with SystemExit, as `sys.exit()` does"
+            return Mistake("raised", f"{told}; return a value")
         return Mistake("raised", f"your function raised {error}")
 
     def verdict(self, mistake: Mistake | None, hidden: bool = False, tried: int = 1) -> Verdict:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
-from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading import notebooks
 from byoc_lab.lessons.grading.course import SEEDS, Course
 from byoc_lab.lessons.grading.handed_in import Submission
@@ -39,28 +37,31 @@ class Choice:
     def notes(self, name: str) -> list[str]:
         """Notes on unreadable files that may contain the answer to an exercise: those named after
         it, or after no exercise."""
-        others = {each.name for each in all_exercises()} - {name}
-        return [f"{path}: {why}" for path, why in self.unread.items() if _stem(path) not in others]
+        return [
+            f"{path}: {why}"
+            for path, why in self.unread.items()
+            if notebooks.named_by(path) in ("", name)
+        ]
 
 
 def choose(submission: Submission, course: Course) -> Choice:
-    """Choose notebooks by the exercise in their metadata, or by their file names without it. Among
-    several, the newest that differs from the handout is graded."""
+    """Choose notebooks by the exercise that they are of (`exercise_of`). Among several, the newest
+    that differs from the handout is graded."""
     found = Choice()
     read: dict[str, notebooks.Notebook] = {}
+    candidates: dict[str, list[str]] = {}
     for path, text in submission.files.items():
         try:
             read[path] = notebooks.read(text)
+            name = notebooks.exercise_of(path, read[path], course.exercises)
+            candidates.setdefault(name, []).append(path)
         except notebooks.NotebookError as error:
             found.unread[path] = str(error)
-    candidates: dict[str, list[str]] = {}
-    for path, data in read.items():
-        name = _told(data).get("exercise")
-        if not isinstance(name, str) or name not in course.exercises:
-            name = _stem(path)
-        candidates.setdefault(name, []).append(path)
     for path in read:  # a copy of another exercise's notebook may have been filled in
-        candidates.setdefault(_stem(path), [path])
+        candidates.setdefault(notebooks.named_by(path), [path])
+    for path, why in submission.others.items():
+        if notebooks.named_by(path) or not submission.files:
+            found.unread[path] = why
     for name in course.exercises:
         if name not in candidates:
             continue
@@ -77,16 +78,15 @@ def _chosen(
     path: str, data: notebooks.Notebook, name: str, of: int, submission: Submission, course: Course
 ) -> Chosen:
     notes: list[str] = []
-    told = _told(data)
     if of > 1:
         notes.append(f"of {of} notebooks, {path} was graded: the newest that has an answer")
-    elif _stem(path) != name:
+    elif PurePosixPath(path).stem != name:
         notes.append(f"the notebook was renamed to {path}")
-    other = told.get("exercise", name)
+    other = notebooks.told(data).get("exercise", name)
     if other != name:
         notes.append(f"{path} says that it is the notebook of {str(other)[:80]!r}")
     expected = 0 if course.from_notebooks else course.seed_of(submission.student, name)
-    seed = told.get("seed", expected)
+    seed = _seed(data, name, expected)
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEEDS:
         notes.append(f"its seed is not one that a course gives; {expected} was used")
         seed = expected
@@ -98,18 +98,12 @@ def _chosen(
 
 def _is_stub(data: notebooks.Notebook, name: str) -> bool:
     """Whether the code is the handout, in any variant that the notebook names."""
-    seed = _told(data).get("seed", 0)
+    seed = _seed(data, name, 0)
     known = isinstance(seed, int) and 0 <= seed < SEEDS
     given = notebooks.code_of(notebooks.notebook(name, seed if known else 0))
     return [text.strip() for text in notebooks.code_of(data)] == [text.strip() for text in given]
 
 
-def _told(data: notebooks.Notebook) -> Mapping[str, Any]:
-    """The metadata of byoc_lab in a notebook; empty if it has none."""
-    metadata = data.get("metadata")
-    told = metadata.get("byoc_lab") if isinstance(metadata, dict) else None
-    return told if isinstance(told, dict) else {}
-
-
-def _stem(path: str) -> str:
-    return PurePosixPath(path).stem
+def _seed(data: notebooks.Notebook, name: str, expected: int) -> Any:
+    """The seed in a notebook's metadata, or else in its calls; `expected` if it names none."""
+    return notebooks.told(data).get("seed", notebooks.called(data).get(name, expected))

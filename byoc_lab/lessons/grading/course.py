@@ -89,7 +89,7 @@ def new_course(
 
     A folder with the `course.json` of the same course is completed: what is in it stays.
     Raises ArgumentError for another folder that is not empty and for students' names that cannot be
-    folders or differ in case alone, UnknownNameError for an exercise, SolutionsError where the
+    folders or cannot be told apart, UnknownNameError for an exercise, SolutionsError where the
     solutions are not installed.
     """
     chosen = tuple(get(n).name for n in exercises) or tuple(e.name for e in all_exercises())
@@ -147,8 +147,9 @@ def _check_names(students: Sequence[str]) -> None:
         folded = _folded(student)
         if folded in seen:
             raise ArgumentError(
-                f"the students {seen[folded]!r} and {student!r} have names that differ in case at "
-                f"most; their folders may be one: rename one of them, or remove it"
+                f"the students {seen[folded]!r} and {student!r} have names that look the same, "
+                f"but for the case of letters at most; their folders may be one: rename one of "
+                f"them, or remove it"
             )
         seen[folded] = student
 

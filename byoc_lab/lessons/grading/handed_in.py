@@ -12,18 +12,23 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from lzma import LZMAError
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
+from typing import IO
 
 from byoc_lab.containment.limits import Limits
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.exercises import all_exercises
+from byoc_lab.lessons.grading import notebooks
 from byoc_lab.lessons.grading.course import MANIFEST, Course, read_course
 from byoc_lab.lessons.grading.settings import SETTINGS
 
-VERSION = 4  # of kept results: those of another version are graded again
+VERSION = 5  # of kept results: those of another version are graded again
 MAX_FILE = 32 << 20
 MAX_NOTEBOOKS = 500  # per student
+MAX_OTHERS = 50
+FIRST = 64  # bytes of a file, which begins with a brace if it is a notebook
 NOTEBOOK, ZIP = ".ipynb", ".zip"
+CHECKPOINTS = (".ipynb_checkpoints",)  # copies that Jupyter makes
 PACKED = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".rar")
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")
@@ -36,17 +41,24 @@ class Submission:
 
     files: their texts by path below the student's folder, the oldest first. notes: for the teacher,
     about files that could not be read. times: when each file was last changed, in seconds since
-    1970: of a notebook in an archive, the archive, whose members can claim any time.
+    1970: of a notebook in an archive, the archive, whose members can claim any time. others: files
+    that are not graded, and why. place: its folder or file. stray: a file beside the submissions,
+    which is one only if it has the name of a student. remarks: notes on what was read.
     """
 
     student: str
     files: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     times: Mapping[str, float] = field(default_factory=dict)
+    others: Mapping[str, str] = field(default_factory=dict)
+    place: str = ""
+    stray: bool = False
+    remarks: tuple[str, ...] = ()
 
     def digest(self, course: Course, limits: Limits) -> str:
         """Changes with anything that the grades depend on."""
         parts = [VERSION, asdict(course), asdict(limits), list(self.files.items()), self.notes]
+        parts += [list(self.others.items()), self.remarks]
         return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()
 
 
@@ -71,6 +83,7 @@ def displayed(name: str) -> str:
 
 def submissions_in(folder: Path) -> list[Submission]:
     """The submissions of a folder, sorted by student: a folder, a notebook or an archive for each.
+    A folder with a hidden name is one if it has notebooks.
 
     Whatever cannot be read gives a submission without that file, and a note. Raises ArgumentError
     if `folder` is not a folder.
@@ -79,12 +92,14 @@ def submissions_in(folder: Path) -> list[Submission]:
         raise ArgumentError(
             f"{folder} is not a folder; submissions are folders of notebooks in one"
         )
-    found = [
-        _submission(path)
-        for path in folder.iterdir()
-        if not path.name.startswith(".")
-        and (path.is_symlink() or path.is_dir() or _suffix(path) in (NOTEBOOK, ZIP, *PACKED))
-    ]
+    found = []
+    for path in sorted(folder.iterdir()):
+        each = _submission(path)
+        if not path.name.startswith("."):
+            found.append(each)
+        elif each.files and path.name not in CHECKPOINTS:
+            hidden = f"{each.place} has a name that begins with a dot, which hides it"
+            found.append(replace(each, remarks=(hidden,)))
     return sorted(found, key=lambda each: each.student)
 
 
@@ -95,10 +110,18 @@ def course_of(folder: Path, submissions: Sequence[Submission]) -> tuple[Course, 
     for place in places:
         if (place / MANIFEST).is_file():
             return read_course(place), place
-    handed_in = {Path(path).stem for each in submissions for path in each.files}
-    names = tuple(e.name for e in all_exercises() if e.name in handed_in)
+    every = [exercise.name for exercise in all_exercises()]
+    handed_in = {_exercise(*file, every) for each in submissions for file in each.files.items()}
+    names = tuple(name for name in every if name in handed_in)
     place = next((each for each in places if (each / SETTINGS).is_file()), folder)
     return Course(folder.name, 1, names, from_notebooks=True), place
+
+
+def _exercise(path: str, text: str, known: Sequence[str]) -> str:
+    try:
+        return notebooks.exercise_of(path, notebooks.read(text), known)
+    except notebooks.NotebookError:
+        return notebooks.named_by(path)
 
 
 def whole_class(
@@ -108,110 +131,172 @@ def whole_class(
     in nothing.
 
     A student is called as the course has it, whatever the case of the letters of a file's name.
-    Raises ArgumentError for several submissions of one student.
+    Several submissions of one student, as a folder and an archive, are graded as one, with a note.
     """
-    of: dict[str, Submission] = {}
+    known = dict.fromkeys((*course.students, *others))
+    of: dict[str, list[Submission]] = {}
     for each in submissions:
         student = course.student_called(each.student)
-        if student in of:
-            raise ArgumentError(
-                f"several submissions are of one student: {student}; a folder NAME and a "
-                f"notebook NAME.ipynb are both of NAME, and so is name.zip: put all into one "
-                f"folder, or rename one"
-            )
-        of[student] = replace(each, student=student)
-    known = dict.fromkeys((*course.students, *others))
-    absent = [Submission(student) for student in known if student not in of]
-    return [*of.values(), *absent]
+        if not each.stray or student in known:
+            of.setdefault(student, []).append(each)
+    found = [_merged(student, several) for student, several in of.items()]
+    return [*found, *(Submission(student) for student in known if student not in of)]
 
 
-def _suffix(path: Path | PurePosixPath) -> str:
+def _merged(student: str, several: Sequence[Submission]) -> Submission:
+    """Submissions of one student as one, with the oldest file first."""
+    if len(several) == 1:
+        return replace(several[0], student=student)
+    files: dict[str, str] = {}
+    times: dict[str, float] = {}
+    others: dict[str, str] = {}
+    places: list[str] = []
+    for number, each in enumerate(several, 1):
+        place = each.place if each.place not in places else f"{each.place} ({number})"
+        places.append(place)
+        names = {
+            path: path if path.startswith(place) else f"{place}/{path}"
+            for path in (*each.files, *each.others)
+        }
+        files |= {names[path]: text for path, text in each.files.items()}
+        times |= {names[path]: moment for path, moment in each.times.items()}
+        others |= {names[path]: why for path, why in each.others.items()}
+    files = dict(sorted(files.items(), key=lambda file: times.get(file[0], 0.0)))
+    notes = tuple(note for each in several for note in each.notes)
+    remarks = [remark for each in several for remark in each.remarks]
+    whole = [place for place, each in zip(places, several, strict=True) if not each.stray]
+    if len(whole) > 1:
+        remarks.append(f"{' and '.join(whole)} are of one student; all of them count")
+    return Submission(student, files, notes, times, others, remarks=tuple(remarks))
+
+
+def _suffix(path: PurePath) -> str:
     return path.suffix.lower()
+
+
+@dataclass
+class _Told:
+    """The notes on a submission, and the files that are not graded, with the reason."""
+
+    notes: list[str] = field(default_factory=list)
+    others: dict[str, str] = field(default_factory=dict)
+
+    def leave(self, name: str, why: str) -> None:
+        if len(self.others) < MAX_OTHERS:
+            self.others[name] = why
 
 
 def _submission(path: Path) -> Submission:
     aged: list[tuple[float, str, str]] = []  # by time, then by length of name
     times: dict[str, float] = {}
-    notes: list[str] = []
-    student = displayed(path.name)
+    told = _Told()
+    place = displayed(path.name)
     if path.is_symlink():
-        return Submission(student, {}, ("it is a link, which is not followed",))
+        return Submission(place, {}, ("it is a link, which is not followed",), place=place)
+    student = place
     if not path.is_dir():
-        student = displayed(path.name[: -len(path.suffix)])
+        cut = path.name.lower().find(NOTEBOOK)  # also of `ann.ipynb.txt`
+        student = displayed(path.name[:cut] if cut > 0 else path.stem)
     try:
         for name, changed, arrived, text in (
-            _folder(path, notes) if path.is_dir() else _file(path, "", notes)
+            _folder(path, told) if path.is_dir() else _file(path, "", told)
         ):
             if len(aged) == MAX_NOTEBOOKS:
-                notes.append(f"more than {MAX_NOTEBOOKS} notebooks; the rest was not read")
+                told.notes.append(f"more than {MAX_NOTEBOOKS} notebooks; the rest was not read")
                 break
             aged.append((changed, name, text))
             times[name] = arrived
     except OSError as error:
-        notes.append(_unread(student, error))
+        told.notes.append(_unread(student, error))
     aged.sort(key=lambda each: (each[0], -len(each[1]), each[1]))
-    return Submission(student, {name: text for _, name, text in aged}, tuple(notes), times)
+    files = {name: text for _, name, text in aged}
+    stray = not path.is_dir() and not files and not told.notes
+    return Submission(student, files, tuple(told.notes), times, told.others, place, stray)
 
 
 Read = Iterator[tuple[str, float, float, str]]
 """The name of each notebook, the times of its last change and of its file's, and its text."""
 
 
-def _folder(folder: Path, notes: list[str]) -> Read:
+def _folder(folder: Path, told: _Told) -> Read:
     def unread(error: OSError) -> None:
-        notes.append(_unread(displayed(os.fsdecode(error.filename)), error))
+        told.notes.append(_unread(displayed(os.fsdecode(error.filename)), error))
 
     for base, folders, names in os.walk(folder, onerror=unread):
-        folders[:] = sorted(each for each in folders if not _is_hidden((each,)))
+        folders.sort()
         for path in (Path(base, each) for each in sorted(names)):
-            name = displayed(str(path.relative_to(folder)))
-            if path.name.startswith(".") or _suffix(path) not in (NOTEBOOK, ZIP, *PACKED):
-                continue
-            if path.is_symlink():
-                notes.append(f"{name} is a link, which is not followed")
+            inside = path.relative_to(folder)
+            name = displayed(str(inside))
+            if _is_hidden(inside.parts):
+                _leave_hidden(inside, name, told)
+            elif path.is_symlink():
+                if _suffix(path) in (NOTEBOOK, ZIP, *PACKED):
+                    told.notes.append(f"{name} is a link, which is not followed")
             elif path.is_file():
-                yield from _file(path, name, notes)
+                yield from _file(path, name, told)
 
 
-def _file(path: Path, name: str, notes: list[str]) -> Read:
+def _file(path: Path, name: str, told: _Told) -> Read:
     name = name or displayed(path.name)
     try:
         if _suffix(path) == ZIP:
-            yield from _archive(path, name, notes)
-        elif _suffix(path) != NOTEBOOK:
-            notes.append(f"{name} was not opened: pack notebooks as .zip")
-        elif path.stat().st_size > MAX_FILE:
-            notes.append(f"{name} has more than {MAX_FILE >> 20} MiB")
+            yield from _archive(path, name, told)
+        elif _suffix(path) in PACKED:
+            told.notes.append(f"{name} was not opened: pack notebooks as .zip")
         else:
             changed = path.stat().st_mtime
-            yield name, changed, changed, decoded(path.read_bytes())
+            with path.open("rb") as file:
+                text = _notebook(file, path, name, told)
+            if text is not None:
+                yield name, changed, changed, text
     except OSError as error:
-        notes.append(_unread(name, error))
+        told.notes.append(_unread(name, error))
 
 
-def _archive(path: Path, name: str, notes: list[str]) -> Read:
+def _archive(path: Path, name: str, told: _Told) -> Read:
     try:
         arrived = path.stat().st_mtime
         with zipfile.ZipFile(path) as archive:
             for member in archive.infolist():
-                inside = PurePosixPath(member.filename)
-                if member.is_dir() or _is_hidden(inside.parts):
+                parts = member.filename.replace("\\", "/").split("/")
+                inside = PurePosixPath(*(each for each in parts if each not in ("", ".", "..")))
+                inner = f"{name}/{displayed(str(inside))}"
+                if member.is_dir():
                     continue
-                if _suffix(inside) in (ZIP, *PACKED):
-                    inner = displayed(member.filename)
-                    notes.append(f"{name}/{inner} was not opened: it is an archive in an archive")
-                if _suffix(inside) != NOTEBOOK:
-                    continue
-                with archive.open(member) as file:
-                    data = file.read(MAX_FILE + 1)
-                if len(data) > MAX_FILE:
-                    notes.append(f"{name}/{displayed(member.filename)} has too many bytes")
-                    continue
-                changed = _seconds(member.date_time)
-                yield f"{name}/{displayed(member.filename)}", changed, arrived, decoded(data)
+                if _is_hidden(inside.parts):
+                    _leave_hidden(inside, inner, told)
+                elif _suffix(inside) in (ZIP, *PACKED):
+                    told.notes.append(f"{inner} was not opened: it is an archive in an archive")
+                else:
+                    with archive.open(member) as file:
+                        text = _notebook(file, inside, inner, told)
+                    if text is not None:
+                        yield inner, _seconds(member.date_time), arrived, text
     # zipfile raises these for archives that are damaged, encrypted, or packed in an unknown way.
     except (zipfile.BadZipFile, RuntimeError, ValueError, EOFError, zlib.error, LZMAError) as error:
-        notes.append(_unread(name, error))
+        told.notes.append(_unread(name, error))
+
+
+def _notebook(file: IO[bytes], path: PurePath, name: str, told: _Told) -> str | None:
+    """The text of a notebook, which may have another suffix; None for a file that is none."""
+    start = file.read(FIRST)
+    if _suffix(path) != NOTEBOOK and not decoded(start).lstrip().startswith("{"):
+        told.leave(name, "it is not a notebook; ask for the .ipynb file")
+        return None
+    data = start + file.read(MAX_FILE + 1 - len(start))
+    if len(data) > MAX_FILE:
+        told.notes.append(f"{name} has more than {MAX_FILE >> 20} MiB")
+        return None
+    text = decoded(data)
+    if _suffix(path) != NOTEBOOK and '"cells"' not in text and '"worksheets"' not in text:
+        told.leave(name, "it is not a notebook; ask for the .ipynb file")
+        return None
+    return text
+
+
+def _leave_hidden(path: PurePath, name: str, told: _Told) -> None:
+    if _suffix(path) == NOTEBOOK and not path.name.startswith("._"):  # which macOS adds
+        told.leave(name, "it is hidden, and hidden files are not graded; ask for it under its name")
 
 
 def _seconds(moment: Sequence[int]) -> float:

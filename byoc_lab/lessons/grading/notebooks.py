@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from byoc_lab.errors import ByocLabError
-from byoc_lab.lessons.exercises import get
+from byoc_lab.lessons.exercises import all_exercises, get
 
 Notebook = dict[str, Any]
 POINTS = 10
@@ -24,6 +26,9 @@ for _loaded in [each for each in sys.modules if each.startswith("byoc_lab.lesson
 HIDDEN = "`check` also runs a function on variants of the task that you do not see."
 MAX_ANSWER = 20_000  # characters that are kept of an answer
 HINT = re.compile(r"\.hint\(\s*(?:step\s*=\s*)?([1-3]?)\s*\)")
+CALL = re.compile(
+    r"""\b(?:exercise|check)\(\s*["']([\w-]+)["'](?:[^)]{0,99}?\bseed\s*=\s*(\d{1,9}))?"""
+)
 SOLUTION = ("### BEGIN SOLUTION", "### END SOLUTION")
 
 
@@ -132,6 +137,49 @@ def read(text: str) -> Notebook:
     return data
 
 
+def told(data: Notebook) -> Mapping[str, Any]:
+    """The metadata of byoc_lab in a notebook; empty if it has none."""
+    metadata = data.get("metadata")
+    found = metadata.get("byoc_lab") if isinstance(metadata, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def exercise_of(path: str, data: Notebook, known: Collection[str]) -> str:
+    """The exercise of a notebook, among those known: by its metadata, or else its calls of
+    `exercise` and `check`, its heading, or the name of its file.
+
+    Raises NotebookError for a notebook with an answer that names none, or more than one.
+    """
+    name = told(data).get("exercise")
+    if isinstance(name, str) and name in known:
+        return name
+    names, titles = {*called(data)}, {f"# {e.title}": e.name for e in all_exercises()}
+    heads = ("".join(c["source"]).split("\n")[0] for c in data["cells"] if c["cell_type"] != "code")
+    for found in (names, {titles.get(head, "") for head in heads}, {named_by(path)}):
+        if len(found := found & {*known}) == 1:
+            return found.pop()
+    elsewhere = not names & {*known} and {str(name), *names} & {*titles.values()}
+    if not elsewhere and any(re.search(r"\banswer\b", text) for text in code_of(data)):
+        raise NotebookError(
+            f"its cells name {', '.join(sorted(names & {*known})) or 'no exercise of the course'}; "
+            f"a notebook is graded if it has the cells, the heading or the name of one exercise"
+        )
+    return ""
+
+
+def called(data: Notebook) -> dict[str, int]:
+    """The exercises whose `exercise` or `check` a notebook's code calls, with the seed."""
+    return {name: int(seed or 0) for text in code_of(data) for name, seed in CALL.findall(text)}
+
+
+def named_by(path: str) -> str:
+    """The exercise whose name the name of a file has, however it is written; empty if it has the
+    names of none or of several."""
+    words = re.sub("[^a-z0-9]+", "-", PurePosixPath(path).name.lower())
+    found = [e.name for e in all_exercises() if e.name in words]
+    return found[0] if len(found) == 1 else ""
+
+
 def code_of(data: Notebook) -> list[str]:
     """The texts of the code cells, but of those that only start the task and check the answer."""
     return ["".join(c["source"]) for c in data["cells"] if c["cell_type"] == "code"]
@@ -161,6 +209,8 @@ def changed_cells(data: Notebook, name: str) -> list[str]:
     """Describe the changes to the cells that students should leave as they are."""
     original = notebook(name)
     found = {_part(cell): "".join(cell["source"]) for cell in data["cells"]}
+    if not {*PARTS} & {*found}:
+        return ["its cells have no metadata, so that all their code counts as the answer"]
     notes = []
     for cell in original["cells"]:
         part = _part(cell)

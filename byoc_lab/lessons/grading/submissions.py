@@ -77,9 +77,9 @@ def grade(
     exercises that are graded anew, though their results are kept.
 
     A submission that a worker lost is graded again; one that is lost `TURNS` times is "not graded".
-    Raises ArgumentError on an operating system that does not fork processes, for several
-    submissions of one student, and for an unknown name in `again`; SettingsError for settings of
-    unknown students; ContainmentError where no container can be made, without `trust`.
+    Raises ArgumentError on an operating system that does not fork processes, and for an unknown
+    name in `again`; SettingsError for settings of unknown students; ContainmentError where no
+    container can be made, without `trust`.
     """
     everyone = whole_class(submissions, course, settings.ids)
     students = [each.student for each in everyone]
@@ -238,7 +238,8 @@ def _of_chosen(
     apart: Apart,
 ) -> Grade:
     seeds = [chosen.seed, *course.hidden_seeds(name)]
-    notes, cells = (*chosen.notes, *submission.notes), notebooks.answer_cells(chosen.data)
+    notes = (*chosen.notes, *submission.notes, *submission.remarks)
+    cells = notebooks.answer_cells(chosen.data)
     return replace(
         graded(name, seeds, result, notes, limits, cells, apart),
         file=chosen.path,
@@ -252,9 +253,10 @@ def _of_none(name: str, found: Choice, submission: Submission) -> Grade:
     """The grade of an exercise without a notebook."""
     # A file that could not be read may have had the answer.
     unread = found.notes(name)
-    notes = (*unread, *submission.notes)
-    status = NOT_GRADED if notes else MISSING
-    return Grade(name, 0, status, "", tuple(unread) or ("no notebook was handed in",), notes)
+    lost = (*unread, *submission.notes)
+    status = NOT_GRADED if lost else MISSING
+    messages = tuple(unread) or ("no notebook was handed in",)
+    return Grade(name, 0, status, "", messages, (*lost, *submission.remarks))
 
 
 def _way(trust: bool) -> str | None:

@@ -40,11 +40,11 @@ def shown_names(grades: Grades, course: Course, settings: Settings) -> list[tupl
 def notes(found: Sequence[Grade]) -> str:
     """Notes for a teacher on the grades of one student, in a line."""
     missing = sum(g.status == MISSING and not g.notes for g in found)
-    told = [
-        f"{g.exercise}: {', '.join((g.status, *g.reasons, *g.notes))}"
-        for g in found
-        if g.notes or g.reasons or g.status not in ("passed", "not yet", MISSING)
-    ]
+    same: dict[str, list[str]] = {}  # a note on the whole submission is told once
+    for g in found:
+        if g.notes or g.reasons or g.status not in ("passed", "not yet", MISSING):
+            same.setdefault(", ".join((g.status, *g.reasons, *g.notes)), []).append(g.exercise)
+    told = [f"{', '.join(names)}: {text}" for text, names in same.items()]
     if missing:
         told.append("nothing handed in" if missing == len(found) else f"{missing} not handed in")
     return " ".join("; ".join(told).split())

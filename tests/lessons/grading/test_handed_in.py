@@ -12,11 +12,16 @@ from typing import Any
 import pytest
 
 from byoc_lab.containment.limits import Limits
-from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.grading import notebooks
 from byoc_lab.lessons.grading.choice import choose
 from byoc_lab.lessons.grading.course import Course
-from byoc_lab.lessons.grading.handed_in import Submission, decoded, submissions_in, whole_class
+from byoc_lab.lessons.grading.handed_in import (
+    Submission,
+    course_of,
+    decoded,
+    submissions_in,
+    whole_class,
+)
 from byoc_lab.lessons.grading.submissions import grade_one
 from tests.lessons.grading.generated import right, with_code
 
@@ -124,6 +129,7 @@ def test_an_archive_that_cannot_be_opened_is_a_note(tmp_path: Path, number: int)
     with zipfile.ZipFile(tmp_path / "good", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(f"{A}.ipynb", TEXT)
     (tmp_path / "ann.zip").write_bytes(_damaged((tmp_path / "good").read_bytes())[number])
+    (tmp_path / "good").unlink()
     (found,) = submissions_in(tmp_path)
     assert found.student == "ann" and not found.files
     assert "ann.zip could not be read" in found.notes[0], found.notes
@@ -145,7 +151,7 @@ def test_links_and_other_archives_are_notes(tmp_path: Path) -> None:
     (tmp_path / "cid").mkdir()
     (tmp_path / "cid" / f"{A}.ipynb").symlink_to("/etc/passwd")
     (tmp_path / "names.txt").write_text("ann")
-    ann, bob, cid = submissions_in(tmp_path)
+    ann, bob, cid = (each for each in submissions_in(tmp_path) if not each.stray)
     assert ann.notes == ("ann.tar was not opened: pack notebooks as .zip",)
     assert bob.notes == ("it is a link, which is not followed",)
     assert cid.notes == (f"{A}.ipynb is a link, which is not followed",)
@@ -157,8 +163,29 @@ def test_everyone_of_the_course_has_a_submission_whatever_the_case() -> None:
     assert [each.student for each in found] == ["ann", "guest", "José"]
     more = whole_class([Submission("guest")], COURSE, ["zoe", "guest", "ann"])
     assert [each.student for each in more] == ["guest", "ann", "José", "zoe"]
-    with pytest.raises(ArgumentError, match="several submissions are of one student: ann"):
-        whole_class([Submission("ANN"), Submission("ann")], COURSE)
+
+
+def test_several_submissions_of_one_student_are_one_with_the_oldest_file_first(
+    tmp_path: Path,
+) -> None:
+    for name in ("ann", "ANN"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{A}.ipynb").write_text(name)
+        os.utime(tmp_path / name / f"{A}.ipynb", (len(os.listdir(tmp_path)),) * 2)
+    with zipfile.ZipFile(tmp_path / "ann.zip", "w") as archive:
+        archive.writestr(f"{B}.ipynb", TEXT)
+    (tmp_path / "ann.pdf").write_text("a scan")
+    (ann,) = (each for each in whole_class(submissions_in(tmp_path), COURSE) if each.files)
+    assert list(ann.files) == [f"ann/{A}.ipynb", f"ANN/{A}.ipynb", f"ann.zip/{B}.ipynb"]
+    assert list(ann.times) and list(ann.others) == ["ann.pdf"] and not ann.notes
+    assert ann.remarks == ("ANN and ann and ann.zip are of one student; all of them count",)
+    assert choose(ann, COURSE).chosen[B].path == f"ann.zip/{B}.ipynb"
+
+
+def test_folders_whose_names_look_the_same_lose_no_file() -> None:
+    both = [Submission("José", {f"{A}.ipynb": text}, place="José") for text in ("one", "other")]
+    (found, _) = whole_class(both, COURSE)
+    assert found.files == {f"José/{A}.ipynb": "one", f"José (2)/{A}.ipynb": "other"}
 
 
 @pytest.mark.parametrize("copy", [f"{A}-Copy1", f"{A} (1)", "mine"])
@@ -255,3 +282,93 @@ def test_notebooks_of_version_3_and_cells_without_text_are_read() -> None:
     assert notebooks.code_of(old) == ["answer = 1"]
     new = notebooks.read(json.dumps({"cells": [{"cell_type": "code"}, {"cell_type": "widget"}]}))
     assert notebooks.code_of(new) == [""]
+
+
+def _bare(name: str, seed: int = 0) -> dict[str, Any]:
+    """A notebook that has lost the metadata of byoc_lab, as some programs save it."""
+    data = with_code(name, "answer = 1", seed)
+    return {**data, "metadata": {}, "cells": [{**each, "metadata": {}} for each in data["cells"]]}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [f"{A}.ipynb.json", f"{A}.ipynb.txt", f"{A}.json", "add_the_missing_begin.ipynb",
+     f"{A} (1).ipynb", f"Ann-{A.upper()}-final.ipynb", "homework1.ipynb", "notes.txt"],
+)  # fmt: skip
+def test_a_notebook_is_known_by_its_content_whatever_its_file_is_called(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "ann").mkdir()
+    (tmp_path / "ann" / name).write_text(json.dumps(_bare(A, 7)), encoding="utf-8")
+    (found,) = submissions_in(tmp_path)
+    chosen = choose(found, COURSE).chosen
+    assert list(chosen) == [A] and chosen[A].path == name and chosen[A].seed == 7
+    assert course_of(tmp_path, [found])[0].exercises == (A,)
+
+
+def test_a_notebook_is_known_by_its_heading_or_by_the_name_of_its_file() -> None:
+    data = _bare(A)
+    data["cells"] = [each for each in data["cells"] if each["cell_type"] != "code"]
+    data["cells"].append({"cell_type": "code", "source": "answer = 1"})
+    assert list(choose(Submission("ann", {"x.ipynb": json.dumps(data)}), COURSE).chosen) == [A]
+    del data["cells"][0]
+    text = json.dumps(data)
+    assert list(choose(Submission("ann", {f"my {B}.ipynb": text}), COURSE).chosen) == [B]
+    found = choose(Submission("ann", {"x.ipynb": text}), COURSE)
+    assert not found.chosen and "no exercise of the course" in found.notes(A)[0]
+
+
+def test_a_notebook_of_several_exercises_is_a_note_and_one_of_none_is_not() -> None:
+    both = _bare(A)
+    both["cells"] += _bare(B)["cells"]
+    (note,) = choose(Submission("ann", {"x.ipynb": json.dumps(both)}), COURSE).notes(A)
+    assert f"its cells name {A}, {B}; a notebook is graded if" in note
+    for other in (_bare("let-program"), {"cells": [{"cell_type": "code", "source": "x = 1"}]}):
+        found = choose(Submission("ann", {"x.ipynb": json.dumps(other)}), COURSE)
+        assert not found.chosen and not found.notes(A)
+
+
+@pytest.mark.parametrize(
+    "name", [f"{A}.py", f"{A}.html", "homework.pdf", ".ipynb_checkpoints/x.ipynb"]
+)
+def test_a_file_that_is_not_graded_is_a_note_if_nothing_else_was_handed_in(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "ann" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("answer = 1")
+    (found,) = submissions_in(tmp_path)
+    first, _ = grade_one(found, [A, B], COURSE, Limits(), ())
+    assert first.status == "not graded" and name in first.notes[0] and "ask for" in first.notes[0]
+
+
+def test_files_beside_the_notebooks_are_notes_only_if_they_are_named_after_a_missing_one() -> None:
+    others = {f"{B}.py": "it is not a notebook", "data.csv": "it is not a notebook"}
+    found = choose(Submission("ann", {f"{A}.ipynb": TEXT}, others=others), COURSE)
+    assert found.notes(B) == [f"{B}.py: it is not a notebook"] and not found.notes(A)
+
+
+@pytest.mark.parametrize("member", [f"../../{A}.ipynb", f"/{A}.ipynb", f"./week\\{A}.ipynb"])
+def test_members_of_archives_are_read_wherever_they_claim_to_be(
+    tmp_path: Path, member: str
+) -> None:
+    with zipfile.ZipFile(tmp_path / "ann.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo(member), json.dumps(_bare(A)))
+        archive.writestr("README.md", "text")
+    (found,) = submissions_in(tmp_path)
+    (path,) = found.files
+    assert ".." not in path and list(choose(found, COURSE).chosen) == [A]
+    assert list(found.others) == ["ann.zip/README.md"]
+
+
+def test_stray_files_and_hidden_folders_with_notebooks_have_a_row(tmp_path: Path) -> None:
+    for folder in (".yan", ".git", ".ipynb_checkpoints"):
+        (tmp_path / folder).mkdir()
+    for name in ("zed.ipynb.txt", f".yan/{A}.ipynb", ".ipynb_checkpoints/zed-checkpoint.ipynb"):
+        (tmp_path / name).write_text(TEXT, encoding="utf-8")
+    for name in ("names.txt", "course.json", ".git/config", "ann.html", "José.pdf"):
+        (tmp_path / name).write_text("{}")
+    found = {each.student: each for each in whole_class(submissions_in(tmp_path), COURSE)}
+    assert set(found) == {".yan", "zed", "ann", "José"}
+    assert "hides it" in found[".yan"].remarks[0] and found[".yan"].files and found["zed"].files
+    assert list(found["ann"].others) == ["ann.html"] and not found["ann"].files

@@ -113,7 +113,7 @@ def test_an_answer_that_ends_python_raised_and_is_not_missing(call: str) -> None
     (result,) = run_sandboxed([task], LIMITS, [], BEST)
     grade = graded(NAME, [0], result, (), LIMITS)
     ends = "Interrupt" not in call
-    told = "your function ends Python, with SystemExit" if ends else "raised KeyboardInterrupt"
+    told = "your answer ended Python with SystemExit" if ends else "raised KeyboardInterrupt"
     assert (grade.status, grade.mistake) == ("not yet", "raised") and told in grade.messages[0]
 
 

@@ -13,7 +13,6 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.containment.limits import Limits
-from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.grading import submissions as grading
 from byoc_lab.lessons.grading.course import Course
@@ -65,14 +64,12 @@ def test_answers_get_their_grades_in_a_stable_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_two_submissions_of_one_student_are_refused_before_any_is_graded(tmp_path: Path) -> None:
+def test_two_submissions_of_one_student_are_graded_as_one_with_a_note(tmp_path: Path) -> None:
     write(tmp_path / "ann", NAMES[0], right(NAMES[0]))
     write(tmp_path, "ann", right(NAMES[1]))
-    write(tmp_path / "bob", NAMES[0], right(NAMES[0]))
-    with pytest.raises(ArgumentError, match=r"of one student: ann; .* put all into one"):
-        _grades(tmp_path)
-    (tmp_path / "ann.ipynb").rename(tmp_path / "ann" / f"{NAMES[1]}.ipynb")
-    assert [g.points for g in _grades(tmp_path)["ann"]] == [10, 10, 0]
+    (ann,) = _grades(tmp_path).values()
+    assert [(g.points, g.status) for g in ann] == [(10, "passed"), (10, "passed"), (0, "missing")]
+    assert {g.notes[-1] for g in ann} == {"ann and ann.ipynb are of one student; all of them count"}
 
 
 @pytest.mark.skipif(BEST is None, reason="this machine cannot contain a process")

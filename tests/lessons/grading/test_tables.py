@@ -43,6 +43,10 @@ def test_missing_notebooks_are_counted_and_not_listed() -> None:
         f"{A}: missing, x.rar was not opened; 1 not handed in"
     )
     assert notes([Grade(A, 10, "passed"), Grade(B, 0, "not yet")]) == ""
+    both = [
+        Grade(name, status="not graded", notes=("x.py: it is not a notebook",)) for name in (A, B)
+    ]
+    assert notes(both) == f"{A}, {B}: not graded, x.py: it is not a notebook"
 
 
 def test_the_form_of_moodle_has_id_numbers_and_empty_cells(tmp_path: Path) -> None:
