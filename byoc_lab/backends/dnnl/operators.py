@@ -47,6 +47,8 @@ class Operator:
     beyond_tvm: whether it is offered here and not by TVM 0.16's DNNL; `byoc_lab.compat` leaves such
         operators to the host, as TVM does (see `AnnotateTarget`).
     integers: whether it is an operator on quantized numbers; `check` then answers for all dtypes.
+    compute_intensive: whether it is worth a call of DNNL: PruneSubgraphs inlines regions without
+        such an operator. As in TVM, except that TVM forgets quantized operators.
     layouts(attributes of the call): for operators whose data may lie in several orders of axes.
     weight(graph, tensor, attributes of the call): a weight of any layout as the runtime has it.
     """
@@ -58,6 +60,7 @@ class Operator:
     offered: bool = True
     beyond_tvm: bool = False
     integers: bool = False
+    compute_intensive: bool = False
     layouts: Callable[[Any], Layouts] | None = None
     weight: Callable[[DnnlGraphWriter, int, Any], int] = lambda out, tensor, attrs: tensor
 
@@ -81,6 +84,11 @@ def why_not(call: Call, chained: bool = False) -> str | None:
     if not reason and not operator.integers:
         reason = checks.check_finite(operator.attrs(op.definition.attributes(call.attrs)))
     return f"{name}: {reason}" if reason else None
+
+
+def is_compute_intensive(name: str) -> bool:
+    """Whether an operator is worth a call of DNNL."""
+    return name in OPERATORS and OPERATORS[name].compute_intensive
 
 
 def channels_of(call: Call) -> int:
@@ -173,6 +181,7 @@ def _conv(axes: int, transposed: bool = False, offered: bool = True) -> Operator
         attrs_of,
         lambda call: check(call, axes),
         offered=offered,
+        compute_intensive=offered,
         layouts=lambda attrs: _layouts(attrs, axes),
         weight=lambda out, tensor, attrs: weight(out, tensor, attrs, axes),
     )
@@ -199,6 +208,7 @@ def _global_pool(name: str, offered: bool) -> Operator:
         f"global_{name}_pool2d",
         check=lambda call: checks.check_layouts(call.attrs, 2),
         offered=offered,
+        compute_intensive=offered,
         layouts=lambda attrs: _layouts(attrs, 2),
     )
 
@@ -237,13 +247,16 @@ OPERATORS: dict[str, Operator] = {
     "nn.conv1d_transpose": _conv(1, transposed=True, offered=False),
     "nn.conv2d_transpose": _conv(2, transposed=True),
     "nn.conv3d_transpose": _conv(3, transposed=True),
-    "nn.dense": Operator("dense", check=checks.check_dense),
-    "nn.batch_matmul": Operator("matmul", _matmul_attrs),
+    "nn.dense": Operator("dense", check=checks.check_dense, compute_intensive=True),
+    "nn.batch_matmul": Operator("matmul", _matmul_attrs, compute_intensive=True),
     "nn.batch_norm": Operator(
         "batch_norm", lambda attrs: {"epsilon": attrs.epsilon}, checks.check_batch_norm
     ),
     "nn.layer_norm": Operator(
-        "layer_norm", lambda attrs: {"epsilon": attrs.epsilon}, checks.check_layer_norm
+        "layer_norm",
+        lambda attrs: {"epsilon": attrs.epsilon},
+        checks.check_layer_norm,
+        compute_intensive=True,
     ),
     "nn.max_pool1d": _pool("max", 1, offered=False),
     "nn.max_pool2d": _pool("max", 2),
@@ -278,7 +291,7 @@ OPERATORS: dict[str, Operator] = {
         beyond_tvm=True,
     ),
     "qnn.conv2d": _quantized_conv(),
-    "qnn.dense": _quantized("dense", _check_quantized_dense),
+    "qnn.dense": replace(_quantized("dense", _check_quantized_dense), compute_intensive=True),
     "qnn.requantize": _quantized("requantize", quantized.why_no_requantize),
     "qnn.quantize": _quantized("quantize", quantized.why_no_parameters),
     "qnn.dequantize": _quantized("dequantize", quantized.why_no_parameters),

@@ -5,6 +5,7 @@ Source: `prune_dnnl_subgraphs` of TVM 0.16 (python/tvm/relay/op/contrib/dnnl.py)
 
 from __future__ import annotations
 
+from byoc_lab.backends.dnnl.operators import is_compute_intensive
 from byoc_lab.passes.byoc.inline_regions import InlineRegions
 from byoc_lab.passes.framework.passes import PassContext, register_pass
 from byoc_lab.relay.ir.expr import Expr, Function, Op
@@ -12,21 +13,6 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
 COMPILER = "dnnl"
-COMPUTE_INTENSIVE = frozenset(
-    {
-        "nn.conv1d",
-        "nn.conv2d",
-        "nn.conv2d_transpose",
-        "nn.conv3d",
-        "nn.conv3d_transpose",
-        "nn.dense",
-        "nn.layer_norm",
-        "nn.batch_matmul",
-        "nn.global_avg_pool2d",
-        "qnn.conv2d",
-        "qnn.dense",
-    }
-)
 
 
 class PruneSubgraphs(InlineRegions):
@@ -53,7 +39,7 @@ def _why_light(function: Function) -> str | None:
 
 def is_valid_subgraph(body: Expr) -> bool:
     """Whether a region has an operator that is worth calling DNNL for."""
-    return any(isinstance(n, Op) and n.name in COMPUTE_INTENSIVE for n in post_order(body))
+    return any(isinstance(n, Op) and is_compute_intensive(n.name) for n in post_order(body))
 
 
 def prune_dnnl_subgraphs(mod: IRModule) -> IRModule:

@@ -42,7 +42,7 @@ class ForeignOp(Op):
         Expr.__init__(self)
         set_field(self, "name", name)
         set_field(self, "language", language)
-        set_field(self, "definition", _Operands(_operand_names(name)))
+        set_field(self, "definition", _Shared(Op._registry.get(name)))
         set_field(self, "_attributes", {})
 
     @property
@@ -51,18 +51,17 @@ class ForeignOp(Op):
         return f"{self.language}.{self.name}"
 
 
-class _Operands:
-    """A foreign operator's definition: the names of its operands, if known; without a cost."""
+class _Shared:
+    """A foreign operator's definition: the names of operands, the pattern and the arithmetic of
+    Relay's operator of the same name, if there is one; without a cost."""
 
     flops = None
 
-    def __init__(self, inputs: tuple[str, ...]):
-        self.inputs = inputs
-
-
-def _operand_names(name: str) -> tuple[str, ...]:
-    known = Op._registry.get(name)
-    return tuple(known.definition.inputs) if known is not None else ()
+    def __init__(self, known: Op | None):
+        definition = known.definition if known is not None else None
+        self.inputs: tuple[str, ...] = definition.inputs if definition else ()
+        self.pattern = definition.pattern if definition else None
+        self.arithmetic = definition.arithmetic if definition else None
 
 
 @cache

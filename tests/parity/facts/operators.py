@@ -64,6 +64,7 @@ RULES = {
 
 def _operators() -> dict[str, Any]:
     import tvm
+    from tvm.relay.op.contrib.dnnl import IsComputeIntensiveGraph
 
     found = {}
     for name in sorted(map(str, tvm.ir.Op.list_op_names())):
@@ -75,6 +76,9 @@ def _operators() -> dict[str, Any]:
             value = op.get_attr(mark)
             marks[mark] = None if value is None else int(value)
         found[name] = {"inputs": int(op.num_inputs), "attrs": op.attrs_type_key, **marks}
+        found[name]["support_level"] = int(op.support_level)
+        if IsComputeIntensiveGraph().is_graph_compute_intensive(tvm.relay.Call(op, [])):
+            found[name]["compute_intensive"] = True
         for key, when in RULES.items():
             if op.get_attr(key) is not None:
                 found[name]["fake_quantized"] = when

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import byoc_lab.compat.op  # noqa: F401 - support levels, and operators that only scripts use
 from byoc_lab import relay
+from byoc_lab.backends.dnnl.operators import OPERATORS as OPERATORS_OF_DNNL
+from byoc_lab.backends.dnnl.quantized import PRODUCTS
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relay import IRModule, Op
 from byoc_lab.relay.op import OpPattern
+from byoc_lab.relay.op.framework.precision import MixedPrecision
 from byoc_lab.relay.typing.infer import infer_module
 from tests.parity.facts.operators import OPERATORS, hole_of, printed
 from tests.parity.goldens.files import golden_path
@@ -46,9 +50,24 @@ def test_operator_is_that_of_tvm_or_left_out_for_a_reason(name: str) -> None:
     assert op.get_attr("TOpPattern") == (opaque if pattern is None else pattern)
     assert bool(op.get_attr("TNonComputational")) == bool(wanted["TNonComputational"])
     assert bool(op.get_attr("TOpIsStateful")) == bool(wanted["TOpIsStateful"])
+    assert op.support_level == wanted["support_level"]
     kind = op.definition.fake_quantized
     rewritten = None if kind is None else "if asked" if kind.optional else "always"
     assert rewritten == wanted.get("fake_quantized")
+
+
+def test_dnnl_regions_are_worth_a_call_for_the_same_operators_as_in_tvm() -> None:
+    """And for quantized ones, which TVM forgets."""
+    ours = {name for name, operator in OPERATORS_OF_DNNL.items() if operator.compute_intensive}
+    theirs = {name for name, facts in FACTS["operators"].items() if facts.get("compute_intensive")}
+    assert ours == theirs | set(PRODUCTS)
+
+
+@pytest.mark.parametrize("name", OPERATORS_OF_DNNL)
+def test_an_offered_operator_that_gains_from_narrow_numbers_is_worth_a_call(name: str) -> None:
+    operator, category = OPERATORS_OF_DNNL[name], Op.get(name).definition.mixed_precision
+    if operator.offered and category is MixedPrecision.ALWAYS:
+        assert operator.compute_intensive
 
 
 def test_there_is_no_operator_that_tvm_does_not_have() -> None:

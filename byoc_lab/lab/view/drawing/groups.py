@@ -17,15 +17,15 @@ from byoc_lab.lab.view.drawing.grouping import (
 )
 from byoc_lab.lab.view.drawing.repeats import Unit, pieces_of, repeats
 from byoc_lab.lab.view.drawing.sections import make_sections
-from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.expr import Call, Op
+from byoc_lab.relay.op.framework.arithmetic import Arithmetic
+from byoc_lab.relay.op.framework.registry import OpPattern
 
 MIN_MEMBERS = 4  # minimum for a group in which blocks can repeat
 MAX_LOOSE_MEMBERS = 24  # maximum in a group or a picture; above this, blocks are single boxes
 MAX_LOOSE = 60  # boxes; above this, an operator and its element-wise followers are one box
 MAX_OPEN = 24  # boxes of a graph that is shown with all groups open
-FOLLOWERS = frozenset(
-    ("nn.batch_norm", "nn.bias_add", "add", "multiply", "nn.relu", "nn.leaky_relu", "clip")
-)
+ELEMENT_WISE = (OpPattern.ELEMWISE, OpPattern.BROADCAST)
 MAX_INPUTS = 6  # maximum of one box or group; more are grouped
 MAX_NAMES = 8  # maximum of operator names in the text of a group
 
@@ -172,7 +172,7 @@ def _group_chains(
         while len(users.get(chain[-1], ())) == 1:
             (following,) = users[chain[-1]]
             alone = len(sources[following]) == 1 and homes[following] is home
-            if not alone or following.title not in FOLLOWERS:
+            if not alone or not _is_follower(following):
                 break
             chain.append(following)
         if len(chain) > 1:
@@ -181,6 +181,15 @@ def _group_chains(
                 homes[member] = group
                 if member in weights:
                     weights[member].parent = group
+
+
+def _is_follower(box: Box) -> bool:
+    """Whether a box is an operator that computes each element on its own, or a batch norm."""
+    call = box.exprs[0] if box.kind == "op" and box.exprs else None
+    if not isinstance(call, Call) or not isinstance(call.op, Op):
+        return False
+    known = call.op.definition
+    return known.pattern in ELEMENT_WISE or known.arithmetic is Arithmetic.BATCH_NORM
 
 
 def _group_repeats(grouping: Grouping) -> None:
