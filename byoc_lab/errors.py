@@ -22,13 +22,19 @@ from byoc_lab.printing import printable
 def nearest(name: object, known: Iterable[str], most: int = 3) -> str:
     """A hint for an unknown name: the nearest known names, or all of them if there are few."""
     names = sorted(known)
-    by_lower = {n.lower(): n for n in names}
-    close = [by_lower[n] for n in difflib.get_close_matches(str(name).lower(), by_lower, n=most)]
-    if close:
+    if close := close_names(str(name), names, most):
         return f"did you mean {' or '.join(map(repr, close))}?"
     if len(names) <= 2 * most:
         return f"there are {', '.join(names)}." if names else "there are none."
     return f"there are {', '.join(names[:most])} and {len(names) - most} more."
+
+
+def close_names(name: str, known: Iterable[str], most: int = 3, least: float = 0.6) -> list[str]:
+    """The known names most similar to `name`, with a similarity of at least `least` (1: equal but
+    for the case of letters)."""
+    by_lower = {n.lower(): n for n in known}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=most, cutoff=least)
+    return [by_lower[n] for n in close]
 
 
 _LONG_WORD = re.compile(r"\S{200,}")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from byoc_lab.errors import BuildError
+from byoc_lab.errors import BuildError, TypeInferenceError
 from byoc_lab.passes.fold.fold_constant import typed_and_folded
 from byoc_lab.relay.analysis.costs import tensor_types
 from byoc_lab.relay.ir.dims import Unknown
-from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op, Var
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Op, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import Type
-from byoc_lab.relay.ir.visit import post_order_new, with_mapped_parts
+from byoc_lab.relay.ir.variables import free_vars
+from byoc_lab.relay.ir.visit import contains, post_order, post_order_new, with_mapped_parts
 from byoc_lab.relay.op.tensor.dyn import has_static_form, static_form
 from byoc_lab.relay.typing.infer import infer_above, infer_module
+from byoc_lab.relay.typing.infer_errors import place
 from byoc_lab.run.inline import flattened
 
 
@@ -36,7 +38,7 @@ def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
 
     Shapes that the module computes of shapes are constants in the result. Raises BuildError for a
     recursive function, whose shapes may differ from call to call, TypeInferenceError where a
-    function cannot have the shapes.
+    function cannot have the shapes: both branches of an `if` must have types, whichever is taken.
     """
     flat = flattened(mod["main"], mod, keep=lambda function: "Compiler" in function.attrs)
     if flat.functions:
@@ -48,6 +50,25 @@ def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
     shaper = _Shaper(mod)
     main = shaper.function(flat.main, types)
     return infer_module(IRModule({"main": main, **shaper.regions}))
+
+
+def _name_branch(error: TypeInferenceError, body: Expr, node: Expr) -> None:
+    """Raise an error that names the branch of the innermost `if` with `node`, if there is one."""
+    for choice in post_order(body):
+        if not isinstance(choice, If):
+            continue
+        for name, branch in (("true", choice.true_branch), ("false", choice.false_branch)):
+            if contains(branch, [node]) and not contains(choice.cond, [node]):
+                names = ", ".join(f"%{v.name_hint}" for v in free_vars(choice.cond)) or "constants"
+                raise TypeInferenceError(
+                    f"{place(choice)}the {name} branch of an if cannot have the shapes of these "
+                    f"inputs: {error}. A build needs both branches; if the condition, which "
+                    f"depends on {names}, is always {str(name == 'false').lower()}, give it when "
+                    f"importing (freeze=, or --freeze on the command line); `evaluate` runs only "
+                    f"the branch that is taken",
+                    node,
+                    error.facts,
+                ) from error
 
 
 class _Shaper:
@@ -65,8 +86,13 @@ class _Shaper:
         params = [Var(name, ty) for name, ty in zip(names, types, strict=True)]
         memo: dict[Expr, Expr] = dict(zip(function.params, map(infer_above, params), strict=True))
         for node in post_order_new(function.body, memo, lambda n: not isinstance(n, Function)):
-            if node not in memo:
+            if node in memo:
+                continue
+            try:
                 memo[node] = self._shaped(node, memo)
+            except TypeInferenceError as error:
+                _name_branch(error, function.body, node)
+                raise
         params = [p for p in map(memo.get, function.params) if isinstance(p, Var)]
         made = infer_above(Function(params, memo[function.body], None, (), function.attrs))
         assert isinstance(made, Function)

@@ -13,6 +13,7 @@ from byoc_lab.errors import (
     ImporterError,
     UnknownValueError,
     UnsupportedOperatorError,
+    close_names,
 )
 from byoc_lab.importers.given import frozen as frozen_value
 from byoc_lab.importers.onnx.converters import converter_of, supported
@@ -25,6 +26,17 @@ from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.variables import free_vars
 
 MAX_NODES = 100_000  # in a model with its loops unrolled; a hostile file may nest them
+
+
+def _misspelt(proto: Any) -> str:
+    """The operator that a name which ONNX does not have is probably meant to be, as a question."""
+    from onnx import defs
+
+    if proto.domain not in ("", "ai.onnx") or defs.has(proto.op_type):
+        return ""
+    names = [name for name in supported() if "." not in name]
+    close = close_names(proto.op_type, names, most=1, least=0.85)
+    return f": ONNX has no such operator; did you mean {close[0]!r}?" if close else ""
 
 
 class GraphConverter:
@@ -139,8 +151,8 @@ class GraphConverter:
         first = missing[0]
         raise UnsupportedOperatorError(
             f"ONNX operators {', '.join(names):.400} are not supported; the first is "
-            f"{Node(first, [], self).place}; {len(supported())} operators are, which "
-            f"byoc_lab.importers.onnx.converters.supported() lists"
+            f"{Node(first, [], self).place}{_misspelt(first)}; {len(supported())} operators are, "
+            f"which byoc_lab.importers.onnx.converters.supported() lists"
         )
 
     def _converted(self, node: Node) -> Any:

@@ -15,6 +15,7 @@ from byoc_lab.backends import dnnl
 from byoc_lab.errors import (
     BuildError,
     ImporterError,
+    TypeInferenceError,
     UnknownValueError,
     UnsupportedOperatorError,
 )
@@ -268,6 +269,26 @@ def test_build_error_names_the_onnx_node_of_an_operator_in_a_branch() -> None:
     for made in (mod, dnnl.partition_for_dnnl(mod)):
         with pytest.raises(BuildError, match=r"^pick: argwhere has no translation to Relax"):
             byoc_lab.build(made)
+
+
+def test_error_of_a_run_names_the_branch_that_cannot_have_the_shapes() -> None:
+    squash = helper.make_node("Reshape", ["x", "dims"], ["k"], name="squash")
+    means = [helper.make_node("ReduceMean", [i], [o], keepdims=0) for i, o in ("xt", "ke")]
+    then = helper.make_graph(means[:1], "t", [], [info("t", FLOAT, [])])
+    other = helper.make_graph([squash, means[1]], "e", [], [info("e", FLOAT, [])])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=other, name="pick")
+    dims = helper.make_tensor("dims", INT64, [2], [5, 7])
+    inputs = [info("x", FLOAT, ["n", 3]), info("c", BOOL, [])]
+    mod = _agrees(
+        _model([node], inputs, [info("y", FLOAT, None)], [dims]),
+        x=np.ones((2, 3), "float32"), c=np.array(True),
+    )  # fmt: skip
+    for made in (mod, dnnl.partition_for_dnnl(mod)):
+        with pytest.raises(TypeInferenceError) as found:
+            byoc_lab.build(made).run({"x": np.ones((2, 3), "float32"), "c": np.array(True)})
+        assert str(found.value).startswith("pick: the false branch of an if cannot have the shapes")
+        assert "squash: reshape: (2, 3) cannot be reshaped to [5, 7]" in str(found.value)
+        assert "depends on %c, is always true, give it when importing" in str(found.value)
 
 
 @pytest.mark.parametrize(("condition", "advice"), [("", "freeze n=VALUE"), ("c", "freeze c=VALUE")])

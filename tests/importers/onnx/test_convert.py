@@ -214,6 +214,25 @@ def test_arguments_are_checked(arguments: Any, error: type[Exception], message: 
         from_onnx(MODELS["residual"](), **arguments)
 
 
+@pytest.mark.parametrize(
+    ("written", "hint"),
+    [
+        ("Convv", "did you mean 'Conv'?"),
+        ("GatherNd", "did you mean 'GatherND'?"),
+        ("NonMaxSupression", "did you mean 'NonMaxSuppression'?"),
+        ("SequenceMap", None),  # an operator of ONNX, and not SequenceAt
+        ("Frobnicate", None),
+    ],
+)
+def test_a_misspelt_operator_is_recognized(written: str, hint: str | None) -> None:
+    model = _one_relu()
+    model.graph.node[0].op_type = written
+    with pytest.raises(UnsupportedOperatorError) as found:
+        from_onnx(model)
+    message = str(found.value)
+    assert (hint in message) if hint else ("did you mean" not in message)
+
+
 def test_a_value_that_nobody_defines_is_named() -> None:
     model = _one_relu()
     model.graph.node[0].input[0] = "absent"
