@@ -25,9 +25,9 @@ def unknown_lengths(main: Function) -> bool:
 
 
 def _unknown(main: Function) -> list[str]:
-    """The parameters of a typed function that have such a length."""
+    """The parameters of a typed function that have such a length, with their types."""
     return [
-        f"%{p.name_hint}"
+        f"{p.name_hint} ({p.checked_type})"
         for p in main.params
         if any(isinstance(n, Unknown) for ty in tensor_types(p.checked_type) for n in ty.shape)
     ]
@@ -42,9 +42,11 @@ def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
     """
     flat = flattened(mod["main"], mod, keep=lambda function: "Compiler" in function.attrs)
     if flat.functions:
+        calls = (n for n in post_order(flat.main) if isinstance(n, Call))
+        where = next((place(call) for call in calls if call.op in flat.functions), "")
         raise BuildError(
-            f"a function calls itself, and inputs have unknown lengths "
-            f"({', '.join(_unknown(mod['main']))}): give them by the importer's shape=, by --shape "
+            f"{where}a function calls itself, and lengths of inputs are unknown: "
+            f"{', '.join(_unknown(mod['main']))}. Give them by the importer's shape=, by --shape "
             f"on the command line, or in the types of @main's parameters"
         )
     shaper = _Shaper(mod)

@@ -38,23 +38,27 @@ from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 @dataclass(frozen=True)
 class _Terms:
-    """The four terms. They may be made in vain: nobody else sees them."""
+    """The four terms: the product in the dtype of the result, the others int32 or int64. They may
+    be made in vain: nobody else sees them."""
 
     product: Expr
     data: Expr
     weight: Expr
     zeros: Expr
 
-    def combined(self, zero: int | None, kernel_zero: int | None) -> Expr:
-        """Their sum. zero, kernel_zero: the zero points if they are known, else None."""
+    def combined(self, zero: int | None, kernel_zero: int | None, dtype: str) -> Expr:
+        """Their sum, of `dtype`. zero, kernel_zero: the zero points, None if they are unknown."""
         if zero == 0 and kernel_zero == 0:
             return self.product
+        data, weight, zeros = (
+            term if dtype == "int32" else relay.cast(term, dtype)
+            for term in (self.data, self.weight, self.zeros)
+        )
         if zero == 0:
-            return relay.subtract(self.product, self.data)
+            return relay.subtract(self.product, data)
         if kernel_zero == 0:
-            return relay.subtract(self.product, self.weight)
-        rest = relay.subtract(self.zeros, self.weight)
-        return relay.add(relay.subtract(self.product, self.data), rest)
+            return relay.subtract(self.product, weight)
+        return relay.add(relay.subtract(self.product, data), relay.subtract(zeros, weight))
 
 
 def _known(zero: Expr, kernel_zero: Expr) -> tuple[int | None, int | None]:
@@ -94,7 +98,7 @@ def lower_dense(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
         data=relay.multiply(kernel_zero, total),
         weight=relay.multiply(zero, _sum(weight, 1, keepdims=False)),
         zeros=_zeros(zero, kernel_zero, a, w, length(types[0], 1)),
-    ).combined(a, w)
+    ).combined(a, w, attrs.out_dtype)
 
 
 @lowers("qnn.batch_matmul")
@@ -115,7 +119,7 @@ def lower_batch_matmul(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
         if columns
         else reshaped_to(weight, (length(types[1], 0), 1, 0)),
         zeros=_zeros(zero, other_zero, a, w, depth),
-    ).combined(a, w)
+    ).combined(a, w, attrs.out_dtype)
 
 
 def _zeros(zero: Expr, other: Expr, a: int | None, w: int | None, count: int) -> Expr:
@@ -164,7 +168,7 @@ def lower_conv2d(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
         data=second(attrs, padded, kernel_zero, kernel),
         weight=_weight(attrs, weight, zero, kernel, depthwise),
         zeros=zeros,
-    ).combined(a, w)
+    ).combined(a, w, attrs.out_dtype)
 
 
 def _wide(dtype: str) -> str:

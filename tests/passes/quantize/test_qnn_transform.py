@@ -63,6 +63,33 @@ def test_the_lowered_operator_gives_the_same_numbers(sample: Sample) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
+@pytest.mark.parametrize("dtype", ["int16", "int64"])
+@pytest.mark.parametrize("zeros", [(3, 1), (0, 1), (3, 0)])
+def test_products_of_other_integers_than_int32_are_lowered(
+    zeros: tuple[int, int], dtype: str
+) -> None:
+    rng = np.random.default_rng(0)
+    image, weight = rng.integers(0, 9, (1, 4, 5, 5)), rng.integers(-4, 5, (4, 4, 3, 3))
+    numbers = [*map(relay.const, zeros), relay.const(1.0), relay.const(1.0)]
+    x, y = (relay.var(n, shape=s, dtype="uint8") for n, s in (("x", image.shape), ("y", (2, 4))))
+    kernel, matrix = (relay.const(w.astype("int8")) for w in (weight, weight[:, :, 0, 0]))
+    made = [
+        qnn.conv2d(x, kernel, *numbers, kernel_size=(3, 3), channels=4, out_dtype=dtype),
+        qnn.dense(y, matrix, *numbers, units=4, out_dtype=dtype),
+    ]
+    mod = infer_module(IRModule.from_expr(relay.Function([x, y], relay.Tuple(made))))
+    inputs = [image.astype("uint8"), image[0, :2, :4, 0].astype("uint8")]
+    pixels = np.lib.stride_tricks.sliding_window_view(image - zeros[0], (3, 3), (2, 3))
+    wanted = [
+        np.einsum("nchwij,ocij->nohw", pixels, weight - zeros[1]),
+        (inputs[1].astype(int) - zeros[0]) @ (weight[:, :, 0, 0] - zeros[1]).T,
+    ]
+    for each in (mod, PLAIN(mod)):
+        for found, exact in zip(evaluate(each, inputs).outputs, wanted, strict=True):
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found, exact)
+
+
 @pytest.mark.filterwarnings("ignore:.*encountered in:RuntimeWarning")
 def test_tables_give_the_same_numbers() -> None:
     done = 0
