@@ -17,7 +17,7 @@ from byoc_lab.commands.shared import (
 )
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import write_text
-from byoc_lab.lab.linting.comments import with_comments
+from byoc_lab.lab.linting.comments import has_types, with_comments
 from byoc_lab.lab.linting.reporters.json_report import finding_data
 from byoc_lab.output import to_json
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
@@ -86,10 +86,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _written(repair: Fix, path: Path, target: Path) -> str:
-    """Write the repaired module of the file `path` to this or another file, and report it."""
-    text = f"{repair.apply().astext()}\n"
-    if path.suffix in TEXT:
-        text = with_comments(path.read_text(encoding="utf-8"), text)
+    """Write the repaired module of the file `path` to this or another file, and report it. Relay
+    text keeps its comments, and gets those of types only if it has some: the diff has none."""
+    before = path.read_text(encoding="utf-8") if path.suffix in TEXT else None
+    text = f"{repair.apply().astext(show_types=before is None or has_types(before))}\n"
+    if before is not None:
+        text = with_comments(before, text)
     replaced = " (replaced the module that was there)" if target.exists() else ""
     write_text(target, text)
     return f"written: {target}{replaced}"

@@ -58,6 +58,18 @@ def test_comments_stay_where_they_were(file: Path, capsys: pytest.CaptureFixture
     assert cli.main(["fix", str(file)]) == cli.OK
 
 
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_text_without_types_in_comments_gets_none(file: Path, typed: bool) -> None:
+    kept = "/* span=net.py:3:7 */"
+    text = relay.parse(NO_END).astext(show_types=typed)
+    text = re.sub(r"(compiler_begin.*)$", rf"\1 {kept}", text, count=1, flags=re.M)
+    assert kept in text and ("/* ty=" in text) == typed
+    file.write_text(text)
+    assert cli.main(["fix", "--apply", str(file)]) == cli.OK
+    assert file.read_text().count(kept) == 1
+    assert ("/* ty=" in file.read_text()) == typed
+
+
 def test_fix_command_reads_stdin_and_writes_stdout(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,12 +18,18 @@ from byoc_lab.lab.diffing.ordering import longest_increasing
 from byoc_lab.relay.ir.source_map import Source
 from byoc_lab.relay.text.lexer import comments, metadata_start, tokenize
 
-_PRINTED = re.compile(r"/\* (?:ty|span|name)=")
-"""How comments begin that the printer writes."""
+_TYPE = re.compile(r"/\* ty=")
+"""The beginning of a comment with a type, which the printer writes."""
+
+
+def has_types(text: str) -> bool:
+    """Whether a text of Relay has types in comments, as the printer writes them."""
+    found = comments(Source(text), 0, metadata_start(text))
+    return any(_TYPE.match(text, begin) for begin, _ in found)
 
 
 def with_comments(original: str, text: str) -> str:
-    """`text` with the comments of `original`, except those that the printer writes (types, spans).
+    """`text` with the comments of `original`, except types, which the printer writes.
 
     Both are texts of Relay. Raises ParseError for a comment that never ends.
     """
@@ -35,7 +41,7 @@ def with_comments(original: str, text: str) -> str:
     above: dict[int, list[str]] = defaultdict(list)
     for begin, stop in comments(source, 0, metadata_start(original)):
         comment = original[begin:stop].rstrip()
-        if _PRINTED.match(comment):
+        if _TYPE.match(comment):
             continue
         first, last = (source.place(at)[0] - 1 for at in (begin, stop))
         at = bisect_left(numbers, first)
