@@ -30,15 +30,24 @@ class SettingsError(ByocLabError, ValueError):
 @dataclass(frozen=True)
 class Late:
     """The penalty for late answers. grace_hours: after the deadline, without loss. lost: pairs of
-    hours after the grace and the percentage that is lost from then on, ascending."""
+    hours after the grace and the percentage that is lost from then on, ascending. linear: whether
+    the percentage grows evenly from each pair to the next one, in place of steps."""
 
     grace_hours: float = 0.0
     lost: tuple[tuple[float, float], ...] = ((0.0, 100.0),)
+    linear: bool = False
 
     def percent(self, hours: float) -> float:
         """The percentage that an answer loses which is some hours late."""
         over = hours - self.grace_hours
-        return max((percent for start, percent in self.lost if over > start), default=0.0)
+        reached = [pair for pair in self.lost if over > pair[0]]
+        if not reached:
+            return 0.0
+        start, percent = reached[-1]
+        if not self.linear or len(reached) == len(self.lost):
+            return percent
+        end, more = self.lost[len(reached)]
+        return percent + (more - percent) * (over - start) / (end - start)
 
 
 @dataclass(frozen=True)
@@ -135,7 +144,8 @@ class _Reader:
             anonymous=self.flag, tables=self.tables, link=self.link,
             deadlines=self.by(self.exercise_or_every, self.moment),
             late=lambda key, value: self.fields(
-                Late, key, value, grace_hours=self.number(0), lost=self.steps
+                Late, key, value, grace_hours=self.number(0), lost=self.steps,
+                linear=self.flag,
             ),
             handed_in=self.by(self.text, self.moment),
             partial=lambda key, value: self.fields(
@@ -269,6 +279,7 @@ TEMPLATE = """\
 # [late]
 # grace_hours = 0.5
 # lost = [[0, 10], [24, 50], [72, 100]]  # hours after the grace, and percent lost from then on
+# linear = true                    # grows evenly from each pair to the next one
 
 # [handed_in]                      # in place of the time of the file
 # "ann" = 2026-11-30T20:15:00+01:00

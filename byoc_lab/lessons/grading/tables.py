@@ -72,7 +72,10 @@ def write_beside(path: Path, grades: Grades, course: Course, settings: Settings)
             write_similar(beside, grades, course, settings)
         elif without := write_platform(kind, beside, grades, course, settings):
             names = ", ".join(without)
-            told.append(f"{beside} has no row for {names}: {SETTINGS} has no id of theirs")
+            told.append(
+                f"{beside}: {SETTINGS} has no id of {names}; complete or remove these rows before "
+                f"you import the file"
+            )
     if settings.anonymous:
         write_names(path.with_suffix(f".names{path.suffix}"), grades, course, settings)
     return told
@@ -82,7 +85,7 @@ def write_platform(
     kind: str, path: Path, grades: Grades, course: Course, settings: Settings
 ) -> list[str]:
     """Write the points as Moodle or Canvas (`kind`) imports them; returns the students who have no
-    id in the settings and therefore no row.
+    id in the settings, whose rows are the last and have a note beside the name.
 
     Moodle maps the column "ID number" to users and any others to grades. Canvas finds users by
     "SIS User ID", makes an assignment of each new column, and reads the most points from the second
@@ -94,15 +97,14 @@ def write_platform(
     else:
         rows = [["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *titles]]
         rows.append(["    Points Possible", "", "", "", "", *[POINTS] * len(titles)])
-    without = []
-    for student, found in grades.items():
-        number = settings.ids.get(student)
-        if number is None:
-            without.append(student)
-        elif kind == "moodle":
-            rows.append([number, student, *map(points, found), total(found)])
+    without = [student for student in grades if student not in settings.ids]
+    for student in (*(each for each in grades if each in settings.ids), *without):
+        found, number = grades[student], settings.ids.get(student, "")
+        name = student if number else f"{student} (no id in {SETTINGS})"
+        if kind == "moodle":
+            rows.append([number, name, *map(points, found), total(found)])
         else:
-            rows.append([student, "", number, "", "", *map(points, found)])
+            rows.append([name, "", number, "", "", *map(points, found)])
     write_rows(path, rows)
     return without
 

@@ -6,6 +6,7 @@ import re
 from datetime import datetime, timezone
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from byoc_lab.lessons.grading.settings import (
@@ -51,6 +52,15 @@ def test_the_loss_grows_in_steps_after_the_grace() -> None:
     late = Late(0.5, ((0, 10), (24, 50), (72, 100)))
     hours = [-3, 0, 0.5, 0.6, 24.5, 24.6, 72.6]
     assert [late.percent(each) for each in hours] == [0, 0, 0, 10, 10, 50, 100]
+
+
+def test_a_linear_penalty_grows_between_its_pairs_and_is_constant_after_them() -> None:
+    late = Late(0.5, ((0, 0), (10, 20), (50, 100)), linear=True)
+    hours = np.linspace(-1, 60, 200)
+    expected = np.interp(hours - 0.5, [0, 10, 50], [0, 20, 100])
+    np.testing.assert_allclose([late.percent(each) for each in hours], expected)
+    jump = Late(0, ((0, 10), (10, 30)), linear=True)
+    assert [jump.percent(each) for each in (0, 5, 10, 99)] == [0, 20, 30, 30]
 
 
 @pytest.mark.parametrize(

@@ -52,22 +52,24 @@ def test_missing_notebooks_are_counted_and_not_listed() -> None:
 def test_the_form_of_moodle_has_id_numbers_and_empty_cells(tmp_path: Path) -> None:
     settings = Settings(tables=("moodle",), ids=IDS)
     (told,) = write_beside(tmp_path / "grades.csv", GRADES, COURSE, settings)
-    assert "no row for bob" in told
+    assert "has no id of bob; complete or remove" in told
     assert rows(tmp_path / "grades.moodle.csv") == [
         ["ID number", "Full name", "Add the missing begin", "Annotate a diamond convexly",
          "Total"],
         ["0042", "ann", "10", "6.67", "16.67"],
         ["0043", "'=cid", "10", "", ""],
+        ["", "bob (no id in course.toml)", "0", "0", "0"],
     ]  # fmt: skip
 
 
 def test_the_form_of_canvas_has_its_columns_and_the_most_points(tmp_path: Path) -> None:
     settings = Settings(tables=("canvas",), ids=IDS, anonymous=True)
     write_beside(tmp_path / "grades.csv", GRADES, COURSE, settings)
-    head, possible, ann, _ = rows(tmp_path / "grades.canvas.csv")
+    head, possible, ann, _, bob = rows(tmp_path / "grades.canvas.csv")
     assert head[:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     assert possible == ["    Points Possible", "", "", "", "", "10", "10"]
     assert ann == ["ann", "", "0042", "", "", "10", "6.67"]
+    assert bob == ["bob (no id in course.toml)", "", "", "", "", "0", "0"]
 
 
 def test_an_anonymous_table_has_codes_and_a_table_of_their_names(tmp_path: Path) -> None:
