@@ -4,11 +4,11 @@
 (of five students three right, one wrong in a typical way, one hostile in two exercises), and grades
 them as `byoc-lab grade` does. The processor time of all processes, divided by the workers, counts.
 Then it interrupts a grader whose notebook sleeps for ever, and measures how long it takes to end.
+`--out benchmarks/results` keeps what it measured, as `grading.json`.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
@@ -18,6 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from report import arguments, write_json
+
+from byoc_lab.containment import containers, groups
 from byoc_lab.containment.limits import Limits
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.grading.course import Course
@@ -30,7 +33,7 @@ LIMIT_OF_INTERRUPT = 2.0  # seconds
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--students", type=int, default=60)
     parser.add_argument("--exercises", type=int, default=10)
     parser.add_argument("--workers", type=int, default=2)
@@ -64,6 +67,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         interrupt = seconds_of_interrupt(Path(folder))
     print(f"interrupted: ended after {interrupt:.1f} s")
+    write_json(
+        options.out / "grading.json",
+        {
+            "students": options.students, "exercises": len(names), "workers": options.workers,
+            "container": containers.way(), "memory is counted by the kernel": not groups.failure(),
+            "seconds": seconds, "processor seconds of each worker": each, "limit": LIMIT,
+            "grades other than expected": other, "seconds until interrupted": interrupt,
+            "limit of interrupt": LIMIT_OF_INTERRUPT,
+        },
+    )  # fmt: skip
     return 1 if other or each >= LIMIT or interrupt >= LIMIT_OF_INTERRUPT else 0
 
 
