@@ -100,9 +100,10 @@ def _why_no_arithmetic(call: Call) -> str | None:
 def arithmetic(call: Call) -> tuple[str, str]:
     """Rounding and compute_dtype of a call that changes scales."""
     attrs = call.attrs
-    if not call.is_op("qnn.requantize") or attrs is None:
-        return settled("None", "None")
-    return settled(attrs.rounding, attrs.compute_dtype)
+    if call.is_op("qnn.requantize") and attrs is not None:
+        return settled(attrs.rounding, attrs.compute_dtype)
+    rounding = attrs.rounding if call.is_op("qnn.add") and attrs is not None else "None"
+    return settled(rounding, "None")
 
 
 def why_no_sum(call: Call) -> str | None:

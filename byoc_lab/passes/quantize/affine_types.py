@@ -14,8 +14,9 @@ from byoc_lab.errors import PassError
 from byoc_lab.passes.fold.fold_constant import FoldConstant
 from byoc_lab.relay.analysis.affine_type import AffineType, TensorAffineType
 from byoc_lab.relay.analysis.structural import structural_equal
-from byoc_lab.relay.ir.expr import Constant, Expr, describe
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, describe
 from byoc_lab.relay.ir.types import TensorType, Type
+from byoc_lab.relay.op.qnn.requantize_config import TOEVEN, TONEAREST
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -24,13 +25,15 @@ class AffineTypes(dict[Expr, AffineType]):
     """The affine types of expressions: the real numbers that their integers represent.
 
     float_types: the type of an expression before it was quantized. root: the quantize that
-        the region ends in.
+        the region ends in. rounding: of changes of scale; TOEVEN if `root` rounds so, else "None".
     """
 
     def __init__(self, root: Expr | None = None):
         super().__init__()
         self.root = root
         self.float_types: dict[Expr, Type] = {}
+        even = isinstance(root, Call) and root.attrs is not None and root.attrs.rounding == TOEVEN
+        self.rounding = TOEVEN if even else "None"
 
     def of_tensor(self, expr: Expr) -> TensorAffineType:
         """The type of a quantized tensor. Raises PassError for any other expression."""
@@ -96,8 +99,8 @@ def requantized(
     x: Expr,
     have: TensorAffineType,
     want: TensorAffineType,
+    rounding: str,
     axis: int | None = None,
-    rounding: str = "None",
 ) -> Expr:
     return relay.qnn.op.requantize(
         x,
@@ -111,8 +114,14 @@ def requantized(
     )
 
 
-def quantized_constant(x: Expr, t: TensorAffineType, **options: AnyValue) -> Expr:
+def quantized_constant(x: Expr, t: TensorAffineType, rounding: str, **options: AnyValue) -> Expr:
     """A floating-point constant, quantized. Raises PassError for anything else."""
     if not isinstance(x, Constant) or x.data.dtype not in FLOATS:
         raise PassError(f"{describe(x)} is neither quantized nor a floating-point constant")
-    return relay.qnn.op.quantize(x, t.scale, t.zero_point, **options)
+    return quantized(x, t, rounding, **options)
+
+
+def quantized(x: Expr, t: TensorAffineType, rounding: str, **options: AnyValue) -> Expr:
+    """rounding: TOEVEN, or "None" for TVM's."""
+    how = TOEVEN if rounding == TOEVEN else TONEAREST
+    return relay.qnn.op.quantize(x, t.scale, t.zero_point, rounding=how, **options)

@@ -5,9 +5,11 @@ they stand for. It returns the call in integers and its affine type. `types[call
 the end of the region, for operators that can produce any. The definition of an operator says which
 rule it has (`fake_quantized`).
 
-Source: python/tvm/relay/transform/fake_quantization_to_integer.py of TVM 0.16. Three of its rules
-have faults, fixed here: nn.leaky_relu is applied twice, the pad value of uint8 is clipped to the
-range of int8, and the scales of a convolution in NHWC lie along its width.
+Source: python/tvm/relay/transform/fake_quantization_to_integer.py of TVM 0.16. Four faults are
+fixed here: nn.leaky_relu is applied twice, the pad value of uint8 is clipped to the range of int8,
+the scales of a convolution in NHWC lie along its width, and a tensor that is dequantized by two
+scales gets one of them. A region whose end rounds halves to the even neighbour, which TVM's cannot,
+does so in all its changes of scale.
 """
 
 from __future__ import annotations
@@ -24,12 +26,13 @@ from byoc_lab.passes.quantize.affine_types import (
     length_of,
     numbers_of,
     product_type,
+    quantized,
     quantized_constant,
     requantized,
     same_quantization,
 )
 from byoc_lab.relay.analysis.affine_type import AffineType, TensorAffineType, TupleAffineType
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Tuple
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Tuple, TupleGetItem
 from byoc_lab.relay.ir.layout import Layout
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.qnn.requantize_config import TOEVEN
@@ -53,7 +56,12 @@ def _rule(kind: FakeQuantized) -> Callable[[QuantizationRule], QuantizationRule]
 
 @_rule(FakeQuantized.DEQUANTIZE)
 def dequantize(call: AnyValue, types: AffineTypes) -> Result:
-    return call.args[0], types[call]
+    """The integers; a copy of them if they are dequantized in another way, too."""
+    x = call.args[0]
+    known = types.get(x)
+    if isinstance(known, TensorAffineType) and not same_quantization(known, types.of_tensor(call)):
+        x = relay.copy(x)
+    return x, types[call]
 
 
 @_rule(FakeQuantized.QUANTIZE)
@@ -65,8 +73,7 @@ def quantize(call: AnyValue, types: AffineTypes) -> Result:
     if same_quantization(have, want):
         return x, want
     have = TensorAffineType(folded(have.scale), folded(have.zero_point), have.dtype, have.axis)
-    rounding = TOEVEN if call.attrs.rounding == TOEVEN else "None"
-    return requantized(x, have, want, rounding=rounding), want
+    return requantized(x, have, want, types.rounding), want
 
 
 # Operators that compute the same on integers -----------------------------------------------------
@@ -98,14 +105,15 @@ def clip(call: AnyValue, types: AffineTypes) -> Result:
     t = types.of_tensor(x)
     scale, zero = numbers_of(t.scale), numbers_of(t.zero_point)
     if scale is not None and zero is not None and scale.size == zero.size == 1:
-        low, high = (int(b / scale.item() + zero.item()) for b in bounds)
-        return relay.clip(x, low, high), t
+        low, high = (b / scale.item() + zero.item() for b in bounds)
+        whole = round if types.rounding == TOEVEN else int
+        return relay.clip(x, whole(low), whole(high)), t
     ends: list[Expr] = [relay.const(b) for b in bounds]
     if (length := length_of(t.scale)) > 1:
         ends = [across_channels(e, length, t, types.rank(x)) for e in ends]
+    known = TensorAffineType(folded(t.scale), folded(t.zero_point), t.dtype, t.axis)
     low_end, high_end = (
-        folded(relay.qnn.op.quantize(e, folded(t.scale), folded(t.zero_point), t.axis, t.dtype))
-        for e in ends
+        folded(quantized(e, known, types.rounding, axis=t.axis, out_dtype=t.dtype)) for e in ends
     )
     return relay.minimum(relay.maximum(x, low_end), high_end), t
 
@@ -126,9 +134,9 @@ def pad(call: AnyValue, types: AffineTypes) -> Result:
     x, value = call.args
     t = types.of_tensor(x)
     if value not in types:
-        value = quantized_constant(value, t, out_dtype=t.dtype)
+        value = quantized_constant(value, t, types.rounding, out_dtype=t.dtype)
     elif (own := types.of_tensor(value)) != t:
-        value = requantized(value, own, t)
+        value = requantized(value, own, t, types.rounding)
     return Call(call.op, [x, value], call.attrs), t
 
 
@@ -150,6 +158,8 @@ def avg_pool(call: AnyValue, types: AffineTypes) -> Result:
     t, out = types.of_tensor(x), types.of_tensor(call)
     if not _ends_region(call, types.root):
         out = t
+    if types.rounding == TOEVEN:
+        return _by_reals(call, types, out)
     made = relay.qnn.op.avg_pool2d(
         x, t.scale, t.zero_point, out.scale, out.zero_point, a.pool_size, a.strides, a.padding,
         a.dilation, a.ceil_mode, a.count_include_pad, a.layout,
@@ -174,7 +184,11 @@ def wide_pool(call: AnyValue, types: AffineTypes) -> Result:
     x = call.args[0]
     t, out = types.of_tensor(x), types.of_tensor(call)
     wide = TensorAffineType(out.scale, out.zero_point, "int32", out.axis)
-    x = relay.cast(x, "int32") if same_quantization(t, out) else requantized(x, t, wide)
+    x = (
+        relay.cast(x, "int32")
+        if same_quantization(t, out)
+        else requantized(x, t, wide, types.rounding)
+    )
     return Call(call.op, [x], call.attrs), wide
 
 
@@ -220,10 +234,11 @@ def bias_add(call: AnyValue, types: AffineTypes) -> Result:
     x, bias = call.args
     t = types.of_tensor(x)
     if bias not in types:
-        bias = quantized_constant(bias, t, axis=0, out_dtype=t.dtype)
+        bias = quantized_constant(bias, t, types.rounding, axis=0, out_dtype=t.dtype)
     elif not same_quantization(t, own := types.of_tensor(bias)):
         scale, zero = folded(t.scale), folded(t.zero_point)
-        bias = requantized(bias, own, TensorAffineType(scale, zero, t.dtype), axis=0)
+        want = TensorAffineType(scale, zero, t.dtype)
+        bias = requantized(bias, own, want, types.rounding, axis=0)
     return Call(call.op, [x, bias], call.attrs), t
 
 
@@ -234,11 +249,24 @@ def bias_add(call: AnyValue, types: AffineTypes) -> Result:
 def concatenate(call: AnyValue, types: AffineTypes) -> Result:
     whole, out = types[call.args[0]], types.of_tensor(call)
     assert isinstance(whole, TupleAffineType)
+    if types.rounding == TOEVEN:
+        return _joined(call, whole, out), out
     scales, zeros = (Tuple([getattr(t, n) for t in whole.types]) for n in ("scale", "zero_point"))
     made = relay.qnn.op.concatenate(
         call.args[0], scales, zeros, out.scale, out.zero_point, axis=call.attrs.axis
     )
     return made, out
+
+
+def _joined(call: Call, whole: TupleAffineType, out: TensorAffineType) -> Expr:
+    """Each field is requantized with halves to the even neighbour, which qnn.concatenate cannot."""
+    parts = []
+    for n, own in enumerate(whole.types):
+        data = call.args[0]
+        field: Expr = data.fields[n] if isinstance(data, Tuple) else TupleGetItem(data, n)
+        assert isinstance(own, TensorAffineType)
+        parts.append(field if same_quantization(own, out) else requantized(field, own, out, TOEVEN))
+    return Call(call.op, [Tuple(parts)], call.attrs)
 
 
 def _pair(call: Call, types: AffineTypes) -> tuple[list[Expr], list[TensorAffineType]]:
@@ -248,7 +276,7 @@ def _pair(call: Call, types: AffineTypes) -> tuple[list[Expr], list[TensorAffine
     for n in (0, 1):
         other = known[1 - n]
         if known[n] is None and other is not None:
-            sides[n] = quantized_constant(sides[n], other, out_dtype=other.dtype)
+            sides[n] = quantized_constant(sides[n], other, types.rounding, out_dtype=other.dtype)
     left, right = (known[0] or known[1]), (known[1] or known[0])
     if left is None or right is None:
         raise PassError(f"neither operand of {call.op_name} is quantized")
@@ -270,7 +298,7 @@ def arithmetic(call: AnyValue, types: AffineTypes) -> Result:
             raise PassError(f"the {what} of the result of {call.op_name} must be a single number")
     build = getattr(relay.qnn.op, {"multiply": "mul"}.get(call.op.name, call.op.name))
     parts = [x for t in (left, right, out) for x in (t.scale, t.zero_point)]
-    return build(*sides, *parts, left.axis, right.axis), out
+    return build(*sides, *parts, left.axis, right.axis, rounding=types.rounding), out
 
 
 @_rule(FakeQuantized.EXTREME)
@@ -278,7 +306,11 @@ def extreme(call: AnyValue, types: AffineTypes) -> Result:
     """Both operands are brought to the scale of the result."""
     sides, (left, right, out) = _pair(call, types)
     pairs: Sequence[tuple[Expr, TensorAffineType]] = list(zip(sides, (left, right), strict=True))
-    return Call(call.op, [x if t == out else requantized(x, t, out) for x, t in pairs]), out
+    return Call(call.op, [_scaled(x, t, out, types) for x, t in pairs]), out
+
+
+def _scaled(x: Expr, t: TensorAffineType, out: TensorAffineType, types: AffineTypes) -> Expr:
+    return x if t == out else requantized(x, t, out, types.rounding)
 
 
 # Functions ---------------------------------------------------------------------------------------
@@ -292,6 +324,8 @@ def function(call: AnyValue, types: AffineTypes) -> Result:
 @_rule(FakeQuantized.LEAKY_RELU)
 def leaky_relu(call: AnyValue, types: AffineTypes) -> Result:
     x, out = call.args[0], types.of_tensor(call)
+    if types.rounding == TOEVEN:
+        return _by_reals(call, types, out)
     t = types.of_tensor(x)
     parts = (t.scale, t.zero_point, out.scale, out.zero_point)
     return relay.qnn.op.leaky_relu(x, call.attrs.alpha, *parts), out
@@ -304,6 +338,18 @@ def softmax(call: AnyValue, types: AffineTypes) -> Result:
 
 def _by_qnn(call: AnyValue, types: AffineTypes, **options: AnyValue) -> Result:
     x, out = call.args[0], types.of_tensor(call)
+    if types.rounding == TOEVEN:
+        return _by_reals(call, types, out)
     t = types.of_tensor(x)
     build = getattr(relay.qnn.op, call.op.name.removeprefix("nn."))
     return build(x, t.scale, t.zero_point, out.scale, out.zero_point, **options), out
+
+
+def _by_reals(call: AnyValue, types: AffineTypes, out: TensorAffineType) -> Result:
+    """The operator between a dequantize and a quantize of its own: its form in integers rounds
+    halves away from zero, or up."""
+    x, *rest = call.args
+    t = types.of_tensor(x)
+    real = relay.qnn.op.dequantize(x, t.scale, t.zero_point, t.axis)
+    made = Call(call.op, [real, *rest], call.attrs)
+    return quantized(made, out, TOEVEN, axis=out.axis, out_dtype=out.dtype), out

@@ -52,7 +52,7 @@ def _in_the_scale_of_the_result(attrs: Any, args: list[Expr], types: list[Type])
         (args[1], types[1], Quantized(args[4], args[5]), attrs.rhs_axis),
     )
     return [
-        requantized_or_cast(x, tensor_type(ty).shape, source, target, axis)
+        requantized_or_cast(x, tensor_type(ty).shape, source, target, axis, attrs.rounding)
         for x, ty, source, axis in operands
     ]
 
@@ -90,7 +90,7 @@ def lower_mul(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
     source, target = Quantized(scale, integer(0)), Quantized(out_scale, out_zero)
     axis = attrs.lhs_axis if channels else -1
     result = tensor_type(types[-1])
-    return requantized(product, result.shape, source, target, result.dtype, axis)
+    return requantized(product, result.shape, source, target, result.dtype, axis, attrs.rounding)
 
 
 @lowers("qnn.concatenate")

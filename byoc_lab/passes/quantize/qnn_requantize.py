@@ -117,12 +117,17 @@ def requantized(
 
 
 def requantized_or_cast(
-    data: Expr, shape: Shape, source: Quantized, target: Quantized, axis: int = -1
+    data: Expr,
+    shape: Shape,
+    source: Quantized,
+    target: Quantized,
+    axis: int = -1,
+    rounding: str = "None",
 ) -> Expr:
     """`data` as int32 in the scale and zero point of `target`."""
     if source.same(target):
         return relay.cast(data, "int32")
-    return requantized(data, shape, source, target, "int32", axis)
+    return requantized(data, shape, source, target, "int32", axis, rounding)
 
 
 # Whole numbers -----------------------------------------------------------------------------------

@@ -110,6 +110,53 @@ def test_quantization_beyond_the_oracle_is_numerically_right(name: str) -> None:
     _assert_close(mod, after, steps=2)
 
 
+Y = relay.var("y", shape=(1, 3, 8, 8), dtype="int8")
+TO_EVEN = {
+    "concatenate": lambda: relay.concatenate([_dq(X, 1.0), _dq(Y)], 1),
+    "concatenate of one tensor": lambda: relay.concatenate([_dq(X, 1.0), _dq(X), _dq(X)], 1),
+    "multiply": lambda: relay.multiply(_dq(X, 1.0), _dq(Y, 1.0)),
+    "maximum": lambda: relay.maximum(_dq(X, 1.0), _dq(Y, 1.0)),
+    "nn.leaky_relu": lambda: relay.nn.leaky_relu(_dq(X, 1.0), 0.5),
+    "sigmoid": lambda: relay.sigmoid(_dq(X, 1.0)),
+    "nn.avg_pool2d": lambda: relay.nn.avg_pool2d(_dq(X, 1.0), (2, 2)),
+    "clip": lambda: relay.clip(_dq(X, 2.0), -3.0, 5.0),
+}
+
+
+@pytest.mark.parametrize("name", TO_EVEN)
+def test_halves_go_to_even_in_the_whole_region_if_its_end_says_so(name: str) -> None:
+    mod = _module(_q(TO_EVEN[name](), 2.0, rounding="TOEVEN"))
+    after = FakeQuantizationToInteger(hard_fail=True)(mod)
+    assert not _ops(after) & {"qnn.concatenate", "qnn.leaky_relu", "qnn.sigmoid", "qnn.avg_pool2d"}
+    _assert_close(mod, after, steps=0)
+
+
+def test_a_sum_rounds_halves_to_even_in_every_path() -> None:
+    mod = _module(_q(relay.add(_dq(X, 1.0), _dq(Y, 1.0)), 2.0, rounding="TOEVEN"))
+    after = FakeQuantizationToInteger(hard_fail=True)(mod)
+    assert 'rounding="TOEVEN"' in str(after) and "qnn.add" in _ops(after)
+    data = _inputs(mod)
+    x, y = (np.rint(data[n].astype(int) / 2).astype(int) for n in "xy")
+    wanted = np.clip(x + y, -128, 127)
+    assert (np.trunc(np.abs(data["x"]) / 2 + 0.5) != np.abs(x)).any()
+    for each in (after, relay.qnn.transform.CanonicalizeOps()(after), relay.parse(after.astext())):
+        np.testing.assert_array_equal(evaluate(each, data).value, wanted)
+    pytest.importorskip("tvm")
+    for each in (after, byoc_lab.trace(after, "dnnl").result):
+        np.testing.assert_array_equal(byoc_lab.build(each).run(data)[0], wanted)
+
+
+def test_a_tensor_dequantized_by_two_scales_keeps_both() -> None:
+    mod = _module(_q(relay.concatenate([_dq(X, 1.0), _dq(X), _dq(X)], 1)))
+    after = FakeQuantizationToInteger(hard_fail=True)(mod)
+    data = _inputs(mod)
+    # Halves are rounded up in integers, and away from zero in the reference.
+    _assert_close(mod, after)
+    found = evaluate(after, data).value
+    np.testing.assert_array_equal(found[:, :3], (data["x"].astype(int) + 1) >> 1)
+    np.testing.assert_array_equal(found[:, 3:], np.concatenate([data["x"]] * 2, 1))
+
+
 def test_softmax_is_asked_for_by_name() -> None:
     row = relay.var("r", shape=(4, 10), dtype="int8")
     mod = _module(_q(relay.nn.softmax(_dq(row, 0.1)), 1 / 255, -128))

@@ -8,6 +8,7 @@ from typing import Any
 
 from byoc_lab.relay.ir.attrs import ATTRS_TYPES
 
+EXTENDED = {f"qnn.op.{name}" for name in ("quantize", "add", "subtract", "mul")}
 BEYOND_TVM = {f.name for ty in ATTRS_TYPES.values() for f in ty.fields if f.beyond_tvm}
 
 
@@ -15,7 +16,7 @@ def as_tvm(function: Callable[..., Any], name: str) -> str:
     """The signature of a function, without annotations and, at the end, without the parameters of
     `name` that only byoc_lab has."""
     parameters = list(inspect.signature(function).parameters.values())
-    while name == "qnn.op.quantize" and parameters[-1].name in BEYOND_TVM:
+    while name in EXTENDED and parameters[-1].name in BEYOND_TVM:
         parameters.pop()
     bare = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
     return str(inspect.Signature(bare))

@@ -10,15 +10,16 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, attrs_type, integer
+from byoc_lab.relay.ir.attrs import REQUIRED, Attr, AttrsType, attrs_type, integer, string
 from byoc_lab.relay.ir.expr import TupleWrapper
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import broadcast_layouts, layout_rules
 from byoc_lab.relay.op.framework.costs import per_element
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, broadcast, fail, tensors
+from byoc_lab.relay.op.framework.relations import Types, broadcast, fail, need_one_of, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, rank_of
 from byoc_lab.relay.op.qnn.math import (
+    ROUNDINGS,
     broadcast_scales,
     check_dtype,
     check_scalar,
@@ -38,6 +39,13 @@ BROADCAST_ATTRS = AttrsType(
     (
         Attr("lhs_axis", integer, -1, "channel axis of lhs, for a lhs_scale per channel"),
         Attr("rhs_axis", integer, -1, "channel axis of rhs, for a rhs_scale per channel"),
+        Attr(
+            "rounding",
+            string,
+            "None",
+            "rounding of halves: UPWARD, TONEAREST or TOEVEN; None: as configured",
+            beyond_tvm=True,
+        ),
     ),
 )
 
@@ -52,6 +60,7 @@ def _relation(op: str):
         typed too, but cannot be computed."""
         operands = tensors(op, NAMES, *types)
         a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = operands
+        need_one_of(op, "rounding", attrs.rounding, ROUNDINGS)
         check_scalar(op, "output_scale", scale, "float32")
         check_scalar(op, "output_zero_point", zero, "int32")
         if a is None or b is None:
@@ -72,8 +81,9 @@ def _sum_reference(sign: int):
     def reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
         """Requantizes both operands to the scale of the result, int32, and adds them."""
         a, b, a_scale, a_zero, b_scale, b_zero, scale, zero = args
-        lhs = requantized(a, (a_scale, scale), (a_zero, zero), "int32", attrs.lhs_axis)
-        rhs = requantized(b, (b_scale, scale), (b_zero, zero), "int32", attrs.rhs_axis)
+        how = attrs.rounding
+        lhs = requantized(a, (a_scale, scale), (a_zero, zero), "int32", attrs.lhs_axis, how)
+        rhs = requantized(b, (b_scale, scale), (b_zero, zero), "int32", attrs.rhs_axis, how)
         offset = zero.reshape(()).astype(np.int64)
         total = lhs.astype(np.int64) + sign * rhs.astype(np.int64) - sign * offset
         return saturated(total, a.dtype.name)
@@ -86,9 +96,9 @@ def _sum_relax(op: str, sign: int):
         names = NAMES.split(" ", 2)[2]
         a_scale, a_zero, b_scale, b_zero, scale, zero = constants(op, names, *rest)
         pairs = (a_scale, scale), (a_zero, zero)
-        lhs = relax_requantized(R, op, a, *pairs, "int32", attrs.lhs_axis)
+        lhs = relax_requantized(R, op, a, *pairs, "int32", attrs.lhs_axis, attrs.rounding)
         pairs = (b_scale, scale), (b_zero, zero)
-        rhs = relax_requantized(R, op, b, *pairs, "int32", attrs.rhs_axis)
+        rhs = relax_requantized(R, op, b, *pairs, "int32", attrs.rhs_axis, attrs.rounding)
         combine = R.add if sign > 0 else R.subtract
         total = combine(R.astype(lhs, "int64"), R.astype(rhs, "int64"))
         offset = relax_constant(sign * zero.reshape(()).astype(np.int64), "int64")
@@ -133,7 +143,7 @@ def mul_reference(attrs: AnyValue, *args: np.ndarray) -> np.ndarray:
     lhs = a.astype(np.int32) - broadcast_scales(a_zero, attrs.lhs_axis, a.ndim)
     rhs = b.astype(np.int32) - broadcast_scales(b_zero, attrs.rhs_axis, b.ndim)
     both, axis = _product_scale(attrs, a_scale, b_scale)
-    return requantized(lhs * rhs, (both, scale), (0, zero), a.dtype.name, axis)
+    return requantized(lhs * rhs, (both, scale), (0, zero), a.dtype.name, axis, attrs.rounding)
 
 
 def _mul_relax(R: AnyValue, attrs: AnyValue, a: AnyValue, b: AnyValue, *rest: AnyValue) -> AnyValue:
@@ -150,7 +160,7 @@ def _mul_relax(R: AnyValue, attrs: AnyValue, a: AnyValue, b: AnyValue, *rest: An
     pairs = (both, scale), (np.int32(0), zero)
     rank = max(rank_of(a), rank_of(b))
     product = R.multiply(lhs, rhs)
-    return relax_requantized(R, op, product, *pairs, dtype_of(a), axis, rank=rank)
+    return relax_requantized(R, op, product, *pairs, dtype_of(a), axis, attrs.rounding, rank=rank)
 
 
 define_op(
