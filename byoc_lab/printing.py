@@ -29,6 +29,14 @@ def in_the_middle(text: str, width: int, mark: str = "…") -> str:
     return f"{text[:head]}{mark}{text[head + len(mark) - width :]}"
 
 
+def percent(share: float) -> str:
+    """A share from 0 to 1, such as "99.3%"; only 0 and 1 themselves are "0.0%" and "100.0%"."""
+    shown = f"{share:.1%}"
+    if share < 1 and shown == "100.0%":
+        return "over 99.9%"
+    return "under 0.1%" if share > 0 and shown == "0.0%" else shown
+
+
 def short_names(names: Sequence[str], width: int) -> list[str]:
     """The names, shortened to `width` characters, or to more if different ones become equal."""
     step, different = width, len(set(names))

@@ -21,6 +21,7 @@ from byoc_lab.printing import (
     columns,
     encodable,
     in_the_middle,
+    percent,
     printable,
     with_short_names,
 )
@@ -115,6 +116,15 @@ def test_names_that_differ_still_differ_when_they_are_shortened(names: list[str]
     shown = with_short_names("\n".join(f"@{name}: ok" for name in names)).splitlines()
     assert len(set(shown)) == len(names)
     assert all(line.endswith(": ok") for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [(0.0, "0.0%"), (1e-9, "under 0.1%"), (0.0004, "under 0.1%"), (0.006, "0.6%"), (0.5, "50.0%"),
+     (0.9994, "99.9%"), (0.9996, "over 99.9%"), (1 - 1e-12, "over 99.9%"), (1.0, "100.0%")],
+)  # fmt: skip
+def test_percent_rounds_to_all_or_nothing_only_what_is(share: float, shown: str) -> None:
+    assert percent(share) == shown
 
 
 def test_only_long_names_are_shortened() -> None:

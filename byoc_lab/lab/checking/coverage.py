@@ -22,7 +22,7 @@ from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.markup import escaped, table
 from byoc_lab.output import to_json
 from byoc_lab.passes.framework.passes import Pass
-from byoc_lab.printing import columns, printable
+from byoc_lab.printing import columns, percent, printable
 from byoc_lab.relay.analysis.costs import boundary_bytes, cost
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import adopted
@@ -38,6 +38,7 @@ WHY_TOTALS_DIFFER = (
     "FLOP are counted after them."
 )
 NOTHING = "  no change that was tried matters"
+HOST_HEAD = ("on the host because", "calls", "FLOP before the passes", "operators", "reason")
 SHOWN = 20
 """Rows of a table in a text; JSON has all."""
 
@@ -72,7 +73,7 @@ class HostGroup:
     def __str__(self) -> str:
         return (
             f"{self.cause}: {counted(self.calls, 'call')} ({_named(self.names)}), "
-            f"{self.flops:,} FLOP; {self.reason}"
+            f"{self.flops:,} FLOP before the passes; {self.reason}"
         )
 
 
@@ -199,7 +200,7 @@ class Coverage:
             f"<p>{escaped(self.heading)}</p>"
             + "".join(f"<p>{escaped(warning)}</p>" for warning in self.warnings)
             + table(("region", "operators", "FLOP", "bytes in and out"), regions, numbers=(1, 2, 3))
-            + table(("on the host because", "calls", "FLOP", "operators", "reason"), host, (1, 2))
+            + table(HOST_HEAD, host, (1, 2))
             + table(("change that was tried", "then"), tried)
         )
 
@@ -223,7 +224,7 @@ class Coverages(Sequence[Coverage]):
             ("", *(c.backend for c in self._found)),
             ("operators offloaded", *(f"{t.offloaded} of {t.operators}" for t in totals)),
             ("FLOP offloaded", *(f"{t.offloaded_flops:,} of {t.flops:,}" for t in totals)),
-            ("share of FLOP", *(f"{t.share:.1%}" for t in totals)),
+            ("share of FLOP", *(percent(t.share) for t in totals)),
             ("regions", *(str(t.regions) for t in totals)),
             ("operators in the smallest", *(str(t.smallest) for t in totals)),
             ("bytes across boundaries", *(_count(t.bytes) for t in totals)),

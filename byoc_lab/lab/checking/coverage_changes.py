@@ -21,7 +21,7 @@ from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass, leaves
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
-from byoc_lab.printing import printable
+from byoc_lab.printing import percent, printable
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, cost_of, operator_calls
 from byoc_lab.relay.analysis.recomputed import recomputed
@@ -69,7 +69,7 @@ class Totals:
     def __str__(self) -> str:
         size = "unknown" if self.bytes is None else f"{self.bytes:,}"
         known = self.flops or not self.unknown
-        work = f" and {self.share:.1%} of {self.flops:,} FLOP" if known else ""
+        work = f" and {percent(self.share)} of {self.flops:,} FLOP" if known else ""
         found = (
             f"{self.offloaded} of {counted(self.operators, 'operator')}{work} offloaded in "
             f"{counted(self.regions, 'region')}, {size} bytes across boundaries"

@@ -10,7 +10,7 @@ from byoc_lab import display
 from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, OffloadError, counted
 from byoc_lab.markup import Markup, escaped, table
-from byoc_lab.printing import printable
+from byoc_lab.printing import percent, printable
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, main_dtype
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.metering.op_cards import OpCard
@@ -334,8 +334,14 @@ class Cards(Sequence[RegionCard]):
             wrong.append(f"expected at least {min_flops:,} offloaded FLOP, found {flops:,}{more}")
         share = self._share(flops)
         if min_share is not None and (share is None or share < min_share):
-            what = "and those of the whole are not known" if share is None else f"found {share:.1%}"
-            wrong.append(f"expected at least {min_share:.1%} of the FLOP to be offloaded, {what}")
+            what = (
+                "and those of the whole are not known"
+                if share is None
+                else f"found {percent(share)}"
+            )
+            wrong.append(
+                f"expected at least {percent(min_share)} of the FLOP to be offloaded, {what}"
+            )
         return wrong
 
     def plot(self, theme: str = "light") -> Figure:

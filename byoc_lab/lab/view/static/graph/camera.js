@@ -70,12 +70,14 @@ export class Camera {
 
   /** Show the whole; if it is too small to be read, a part of it in type of 12 px, or its beginning if
    * even the boxes could not be told.
-   * @param {{ x: number, y: number, w: number, h: number } | undefined} part */
-  fitAround(part) {
+   * @param {{ x: number, y: number, w: number, h: number } | undefined} part
+   * @param {{ x: number, y: number, w: number, h: number }} first */
+  fitAround(part, first) {
     this.fit();
     if (this.scale >= (part ? LEGIBLE : SPECKS)) return;
     this.scale = part ? LEGIBLE : READABLE;
-    this.centreOn(part ? part.x + part.w / 2 : 0, part ? part.y + part.h / 2 : 0);
+    const { x, y, w, h } = part ?? first;
+    this.centreOn(x + w / 2, y + h / 2);
     this.chosen = false;
   }
 

@@ -138,7 +138,7 @@ export class SceneView {
     this.drawing.show(scene, placed, { fresh: this.fresh, still: this.still.matches || first });
     this.reach();
     this.flag();
-    if (!this.camera.chosen) this.camera.fitAround(this.drawing.nodes.get(target?.key)?.node);
+    if (!this.camera.chosen) this.camera.fitAround(this.drawing.nodes.get(target?.key)?.node, placed.nodes.find((node) => !node.open));
     else {
       if (before) this.hold(before, toggled);
       this.camera.apply();
