@@ -8,7 +8,7 @@ import pytest
 
 import byoc_lab
 from byoc_lab import backends, relay
-from byoc_lab.errors import ByocLabError
+from byoc_lab.errors import ByocLabError, PredicateError
 from byoc_lab.lab.explaining import decode
 from byoc_lab.lab.explaining.messages import ALL, Message
 from byoc_lab.lab.linting.foreign import RULES
@@ -107,6 +107,26 @@ def test_a_message_that_does_not_fit_the_module_says_so() -> None:
     clean = IRModule.from_expr(nn.relu(X))
     found = decode("Arg regions are inconsistent: add(%0, %y)", clean)
     assert found and found.edge is None and "lint finds nothing of this kind" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (nn.dense(nn.relu(X), relay.var("w", shape=(4, 4))), "isinstance(expr, relay.Call)"),
+        (relay.add(nn.relu(X), relay.var("w", shape=(4, 4))), "on both sides"),
+    ],
+    ids=["one order", "either order"],
+)
+def test_both_orders_are_told_where_the_check_answers_in_the_other(
+    call: relay.Call, advice: str
+) -> None:
+    pattern = is_op(call.op_name)(wildcard(), wildcard())
+    table = [("npu.x", pattern, lambda root: root.args[1].op.name == "nn.relu")]
+    with pytest.raises(PredicateError) as raised:
+        byoc_lab.explain_patterns(table, IRModule.from_expr(call))
+    for said in (raised.value, str(raised.value)):
+        assert advice in decode(said).what_to_do
+    assert ("both sides" in str(raised.value)) == (advice == "on both sides")
 
 
 def test_several_messages_come_in_the_order_of_the_text() -> None:

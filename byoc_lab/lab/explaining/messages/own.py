@@ -9,6 +9,10 @@ MET_COMPOSITE = (
     "MergeComposite applies the table in order: an operand can already be a call of a composite "
     "function, which an earlier entry of the table made, and a function has no name"
 )
+RAISED = (
+    r"(?P<who>back end '[^']+': [^\n]{1,200}?|a pattern table: [^\n]{1,200}?) raised "
+    r"(?P<error>\w+): (?P<why>[^\n]{0,300}?)\. It was asked about (?P<call>[^\n]{1,200}?);"
+)
 CHECK_THE_CALLEE = (
     "Test the callee before its name: isinstance(call.op, Op) (tvm.ir.Op) and call.op.name == ..., "
     "and return False for other callees; or put the entry before those that make such composites"
@@ -204,16 +208,41 @@ MESSAGES = (
         ("BYL009",),
     ),
     Message(
-        "own-predicate-raised",
-        (". It was asked about ",),
-        r"(?P<who>back end '[^']+': [^\n]{1,200}?|a pattern table: [^\n]{1,200}?) raised "
-        r"(?P<error>\w+): (?P<why>[^\n]{0,300}?)\. It was asked about (?P<call>[^\n]{1,200}?);",
+        "own-check-in-other-order",
+        ("A pattern takes the operands of add and multiply in either order",),
+        RAISED + r"[^\n]*? A pattern takes the operands of add and multiply in either order",
         HERE,
-        "{who} raised {error}: {why}. It was asked about {call}",
-        "Let it return False, or Refused('why'), for what it does not know; operands of add and "
-        "multiply come in both orders, so look at both",
+        "{who} raised {error}: {why}. It was asked about {call}, and answers if the operands are "
+        "in the other order",
+        "Look for the operand that the check asks about on both sides: operands of add and "
+        "multiply come in both orders",
         ("PredicateError: back end 'npu': the check of the pattern 'npu.conv' raised "
          "AttributeError: 'Var' object has no attribute 'op'. It was asked about add(...) of type "
+         "Tensor[(1, 4), float32]; return False for what is not supported, and True for what is. "
+         "A pattern takes the operands of add and multiply in either order: the check must look",),
+    ),
+    Message(
+        "own-check-met-other-node",
+        ("' object has no attribute 'op'. It was", "' object has no attribute 'args'. It was"),
+        RAISED.replace("(?P<why>", "(?P<why>'(?P<kind>Var|Constant|Tuple|TupleGetItem|Function|Let|"
+                       "If)' object has no attribute '(?P<name>op|args)'"),
+        HERE,
+        "{who} raised {error}: {why}. It was asked about {call}, and reads .{name} of a {kind}: an "
+        "operand of a match can be any expression, not only a call",
+        "Test isinstance(expr, relay.Call) first, and return False for other expressions",
+        ("PredicateError: back end 'npu': the check of the pattern 'npu.dense' raised "
+         "AttributeError: 'Constant' object has no attribute 'op'. It was asked about nn.dense(..."
+         ") of type Tensor[(1, 4), float32]; return False for what is not supported",),
+    ),
+    Message(
+        "own-predicate-raised",
+        (". It was asked about ",),
+        RAISED,
+        HERE,
+        "{who} raised {error}: {why}. It was asked about {call}",
+        "Let it return False, or Refused('why'), for what it does not know",
+        ("PredicateError: back end 'npu': the predicate of nn.relu raised AttributeError: "
+         "'NoneType' object has no attribute 'axis'. It was asked about nn.relu(...) of type "
          "Tensor[(1, 4), float32]; return False for what is not supported",),
     ),
     Message(

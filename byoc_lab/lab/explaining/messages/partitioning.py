@@ -54,6 +54,18 @@ MESSAGES = (
          "AttributeError: 'Constant' object has no attribute 'args'"),
     ),
     Message(
+        "check-met-tuple-type",
+        ("'TupleType' object has no attribute", "TupleType'> has no attribute"),
+        r"(?:'TupleType' object|<class 'tvm\.[\w.]*?\.TupleType'>) has no attribute "
+        r"'?(?P<name>shape|dtype|concrete_shape)\b'?",
+        ANY_TVM,
+        "A check or a predicate reads .{name} of the type of a tuple: the operand of a "
+        "concatenate, or the result of an operator with several results",
+        "Test isinstance(type, TensorType) first; .fields of a TupleType has the types of its parts",
+        ("AttributeError: <class 'tvm.ir.type.TupleType'> has no attribute shape",
+         "AttributeError: 'TupleType' object has no attribute 'dtype'"),
+    ),
+    Message(
         "nested-region",
         ("fv.size() == 0",),
         FUNCTION + r"[^\n]*Compiler=\"(?P<compiler>[^\"\n]+)\"" + TO_VARIABLES,
