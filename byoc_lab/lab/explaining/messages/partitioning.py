@@ -61,7 +61,7 @@ MESSAGES = (
         ANY_TVM,
         "A check or a predicate reads .{name} of the type of a tuple: the operand of a "
         "concatenate, or the result of an operator with several results",
-        "Test isinstance(type, TensorType) first; .fields of a TupleType has the types of its parts",
+        "Test isinstance(type, TensorType) first; .fields of a TupleType has those of its parts",
         ("AttributeError: <class 'tvm.ir.type.TupleType'> has no attribute shape",
          "AttributeError: 'TupleType' object has no attribute 'dtype'"),
     ),
