@@ -143,7 +143,7 @@ def _noticing_the_pass() -> Iterator[list[str]]:
         if event == "call" and same:
             used.append(called.co_name)
 
-    before = sys.getprofile()
+    before, of_threads = sys.getprofile(), threading.getprofile()
     sys.setprofile(seen)
     threading.setprofile(seen)  # for threads that the answer starts
     try:
@@ -151,8 +151,8 @@ def _noticing_the_pass() -> Iterator[list[str]]:
         if sys.getprofile() is not seen:
             used.append("setprofile")
     finally:
-        sys.setprofile(before)
-        threading.setprofile(before)
+        sys.setprofile(before if callable(before) else None)  # not one in C, as cProfile's
+        threading.setprofile(of_threads)
 
 
 def _normal(mod: IRModule) -> Expr:

@@ -117,9 +117,12 @@ async def _error_of(shell: InteractiveShell, cell: str) -> BaseException | None:
         code = shell.transform_cell(cell)
     except Exception:
         wrong = sys.exc_info()  # which the shell reports as the error of the cell
-    result = await shell.run_cell_async(
-        cell, store_history=True, transformed_cell=code, preprocessing_exc_tuple=wrong
-    )
+    try:
+        result = await shell.run_cell_async(
+            cell, store_history=True, transformed_cell=code, preprocessing_exc_tuple=wrong
+        )
+    except Exception as fault:  # of the shell itself: a text with half of a character, for example
+        return fault
     shell.events.trigger("post_execute")
     shell.events.trigger("post_run_cell", result)
     error: BaseException | None = result.error_before_exec or result.error_in_exec

@@ -10,7 +10,7 @@ from typing import Any
 from byoc_lab.containment.children import ChildError
 from byoc_lab.containment.confinement import limit
 from byoc_lab.containment.guarded import guarded
-from byoc_lab.containment.limits import ENDED, MUCH_MEMORY, Limits
+from byoc_lab.containment.limits import CRASHED, ENDED, MUCH_MEMORY, Limits
 from byoc_lab.lab.linting import all_rules
 from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.grading import alike, notebooks
@@ -50,11 +50,7 @@ def graded(
     if result["status"] == NOT_HERE:
         return Grade(name, 0, NOT_HERE, "", (result["reply"],), tuple(told))
     if result["status"] != "ran":
-        message = f"your notebook was stopped: {result['status']}; it may use {limits}"
-        if result["status"] == MUCH_MEMORY:
-            message = f"your notebook took more memory than {limits.memory >> 20} MiB"
-        if result["status"] == ENDED:
-            message = "your notebook ended Python, as os._exit does; remove the call that does it"
+        message = _stopped(result["status"], limits)
         return Grade(name, 0, result["status"], result["status"], (message,), tuple(told))
     try:
         data = json.loads(result["reply"])
@@ -83,6 +79,17 @@ def graded(
         name, points, status, verdict["mistake"], messages, tuple(told), verdict["html"],
         share=verdict["share"], shapes=tuple(verdict["shapes"]),
     )  # fmt: skip
+
+
+def _stopped(status: str, limits: Limits) -> str:
+    """The message for a notebook whose run did not end by itself."""
+    if status == CRASHED:
+        return "a signal ended your notebook: a fault in native code, or a call such as os.kill"
+    if status == MUCH_MEMORY:
+        return f"your notebook took more memory than {limits.memory >> 20} MiB"
+    if status == ENDED:
+        return "your notebook ended Python, as os._exit does; remove the call that does it"
+    return f"your notebook was stopped: {status}; it may use {limits}"
 
 
 def _judged_apart(apart: Apart, name: str, *given: Sequence[Any]) -> dict[str, Any]:

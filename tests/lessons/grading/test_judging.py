@@ -7,6 +7,8 @@ import json
 import textwrap
 from typing import Any
 
+import pytest
+
 from byoc_lab.containment.limits import Limits
 from byoc_lab.lessons.exercises import get
 from byoc_lab.lessons.grading.alike import CODE, MODULE
@@ -57,3 +59,17 @@ def test_a_copy_of_the_pass_gets_its_points_and_a_note() -> None:
     found = grade(name, [solution(name).answer] * 3, [text])
     assert found.points == 10
     assert "MergeComposite.run_function is in its code" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ("crashed", "a signal ended your notebook"),
+        ("ended Python", "your notebook ended Python, as os._exit does"),
+        ("too much memory", "your notebook took more memory than 2048 MiB"),
+        ("timed out", "your notebook was stopped: timed out; it may use 30 seconds"),
+    ],
+)
+def test_a_student_is_told_what_ended_the_run(status: str, told: str) -> None:
+    found = graded(NAME, SEEDS, {"status": status, "reply": ""}, (), Limits())
+    assert (found.status, found.points) == (status, 0) and found.messages[0].startswith(told)

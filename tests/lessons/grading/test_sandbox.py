@@ -124,6 +124,13 @@ def test_an_error_outside_the_cells_is_not_told_as_a_missing_answer() -> None:
     assert "before the answer was tried: OSError: no space" in grade.messages[0]
 
 
+def test_a_cell_that_is_not_unicode_does_not_stop_the_next() -> None:
+    (result,) = run_sandboxed([_cells("x = '\ud800'", "answer = 3")], LIMITS, [], BEST)
+    found = _replied(result)
+    assert found["replies"] == [{"value": 3}]
+    assert len(found["errors"]) == 1 and "cell 1: UnicodeEncodeError" in found["errors"][0]
+
+
 @each_container
 def test_native_code_finds_nothing_in_a_container(tmp_path: Path, way: str) -> None:
     (tmp_path / "other.ipynb").write_text("secret")
