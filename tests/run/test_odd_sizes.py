@@ -1,5 +1,5 @@
-"""Windows, steps and slices at sizes that do not divide: the type, the reference, LLVM, DNNL, Relax
-and PyTorch or NumPy give one shape and the same numbers."""
+"""Windows, resizes, steps and slices at sizes that do not divide: the type, the reference, LLVM,
+DNNL, Relax and PyTorch or NumPy give one shape and the same numbers."""
 
 from __future__ import annotations
 
@@ -87,9 +87,57 @@ def sliced(draw: DRAW) -> Case:
     return relay.tanh(relay.strided_slice(x, begin, end, steps)), data, np.tanh(wanted)
 
 
+def pooled(draw: DRAW) -> Case:
+    """Where the last window would begin in the padding, PyTorch leaves it out, but Relay does not:
+    then the reference is what all have to give."""
+    rank, ceil = draw(st.sampled_from([1, 2, 2, 3])), draw(st.booleans())
+    kernel = [draw(st.integers(1, 4)) for _ in range(rank)]
+    strides = [draw(st.integers(1, 4)) for _ in range(rank)]
+    padding = [draw(st.integers(0, k // 2)) for k in kernel]
+    sizes = [draw(st.integers(1, 11)) for _ in range(rank)]
+    assume(all(n + 2 * p >= k for n, p, k in zip(sizes, padding, kernel, strict=True)))
+    data = random(2, 4, *sizes)
+    name = draw(st.sampled_from(["max_pool", "avg_pool"]))
+    more = {} if name == "max_pool" else {"count_include_pad": draw(st.booleans())}
+    x = relay.var("x", shape=data.shape)
+    made = getattr(nn, f"{name}{rank}d")(
+        x, tuple(kernel), tuple(strides), padding=tuple(padding), ceil_mode=ceil, **more
+    )
+    pool = getattr(F, f"{name}{rank}d")
+    wanted = pool(torch.from_numpy(data), kernel, strides, padding, ceil_mode=ceil, **more).numpy()
+    typed = infer_module(IRModule.from_expr(relay.Function([x], made)))
+    if typed["main"].ret_type.concrete_shape != wanted.shape:
+        wanted = byoc_lab.evaluate(typed, [data]).outputs[0]
+    return made, data, wanted
+
+
+def resized(draw: DRAW) -> Case:
+    rank = draw(st.sampled_from([1, 2, 2, 3]))
+    sizes, target = ([draw(st.integers(1, 9)) for _ in range(rank)] for _ in range(2))
+    data = random(2, 3, *sizes)
+    linear = {1: "linear", 2: "bilinear", 3: "trilinear"}[rank]
+    modes = [
+        ("linear", linear, False),
+        ("linear", linear, True),
+        ("nearest_neighbor", "nearest", None),
+    ]
+    modes += [("cubic", "bicubic", False)] if rank == 2 else []
+    method, mode, corners = draw(st.sampled_from(modes))
+    x = relay.var("x", shape=data.shape)
+    made = getattr(relay.image, f"resize{rank}d")(
+        x, tuple(target), method=method, rounding_method="floor", cubic_alpha=-0.75,
+        coordinate_transformation_mode={None: "asymmetric", True: "align_corners"}.get(
+            corners, "half_pixel"
+        ),
+    )  # fmt: skip
+    wanted = F.interpolate(torch.from_numpy(data), target, mode=mode, align_corners=corners)
+    return made, data, wanted.numpy()
+
+
 @st.composite
 def cases(draw: DRAW) -> Case:
-    return draw(st.sampled_from([convolution, convolution, transposed, sliced]))(draw)
+    kinds = [convolution, convolution, transposed, sliced, pooled, resized]
+    return draw(st.sampled_from(kinds))(draw)
 
 
 def check(case: Case) -> None:
