@@ -95,7 +95,7 @@ def pooled(draw: DRAW) -> Case:
     strides = [draw(st.integers(1, 4)) for _ in range(rank)]
     padding = [draw(st.integers(0, k // 2)) for k in kernel]
     sizes = [draw(st.integers(1, 11)) for _ in range(rank)]
-    assume(all(n + 2 * p >= k for n, p, k in zip(sizes, padding, kernel, strict=True)))
+    assume(all(n >= k for n, k in zip(sizes, kernel, strict=True)))  # PyTorch needs that
     data = random(2, 4, *sizes)
     name = draw(st.sampled_from(["max_pool", "avg_pool"]))
     more = {} if name == "max_pool" else {"count_include_pad": draw(st.booleans())}

@@ -9,7 +9,7 @@ import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.errors import UnsupportedOperatorError
-from byoc_lab.relay.ir.dims import Any as AnyDim
+from byoc_lab.relay.ir.dims import symbol
 from byoc_lab.relay.ir.expr import Constant, Expr
 
 
@@ -63,6 +63,7 @@ class Node:
         self._value = value
         self.typed = typed
         self._arguments = _bound(node)
+        self._sizes: dict[str, Any] = {}
 
     @property
     def overload(self) -> str:
@@ -111,8 +112,30 @@ class Node:
         self.fail(f"argument {name} must be a tensor or a number, found {type(given).__name__}")
 
     def shape_of(self, value: Any) -> tuple[Any, ...]:
-        """The shape of a call's result; `relay.Any()` for sizes known at run time only."""
-        return tuple(n if isinstance(n, int) else AnyDim() for n in value.meta["val"].shape)
+        """The shape of a call's result; sizes known at run time only are symbolic, and equal if
+        PyTorch gives them one expression."""
+        return tuple(self._size(n) for n in value.meta["val"].shape)
+
+    def _size(self, size: Any) -> Any:
+        if isinstance(size, int):
+            return size
+        return self._sizes.setdefault(str(size), symbol(str(size)))
+
+    def size_at_run_time(self, size: Any) -> Expr | None:
+        """One symbolic size, a vector of int64: an argument, or a size of one. None if it is
+        neither."""
+        for given in self._arguments.values():
+            for raw in given if isinstance(given, (list, tuple)) else [given]:
+                value = getattr(raw, "meta", {}).get("val")
+                if hasattr(value, "shape") and size in self.shape_of(raw):
+                    at = self.shape_of(raw).index(size)
+                    whole = relay.shape_of(self._value(raw), "int64")
+                    return relay.strided_slice(whole, [at], [at + 1])
+                if value is not None and str(value) == str(size):
+                    found = self._value(raw)
+                    if isinstance(found, Expr):
+                        return relay.reshape(found, (1,))
+        return None
 
     def shape(self, name: str = "self") -> tuple[Any, ...]:
         """The shape of an argument that is a tensor."""
@@ -153,8 +176,8 @@ class Node:
 
     @property
     def result_shape(self) -> list[Any]:
-        """The shape of the result; `relay.Any()` for sizes known at run time only."""
-        return [n if isinstance(n, int) else AnyDim() for n in self.result.shape]
+        """The shape of the result; sizes known at run time only are symbolic: see `shape_of`."""
+        return [self._size(n) for n in self.result.shape]
 
 
 def _numpy_name(dtype: str) -> Any:

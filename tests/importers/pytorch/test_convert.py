@@ -94,6 +94,34 @@ class SmallViT(nn.Module):
         return self.encoder(y)[:, 0] * x.shape[0]
 
 
+def test_an_encoder_has_a_dynamic_batch_and_length() -> None:
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    dims = {0: torch.export.Dim("n"), 1: torch.export.Dim("length", min=2, max=64)}
+    program = torch.export.export(layer, (torch.randn(3, 5, 8),), dynamic_shapes=(dims,))
+    mod, _ = from_pytorch(program)
+    assert str(mod["main"].ret_type) == "Tensor[(?, ?, 8), float32]"
+    inputs = [torch.randn(*shape) for shape in ((2, 4, 8), (1, 7, 8))]
+    for x in inputs:
+        found = byoc_lab.evaluate(mod, [x.numpy()]).value
+        np.testing.assert_allclose(found, layer(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+    pytest.importorskip("tvm")
+    executable = byoc_lab.build(byoc_lab.trace(mod, "dnnl").result)
+    for x in inputs:
+        found = executable.run([x.numpy()])[0]
+        np.testing.assert_allclose(found, layer(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_lengths_of_causal_attention_must_be_static() -> None:
+    class Causal(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+
+    dims = {2: torch.export.Dim("length", min=2, max=64)}
+    program = torch.export.export(Causal(), (torch.randn(1, 2, 5, 4),), dynamic_shapes=(dims,))
+    with pytest.raises(UnsupportedOperatorError, match="lengths of causal attention must be stati"):
+        from_pytorch(program)
+
+
 def test_a_transformer_has_a_dynamic_batch_too() -> None:
     torch.manual_seed(0)
     model = SmallViT().eval()

@@ -30,12 +30,22 @@ def linear(node: Node) -> Any:
 
 
 def reshaped(node: Node, x: Expr, shape: list[Any] | None = None) -> Expr:
-    """`x` in the result's shape, one size of which may be unknown."""
+    """`x` in the result's shape. One size may be any that is known at run time only; others must
+    be sizes of arguments."""
     wanted = node.result_shape if shape is None else shape
     unknown = [n for n in wanted if not isinstance(n, int)]
-    if len(unknown) > 1:
-        node.fail(f"a shape with {len(unknown)} dynamic dimensions is not supported: {wanted}")
-    return reshaped_to(x, [n if isinstance(n, int) else -1 for n in wanted])
+    if len(unknown) <= 1:
+        return reshaped_to(x, [n if isinstance(n, int) else -1 for n in wanted])
+    sizes = {n: node.size_at_run_time(n) for n in unknown}
+    if sum(sizes[n] is None for n in unknown) > 1:
+        node.fail(f"at most one size of {wanted} may differ from all sizes of the arguments")
+    inferred = Constant(np.array([-1]))
+    parts = [
+        Constant(np.array([n])) if isinstance(n, int) else sizes[n] or inferred for n in wanted
+    ]
+    found = relay.reshape(x, node.typed(relay.concatenate(parts, axis=0)), allowzero=True)
+    # A second time, for the type: 0 keeps the length that the first one gave.
+    return relay.reshape(found, [n if isinstance(n, int) else 0 for n in wanted])
 
 
 @converts("addmm.default")
@@ -117,7 +127,11 @@ def _batched(node: Node, x: Expr, shape: Shape, batch: Shape) -> Expr:
         x = relay.broadcast_to(x, (*batch, *shape[-2:]))
     elif not static and len(shape) - 2 != len(batch):
         node.fail(f"shape {shape} cannot be broadcast to the dynamic batches {batch}")
-    return x if len(batch) == 1 else flattened_to(x, batch, *shape[-2:])
+    if len(batch) == 1:
+        return x
+    if all(isinstance(n, int) for n in shape[-2:]):
+        return flattened_to(x, batch, *shape[-2:])
+    return reshaped(node, x, [math.prod(batch), *shape[-2:]])
 
 
 @converts("scaled_dot_product_attention.default")
@@ -125,8 +139,8 @@ def attention(node: Node) -> Any:
     """softmax(query @ key^T * scale + mask) @ value."""
     q, k, v = (node.shape(name) for name in ("query", "key", "value"))
     dtype, rank = node.result_dtype, len(q)
-    if not all(isinstance(n, int) for n in (q[-1], q[-2], k[-2])):
-        node.fail(f"only the batch of attention may be dynamic, found {q} and {k}")
+    if not isinstance(q[-1], int):
+        node.fail(f"the features of attention must be static, found {q}")
     if node["dropout_p"]:
         node.fail("dropout draws random numbers; call module.eval()")
     keys, values = node["key"], node["value"]
@@ -142,6 +156,8 @@ def attention(node: Node) -> Any:
     scores = scores * Constant(np.asarray(scale, dtype))
     mask = node["attn_mask"]
     if node["is_causal"]:
+        if not all(isinstance(n, int) for n in (q[-2], k[-2])):
+            node.fail(f"lengths of causal attention must be static, found {q} and {k}")
         lower = np.tril(np.ones((q[-2], k[-2]), bool))
         scores = scores + Constant(np.where(lower, 0, -np.inf).astype(dtype))
     elif mask is not None and node.dtype("attn_mask") == "bool":
