@@ -195,6 +195,17 @@ def test_graph_toggles_between_before_and_after(new_page: NewPage, chain_state: 
     assert root.locator(".byl-frame.byl-region:not(.byl-gone)").count() == 0
 
 
+def test_what_was_not_opened_is_said_of_its_stage_alone(
+    new_page: NewPage, mobilenet_state: Any
+) -> None:
+    root = mount(new_page(), mobilenet_state, index=1)
+    root.get_by_title("Open all groups").click()
+    root.locator(".byl-left").wait_for()
+    root.press("End")
+    drawn(root)
+    assert root.locator(".byl-left").count() == 0
+
+
 def test_no_edge_is_drawn_over_the_name_of_a_group(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     root = mount(page, chain_state, index=1)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from byoc_lab.errors import InputError, PartitionError
+from byoc_lab.errors import InputError, PartitionError, counted
 from byoc_lab.passes.byoc.partition_2020 import partition_2020
 from byoc_lab.passes.framework.hook import (
     Sentence,
@@ -48,6 +48,9 @@ from byoc_lab.relay.ir.types import TupleType, Type
 from byoc_lab.relay.ir.visit import post_order, rebuild, substitute, with_mapped_parts
 from byoc_lab.relay.op.contrib import get_optimizer
 from byoc_lab.relay.typing.infer import infer_module
+
+MAX_LISTED = 6
+"""Inputs or outputs of a region that a sentence describes one by one."""
 
 
 class PartitionGraph(ModulePass):
@@ -286,10 +289,23 @@ class _FunctionPartitioner:
 
     def _summary(self, region: Region, external: _External) -> Sentence:
         """The inputs and outputs of a region, in words."""
-        inputs = ", ".join(map(describe, external.params)) or "nothing"
-        outputs = ", ".join(describe(o.args[0]) for o in region.outputs)
+        inputs = _listed(list(external.params)) or "nothing"
+        outputs = _listed([o.args[0] for o in region.outputs])
         told = f" of {region.target} computes {outputs} from {inputs}"
         return naming_regions(self.regions.first_begin(region), told)
+
+
+def _listed(values: Sequence[Expr]) -> str:
+    """The values in words; of many values the first ones, and the number of constants."""
+    if len(values) <= MAX_LISTED:
+        return ", ".join(map(describe, values))
+    others = [value for value in values if not isinstance(value, Constant)]
+    words = list(map(describe, others[:MAX_LISTED]))
+    if len(others) > MAX_LISTED:
+        words.append(counted(len(others) - MAX_LISTED, "other value"))
+    if len(others) < len(values):
+        words.append(counted(len(values) - len(others), "constant"))
+    return ", ".join(words)
 
 
 def _optimized(func: Function, compiler: str) -> Function:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import byoc_lab
@@ -53,6 +54,16 @@ def test_an_event_names_what_goes_into_a_region_and_what_comes_out() -> None:
     )
     assert [e.rule for e in outlined] == ["outline", "outline"]
     assert (renamed.rule, renamed.function) == ("rename", "tvmgen_default_A_main_0")
+
+
+def test_an_event_counts_the_constants_of_a_region_with_many_inputs() -> None:
+    value: relay.Expr = relay.annotation.compiler_begin(relay.var("x", shape=(2, 2)), "A")
+    for n in range(9):
+        constant = relay.annotation.compiler_begin(relay.const(np.full((2, 2), n, "float32")), "A")
+        value = relay.add(value, constant)
+    mod = relay.IRModule.from_expr(relay.annotation.compiler_end(value, "A"))
+    added, *_ = byoc_lab.trace(mod, ["InferType", "PartitionGraph"])[-1].events
+    assert added.reason == "region 0 of A computes add(...) from variable %x, 9 constants"
 
 
 # Golden files

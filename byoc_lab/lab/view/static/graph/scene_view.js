@@ -101,6 +101,7 @@ export class SceneView {
     this.note.textContent = module?.graph_note || "No graph for this stage.";
     this.drawing.root.style.display = scene?.boxes.length ? "" : "none";
     const fresh = scene && before && before !== scene ? newIn(scene, before, new Set(replaced)) : new Set();
+    if (scene !== this.scene) this.left = 0;
     const same = scene && this.wanted?.scene === scene && sameSets(fresh, this.fresh);
     this.wanted = { scene, module, findings, target: looksAt && scene ? firstNew(scene, fresh) : null };
     this.fresh = fresh;
