@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from byoc_lab.errors import BuildError, TypeInferenceError
 from byoc_lab.passes.fold.fold_constant import typed_and_folded
 from byoc_lab.relay.analysis.costs import tensor_types
 from byoc_lab.relay.ir.dims import Unknown
-from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, If, Op, Var
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Op, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import Type
 from byoc_lab.relay.ir.variables import free_vars
-from byoc_lab.relay.ir.visit import contains, post_order, post_order_new, with_mapped_parts
+from byoc_lab.relay.ir.visit import post_order, post_order_new, with_mapped_parts
 from byoc_lab.relay.op.tensor.dyn import has_static_form, static_form
 from byoc_lab.relay.typing.infer import infer_above, infer_module
 from byoc_lab.relay.typing.infer_errors import place
@@ -38,7 +40,8 @@ def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
 
     Shapes that the module computes of shapes are constants in the result. Raises BuildError for a
     recursive function, whose shapes may differ from call to call, TypeInferenceError where a
-    function cannot have the shapes: both branches of an `if` must have types, whichever is taken.
+    function cannot have the shapes: both branches of an `if` must have types, unless the shapes
+    decide its condition.
     """
     flat = flattened(mod["main"], mod, keep=lambda function: "Compiler" in function.attrs)
     if flat.functions:
@@ -54,23 +57,38 @@ def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
     return infer_module(IRModule({"main": main, **shaper.regions}))
 
 
-def _name_branch(error: TypeInferenceError, body: Expr, node: Expr) -> None:
-    """Raise an error that names the branch of the innermost `if` with `node`, if there is one."""
-    for choice in post_order(body):
-        if not isinstance(choice, If):
-            continue
-        for name, branch in (("true", choice.true_branch), ("false", choice.false_branch)):
-            if contains(branch, [node]) and not contains(choice.cond, [node]):
-                names = ", ".join(f"%{v.name_hint}" for v in free_vars(choice.cond)) or "constants"
-                raise TypeInferenceError(
-                    f"{place(choice)}the {name} branch of an if cannot have the shapes of these "
-                    f"inputs: {error}. A build needs both branches; if the condition, which "
-                    f"depends on {names}, is always {str(name == 'false').lower()}, give it when "
-                    f"importing (freeze=, or --freeze on the command line); `evaluate` runs only "
-                    f"the branch that is taken",
-                    node,
-                    error.facts,
-                ) from error
+def _branch_error(choice: If, name: str, error: TypeInferenceError) -> TypeInferenceError:
+    """The error of a branch that cannot have its shapes, if the condition is known at run time."""
+    names = ", ".join(f"%{v.name_hint}" for v in free_vars(choice.cond)) or "constants"
+    made = TypeInferenceError(
+        f"{place(choice)}the {name} branch of an if cannot have the shapes of these inputs: "
+        f"{error}. A build needs both branches; if the condition, which depends on {names}, is "
+        f"always {str(name == 'false').lower()}, give it when importing (freeze=, or --freeze on "
+        f"the command line); `evaluate` runs only the branch that is taken",
+        error.node,
+        error.facts,
+    )
+    made.__cause__ = error
+    return made
+
+
+def _taken(node: Expr, memo: Mapping[Expr, Expr]) -> Expr | None:
+    """The branch of an `if` whose condition the shapes decide; None for all others."""
+    condition = memo.get(node.cond) if isinstance(node, If) else None
+    if not isinstance(node, If) or not isinstance(condition, Constant):
+        return None
+    return node.true_branch if condition.numpy() else node.false_branch
+
+
+def _first_error(
+    node: Expr, failed: Mapping[Expr, TypeInferenceError]
+) -> TypeInferenceError | None:
+    """The error of an operand, which names the branch if it is one."""
+    if isinstance(node, If) and node.cond not in failed:
+        for name, branch in (("true", node.true_branch), ("false", node.false_branch)):
+            if branch in failed:
+                return _branch_error(node, name, failed[branch])
+    return next((failed[part] for part in node.parts() if part in failed), None)
 
 
 class _Shaper:
@@ -87,14 +105,22 @@ class _Shaper:
         names = [p.name_hint for p in function.params]
         params = [Var(name, ty) for name, ty in zip(names, types, strict=True)]
         memo: dict[Expr, Expr] = dict(zip(function.params, map(infer_above, params), strict=True))
-        for node in post_order_new(function.body, memo, lambda n: not isinstance(n, Function)):
-            if node in memo:
+        failed: dict[Expr, TypeInferenceError] = {}
+        done: ChainMap[Expr, Any] = ChainMap(memo, failed)
+        for node in post_order_new(function.body, done, lambda n: not isinstance(n, Function)):
+            if node in done:
+                continue
+            taken = _taken(node, memo)
+            error = failed.get(taken) if taken is not None else _first_error(node, failed)
+            if error is not None:
+                failed[node] = error
                 continue
             try:
-                memo[node] = self._shaped(node, memo)
-            except TypeInferenceError as error:
-                _name_branch(error, function.body, node)
-                raise
+                memo[node] = self._shaped(node, memo) if taken is None else memo[taken]
+            except TypeInferenceError as found:
+                failed[node] = found
+        if function.body in failed:
+            raise failed[function.body]
         params = [p for p in map(memo.get, function.params) if isinstance(p, Var)]
         made = infer_above(Function(params, memo[function.body], None, (), function.attrs))
         assert isinstance(made, Function)

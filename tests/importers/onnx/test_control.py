@@ -271,24 +271,42 @@ def test_build_error_names_the_onnx_node_of_an_operator_in_a_branch() -> None:
             byoc_lab.build(made)
 
 
-def test_error_of_a_run_names_the_branch_that_cannot_have_the_shapes() -> None:
+def _mean_or_squashed(condition: Any) -> Any:
+    """The mean of x; of x as [5, 7] if the condition c, computed by a node, does not hold."""
     squash = helper.make_node("Reshape", ["x", "dims"], ["k"], name="squash")
     means = [helper.make_node("ReduceMean", [i], [o], keepdims=0) for i, o in ("xt", "ke")]
     then = helper.make_graph(means[:1], "t", [], [info("t", FLOAT, [])])
     other = helper.make_graph([squash, means[1]], "e", [], [info("e", FLOAT, [])])
     node = helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=other, name="pick")
-    dims = helper.make_tensor("dims", INT64, [2], [5, 7])
-    inputs = [info("x", FLOAT, ["n", 3]), info("c", BOOL, [])]
-    mod = _agrees(
-        _model([node], inputs, [info("y", FLOAT, None)], [dims]),
-        x=np.ones((2, 3), "float32"), c=np.array(True),
-    )  # fmt: skip
+    numbers = [("dims", [2], [5, 7]), ("two", [], [2]), ("first", [], [0])]
+    weights = [helper.make_tensor(n, INT64, shape, v) for n, shape, v in numbers]
+    inputs = [info("x", FLOAT, ["n", 3])] + ([] if condition else [info("c", BOOL, [])])
+    return _model([*condition, node], inputs, [info("y", FLOAT, None)], weights)
+
+
+def test_error_of_a_run_names_the_branch_that_cannot_have_the_shapes() -> None:
+    inputs = {"x": np.ones((2, 3), "float32"), "c": np.array(True)}
+    mod = _agrees(_mean_or_squashed([]), **inputs)
     for made in (mod, dnnl.partition_for_dnnl(mod)):
         with pytest.raises(TypeInferenceError) as found:
-            byoc_lab.build(made).run({"x": np.ones((2, 3), "float32"), "c": np.array(True)})
+            byoc_lab.build(made).run(inputs)
         assert str(found.value).startswith("pick: the false branch of an if cannot have the shapes")
         assert "squash: reshape: (2, 3) cannot be reshaped to [5, 7]" in str(found.value)
         assert "depends on %c, is always true, give it when importing" in str(found.value)
+
+
+def test_a_condition_that_shapes_decide_needs_the_branch_that_is_taken() -> None:
+    rows = [
+        helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Gather", ["s", "first"], ["d"]),
+        helper.make_node("Equal", ["d", "two"], ["c"]),
+    ]  # fmt: skip
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    mod = _agrees(_mean_or_squashed(rows), x=x)
+    for made in (mod, dnnl.partition_for_dnnl(mod)):
+        executable = byoc_lab.build(made)
+        assert executable.run([x])[0] == 2.5
+        with pytest.raises(TypeInferenceError, match=r"^squash: reshape: \(4, 3\) cannot"):
+            executable.run([np.ones((4, 3), "float32")])
 
 
 @pytest.mark.parametrize(("condition", "advice"), [("", "freeze n=VALUE"), ("c", "freeze c=VALUE")])
