@@ -1,22 +1,23 @@
-"""Lint rule BYL036 odd-answer: the answer of a check is not a bool, and counts as True."""
+"""Lint rule BYL036 odd-answer: the answer of a check or predicate is not a bool, or it has none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from byoc_lab.errors import ByocLabError
+from byoc_lab.errors import ByocLabError, PredicateError
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
 from byoc_lab.lab.linting.context import Context
-from byoc_lab.lab.linting.matching import Experiment
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
-from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.passes import Pass, Sequential
 from byoc_lab.passes.framework.predicates import odd_answers
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import is_op, wildcard
+from byoc_lab.relay.typing.infer import infer_module
 
 _TEXT = "def @main(%x: Tensor[(2, 3), float32]) {\n  nn.relu(%x)\n}"
 
@@ -27,15 +28,16 @@ def _passes(answer: Any) -> Sequence[Pass]:
 
 
 class OddAnswer(LintRule):
-    """The check of a pattern answers with something that is neither a bool nor a `Refused`.
+    """The check of a pattern, or the predicate of an operator, answers with something that is
+    neither a bool nor a `Refused`, or the predicate raises an exception.
 
     It is reported where the pipeline is known: `lint(mod, pipeline=...)`. The passes up to
-    MergeComposite run on the module, and the checks are asked about its matches.
+    AnnotateTarget run on the module, and so ask about its matches and calls.
 
     ## Why is this bad?
     TVM asks whether the answer is true, and nearly every Python object is: `relay.const(False)`,
     `[False]`, a function that was not called. The match is accepted, although the check meant to
-    refuse it.
+    refuse it. A predicate that raises an exception ends the pipeline.
 
     ## What to do instead
     Return True, False, or `Refused("why")`.
@@ -53,16 +55,31 @@ class OddAnswer(LintRule):
     INVALID = (Sample(_TEXT, pipeline=lambda: _passes([False])),)
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
-        if not any(isinstance(p, MergeComposite) for p in context.running):
+        kinds = (MergeComposite, AnnotateTarget)
+        asking = [n for n, p in enumerate(context.running) if isinstance(p, kinds)]
+        nodes = (n for f in mod.functions.values() for n in post_order(f))
+        if not asking or any(map(is_annotation, nodes)):
             return
-        if not any(check for _, _, check in context.table):
-            return
-        if any(is_annotation(n) for f in mod.functions.values() for n in post_order(f)):
-            return
-        with odd_answers() as told:
+        *before, last = context.running[: asking[-1] + 1]
+        with odd_answers() as told, PassContext(opt_level=3):
             try:
-                Experiment(mod, context).run()
+                merged = Sequential(before)(infer_module(mod))
             except ByocLabError:
                 return  # blocked-match reports it
+            raised = _raised_by(last, merged)
+        if raised is not None:
+            todo = "return False, or Refused('why'), for what it does not know"
+            yield self.finding(str(raised), todo, None, severity=Severity.ERROR)
         for text in dict.fromkeys(told):
             yield self.finding(text, "return True, False, or Refused('why')", None)
+
+
+def _raised_by(asking: Pass, mod: IRModule) -> PredicateError | None:
+    """The exception of a check or predicate that a pass asks about a module, if one raises."""
+    try:
+        asking(mod)
+    except PredicateError as error:
+        return error
+    except ByocLabError:
+        return None  # of the annotations, of which other rules speak
+    return None

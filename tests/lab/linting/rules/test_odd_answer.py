@@ -11,6 +11,7 @@ import pytest
 from byoc_lab import backends, lint, relay
 from byoc_lab.errors import PredicateError
 from byoc_lab.lab.explaining import explain, explain_patterns
+from byoc_lab.lab.linting import Severity
 from byoc_lab.lab.linting.rules.odd_answer import OddAnswer
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.patterns import is_op, wildcard
@@ -39,7 +40,7 @@ def back_end() -> Iterator[None]:
 
 
 def said(answer: Any) -> list[str]:
-    """The statements of the three tools on a check's answer, and of explain on a predicate's."""
+    """The statements of the tools on a check's answer, and on a predicate's."""
     table = [entry("relu", is_op("nn.relu")(wildcard()), lambda root: answer)]
     backends.register(NPU, patterns=table)
     explained = explain(NET, NPU)
@@ -51,7 +52,7 @@ def said(answer: Any) -> list[str]:
         " ".join(f.message for f in lint(NET, NPU)),
     ]
     backends.register(NPU, supports={"nn.relu": lambda call: answer})
-    return [*found, str(explain(NET, NPU))]
+    return [*found, str(explain(NET, NPU)), " ".join(f.message for f in lint(NET, NPU))]
 
 
 @pytest.mark.parametrize("shown", ODD)
@@ -70,6 +71,13 @@ def test_plain_answers_of_a_check_are_not_reported(answer: object) -> None:
 def test_an_answer_without_a_truth_value_is_an_error() -> None:
     with pytest.raises(PredicateError, match="neither true nor false"):
         said(np.array([True, False]))
+
+
+def test_a_predicate_that_raises_is_an_error_of_the_module() -> None:
+    backends.register(NPU, supports={"nn.relu": lambda call: call.attrs.axis == 1})
+    (found,) = lint(NET, NPU)
+    assert (found.code, found.severity) == ("BYL036", Severity.ERROR)
+    assert "the predicate of nn.relu raised AttributeError" in found.message
 
 
 def test_an_answer_is_told_once() -> None:
