@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from byoc_lab.lab.explaining.module_changes import (
     swapped,
     with_batch,
 )
-from byoc_lab.lab.explaining.outcome import typed_calls
+from byoc_lab.lab.explaining.outcome import Setup, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.lab.explaining.recipes import FOLDED, FOLDING, other_forms, simplifiers
 from byoc_lab.lab.explaining.trials import Trial
@@ -148,12 +148,11 @@ class Changes:
             yield trial
             names = self._preparing
             if names:
-                new = [self._pass(n) for n in names]
+                setup, where = self._with_new(trial.setup, map(self._pass, names))
                 yield replace(
                     trial,
-                    what=f"{trial.what}; and run {' and '.join(dict.fromkeys(names))} before "
-                    f"{self._before()}",
-                    setup=trial.setup.with_pass(self._position(), *new),
+                    what=f"{trial.what}; and run {' and '.join(dict.fromkeys(names))} {where}",
+                    setup=setup,
                     key=(trial.key, names),
                 )
 
@@ -164,9 +163,10 @@ class Changes:
         earlier = {getattr(p, "name", "") for p in setup.passes[:position]}
         lacking = " and ".join(n for n in dict.fromkeys(names) if n not in earlier)
         again = "" if lacking else "again, right "
+        setup, where = self._with_new(setup, map(self._pass, names))
         return Trial(
-            f"run {listed} {again}before {self._before()}",
-            setup.with_pass(position, *(self._pass(n) for n in names)), ("passes", names),
+            f"run {listed} {again}{where}",
+            setup, ("passes", names),
             missing=f"the pipeline does not run {lacking or listed} {again}before "
             f"{self._before()}",
         )  # fmt: skip
@@ -175,12 +175,22 @@ class Changes:
         """With the convolutions in the other layout, and in float16."""
         for text, recipe, keeps in other_forms(self._order):
             for more in ((), ("FoldConstant",)):
-                new = (recipe, *(self._pass(n) for n in more))
-                yield Trial(
-                    f"run {' and '.join((text, *more))} before {self._before()}",
-                    self.inquiry.setup.with_pass(self._position(), *new), ("form", text, more),
-                    keeps_numbers=keeps,
-                )  # fmt: skip
+                new = (recipe, *map(self._pass, more))
+                setup, where = self._with_new(self.inquiry.setup, new)
+                listed = " and ".join((text, *more))
+                yield Trial(f"run {listed} {where}", setup, ("form", text, more), {}, keeps)
+
+    def _with_new(self, setup: Setup, new: Iterable[Pass]) -> tuple[Setup, str]:
+        """With further passes before the one that looks for operators to offload, at a level that
+        does not skip them; and where they run, in words."""
+        passes = tuple(new)
+        needed = [setup.context.needed_level(p.info) or 0 for p in passes]
+        level = max(needed, default=0)
+        where = f"before {self._before()}"
+        if level > setup.opt_level:
+            setup = setup.at_level(level)
+            where += f", under PassContext(opt_level={level})"
+        return setup.with_pass(self._position(), *passes), where
 
     def _position(self) -> int:
         """The position of the pass that looks for operators to offload."""

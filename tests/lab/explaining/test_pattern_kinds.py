@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab import backends, relay
+from byoc_lab import backends, relay, trace, transform
 from byoc_lab.lab.explaining import Explanation, Explanations, explain, explain_patterns
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, is_tuple, wildcard
@@ -196,6 +196,22 @@ def test_the_usual_conversions_are_tried(form: str) -> None:
     assert found.cause == "check"
     assert found.change is not None and words in found.change.what
     assert found.change.region and found.change.keeps_numbers == (words == "ConvertLayout")
+
+
+@pytest.mark.parametrize(("level", "raised"), [(2, True), (3, False)])
+def test_a_conversion_that_the_level_would_skip_is_told_with_the_level(
+    level: int, raised: bool
+) -> None:
+    backends.register(NPU, supports={"nn.conv2d": lambda call: call.attrs.data_layout == "NHWC"})
+    passes = ["InferType", transform.AnnotateTarget(NPU), "PartitionGraph"]
+    with transform.PassContext(opt_level=level):
+        found = explain(IRModule.from_expr(conv()), NPU, pipeline=passes)
+    change = the(found, "nn.conv2d").change
+    assert change is not None and "before AnnotateTarget" in change.what
+    assert ("under PassContext(opt_level=3)" in change.what) == raised
+    with change.setup.context:
+        run = trace(change.setup.mod, list(change.setup.passes))
+    assert any("Compiler" in f.attrs for f in run.result.functions.values())
 
 
 def test_a_conversion_that_does_not_help_is_not_told() -> None:
