@@ -62,6 +62,8 @@ STEPPERS: dict[str, tuple[Callable[[], State], str]] = {
     "findings": (lambda: state_of(lint(annotated(fixed=False, blocks=4))), ""),
     "failure": (lambda: saved_state(chain()), ""),
     "rewrite": (lambda: saved_state(chain(fixed=True, blocks=4)), "End . ."),
+    "presented": (lambda: saved_state(chain(fixed=True, blocks=4)), "End P"),
+    "wide-text": (lambda: saved_state(chain(fixed=True, blocks=4)), "End g"),
 }
 
 # Text that is cut off without a tooltip on it or around it, and choices wider than their box.
@@ -123,6 +125,7 @@ def test_screen_of_the_stepper_has_nothing_cut_off_or_overlapping(
         page.wait_for_timeout(300)
         drawn(root)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, size
+        assert root.locator(".byl-centre").bounding_box()["width"] > 300, size
         assert page.evaluate(CUT) == [], size
         assert page.evaluate(OVERLAPS) == [], size
         assert page.evaluate(UNSEEN) == 0, size
