@@ -43,7 +43,7 @@ class CompiledKernel:
         post_ops = [*self.fused, *(f"then {name}" for name in self.separate)]
         took, share = "", ""
         if self.time_us is not None:
-            took = f"{self.time_us:.0f} us"
+            took = f"{self.time_us:,.0f} us"
             share = f"{100 * self.time_us / total_us:.0f} %" if total_us else ""
         layouts = f"{', '.join(operands)} -> {result}"
         return self.name, self.impl, layouts, ", ".join(post_ops), took, share
@@ -68,7 +68,7 @@ class CompiledKernels(tuple[CompiledKernel, ...]):
     def _foot(self) -> str:
         if self.time_us is None:
             return UNTIMED
-        return f"{counted(len(self), 'kernel')}, {self.time_us:.0f} us"
+        return f"{counted(len(self), 'kernel')}, {self.time_us:,.0f} us"
 
     @printable
     def __str__(self) -> str:

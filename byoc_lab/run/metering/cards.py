@@ -211,7 +211,7 @@ class RegionCard:
             str(self.calls),
             str(self.operators) if self.operators else "",
             kernels if self.offloaded else "",
-            f"{self.time_us:.0f} us" if self.time_us is not None else "",
+            f"{self.time_us:,.0f} us" if self.time_us is not None else "",
             f"{facts.flops:,}" if facts.flops is not None else "",
             f"{rate:.1f}" if rate is not None else "",
             f"{share:.0%}" if share is not None else "",

@@ -60,6 +60,6 @@ class OpCard:
         fused = "".join(f" + {name}" for name in self.fused)
         apart = f"; by themselves: {', '.join(self.separate)}" if self.separate else ""
         moved = f"; {counted(self.reorders, 'reorder')}" if self.reorders else ""
-        took = f"; {self.time_us:.0f} us" if self.time_us is not None else ""
+        took = f"; {self.time_us:,.0f} us" if self.time_us is not None else ""
         slow = "; warning: plain loops, probably slower than the host would be" * self.is_slow
         return f"{self.name}{fused}: {self.impl or 'no kernel'}{apart}{moved}{took}{slow}"

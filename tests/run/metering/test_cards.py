@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.op.annotation.regions import compiler_begin, compiler_end
 from byoc_lab.relay.typing.infer import infer_module
-from byoc_lab.run import Peak, build, load_library, machine_peak
+from byoc_lab.run import OpCard, Peak, build, load_library, machine_peak
 from byoc_lab.run.backends import get_backend
 from byoc_lab.run.metering import meter
 from byoc_lab.run.metering.cards import HEAD, Cards, RegionCard, RegionErrors, RegionFacts
@@ -257,3 +258,9 @@ def test_a_loaded_library_has_cards(compiler: str, tmp_path: Path) -> None:
     (card,) = library.cards()
     assert (card.calls, card.native) == (2, compiler == "dnnl") and card.time_us
     library.assert_offloaded(regions=1, min_share=0.4)
+
+
+def test_an_operation_counts_its_reorders_and_groups_the_digits_of_its_time() -> None:
+    once = OpCard("nn.conv2d_0", "jit", reorders=1, time_us=524_564.0)
+    assert str(once) == "nn.conv2d_0: jit; 1 reorder; 524,564 us"
+    assert "; 2 reorders; " in str(replace(once, reorders=2))
