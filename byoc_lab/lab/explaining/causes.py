@@ -35,8 +35,12 @@ def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
     lacking = (s for s in subjects if s.op_name and not inquiry.may_take(s))
     subject = next(lacking, subjects[0])
     found = _found(inquiry, call, subject)
-    if found.cause not in OF_PATTERNS or not inquiry.is_computed_constant(subject):
+    merged = found.cause == "predicate" and inquiry.is_in_constant_composite(subject)
+    computed = found.cause in OF_PATTERNS and inquiry.is_computed_constant(subject)
+    if not (merged or computed):
         return found
+    if merged:  # AnnotateTarget does not ask the predicate about what is in a composite
+        found = replace(found, expected="an operand that is not a constant", found="constants")
     reason = f"{inquiry.called(subject)} computes with constants alone, and no pass computed it"
     return replace(found, reason=_decomposed(inquiry, call, subject) + reason)
 
@@ -128,7 +132,7 @@ def _misnamed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     if inquiry.annotate_target is None:
         return None
     composite = next(reversed(inquiry.composites(subject)), None)  # which AnnotateTarget sees
-    if composite is not None:
+    if composite is not None and not inquiry.is_in_constant_composite(subject):
         prefix, dot, _ = composite.partition(".")
         if not dot or prefix not in targets:
             asked = " or ".join(f"'{t}.'" for t in targets)

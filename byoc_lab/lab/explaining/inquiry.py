@@ -249,6 +249,15 @@ class Inquiry:
     def composites(self, node: Call) -> Sequence[str]:
         """The names of the composite functions around a call, as patterns see it: the innermost
         first, which the pass made first."""
+        return [str(f.attrs["Composite"]) for f in self._composites_around(node)]
+
+    def is_in_constant_composite(self, node: Call) -> bool:
+        """Whether a call, as patterns see it, is in a composite of constants alone. It is called
+        without arguments, and AnnotateTarget annotates no such call."""
+        around = self._composites_around(node)
+        return bool(around) and not around[-1].params
+
+    def _composites_around(self, node: Call) -> Sequence[Function]:
         stage = self.outcome.stage("MergeComposite")
         if stage is None:
             return ()
@@ -256,15 +265,15 @@ class Inquiry:
         return next((self._composites[i] for i in images if i in self._composites), ())
 
     @cached_property
-    def _composites(self) -> dict[Expr, list[str]]:
+    def _composites(self) -> dict[Expr, list[Function]]:
         stage = self.outcome.stage("MergeComposite")
         after = self.outcome.trace.stages[stage].after if stage is not None else None
-        found: dict[Expr, list[str]] = {}
+        found: dict[Expr, list[Function]] = {}
         for func in after.functions.values() if after is not None else ():
             for node in post_order(func):  # an inner function comes before the one around it
                 if isinstance(node, Function) and "Composite" in node.attrs:
                     for inside in post_order(node.body):
-                        found.setdefault(inside, []).append(str(node.attrs["Composite"]))
+                        found.setdefault(inside, []).append(node)
         return found
 
     # Patterns ------------------------------------------------------------------------------------

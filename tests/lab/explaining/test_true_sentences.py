@@ -107,6 +107,12 @@ def test_a_canonicalized_call_of_a_malformed_region_is_told_by_its_given_name() 
     assert examined_pipeline(910300213).count("malformed") == 4
 
 
+def test_the_name_of_a_composite_of_constants_alone_is_not_the_cause() -> None:
+    """AnnotateTarget annotates no call without arguments, whatever its name."""
+    causes = examined_pipeline(3771201489)
+    assert "name" not in causes and causes.count("needs-pass") == 3
+
+
 @given(seed=SEEDS)
 def test_sentences_are_true(seed: int) -> None:
     examined(seed)
