@@ -54,7 +54,7 @@ you find the order by hand, set `answer` to the list.
     mistakes = {
         "kind": "The answer is a list of names, all of them str.",
         "unknown": "There is no such pass here: use the names that you are given.",
-        "missing": "A pass of the list does not run at all. Each has something to do.",
+        "left-out": "A pass of the list does not run at all. Each has something to do.",
         "no-region": "There is no region: PartitionGraph cuts out what has been annotated before.",
         "host": "Operators are left in @main. Which pass would have removed them, and when did it "
         "run? FoldScaleAxis needs the multiply that SimplifyInference makes.",
@@ -109,7 +109,7 @@ you find the order by hand, set `answer` to the list.
         if unknown := sorted(set(order) - set(NAMES)):
             return Mistake("unknown", f"these are none of the passes: {', '.join(unknown)}")
         if missing := sorted(set(NAMES) - set(order)):
-            return Mistake("missing", f"these passes do not run: {', '.join(missing)}")
+            return Mistake("left-out", f"these passes do not run: {', '.join(missing)}")
         if (wrong := structure.wrong_kind(found) or structure.wrong_types(found)) is not None:
             return wrong
         regions = structure.regions_of(found)

@@ -133,13 +133,14 @@ rewrites with patterns.
 @contextmanager
 def _noticing_the_pass() -> Iterator[list[str]]:
     """The functions on which MergeComposite runs inside, however it is called, also a module of it
-    that was imported again; and `sys.setprofile`, if the answer replaces what sees its calls."""
+    that was imported again or made from its source; and `sys.setprofile`, if the answer replaces
+    what sees its calls."""
     used: list[str] = []
     code = MergeComposite.run_function.__code__
 
     def seen(frame: FrameType, event: str, argument: object) -> None:
         called = frame.f_code
-        same = (called.co_filename, called.co_name) == (code.co_filename, code.co_name)
+        same = (called.co_names, called.co_code) == (code.co_names, code.co_code)
         if event == "call" and same:
             used.append(called.co_name)
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any, TypeVar
+
+from IPython.core.inputtransformer2 import TransformerManager
 
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, TupleGetItem
 from byoc_lab.relay.ir.module import IRModule
@@ -55,10 +58,12 @@ def code_shapes(cells: Iterable[str]) -> set[str]:
 
 
 def trees(cells: Iterable[str]) -> Iterator[ast.Module]:
-    """The syntax trees of the cells that are Python."""
+    """The syntax trees of the cells that are Python, also below a magic such as `%%time`; magics
+    and commands in them are calls, as in Jupyter."""
     for cell in cells:
+        code = re.sub(r"\A\s*%%.*\n", "", cell)
         try:
-            yield ast.parse(cell)
+            yield ast.parse(TransformerManager().transform_cell(code))
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
 

@@ -121,12 +121,18 @@ def dumps(data: Notebook) -> str:
 
 def read(text: str) -> Notebook:
     """A notebook of somebody else, from version 3 on. Raises NotebookError for other text."""
+    if not text.strip():
+        raise NotebookError("the file is not a notebook: it is empty")
     try:
         data = json.loads(text)
+        if not isinstance(data, dict):
+            raise TypeError("a notebook is an object of JSON, with a list of cells")
         if "worksheets" in data:  # version 3, whose code cells have an input
             cells = [cell for sheet in data["worksheets"] for cell in sheet["cells"]]
             data["cells"] = [{"source": cell.get("input", ""), **cell} for cell in cells]
         for cell in data["cells"]:
+            if not isinstance(cell, dict):
+                raise TypeError("a cell is not an object of JSON")
             if not isinstance(cell["cell_type"], str):
                 raise TypeError("the kind of a cell is not text")
             "".join(cell.setdefault("source", ""))

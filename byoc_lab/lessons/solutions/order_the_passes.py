@@ -48,7 +48,7 @@ def composites_after_annotations(names):
 WRONG = {
     "kind": one_name,
     "unknown": invented,
-    "missing": without_folding,
+    "left-out": without_folding,
     "no-region": partition_first,
     "raised": annotations_first,
     "host": simplified_last,

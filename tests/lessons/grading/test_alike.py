@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from byoc_lab import relay
 from byoc_lab.lessons.grading.alike import (
     CODE,
@@ -49,7 +51,12 @@ def code(text: str) -> tuple[str, ...]:
 def test_names_comments_annotations_and_docstrings_do_not_change_the_shapes() -> None:
     assert code_shapes([ORIGINAL]) == code_shapes([COPY])
     assert code_shapes([ORIGINAL]) != code_shapes([ORIGINAL.replace("17", "18")])
-    assert code_shapes(["def broken(", "%matplotlib inline", "(" * 10_000]) == set()
+    assert code_shapes(["def broken(", "%%html\n<b>text</b>", "(" * 10_000]) == set()
+
+
+@pytest.mark.parametrize("magic", ["%matplotlib inline", "%%time", "files = !ls", "helper?"])
+def test_a_magic_in_a_cell_does_not_hide_its_code(magic: str) -> None:
+    assert code_shapes([f"{magic}\n{ORIGINAL}"]) >= code_shapes([ORIGINAL])
 
 
 def test_a_copy_is_found_among_independent_answers() -> None:

@@ -31,7 +31,13 @@ def renamed(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "text", [PASS, renamed(PASS), f"class Mine:\n{textwrap.indent(PASS, '    ')}"]
+    "text",
+    [
+        PASS,
+        renamed(PASS),
+        f"%%time\n%autosave 0\n{PASS}",
+        f"class Mine:\n{textwrap.indent(PASS, '    ')}",
+    ],
 )
 def test_a_copy_of_the_pass_is_noted(text: str) -> None:
     (note,) = notes("x = 1", text)
@@ -44,6 +50,8 @@ def test_a_copy_of_the_pass_is_noted(text: str) -> None:
         "from byoc_lab.passes import MergeComposite as M\nanswer = lambda m, t: M(t)(m)",
         "import byoc_lab\nrun = byoc_lab.transform.MergeComposite.run_function",
         "import byoc_lab\nrun = getattr(byoc_lab.transform, 'MergeComposite')",
+        "!pip list\nrun = byoc_lab.transform.MergeComposite",
+        "%%time\n%autosave 0\nrun = byoc_lab.transform.MergeComposite",
     ],
 )
 def test_code_that_wraps_the_pass_is_noted(text: str) -> None:

@@ -250,10 +250,17 @@ def test_any_metadata_gives_a_notebook(metadata: Any) -> None:
     assert choose(_submission(**{A: data}), COURSE).chosen[A].data == data
 
 
-@pytest.mark.parametrize("text", ["", "{", "3", "[]", '{"cells": 3}', "[" * 100_000, "\0"])
-def test_file_that_is_not_a_notebook_is_reported(text: str) -> None:
-    found = choose(_submission(**{A: text}), COURSE)
-    assert not found.chosen and "the file is not a notebook" in found.unread[f"{A}.ipynb"]
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it is empty"), ("\n", "it is empty"), ("{", "JSON"), ("3", "an object of JSON"),
+        ("[]", "an object of JSON"), ('{"cells": 3}', ""), ('{"cells": [null]}', "a cell is not"),
+        ("[" * 100_000, ""), ("\0", ""),
+    ],
+)  # fmt: skip
+def test_file_that_is_not_a_notebook_is_reported(text: str, why: str) -> None:
+    unread = (found := choose(_submission(**{A: text}), COURSE)).unread[f"{A}.ipynb"]
+    assert not found.chosen and "the file is not a notebook" in unread and why in unread
 
 
 @pytest.mark.parametrize(("name", "of"), [(A, [A]), ("my answers", [A, B])])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from byoc_lab.lessons.exercises import get
+from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.grading.alike import CODE, code_shapes, kept
 from byoc_lab.lessons.grading.course import Course
-from byoc_lab.lessons.grading.grades import Grade
-from byoc_lab.lessons.grading.mistakes import Result, figure, results
+from byoc_lab.lessons.grading.grades import BY_HAND, MISSING, UNGRADED, Grade
+from byoc_lab.lessons.grading.mistakes import PASSED, Result, figure, results
 from byoc_lab.lessons.grading.settings import Settings
 from byoc_lab.lessons.grading.tables import write_beside
 from tests.lessons.grading.test_alike import COPY, ORIGINAL, independent
@@ -32,6 +32,11 @@ def test_results_are_passed_then_mistakes_then_what_is_missing() -> None:
         Result(B, "no-region", ("ann", "bob")),
         Result(B, "too-many", ("cid",)),
     ]
+
+
+def test_no_kind_of_mistake_has_the_name_of_a_status() -> None:
+    taken = {PASSED, MISSING, BY_HAND, *UNGRADED}
+    assert not [(e.name, *both) for e in all_exercises() if (both := taken & {*e.mistakes})]
 
 
 def test_the_figure_has_a_bar_for_each_result() -> None:
