@@ -20,9 +20,10 @@ Grades = Mapping[str, Sequence[Grade]]
 def write_grades(path: Path, grades: Grades, course: Course, settings: Settings = DEFAULTS) -> None:
     """Write the table of points as CSV: a row for each student, a column for each exercise.
 
-    The cell of an exercise that was not graded is empty, and so is the total of its row.
+    The cell of an exercise that was not graded is empty, and so is the total of its row. In an
+    anonymous course there are no IDs, which say who a student is.
     """
-    ids = ["id"] if settings.ids else []
+    ids = ["id"] if settings.ids and not settings.anonymous else []
     rows: list[list[object]] = [["student", *ids, *course.exercises, "total", "notes"]]
     for name, student in shown_names(grades, course, settings):
         number = [settings.ids.get(student, "")] if ids else []

@@ -73,10 +73,11 @@ def test_the_form_of_canvas_has_its_columns_and_the_most_points(tmp_path: Path) 
 
 
 def test_an_anonymous_table_has_codes_and_a_table_of_their_names(tmp_path: Path) -> None:
-    table, settings = tmp_path / "grades.csv", Settings(anonymous=True)
+    table, settings = tmp_path / "grades.csv", Settings(anonymous=True, ids=IDS)
     write_grades(table, GRADES, COURSE, settings)
     write_beside(table, GRADES, COURSE, settings)
     codes = [row[0] for row in rows(table)[1:]]
     names = dict(rows(tmp_path / "grades.names.csv")[1:])
     assert list(names) == codes == sorted(codes), "their order tells nothing"
+    assert "id" not in rows(table)[0], "which says who a student is"
     assert {*names.values()} == {"ann", "bob", "'=cid"} and not {*codes} & {*names.values()}
