@@ -13,6 +13,7 @@ from byoc_lab.lab.explaining.naming import counts_in_words, kind
 from byoc_lab.passes.framework.predicates import ask_check, refusal
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns.grouping import group_at
 
 
 def why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
@@ -68,21 +69,26 @@ def _overlapped(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis 
 
 
 def _changed_before(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
-    """An earlier entry made a composite of an operand or a user of the match. A user can be enough:
-    its composite may take a value inside the match as an argument."""
+    """An earlier entry made a composite of an operand or a user of the match, or of another node that
+    the pattern has. A user can be enough: its composite may take a value inside the match as an
+    argument."""
     operands = [p for n in attempt.body if isinstance(n, Call) for p in n.args]
+    group = group_at(attempt.pattern, attempt.root, attempt.graph)
+    assert group is not None  # the whole pattern matches
+    compared = [n for nodes in group.taken.values() for n in nodes]  # inputs may have a form
     users = [u for n in attempt.body for u in attempt.graph.outputs.get(n, ())]
     alone = inquiry.groups(attempt.position, attempt.graph)
     if not any(group.root is attempt.root for group in alone):
         users = []  # even as the only entry it would not be merged
-    for word, nodes in (("an operand", operands), ("a user", users)):
+    words = ("an operand of the match", "a node that the pattern compares", "a user of the match")
+    for word, nodes in zip(words, (operands, compared, users), strict=True):
         for node in nodes:
             other = inquiry.composite(node) if isinstance(node, Call) else None
             if other is not None and node not in attempt.body:
                 return Diagnosis(
                     "order",
                     f"{attempt.name} matches as the only entry, and {other} made a composite of "
-                    f"{inquiry.called(node)}, {word} of the match, before",
+                    f"{inquiry.called(node)}, {word}, before",
                     subject, attempt, f"{attempt.name} before {other}",
                     f"{other} before {attempt.name}", other=other,
                 )  # fmt: skip

@@ -65,6 +65,11 @@ def test_an_earlier_composite_that_uses_a_value_inside_a_match_is_told() -> None
     assert causes == ["no-pattern", "no-pattern", "order", "order", "order"]
 
 
+def test_an_earlier_composite_of_a_node_beyond_an_input_of_a_match_is_told() -> None:
+    causes, _ = examined(3771203564)
+    assert "order" in causes
+
+
 def test_a_copy_without_a_user_outside_of_its_match_is_explained() -> None:
     causes, _ = examined(2439947009)
     assert "computed-twice" in causes
