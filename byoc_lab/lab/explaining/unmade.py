@@ -69,9 +69,9 @@ def _overlapped(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis 
 
 
 def _changed_before(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
-    """An earlier entry made a composite of an operand or a user of the match, or of another node that
-    the pattern has. A user can be enough: its composite may take a value inside the match as an
-    argument."""
+    """An earlier entry made a composite of an operand or a user of the match, or of another node
+    that the pattern compares. A user can be enough: its composite may take a value inside the match
+    as an argument."""
     operands = [p for n in attempt.body if isinstance(n, Call) for p in n.args]
     group = group_at(attempt.pattern, attempt.root, attempt.graph)
     assert group is not None  # the whole pattern matches
