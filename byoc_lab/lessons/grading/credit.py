@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from math import ceil
 
 from byoc_lab.lessons.grading.grades import BY_HAND, Grade
 from byoc_lab.lessons.grading.handed_in import Submission
@@ -36,7 +37,8 @@ def _with_credit(grade: Grade, submission: Submission, settings: Settings) -> Gr
     if points and hours > settings.late.grace_hours:
         lost = settings.late.percent(hours)
         points *= 1 - lost / 100
-        reasons.append(f"{hours:.1f} hours late: {lost:g}% lost")
+        whole, minutes = divmod(ceil(hours * 60), 60)
+        reasons.append(f"{whole} h {minutes} min late: {lost:g}% lost")
     return replace(grade, points=round(points, DIGITS), reasons=tuple(reasons))
 
 

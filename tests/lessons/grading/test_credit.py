@@ -35,9 +35,10 @@ def test_without_settings_a_grade_stays() -> None:
     [
         (-5, 10, ()),
         (0.9, 10, ()),
-        (2, 9, ("2.0 hours late: 10% lost",)),
-        (26, 5, ("26.0 hours late: 50% lost",)),
-        (80, 0, ("80.0 hours late: 100% lost",)),
+        (1.005, 9, ("1 h 1 min late: 10% lost",)),
+        (2, 9, ("2 h 0 min late: 10% lost",)),
+        (26, 5, ("26 h 0 min late: 50% lost",)),
+        (80, 0, ("80 h 0 min late: 100% lost",)),
     ],
 )
 def test_late_answers_lose_points_in_steps(
