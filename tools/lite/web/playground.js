@@ -70,6 +70,7 @@ export class Playground {
       return;
     }
     this.link = link;
+    this.awaited = null;
     this.outputs.clear();
     this.take(found);
     const code = found.table.trim() ? ", also the Python code of its pattern table," : "";
@@ -164,17 +165,20 @@ export class Playground {
   run() {
     const { kernel } = this.host;
     this.say("");
+    const given = (this.awaited = this.input);
     let fresh = true;
-    const begin = () => {
+    const shown = () => {
+      if (this.awaited !== given) return false; // an address has come with another input
       if (fresh) this.outputs.clear();
       fresh = false;
+      return true;
     };
     find("play-run").disabled = true;
-    kernel.run({ do: "look", cell: PLACE, given: this.input }, {
-      hear: (message) => (begin(), this.outputs.hear(message)),
+    kernel.run({ do: "look", cell: PLACE, given }, {
+      hear: (message) => shown() && this.outputs.hear(message),
       done: (ran) => {
         find("play-run").disabled = false;
-        if (ran) begin();
+        if (ran) shown();
       },
     });
   }
