@@ -96,7 +96,7 @@ def test_passes_that_matter_are_found() -> None:
     conv_flops, others = 2 * 8 * 25 * 8 * 9, 5 * 8 * 25
     assert (found.totals.operators, found.totals.flops) == (7, 2 * conv_flops + others)
     what = {c.what: c.totals for c in found.changes}
-    assert what["no FoldBatchnormToConv2D"].operators > 7
+    assert what["without FoldBatchnormToConv2D"].operators > 7
     assert what["regions of at least 10 operators"].flops == found.totals.flops
     assert all(totals is None or totals != found.totals for totals in what.values())
 
