@@ -212,6 +212,6 @@ def test_changed_bytes(drawn: st.DataObject) -> None:
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=5_000)
+@settings(max_examples=2_000)
 def test_many_changed_bytes(drawn: st.DataObject) -> None:
     load(drawn.draw(cut_up(saved())))
