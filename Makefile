@@ -10,6 +10,8 @@ EXPLORE = $(if $(SEED),--hypothesis-seed=$(SEED),$(if $(CI),,--hypothesis-profil
 # Threads of kernels that wait leave their core to the other processes.
 # Bytecode is kept: without it, each process compiles 1,400 files.
 PYTEST = PYTHONDONTWRITEBYTECODE= OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
+# LLVM does not optimize the host part here: half of each build. `make machines` and `make slow` optimize.
+QUICK  = --plain-llvm -m "not slow and not browser and not notebook"
 SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing/test_diff.py \
          tests/lab/linting/rules tests/lab/explaining/test_decode.py tests/lab/view/states/test_state.py \
          tests/lessons/test_structure.py tests/lessons/test_verdict.py \
@@ -40,10 +42,10 @@ lab: install-lab  ## open JupyterLab at the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/00_start_here.ipynb
 
 test: install-test  ## run the tests, without those in a browser and the notebooks
-	$(PYTEST) --ignore=tests/browser -m "not slow and not browser and not notebook"
+	$(PYTEST) --ignore=tests/browser $(QUICK)
 
 smoke: install-test  ## the quickest tests of each part
-	$(PYTEST) -m "not slow and not browser and not notebook" $(SMOKE)
+	$(PYTEST) $(QUICK) $(SMOKE)
 
 coverage: setup  ## run the tests and print the coverage of each folder
 	$(PYTEST) -m "not slow" --cov=byoc_lab --cov-report=

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from byoc_lab.run import tvm_runtime
+
 # How long an example takes says more about the machine than about the code: tests that bound it
 # do so themselves.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -25,10 +27,30 @@ settings.register_profile("explore", unhurried, derandomize=False)
 settings.load_profile("fixed")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--plain-llvm",
+        action="store_true",
+        help="LLVM compiles the host part without optimizing it, which takes half the time",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--plain-llvm"):
+        _compile_without_optimizing()
     asked = config.getoption("--hypothesis-profile")
     if config.getoption("--hypothesis-seed") is not None and asked is None:
         settings.load_profile("explore")  # a seed means nothing to derandomised tests
+
+
+def _compile_without_optimizing() -> None:
+    """Another target than "llvm" is left as it is."""
+    given = tvm_runtime.cpu_target
+
+    def plain(target: str) -> Any:
+        return given('{"kind": "llvm", "opt-level": 0}' if target == "llvm" else target)
+
+    tvm_runtime.cpu_target = plain
 
 
 @pytest.hookimpl(wrapper=True)

@@ -32,6 +32,7 @@ from byoc_lab.relax.types import is_tensor, is_tuple, name_of, type_and_sizes
 from byoc_lab.relay.analysis.costs import Cost
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.op.framework.from_relax import number
+from byoc_lab.run import tvm_runtime
 from byoc_lab.run.backends import LAYOUTS, check_layouts, using_layouts
 from byoc_lab.run.hosts.exporting import export_compiled
 from byoc_lab.run.inputs import by_position, given_inputs
@@ -87,7 +88,7 @@ class RelaxExecutable(MeteredProgram):
         with COMPILING, using_layouts(layouts), compiled_regions() as self._linked:
             try:
                 linked = tvm.relax.transform.RunCodegen()(mod)
-                self.compiled = tvm.compile(linked, tvm.target.Target(target)).mod
+                self.compiled = tvm.compile(linked, tvm_runtime.cpu_target(target)).mod
             except ByocLabError:
                 raise
             except (RuntimeError, ValueError, TypeError) as error:

@@ -50,6 +50,11 @@ def stand_in() -> str | None:
     return None
 
 
+def cpu_target(target: str) -> Any:
+    """TVM's object of `target`, for which the host part is compiled."""
+    return import_tvm().target.Target(target)
+
+
 def same_structure(a: Any, b: Any) -> bool:
     """Whether two objects of TVM are structurally equal."""
     ir = import_tvm().ir

@@ -11,6 +11,7 @@ import numpy as np
 
 from byoc_lab.errors import BuildError, RegionError
 from byoc_lab.relay.ir.expr import Function
+from byoc_lab.run import tvm_runtime
 from byoc_lab.run.deep import needs_depth, run_deep
 from byoc_lab.run.direct import direct_call
 from byoc_lab.run.hosts.exporting import export_compiled
@@ -63,7 +64,7 @@ def _compile(relax_module: Any, regions: Sequence[LinkedRegion], target: str) ->
     """A VM executable module with the regions' code (by symbol) imported into it."""
     tvm = import_tvm()
     try:
-        compiled = tvm.compile(relax_module, tvm.target.Target(target)).mod
+        compiled = tvm.compile(relax_module, tvm_runtime.cpu_target(target)).mod
     except (RuntimeError, ValueError, TypeError) as error:
         raise BuildError(
             f"TVM cannot compile the host part for target {target!r}: {error}"
