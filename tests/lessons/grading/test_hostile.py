@@ -7,6 +7,7 @@ The outcome is a status or a mistake, and after a colon a part of the message. C
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import re
@@ -156,8 +157,10 @@ def check_class(
             "RUNTIME": f"/run/user/{os.getuid()}", "GRADER": os.getpid(), "MEMORY": MEMORY,
         }  # fmt: skip
         given: dict[tuple[str, str], Program] = {}
+        # Two students at least, graded side by side, since some programs sleep until their end.
+        students = max(2, math.ceil(len(found) / (len(NAMES) - 1)))
         for number, program in enumerate(found):
-            student, place = divmod(number, len(NAMES) - 1)
+            place, student = divmod(number, students)
             name = NAMES[place]
             facts["REVERSED"] = [str(seed)[::-1] for seed in course.hidden_seeds(name)]
             lines = [f"{key} = {value!r}" for key, value in facts.items()]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -141,15 +142,8 @@ def test_the_seeds_are_valid() -> None:
 
 @pytest.mark.slow
 @given(mutated())
-@settings(max_examples=250)
+@settings(max_examples=2_000)
 def test_changed_graph_is_refused_or_runs_without_a_crash(text: str) -> None:
-    create(text)
-
-
-@pytest.mark.slow
-@given(mutated())
-@settings(max_examples=10_000)
-def test_many_changed_graphs(text: str) -> None:
     create(text)
 
 
@@ -176,6 +170,7 @@ def cut_up(draw, data: bytes) -> bytes:
     return bytes(changed)
 
 
+@cache
 def saved() -> bytes:
     net, output = residual_net()
     text = json.dumps({**net.graph, "outputs": [output]})
@@ -205,13 +200,6 @@ def test_the_saved_module_is_valid_and_has_an_end() -> None:
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=150)
-def test_changed_bytes(drawn: st.DataObject) -> None:
-    load(drawn.draw(cut_up(saved())))
-
-
-@pytest.mark.slow
-@given(st.data())
-@settings(max_examples=2_000)
-def test_many_changed_bytes(drawn: st.DataObject) -> None:
+@settings(max_examples=3_000)
+def test_changed_bytes_are_refused_or_run_without_a_crash(drawn: st.DataObject) -> None:
     load(drawn.draw(cut_up(saved())))
