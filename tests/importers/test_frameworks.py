@@ -119,13 +119,15 @@ def test_windows_counts_as_pytorch_does(size, kernel, stride, dilation, pad):
     assert windows(size, kernel, stride, dilation, pad, pad) == made.shape[-1]
 
 
-def test_places_of_maxima_in_ceil_mode_agree_with_the_framework():
-    data = np.random.default_rng(3).permutation(50).reshape(1, 2, 5, 5).astype("float32")
+@pytest.mark.parametrize("columns", [0, 1])
+@pytest.mark.parametrize("kernel, stride, dilation, pad, ceil", [(3, 3, 1, 1, 1), (2, 1, 2, 0, 0)])
+def test_places_of_maxima_agree_with_the_framework(columns, kernel, stride, dilation, pad, ceil):
+    data = np.random.default_rng(3).permutation(70).reshape(1, 2, 5, 7).astype("float32") // 2
     net = single(
-        "MaxPool", data.shape, outputs=("r", "i"), kernel_shape=[3, 3], strides=[3, 3],
-        pads=[1, 1, 1, 1], ceil_mode=1,
+        "MaxPool", data.shape, outputs=("r", "i"), kernel_shape=[kernel] * 2, strides=[stride] * 2,
+        pads=[pad] * 4, dilations=[dilation] * 2, ceil_mode=ceil, storage_order=columns,
     )  # fmt: skip
-    check(net, {"v": data}, built=False)
+    check(net, {"v": data})
 
 
 @pytest.mark.parametrize("length, scale", [(10, 1.3), (10, 0.7), (20, 1.15), (10, 1.1), (7, 3.0)])

@@ -163,6 +163,12 @@ class Node:
         value = self.raw(name).meta["val"]
         return dtype_name(value.dtype) if hasattr(value, "dtype") else "int64"
 
+    def reads(self, index: int) -> bool:
+        """Whether the program uses one of several results."""
+        return any(
+            operator_name(u.target) == "getitem" and u.args[1] == index for u in self.fx.users
+        )
+
     @property
     def result(self) -> Any:
         """The result's shape and data type according to PyTorch: a fake tensor."""

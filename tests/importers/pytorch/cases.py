@@ -226,6 +226,16 @@ NORMS: Functions = {
     "max_pool_ceil": lambda x: F.max_pool2d(x, 3, 2, ceil_mode=True),
     "avg_pool": lambda x: F.avg_pool2d(x, 3, 2, 1),
     "avg_pool_exclude": lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+    "avg_pool_divided": lambda x: F.avg_pool2d(x, 3, 2, 1, divisor_override=4),
+    "avg_pool_ceil_divided": lambda x: F.avg_pool2d(
+        x, 3, 2, 1, ceil_mode=True, count_include_pad=False, divisor_override=4
+    ),
+    "max_pool_places": lambda x: F.max_pool2d(x.round(), 3, 2, 1, return_indices=True),
+    "max_pool_ceil_places": lambda x: F.max_pool2d(
+        x, 2, 3, 1, dilation=2, ceil_mode=True, return_indices=True
+    ),
+    "max_unpool": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),
+    "adaptive_max_places": lambda x: F.adaptive_max_pool2d(x, (4, 5), return_indices=True),
     "adaptive": lambda x: F.adaptive_avg_pool2d(x, (2, 3)),
     "adaptive_max": lambda x: F.adaptive_max_pool2d(x, 2),
     "global_max": lambda x: F.adaptive_max_pool2d(x, 1),

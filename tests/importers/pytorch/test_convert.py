@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
 
 import byoc_lab  # noqa: E402
 from byoc_lab import importers, relay  # noqa: E402
@@ -111,14 +112,41 @@ def test_an_encoder_has_a_dynamic_batch_and_length() -> None:
         np.testing.assert_allclose(found, layer(x).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
-def test_lengths_of_causal_attention_must_be_static() -> None:
+def test_causal_attention_and_positions_may_have_a_dynamic_length() -> None:
     class Causal(torch.nn.Module):
         def forward(self, x: Any) -> Any:
-            return torch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+            y = x + torch.arange(0, 2 * x.shape[1], 2, dtype=x.dtype)[:, None]
+            return torch.nn.functional.scaled_dot_product_attention(y, y, y, is_causal=True)
 
-    dims = {2: torch.export.Dim("length", min=2, max=64)}
-    program = torch.export.export(Causal(), (torch.randn(1, 2, 5, 4),), dynamic_shapes=(dims,))
-    with pytest.raises(UnsupportedOperatorError, match="lengths of causal attention must be stati"):
+    model, dims = Causal(), {1: torch.export.Dim("length", min=2, max=64)}
+    program = torch.export.export(model, (torch.randn(2, 5, 4),), dynamic_shapes=(dims,))
+    mod, _ = from_pytorch(program)
+    executable = byoc_lab.build(byoc_lab.trace(mod, "dnnl").result)
+    for length in (3, 7):
+        x = torch.randn(2, length, 4)
+        for found in (byoc_lab.evaluate(mod, [x.numpy()]).value, executable.run([x.numpy()])[0]):
+            np.testing.assert_allclose(found, model(x), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "pool, error",
+    [
+        (lambda x: torch.max_pool2d(x, 2) + 0, None),
+        (lambda x: F.max_pool2d(x, 2, return_indices=True)[1], "indices of maxima need static"),
+        (lambda x: F.avg_pool2d(x, 2, 1, 0, True, divisor_override=3), "in ceil mode needs"),
+    ],
+)
+def test_pooling_that_needs_static_sizes_says_so(pool: Any, error: str | None) -> None:
+    class Pool(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return pool(x)
+
+    dims = {2: torch.export.Dim("h", min=4, max=64)}
+    program = torch.export.export(Pool(), (torch.randn(1, 2, 8, 6),), dynamic_shapes=(dims,))
+    if error is None:
+        assert from_pytorch(program)
+        return
+    with pytest.raises(UnsupportedOperatorError, match=error):
         from_pytorch(program)
 
 

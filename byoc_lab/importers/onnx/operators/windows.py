@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import Node
-from byoc_lab.importers.pooling import pooled, windows
+from byoc_lab.importers.pooling import pooled, positions_of_maxima, sliding_positions
 from byoc_lab.relay.ir.expr import Constant, Expr
 
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -168,76 +169,29 @@ def _transposed_pads(
 
 
 @converts("MaxPool")
-def max_pool(node: Node) -> Any:
+def max_pool(node: Node) -> Expr | tuple[Expr, Expr]:
     data, dtype = node[0], node.dtype(node[0])
     window = Window(node, node.attr("kernel_shape"))
-    if len(node.outputs) > 1 and node.outputs[1]:
-        return _max_pool_with_indices(node, window)
     lowest = float(np.finfo(dtype).min) if "float" in dtype else float(np.iinfo(dtype).min)
     build = getattr(relay.nn, f"max_pool{len(window.kernel)}d")
-    return window.pooled(build, window.padded(data, lowest), window.pads)
+    found = window.pooled(build, window.padded(data, lowest), window.pads)
+    if len(node.outputs) < 2 or not node.outputs[1]:
+        return found
+    return found, _positions(node, window)
 
 
-def _max_pool_with_indices(node: Node, window: Window) -> tuple[Expr, Expr]:
-    """The maxima, and their places in the flattened data: windows are gathered as columns."""
-    data, dtype = node[0], node.dtype(node[0])
+def _positions(node: Node, window: Window) -> Expr:
+    """The positions of the maxima in the flattened data."""
+    data, rank = node[0], len(window.kernel)
     shape = node.shape(data)
-    rank = len(window.kernel)
     pads = window.same_pads(shape[2:]) if window.same else window.pads
-    index = np.arange(int(np.prod(shape)), dtype=np.int64).reshape(shape)
-    if node.attr("storage_order", 0):
-        spatial = np.arange(int(np.prod(shape[2:]))).reshape(shape[2:][::-1]).T
-        planes = np.arange(shape[0] * shape[1]).reshape(*shape[:2], *(1,) * rank)
-        index = planes * spatial.size + spatial
-    width = [(0, 0), (0, 0), *zip(pads[:rank], pads[rank:], strict=True)]
-    places = np.pad(index, width, constant_values=-1)
-    after = pads[rank:] if node.attr("ceil_mode", 0) else None
-    columns = _columns(places, window, after)
-    flat = relay.reshape(data, (-1,))
-    order = np.pad(np.arange(int(np.prod(shape))).reshape(shape), width, constant_values=-1)
-    source = _columns(order, window, after)
-    lowest = Constant(
-        np.array(np.finfo(dtype).min if "float" in dtype else np.iinfo(dtype).min, dtype)
-    )
-    gathered = relay.take(flat, Constant(np.maximum(source, 0)))
-    taken = relay.where(Constant(source >= 0), gathered, lowest)
-    best = relay.expand_dims(relay.argmax(taken, axis=-1), axis=-1)
-    place = relay.gather(Constant(columns), columns.ndim - 1, relay.cast(best, "int64"))
-    return relay.max(taken, axis=-1), relay.squeeze(place, axis=[-1])
-
-
-def _columns(places: Any, window: Window, after: Sequence[int] | None) -> Any:
-    """The places of each window along a last axis; -1 outside of the data. after: the padding that
-    `places` has after each axis, in ceil mode."""
-    counts = []
-    for axis, (size, k, s, d) in enumerate(
-        zip(places.shape[2:], window.kernel, window.strides, window.dilations, strict=True)
-    ):
-        if after is None:
-            counts.append((size - (k - 1) * d - 1) // s + 1)
-        else:
-            counts.append(windows(size - after[axis], k, s, d, 0, after[axis]))
-    needed = [
-        (n - 1) * s + (k - 1) * d + 1
-        for n, s, k, d in zip(counts, window.strides, window.kernel, window.dilations, strict=True)
-    ]
-    more = [(0, 0), (0, 0)] + [
-        (0, max(0, need - have)) for need, have in zip(needed, places.shape[2:], strict=True)
-    ]
-    places = np.pad(places, more, constant_values=-1)
-    grids = np.ix_(
-        *(np.arange(k) * d for k, d in zip(window.kernel, window.dilations, strict=True))
-    )
-    found = []
-    for offset in np.ndindex(*window.kernel):
-        start = [int(g.ravel()[o]) for g, o in zip(grids, offset, strict=True)]
-        cut = tuple(
-            slice(b, b + (n - 1) * s + 1, s)
-            for b, n, s in zip(start, counts, window.strides, strict=True)
-        )
-        where = (slice(None), slice(None), *cut)
-        found.append(places[where])
-    return np.stack(found, axis=-1)
+    sides = (shape[2:], window.kernel, window.strides, window.dilations, pads[:rank], pads[rank:])
+    ceil, size = bool(node.attr("ceil_mode", 0)), math.prod(shape[2:])
+    axes = [sliding_positions(*side, ceil=ceil) for side in zip(*sides, strict=True)]
+    columns = bool(node.attr("storage_order", 0))
+    numbers = np.arange(size).reshape(shape[:1:-1]).T if columns else None
+    planes = np.arange(shape[0] * shape[1]).reshape(*shape[:2], *[1] * rank) * size
+    return positions_of_maxima(data, shape, axes, numbers) + Constant(planes)
 
 
 @converts("AveragePool")

@@ -156,10 +156,7 @@ def attention(node: Node) -> Any:
     scores = scores * Constant(np.asarray(scale, dtype))
     mask = node["attn_mask"]
     if node["is_causal"]:
-        if not all(isinstance(n, int) for n in (q[-2], k[-2])):
-            node.fail(f"lengths of causal attention must be static, found {q} and {k}")
-        lower = np.tril(np.ones((q[-2], k[-2]), bool))
-        scores = scores + Constant(np.where(lower, 0, -np.inf).astype(dtype))
+        scores = _causal(scores, q[-2], k[-2], dtype)
     elif mask is not None and node.dtype("attn_mask") == "bool":
         zero, least = (Constant(np.asarray(value, dtype)) for value in (0, -np.inf))
         scores = scores + relay.where(mask, zero, least)
@@ -170,6 +167,15 @@ def attention(node: Node) -> Any:
     if mask is not None and _may_mask_a_row(mask):
         weights = _without_masked_rows(scores, weights, dtype)
     return product(node, weights, shape, values, v)
+
+
+def _causal(scores: Expr, queries: Any, keys: Any, dtype: str) -> Expr:
+    """Scores of -inf for keys that come after their query."""
+    if isinstance(queries, int) and isinstance(keys, int):
+        lower = np.tril(np.ones((queries, keys), bool))
+        return scores + Constant(np.where(lower, 0, -np.inf).astype(dtype))
+    seen = relay.trilu(relay.ones_like(scores), Constant(np.array(0, np.int64)), False)
+    return relay.where(relay.cast(seen, "bool"), scores, Constant(np.asarray(-np.inf, dtype)))
 
 
 def _may_mask_a_row(mask: Expr) -> bool:

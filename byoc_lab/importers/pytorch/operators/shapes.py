@@ -274,10 +274,17 @@ def _filled(node: Node, value: Any) -> Expr:
 @converts("arange.default", "arange.start", "arange.start_step")
 def arange(node: Node) -> Any:
     start = 0 if node.name.endswith(".default") else node["start"]
-    step = node["step"] if node.name.endswith("step") else 1
-    if not all(isinstance(n, (int, float)) for n in (start, node["end"], step)):
-        node.fail("a range of dynamic length is not supported")
-    return Constant(np.arange(start, node["end"], step).astype(node.result_dtype))
+    bounds = [start, node["end"], node["step"] if node.name.endswith("step") else 1]
+    if all(isinstance(n, (int, float)) for n in bounds):
+        return Constant(np.arange(*bounds).astype(node.result_dtype))
+    if not all(isinstance(n, (int, Expr)) for n in bounds):
+        node.fail(
+            "the length of this range is not one that Relay can compute: sums, differences, "
+            "products and floor divisions of sizes are supported; export without it dynamic"
+        )
+    found = relay.arange(*(n if isinstance(n, Expr) else relay.const(n, "int64") for n in bounds),
+                         dtype="int64")  # fmt: skip
+    return found if node.result_dtype == "int64" else relay.cast(found, node.result_dtype)
 
 
 @converts("tril.default", "triu.default")

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
+
 from byoc_lab import relay
-from byoc_lab.importers.pooling import pooled
+from byoc_lab.importers.pooling import (
+    adaptive_positions,
+    pooled,
+    positions_of_maxima,
+    sliding_positions,
+    whole_window_means,
+)
 from byoc_lab.importers.pytorch.converters import converts
 from byoc_lab.importers.pytorch.node import Node, pair
-from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.expr import Constant, Expr
 
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
@@ -110,19 +119,44 @@ def max_pool(node: Node) -> Any:
     build = getattr(relay.nn, f"max_pool{count}d")
     options = {**_window(node, count), "dilation": pair(node["dilation"], count)}
     found = pooled(build, node["self"], node.shape("self")[2:], options)
-    return (found, None) if node.overload.endswith("indices") else found
+    if not node.overload.endswith("indices"):
+        return found
+    if not node.reads(1):
+        return found, None
+    names = ("pool_size", "strides", "dilation", "padding", "padding")
+    windows = zip(_planes(node), *(options[name] for name in names), strict=True)
+    axes = [sliding_positions(*window, ceil=options["ceil_mode"]) for window in windows]
+    return found, positions_of_maxima(node["self"], node.shape("self"), axes)
+
+
+def _planes(node: Node) -> tuple[int, ...]:
+    """The sizes of the data's planes, which positions of maxima need."""
+    _, *sizes = node.shape("self")
+    if not all(isinstance(n, int) for n in sizes):
+        node.fail(
+            f"indices of maxima need static sizes but for the batch, found {node.shape('self')}; "
+            f"export without these sizes dynamic"
+        )
+    return tuple(sizes[1:])
 
 
 @converts(*(f"avg_pool{n}d.default" for n in (1, 2, 3)))
 def avg_pool(node: Node) -> Any:
     count = int(node.overload[8])
     _unbatched(node, "self", count)
-    if count > 1 and node["divisor_override"] is not None:
-        node.fail("divisor_override is not supported")
-    include = bool(node["count_include_pad"])
-    build = getattr(relay.nn, f"avg_pool{count}d")
-    options = {**_window(node, count), "count_include_pad": include}
-    return pooled(build, node["self"], node.shape("self")[2:], options)
+    build, sizes = getattr(relay.nn, f"avg_pool{count}d"), node.shape("self")[2:]
+    options = {**_window(node, count), "count_include_pad": bool(node["count_include_pad"])}
+    divisor = node["divisor_override"] if count > 1 else None
+    if divisor is None:
+        return pooled(build, node["self"], sizes, options)
+    if options["ceil_mode"] and not all(isinstance(n, int) for n in sizes):
+        node.fail(
+            f"divisor_override in ceil mode needs static sizes but for the batch, found "
+            f"{node.shape('self')}; export without these sizes dynamic"
+        )
+    means = whole_window_means(build, node["self"], sizes, options)
+    ratio = math.prod(options["pool_size"]) / divisor
+    return means * Constant(np.asarray(ratio, node.result_dtype))
 
 
 @converts(*(f"adaptive_{k}_pool{n}d.default" for k in ("avg", "max") for n in (1, 2, 3)))
@@ -137,4 +171,9 @@ def adaptive_pool(node: Node) -> Any:
         found = getattr(relay.nn, f"global_{kind}_pool2d")(node["self"])
     else:
         found = getattr(relay.nn, f"adaptive_{kind}_pool{count}d")(node["self"], tuple(wanted))
-    return (found, None) if kind == "max" else found
+    if kind == "avg":
+        return found
+    if not node.reads(1):
+        return found, None
+    axes = [adaptive_positions(n, w) for n, w in zip(_planes(node), wanted, strict=True)]
+    return found, positions_of_maxima(node["self"], node.shape("self"), axes)
