@@ -13,6 +13,7 @@ from tools.docs import commands
 from tools.docs.docstrings import parts
 from tools.docs.entries import Entries, names, resolve
 from tools.docs.examples import BLOCK, DOCS
+from tools.docs.reference import PASSES, passes
 from tools.docs.source import Sources
 
 PAGES = {p.name: p.read_text(encoding="utf-8") for p in (DOCS / "reference").glob("*.md")}
@@ -43,6 +44,15 @@ def test_every_command_has_one_entry() -> None:
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda s: s.partition("\n")[0])
 def test_every_entry_has_an_example(section: str) -> None:
     assert BLOCK.search(section) or "```console\n" in section
+
+
+def test_every_pass_has_an_example_or_a_module_before_and_after() -> None:
+    shown = passes(Entries(PAGES, Sources()), PAGES[PASSES])
+    assert [
+        section.partition("\n")[0]
+        for section in shown.split("\n## ")[1:]
+        if "```output\n" not in section and "Before:" not in section
+    ] == []
 
 
 def test_every_entry_has_types_for_what_it_takes_and_returns() -> None:

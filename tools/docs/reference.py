@@ -1,4 +1,4 @@
-"""Reference pages without examples of their own: passes before and after, errors, the museum."""
+"""Reference pages that are generated: passes before and after, errors, the museum."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from tools.docs import rules
 from tools.docs.entries import Entries
 from tools.docs.symptoms import Symptom
 
+PASSES = "passes.md"
 FRAMEWORK = {"FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "Sequential"}
 """What `byoc_lab.transform` has beside passes."""
 SEEN = 400
 """Characters of a message that are shown."""
 
 
-def pages(entries: Entries, found: list[Symptom]) -> dict[str, str]:
-    """The text of each page, by its file."""
-    return {"passes.md": passes(entries), "errors.md": all_errors(found)}
+def pages(entries: Entries, found: list[Symptom], examples: str) -> dict[str, str]:
+    """The text of each page, by its file. examples: docs/reference/passes.md."""
+    return {PASSES: passes(entries, examples), "errors.md": all_errors(found)}
 
 
 def samples() -> list[IRModule]:
@@ -51,14 +52,20 @@ def samples() -> list[IRModule]:
     return [*found, transform.PartitionGraph()(found[-1])]
 
 
-def passes(entries: Entries) -> str:
-    """Every pass with its docstring and, where a sample shows it, a module before and after."""
-    parts = ["# Passes", "The passes of `byoc_lab.transform`, each with a module before and after."]
+def passes(entries: Entries, examples: str) -> str:
+    """Every pass with its docstring and its example, or a sample before and after it.
+
+    examples: the page with the examples of passes that no sample shows.
+    """
+    head, *sections = re.split(r"^## ", examples, flags=re.M)
+    written = dict(section.split("\n", 1) for section in sections)
+    parts = [head.strip()]
     modules = samples()
     found = {n for n in dir(transform) if n[0].isupper() and callable(getattr(transform, n))}
     for name in sorted(found - FRAMEWORK):
         make = getattr(transform, name)
-        parts += [f"## {name}", *entries.body(make, name), *_shown(make, modules)]
+        example = [written[name].strip()] if name in written else _shown(make, modules)
+        parts += [f"## {name}", *entries.body(make, name), *example]
     return "\n\n".join(parts) + "\n"
 
 
