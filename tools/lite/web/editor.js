@@ -1,5 +1,5 @@
 // The editor of a cell: CodeMirror with Python, its keys, and names from the running Python.
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { autocompletion, closeBrackets, closeBracketsKeymap, closeCompletion, completionKeymap } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { python } from "@codemirror/lang-python";
 import { bracketMatching, HighlightStyle, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
@@ -32,7 +32,7 @@ export function editor(parent, { source, label, changed, run, complete }) {
   const keys = [
     { key: "Shift-Enter", run: () => (run(true), true) },
     { key: "Mod-Enter", run: () => (run(false), true) },
-    { key: "Escape", run: (/** @type {EditorView} */ view) => (view.contentDOM.blur(), true) }, // Tab leaves the editor after it
+    { key: "Escape", run: (/** @type {EditorView} */ view) => (closeCompletion(view), view.setTabFocusMode(Infinity), true) }, // Tab leaves the editor after it
   ];
   const extensions = [
     keymap.of(keys),

@@ -53,7 +53,11 @@ function open() {
   const [name, ...rest] = wanted.split("/");
   const article = document.querySelector(`article[id="${CSS.escape(name)}"]`) ?? find(FIRST);
   for (const other of document.querySelectorAll("article")) other.hidden = other !== article;
-  for (const link of document.querySelectorAll("nav a")) link.toggleAttribute("aria-current", link.getAttribute("href") === `#${article.id}`);
+  for (const link of document.querySelectorAll("nav a")) {
+    const isShown = link.getAttribute("href") === `#${article.id}`;
+    link.toggleAttribute("aria-current", isShown);
+    if (isShown) link.scrollIntoView({ block: "nearest" });
+  }
   document.body.dataset.article = article.id;
   document.title = `${article.getAttribute("aria-label")} · byoc_lab`;
   if (files[article.id] && !opened.has(article.id)) opened.set(article.id, new Notebook(article, files[article.id], stored[article.id] ?? {}, host));
