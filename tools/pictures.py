@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT))
 
 import byoc_lab  # noqa: E402
 from byoc_lab.lessons import mobilenet  # noqa: E402
-from tests.browser.chromium import launched  # noqa: E402
+from tests.browser.chromium import driver, launched  # noqa: E402
 from tests.lab.view.samples import chain  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
@@ -29,7 +29,11 @@ PICTURES: dict[str, tuple[byoc_lab.Trace, tuple[str, ...], str]] = {
 
 
 def main() -> None:
-    with launched() as browser, tempfile.TemporaryDirectory() as folder:
+    with (
+        driver() as playwright,
+        launched(playwright) as browser,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         for name, (trace, keys, scheme) in PICTURES.items():
             page = browser.new_page(
                 viewport={"width": 1440, "height": 860},

@@ -33,18 +33,24 @@ def missing(what: str) -> None:
 
 
 @contextmanager
-def launched() -> Iterator[Any]:
-    """A running browser (playwright's `Browser`)."""
+def driver() -> Iterator[Any]:
+    """What launches browsers (playwright's `Playwright`); one for each process."""
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
         missing("playwright is not installed (pip install playwright)")
+    with sync_playwright() as playwright:
+        yield playwright
+
+
+@contextmanager
+def launched(playwright: Any) -> Iterator[Any]:
+    """A running browser (playwright's `Browser`)."""
     found = [path for name in NAMES if (path := shutil.which(name))]
     if not found:
         missing(f"no browser on PATH ({', '.join(NAMES)})")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found[0], headless=True, args=FLAGS)
-        try:
-            yield browser
-        finally:
-            browser.close()
+    browser = playwright.chromium.launch(executable_path=found[0], headless=True, args=FLAGS)
+    try:
+        yield browser
+    finally:
+        browser.close()

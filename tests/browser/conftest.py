@@ -11,14 +11,29 @@ import pytest
 from byoc_lab.lab.view.states.state import trace_state
 from tests.lab.view.samples import chain, mobilenet
 
+from . import firefox as installed_firefox
+from .chromium import driver as started_driver
 from .chromium import launched
 from .jupyterlab import JupyterLab
 from .widget_page import NewPage
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    with launched() as running:
+def driver() -> Iterator[Any]:
+    with started_driver() as playwright:
+        yield playwright
+
+
+@pytest.fixture(scope="session")
+def browser(driver: Any) -> Iterator[Any]:
+    with launched(driver) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def firefox(driver: Any) -> Iterator[tuple[Any, Path]]:
+    """Firefox, and the folder of what it downloads."""
+    with installed_firefox.launched(driver) as running:
         yield running
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
 
 import pytest
 from playwright.sync_api import expect
@@ -16,6 +19,10 @@ from tools.lite.build import ONE_FILE, OUT
 from tools.lite.build import main as build
 
 from .laboratory import SECONDS, Laboratory
+
+BESIDE = ("python.bin", "files.bin")
+PROVOKED = ("http://127.0.0.1:9/", "script-src-attr")
+"""Words of the violations of the policy that tests provoke; Firefox reports them as errors."""
 
 
 def _built(_: Path) -> str:
@@ -34,21 +41,74 @@ def one_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return OUT / ONE_FILE
 
 
+class Quiet(SimpleHTTPRequestHandler):
+    """The handler of `python -m http.server`, without its log."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
 @pytest.fixture(scope="session")
-def lab(browser: Any, one_file: Path) -> Iterator[Laboratory]:
-    """One page for all tests: to start Python takes most of the time."""
-    context = browser.new_context(viewport={"width": 1400, "height": 900}, offline=True)
-    page = context.new_page()
-    page.set_default_timeout(SECONDS)
+def site(one_file: Path) -> Iterator[str]:
+    """The address of the static site."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(one_file.parent)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+Tab = Callable[[], Laboratory]
+
+
+@contextmanager
+def opened(
+    request: pytest.FixtureRequest, browser: str, one_file: Path, site: str
+) -> Iterator[Tab]:
+    """Opens tabs of one window, in a browser from a place such as "chromium-file" or
+    "firefox-http"; at the end, no tab may have shown an error or asked for more than the page."""
+    kind, _, place = browser.partition("-")
+    downloads = None
+    if kind == "firefox":
+        running, downloads = request.getfixturevalue("firefox")
+    else:
+        running = request.getfixturevalue("browser")
+    address = one_file.as_uri() if place == "file" else site
+    beside = [f"{site}{name}" for name in BESIDE] if place == "http" else []
     errors: list[str] = []
     asked: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(one_file.as_uri())
-    yield Laboratory(page)
+    context = running.new_context(viewport={"width": 1400, "height": 900})
+    context.set_offline(place == "file")
+    context.on("request", lambda request: asked.append(request.url))
+
+    def tab() -> Laboratory:
+        page = context.new_page()
+        page.set_default_timeout(SECONDS)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(address)
+        return Laboratory(page, downloads)
+
+    yield tab
     context.close()
-    assert errors == []
-    assert [url for url in asked if not url.startswith("blob:")] == [one_file.as_uri()]
+    assert [error for error in errors if not any(words in error for words in PROVOKED)] == []
+    assert {url for url in asked if not url.startswith("blob:")} <= {address, *beside}
+
+
+@pytest.fixture(
+    scope="session",
+    params=["chromium-file", pytest.param("firefox-http", marks=pytest.mark.slow)],
+)
+def lab(request: pytest.FixtureRequest, one_file: Path, site: str) -> Iterator[Laboratory]:
+    """One page for all tests: to start Python takes most of the time."""
+    with opened(request, request.param, one_file, site) as tab:
+        yield tab()
+
+
+@pytest.fixture(params=["chromium-http", pytest.param("firefox-file", marks=pytest.mark.slow)])
+def tab(request: pytest.FixtureRequest, one_file: Path, site: str) -> Iterator[Tab]:
+    """Opens tabs of a new window, elsewhere than `lab`."""
+    with opened(request, request.param, one_file, site) as tab:
+        yield tab
 
 
 @pytest.fixture(autouse=True)

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import expect
 
 SECONDS = 60_000  # ms; a machine with other work to do needs ten times as long as an idle one
+POLL = 50  # ms
+PART = ".part"
+"""The suffix of a download that is not complete."""
+NARROW = 1024  # pixels
 
 
 class Laboratory:
-    """The opened page."""
+    """The opened page.
 
-    def __init__(self, page: Any):
+    downloads: the folder of a browser whose downloads the driver does not report.
+    """
+
+    def __init__(self, page: Any, downloads: Path | None = None):
         self.page = page
+        self.downloads = downloads
+
+    @property
+    def is_chromium(self) -> bool:
+        return bool(self.page.context.browser.browser_type.name == "chromium")
 
     def show(self, name: str) -> None:
         """Show what an address names."""
@@ -38,7 +51,36 @@ class Laboratory:
         code = cell.locator(".cm-content")
         code.click()
         self.page.keyboard.press("ControlOrMeta+a")
+        self.page.keyboard.press("Delete")
         self.page.keyboard.insert_text(source)
 
     def run(self, cell: Any, button: str = "Run this cell") -> None:
         cell.get_by_role("button", name=button).click()
+
+    def saved(self, button: str) -> Path:
+        """The file that a button of the page saves."""
+        click = self.page.get_by_role("button", name=button).click
+        if self.downloads is None:
+            with self.page.expect_download() as saved:
+                click()
+            return Path(saved.value.path())
+        before = set(self.downloads.iterdir())
+        click()
+        for _ in range(SECONDS // POLL):
+            new = set(self.downloads.iterdir()) - before
+            if new and all(path.suffix != PART and path.stat().st_size for path in new):
+                return new.pop()
+            self.page.wait_for_timeout(POLL)
+        raise TimeoutError(f"{button} saved no file in {self.downloads}")
+
+    def paint(self, scheme: str) -> None:
+        """Show the page in "light" or "dark": by the system's setting where the browser has it."""
+        self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        if not self.page.evaluate(f"() => matchMedia('(prefers-color-scheme: {scheme})').matches"):
+            self.page.locator("#theme").click()
+            expect(self.page.locator("html")).to_have_attribute("data-theme", scheme)
+
+    def narrow(self) -> None:
+        """Make the page as wide as that of a small laptop, on which nothing may be cut off."""
+        self.page.set_viewport_size({"width": NARROW, "height": 768})
+        assert self.page.evaluate("() => document.documentElement.scrollWidth") <= NARROW

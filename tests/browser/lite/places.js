@@ -16,20 +16,25 @@
     unseen: [],
     /** @type {[Element, string] | null} */
     last: null,
-    step() {
-      const here = document.activeElement;
+    leave() {
       if (this.last && this.last[1] === drawn(this.last[0])) this.unseen.push(words(this.last[0]));
       this.last = null;
-      if (here === document.body) return ""; // the browser's own, between the last place and the first
-      if (this.visited.has(here)) return "end";
+    },
+    step() {
+      this.leave();
+      const here = document.activeElement;
+      if (here === document.body || this.visited.has(here)) return "end"; // after the last place comes the browser's own
       this.last = [here, drawn(here)];
       this.visited.add(here);
+      if (!this.missed.length) return "end";
       return here.matches(".cm-content") ? "editor" : "";
     },
-    get found() {
+    get missed() {
       const places = [...document.querySelectorAll(FOCUSABLE)].filter((e) => e.tabIndex >= 0 && isShown(e));
-      const missed = places.filter((e) => !this.visited.has(e)).map(words);
-      return { missed, unseen: this.unseen, visited: this.visited.size };
+      return places.filter((e) => !this.visited.has(e)).map(words);
+    },
+    get found() {
+      return { missed: this.missed, unseen: this.unseen, visited: this.visited.size };
     },
   };
 }

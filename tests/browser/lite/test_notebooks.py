@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 from tests.hiding import PACKAGES, environment
 from tests.notebooks.outputs import difference, lines_of
 from tests.notebooks.test_elsewhere import NOTEBOOKS, executed
+from tests.once import once
 from tools.lite.stored import NEEDS
 
 from .laboratory import Laboratory
@@ -35,10 +36,19 @@ def shown_in_page(lab: Laboratory, name: str) -> list[Any]:
         0, timeout=PATIENCE
     )
     lab.settle()
-    with lab.page.expect_download() as saved:
-        lab.page.get_by_role("button", name="Download").click()
-    notebook = nbformat.read(saved.value.path(), as_version=4)
+    notebook = nbformat.read(lab.saved("Download"), as_version=4)
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def shown_natively(factory: pytest.TempPathFactory, path: Path) -> list[Any]:
+    """The code cells of a notebook that ran in Jupyter; once for all browsers."""
+
+    def run(folder: Path) -> list[Any]:
+        hidden = folder / "hidden"
+        hidden.mkdir()
+        return list(executed(path, folder / "native", environment(hidden, NOT_IN_PAGE)))
+
+    return once(factory, f"native-{path.stem}", run)
 
 
 def without_widgets(outputs: list[Any]) -> list[Any]:
@@ -54,12 +64,10 @@ def without_widgets(outputs: list[Any]) -> list[Any]:
     ids=lambda path: path.stem,
 )
 def test_notebook_shows_in_the_page_what_it_shows_in_jupyter(
-    lab: Laboratory, tmp_path: Path, path: Path
+    lab: Laboratory, tmp_path_factory: pytest.TempPathFactory, path: Path
 ) -> None:
-    hidden = tmp_path / "hidden"
-    hidden.mkdir()
     found = shown_in_page(lab, path.stem)
-    native = executed(path, tmp_path / "native", environment(hidden, NOT_IN_PAGE))
+    native = shown_natively(tmp_path_factory, path)
     for number, (ours, theirs) in enumerate(zip(native, found, strict=True)):
         assert not [o for o in theirs.outputs if o.output_type == "error"], theirs.source
         lines, shown = lines_of(without_widgets(ours.outputs)), lines_of(theirs.outputs)

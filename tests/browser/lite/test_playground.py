@@ -215,8 +215,9 @@ def test_era_runs_the_passes_of_that_time(lab: Laboratory) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(lab: Laboratory, scheme: str) -> None:
-    lab.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    lab.paint(scheme)
     lab.open("playground")
     lab.page.locator("#play-case").select_option("shadowed-pattern")
     lab.settle()
+    lab.narrow()
     assert violations(lab.page, []) == []
