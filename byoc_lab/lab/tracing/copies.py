@@ -17,10 +17,11 @@ def pairs(original: Expr | None, copied: Expr) -> list[tuple[Expr, Expr]]:
         if a is b:  # and all below
             continue
         if a not in of:
-            if not _is_alike(a, b):
+            mine, theirs = a.parts(), b.parts()
+            if len(mine) != len(theirs) or not _is_alike(a, b):
                 return []
             of[a] = b
-            todo += zip(a.parts(), b.parts(), strict=True)
+            todo += [(p, q) for p, q in zip(mine, theirs, strict=True) if p is not q]
         elif of[a] is not b:
             return []
     return list(of.items()) if len(set(of.values())) == len(of) else []
@@ -29,7 +30,7 @@ def pairs(original: Expr | None, copied: Expr) -> list[tuple[Expr, Expr]]:
 def _is_alike(a: Expr, b: Expr) -> bool:
     """Whether `b` by itself differs from `a` at most in types, names of functions and their
     attributes."""
-    if type(a) is not type(b) or len(a.parts()) != len(b.parts()):
+    if type(a) is not type(b):
         return False
     if isinstance(a, Call) and isinstance(b, Call):
         return a.attrs is b.attrs or bool(a.attrs == b.attrs)

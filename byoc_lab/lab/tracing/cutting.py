@@ -69,7 +69,7 @@ def cut(
     results: dict[Expr, None] = {}  # values that are used later
     for node in filter(not_function, order):
         for part in node.parts():
-            if is_dataflow(part) and (part in inside) is not (node in inside):
+            if (part in inside) is not (node in inside) and is_dataflow(part):
                 (outer if node in inside else results)[part] = None
     types = [ty for value in outer if (ty := type_of(value)) is not None]
     known = TupleType(types) if len(types) == len(outer) else None

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from byoc_lab.errors import UnknownNodeError
 from byoc_lab.lab.tracing.copies import pairs
@@ -60,25 +61,27 @@ class Provenance:
     ):
         """events: the reports of the pass. count: `after` is the state after this many of them;
         None for the result of the pass."""
-        if after is before:
-            self._origins: dict[Expr, Nodes] = {n: (n,) for n in nodes_of(before)}
-            self._images, self._rules = self._origins, dict[Expr, str]()
-            self._entered = {n: n for n in self._origins}
-            return
-        inputs = list(nodes_of(before))
         later = [] if count is None else events[count:]
-        tracker = _Tracker(before, inputs, later, whole=count is None)
-        tracker.follow(events[:count])
-        tracker.finish(after)
+        tracker = _Tracker(before, later, whole=count is None)
+        if after is not before:
+            tracker.follow(events[:count])
+            tracker.finish(after)
+        self._before, self._inner = before, tracker.inner
+        self._rules, self._entered = tracker.rules, tracker.entered
         self._origins = {n: tracker.origins.get(n, ()) for n in nodes_of(after)}
-        self._rules = {n: r for n, r in tracker.rules.items() if n in self._origins}
-        self._images = _inverse(self._origins, inputs, tracker.inner)
-        self._entered = {n: tracker.entered.get(n, n) for n in self._origins}
 
-    @property
+    @cached_property
     def inputs(self) -> Mapping[Expr, Nodes]:
-        """The images of each node of the input."""
-        return self._images
+        """The images of each node of the input: first the nodes that have its place."""
+        nearest: dict[Expr, list[Expr]] = {n: [] for n in nodes_of(self._before)}
+        others: dict[Expr, list[Expr]] = {}
+        for node, sources in self._origins.items():
+            for n, source in enumerate(sources):
+                if n == 0 and node not in self._inner:
+                    nearest[source].append(node)
+                else:
+                    others.setdefault(source, []).append(node)
+        return {n: (*found, *others.get(n, ())) for n, found in nearest.items()}
 
     @property
     def results(self) -> Mapping[Expr, Nodes]:
@@ -91,7 +94,7 @@ class Provenance:
 
     def images(self, node: Expr) -> Nodes:
         """The nodes of the result that come from `node` of the input, the nearest first."""
-        return _found(self._images, node, "input")
+        return _found(self.inputs, node, "input")
 
     def rule(self, node: Expr) -> str:
         """The rule that created `node` of the result; "" if the node has the place of another, and
@@ -103,17 +106,17 @@ class Provenance:
         """The node of the input whose place `node` of the result has, or the node that a rewrite
         created for it: the same one in each state of the pass. Copies share it."""
         _found(self._origins, node, "result")
-        return self._entered[node]
+        return self._entered.get(node, node)
 
 
 def root_provenance(before: IRModule, events: Sequence[Event], found: Round) -> Provenance:
     """The origins of the nodes of a round's root. before, events: of the pass."""
     first = next((n for n, event in enumerate(events) if event.round is found), 0)
     root = IRModule.unchecked(function_of(found.root, found.function), found.function)
-    return Provenance(before, root, events, first)
+    return Provenance(before, root, events[:first])
 
 
-def _found(known: dict[Expr, Nodes], node: Expr, where: str) -> Nodes:
+def _found(known: Mapping[Expr, Nodes], node: Expr, where: str) -> Nodes:
     try:
         return known[node]
     except KeyError:
@@ -122,21 +125,6 @@ def _found(known: dict[Expr, Nodes], node: Expr, where: str) -> Nodes:
             f"{describe(node)} is not a node of the {where} of this stage{hint}. Nodes are found "
             f"by identity: take them from stage.before and stage.after"
         ) from None
-
-
-def _inverse(
-    origins: dict[Expr, Nodes], inputs: Iterable[Expr], inner: set[Expr]
-) -> dict[Expr, Nodes]:
-    """For each input its images: first those that have its place."""
-    nearest: dict[Expr, list[Expr]] = {n: [] for n in inputs}
-    others: dict[Expr, list[Expr]] = {}
-    for node, sources in origins.items():
-        for n, source in enumerate(sources):
-            if n == 0 and node not in inner:
-                nearest[source].append(node)
-            else:
-                others.setdefault(source, []).append(node)
-    return {n: (*found, *others.get(n, ())) for n, found in nearest.items()}
 
 
 @dataclass(eq=False)
@@ -150,14 +138,13 @@ class _Rewrites:
 class _Tracker:
     """Follows the nodes of a module through the rounds of a pass."""
 
-    def __init__(
-        self, before: IRModule, inputs: Sequence[Expr], later: Sequence[Event], whole: bool
-    ):
-        """inputs: the nodes of `before`. later: rewrites that are not followed."""
+    def __init__(self, before: IRModule, later: Sequence[Event], whole: bool):
+        """later: rewrites that are not followed. whole: whether the pass made all that is followed,
+        rather than `replay` a part of it."""
         self._whole = whole
         self._later = {event.before for event in later}
         self.roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
-        self.origins: dict[Expr, Nodes] = {n: (n,) for n in inputs}
+        self.origins: dict[Expr, Nodes] = {n: (n,) for n in nodes_of(before)}
         self.rules: dict[Expr, str] = {}
         self.inner: set[Expr] = set()  # created nodes that have the place of no other
         self.entered: dict[Expr, Expr] = {n: n for n in self.origins}  # see `identity`

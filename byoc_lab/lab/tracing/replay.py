@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 
 from byoc_lab.errors import ByocLabError, TraceFileError
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, TupleGetItem
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.visit import rebuild
+from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 
 Replaced = dict[Expr, Expr]
@@ -61,36 +62,36 @@ def replay(before: IRModule, events: Sequence[Event]) -> IRModule:
 
 def nodes_made(found: Round, replaced: Replaced) -> dict[Expr, Expr]:
     """The node that each node below the root of a round becomes by these replacements."""
-
-    def use(pre: Expr, post: Expr) -> Expr:
-        new = replaced.get(pre)
-        if new is not None:
-            return new
-        # The node that the pass created here, if it has the same parts, so users share it.
-        made = found.made.get(pre)
-        return made if made is not None and _same_node(made, post) else post
-
     memo: dict[Expr, Expr] = {}
-    rebuild(found.root, use, memo=memo)
+    for node in post_order(found.root):
+        parts = node.parts()
+        new = [memo[part] for part in parts]
+        made = found.made.get(node)
+        if node in replaced:
+            memo[node] = replaced[node]
+        elif made is not None and _is_with_parts(made, node, new):  # so users share it
+            memo[node] = made
+        else:
+            memo[node] = node if all(map(is_, parts, new)) else node.with_parts(new)
     return memo
 
 
-def _same_node(a: Expr, b: Expr) -> bool:
-    """Whether two nodes have identical parts."""
-    if type(a) is not type(b):
+def _is_with_parts(made: Expr, node: Expr, parts: Sequence[Expr]) -> bool:
+    """Whether `made` is `node` with these parts, and has parts."""
+    if type(made) is not type(node):
         return False
-    if isinstance(a, Call) and isinstance(b, Call) and a.attrs != b.attrs:
+    if isinstance(made, Call) and isinstance(node, Call) and made.attrs != node.attrs:
         return False
-    if isinstance(a, Function) and isinstance(b, Function) and a.attrs != b.attrs:
+    if isinstance(made, Function) and isinstance(node, Function) and made.attrs != node.attrs:
         return False
-    if isinstance(a, TupleGetItem) and isinstance(b, TupleGetItem) and a.index != b.index:
+    if (
+        isinstance(made, TupleGetItem)
+        and isinstance(node, TupleGetItem)
+        and made.index != node.index
+    ):
         return False
-    mine, theirs = a.parts(), b.parts()
-    return (
-        bool(mine)
-        and len(mine) == len(theirs)
-        and all(x is y for x, y in zip(mine, theirs, strict=True))
-    )
+    theirs = made.parts()
+    return bool(parts) and len(theirs) == len(parts) and all(map(is_, theirs, parts))
 
 
 def _new_name(mod: IRModule, old: GlobalVar, new: Expr | None) -> GlobalVar:

@@ -137,10 +137,8 @@ class RegionSet:
         return self.opened[region.first]
 
     def _visit(self, node: Expr) -> None:
-        if is_annotation(node, BEGIN):
-            self._open(node)
-        elif is_annotation(node, END):
-            self._close(node)
+        if is_annotation(node):
+            (self._open if node.is_op(BEGIN) else self._close)(node)
         elif isinstance(node, Call):
             if node.is_op(END):
                 self.problem("no-compiler", node, {})
@@ -166,20 +164,19 @@ class RegionSet:
         region._outputs[end] = None
 
     def _join(self, node: Expr, args: Sequence[Expr]) -> None:
-        open_args = [a for a in args if not is_annotation(a, END)]
-        regions = [self.of(a) for a in open_args]
-        first = next((r for r in regions if r is not None), None)
-        if first is None:
+        found = [(a, r) for a in args if (r := self.of(a)) and not is_annotation(a, END)]
+        if not found:
             return
-        outside = [a for a, r in zip(open_args, regions, strict=True) if r is None]
+        regions = [region for _, region in found]
+        first = regions[0]
+        outside = [a for a in args if self.of(a) is None and not is_annotation(a, END)]
         if outside:
             self.problem("inconsistent", node, {"region": first, "outside": outside})
         for region in regions:
-            if region is not None:
-                if region.target != first.target and self._on_problem:
-                    targets = (first.target, region.target)
-                    self.problem("mixed-targets", node, {"opened_for": targets})
-                self.merge(region, first)
+            if region.target != first.target and self._on_problem:
+                targets = (first.target, region.target)
+                self.problem("mixed-targets", node, {"opened_for": targets})
+            self.merge(region, first)
         self._add(node, first)
 
     def _add(self, node: Expr, region: Region) -> None:
@@ -246,11 +243,12 @@ def _evaluation_order(func: Expr) -> Iterator[Expr]:
             yield stack.pop()  # type: ignore[misc]
         elif node not in seen:
             seen.add(node)
-            if isinstance(node, (Let, If, RefCreate, RefRead, RefWrite)):
+            parts = node.parts()
+            if not parts or isinstance(node, (Let, If, RefCreate, RefRead, RefWrite)):
                 yield node
             else:
                 stack += (node, None)
-            stack += reversed(node.parts())
+            stack += reversed(parts)
 
 
 def _explain(kind: str, node: Expr, details: dict[str, Any]) -> str:
