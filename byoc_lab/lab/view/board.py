@@ -259,9 +259,19 @@ class Board(View):
             way: changes[-1].what if changes else ""
             for way, changes in (("undo", self._past), ("redo", self._undone))
         }
-        names = {"back_ends": backends.names(), "calls": sorted(calls), "inside": inside}
+        names = {"back_ends": self._back_ends(), "calls": sorted(calls), "inside": inside}
         board = {**names, **last, "done": self._done}
         return {**state, "board": board, "opens": 0}
+
+    def _back_ends(self) -> list[str]:
+        """The names of the back ends to choose from, first the one whose tables have the operators
+        of most calls."""
+
+        def refused(name: str) -> int:
+            known = backends.get(name).operators()
+            return 0 if known is None else sum(call.op_name not in known for call in self._calls)
+
+        return sorted(backends.names(), key=refused)
 
     @traitlets.validate("request")
     def _is_a_request(self, proposal: Any) -> dict[str, Any]:

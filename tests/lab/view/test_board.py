@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import byoc_lab
+from byoc_lab import relay
 from byoc_lab.errors import ArgumentError, UnknownNameError, UnknownNodeError
 from byoc_lab.lab.view.board import Board
 from byoc_lab.lab.view.states.objects import state_and_ids
@@ -75,6 +76,14 @@ def test_undo_and_redo_say_what_they_do() -> None:
     assert board.state["board"]["undo"] == ""
     board.put(conv, "ccompiler")
     assert board.state["board"]["redo"] == "", "another change leaves nothing to redo"
+
+
+def test_back_end_with_the_operators_of_most_calls_is_offered_first() -> None:
+    board = byoc_lab.board(network())
+    assert board.state["board"]["back_ends"][:2] == ["dnnl", "ccompiler"]
+    x = relay.var("x", shape=(4,))
+    mod = relay.IRModule.from_expr(relay.add(x, x))
+    assert byoc_lab.board(mod).state["board"]["back_ends"][:2] == ["ccompiler", "dnnl"], "a tie"
 
 
 def test_a_fix_is_previewed_applied_and_undone() -> None:

@@ -23,8 +23,7 @@ const KEYS = [
   ["P", "presenter mode: full screen, large type"],
   ["o", "open / close the group in the graph that has the focus"],
   ["u", "follow: only what the chosen node depends on, and what depends on it"],
-  ["Esc", "back to the whole pass", "rewrites"],
-  ["Esc", "deselect the node, close this"],
+  ["Esc", "close this, go back to the whole pass, or deselect the node"],
   ["?", "this help"],
 ];
 
