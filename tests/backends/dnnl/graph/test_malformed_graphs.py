@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+from functools import cache
+from typing import Any
 
 import pytest
 
@@ -19,11 +21,15 @@ pytestmark = [
 BIG = 2**31 - 1
 
 
-def edit(path: str, value) -> str:
-    """The residual network's JSON with one place changed: "ops.0.kind", ..."""
+@cache
+def residual_graph() -> dict[str, Any]:
     net, output = residual_net()
-    net.graph["outputs"] = [output]
-    graph = copy.deepcopy(net.graph)
+    return {**net.graph, "outputs": [output]}
+
+
+def edit(path: str, value: Any) -> str:
+    """The residual network's JSON with one place changed: "ops.0.kind", ..."""
+    graph = copy.deepcopy(residual_graph())
     *parents, last = [int(key) if key.isdigit() else key for key in path.split(".")]
     place = graph
     for key in parents:
