@@ -32,7 +32,8 @@ ROOT = Path(byoc_lab.__file__).parent
 def texts_of_classes() -> Iterator[tuple[str, list[str]]]:
     """Each `__str__` of the package, as the place of its class, and its decorators."""
     for path in ROOT.rglob("*.py"):
-        for found in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for found in ast.walk(ast.parse(text)) if "__str__" in text else ():
             for item in found.body if isinstance(found, ast.ClassDef) else ():
                 if isinstance(item, ast.FunctionDef) and item.name == "__str__":
                     place = f"{path.relative_to(ROOT)}: {found.name}"
