@@ -158,8 +158,12 @@ class MissingBegin(LintRule):
         begin = Begin((argument_edge(user, position),), compiler)
         title = _title([(user, position)], compiler)
         direct = [Proposal(title, subject.name, (begin,))] if own else []
+        region = subject.regions.of(user)
+        inside = "a region"
+        if region is not None and region.target == compiler:
+            inside = f"region {subject.number(region)}"
         yield self.finding(
-            f"{called(user)} is inside a region of {compiler}, and its argument {position} comes "
+            f"{called(user)} is inside {inside} of {compiler}, and its argument {position} comes "
             f"from outside without compiler_begin: {origin}",
             f'wrap argument {position} of {called(user)} in compiler_begin(..., "{compiler}"); '
             f"every value that enters a region needs one{constant}",

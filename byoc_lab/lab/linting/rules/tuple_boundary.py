@@ -86,10 +86,12 @@ class TupleBoundary(LintRule):
         if bound_constant(node, subject) is not None:
             return
         compiler = compiler_of(node)
+        region = subject.regions.of(node)
+        assert region is not None  # its begin opens it
         yield self.finding(
-            f"a tuple enters a region of {compiler} as one argument: the function of the "
-            f"region will have a parameter of type {typed.checked_type}, and code generators "
-            f"get tensors",
+            f"a tuple enters region {subject.number(region)} of {compiler} as one argument: the "
+            f"function of the region will have a parameter of type {typed.checked_type}, and code "
+            f"generators get tensors",
             f'put compiler_begin(..., "{compiler}") on the fields of the tuple',
             node,
             subject,
