@@ -186,8 +186,22 @@ def test_branches_of_different_types_are_refused_by_name() -> None:
         "If", ["c"], ["y"], name="choice", then_branch=_branch("Relu", "t"), else_branch=wide
     )
     model = _model([node], [info("x", FLOAT, [3]), info("c", BOOL, [])], [info("y", FLOAT, None)])
-    with pytest.raises(UnsupportedOperatorError, match="node 'choice', operator If, opset 17"):
+    with pytest.raises(UnknownValueError, match="node 'choice', operator If, opset 17: the then "):
         from_onnx(model)
+
+
+def test_branches_of_different_shapes_are_told_with_the_value_to_freeze() -> None:
+    pair = helper.make_node("Concat", ["x", "x"], ["e"], axis=0)
+    wide = helper.make_graph([pair], "e", [], [info("e", FLOAT, None)])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=_branch("Relu", "t"), else_branch=wide)
+    model = _model([node], [info("x", FLOAT, [3]), info("c", BOOL, [])], [info("y", FLOAT, None)])
+    words = r"gives Tensor\[\(3\), float32\], the else branch Tensor\[\(6\), .*--freeze c=True"
+    with pytest.raises(UnknownValueError, match=words) as caught:
+        from_onnx(model)
+    assert caught.value.freeze == {"c": True}
+    for taken, length in ((True, 3), (False, 6)):
+        mod, _ = from_onnx(model, freeze={"c": taken})
+        assert str(mod["main"].ret_type) == f"Tensor[({length}), float32]"
 
 
 def test_an_operator_inside_a_branch_is_named() -> None:

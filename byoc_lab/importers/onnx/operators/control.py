@@ -74,16 +74,27 @@ def _both_branches(node: Node) -> tuple[list[Any], list[Any]]:
     first = next(iter(errors.values()))
     if not found:
         raise first
-    raise _unknown_condition(node, True in found, first) from first
+    reason = f"{first}; a run-time condition needs both branches"
+    raise _unknown_condition(node, True in found, reason) from first
 
 
-def _unknown_condition(
-    node: Node, fits: bool, error: UnsupportedOperatorError
-) -> UnsupportedOperatorError:
-    """The error of a branch, when the other one, which `fits` takes, can be imported."""
+def _check_types(node: Node, then: list[Any], other: list[Any]) -> None:
+    """Both branches must give the same types, which a run-time condition needs."""
+    for one, two in zip(then, other, strict=True):
+        left, right = node.type_of(one), node.type_of(two)
+        same = (left.dtype, len(left.shape)) == (right.dtype, len(right.shape))
+        if not same or any(map(differ, left.shape, right.shape)):
+            reason = (
+                f"{node.place}: the then branch gives {left}, the else branch {right}; a run-time "
+                f"condition needs one type"
+            )
+            raise _unknown_condition(node, True, reason)
+
+
+def _unknown_condition(node: Node, fits: bool, reason: str) -> UnsupportedOperatorError:
+    """The error of branches that do not fit together, though the one that `fits` takes does."""
     condition = node[0]
     inputs = node.graph.deciding_inputs(condition)
-    reason = f"{error}; a run-time condition needs both branches"
     if not inputs:
         return UnsupportedOperatorError(reason)
     values: dict[str, Any] = {}
@@ -113,6 +124,7 @@ def if_(node: Node) -> tuple[Any, ...]:
         node.known(0, "the condition of branches that give sequences or optionals")
     if len(then) != len(other):
         node.fail(f"the branches have {len(then)} and {len(other)} outputs")
+    _check_types(node, then, other)
     test = _scalar(node, node[0])
     if len(then) == 1:
         return (If(test, then[0], other[0]),)

@@ -74,7 +74,8 @@ FACTS: dict[Arithmetic | str, tuple[Fact, ...]] = {
     # oneDNN begins a maximum with the least finite number, and compares nan as if it were less.
     Arithmetic.MAX_POOL: (
         Fact(
-            f"{{op}} may pass over nan on DNNL, and of nan or -inf alone be -3.4e38, {FAULT}",
+            f"{{op}} may pass over nan on DNNL and in code of LLVM, and of nan or -inf alone be "
+            f"-3.4e38 on DNNL, {FAULT}",
             _is_least,
         ),
     ),
