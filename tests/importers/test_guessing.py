@@ -142,6 +142,19 @@ def test_an_unsupported_value_is_no_matter_of_lengths() -> None:
     assert caught.value.inputs == ("k",)
 
 
+def test_a_shape_that_values_decide_names_their_input() -> None:
+    weights = {"w": np.ones((1, 8, 3), "f4"), "r": np.ones((1, 8, 2), "f4")}
+    nodes = [
+        helper.make_node("Tile", ["x", "n"], ["a"]),
+        helper.make_node("LSTM", ["a", "w", "r"], ["y"], hidden_size=2),
+    ]
+    model = _model(nodes, [_info("x", [2, 1, 3]), _info("n", [3], INT64)], weights)
+    with pytest.raises(UnknownValueError, match=r"operator LSTM.*--freeze n=VALUE") as caught:
+        from_onnx(model)
+    assert caught.value.inputs == ("n",)
+    assert from_onnx(model, freeze={"n": [2, 1, 1]})
+
+
 @pytest.mark.parametrize(("length", "rate"), [(256, 16000), (512, 16001)])
 def test_a_condition_names_the_value_that_takes_the_branch_that_fits(
     length: int, rate: int

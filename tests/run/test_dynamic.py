@@ -185,6 +185,16 @@ def test_dynamic_module_runs_without_apache_tvm_and_dnnl(monkeypatch: pytest.Mon
     np.testing.assert_allclose(exe(x)[0], wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_an_operator_after_a_broadcast_to_a_computed_shape_is_offloaded() -> None:
+    x, y = (relay.var(name, shape=(relay.Any(), 4)) for name in "xy")
+    wide = relay.broadcast_to(x, relay.shape_of(y, "int64"))
+    mod = relay.IRModule.from_expr(relay.Function([x, y], nn.relu(wide)))
+    exe = byoc_lab.build(byoc_lab.trace(mod, "dnnl").result)
+    found = exe(np.float32([[1, -2, 3, -4]]), np.zeros((3, 4), np.float32))[0]
+    np.testing.assert_array_equal(found, [[1, 0, 3, 0]] * 3)
+    exe.assert_offloaded(regions=1)
+
+
 def test_lengths_that_depend_on_values_are_not_offloaded() -> None:
     """Which elements are not 0 is known when the module runs; the batch is known before."""
     x = relay.var("x", shape=(relay.Any(), 4))

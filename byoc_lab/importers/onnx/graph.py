@@ -20,6 +20,7 @@ from byoc_lab.importers.onnx.converters import converter_of, supported
 from byoc_lab.importers.onnx.node import EMPTY, Node
 from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, check_text, dtype_of
 from byoc_lab.importers.settle import Settler
+from byoc_lab.relay.analysis.known_lengths import deciding_variables
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Constant, Expr, Tuple, Var
 from byoc_lab.relay.ir.types import TensorType
@@ -89,7 +90,14 @@ class GraphConverter:
 
     def unknown_value(self, reason: str, value: Expr) -> UnsupportedOperatorError:
         """The error about a value that must be constant; it names the inputs that it depends on."""
-        names = list(self.deciding_inputs(value))
+        return self._unknown(reason, list(self.deciding_inputs(value)))
+
+    def unknown_shape(self, reason: str, value: Expr) -> UnsupportedOperatorError:
+        """The error about a shape that must be known; it names the inputs whose values give it."""
+        used = deciding_variables(value)
+        return self._unknown(reason, [n for n, v in self._root.inputs.items() if v in used])
+
+    def _unknown(self, reason: str, names: Sequence[str]) -> UnsupportedOperatorError:
         if not names:
             return UnsupportedOperatorError(reason)
         them = ", ".join(names)

@@ -169,7 +169,7 @@ class Node:
         """The shape of an expression, which must be static."""
         ty = self.type_of(expr)
         if not ty.is_static:
-            self.fail(f"{what} must be known, found {ty}")
+            raise self.graph.unknown_shape(f"{self.place}: {what} must be known, found {ty}", expr)
         return tuple(int(n) for n in ty.concrete_shape)
 
     def length(self, expr: Expr, axis: int) -> int:
@@ -177,7 +177,8 @@ class Node:
         ty = self.type_of(expr)
         found = ty.shape[axis]
         if not isinstance(found, int):
-            self.fail(f"length {axis} of {ty} must be known")
+            reason = f"{self.place}: length {axis} of {ty} must be known"
+            raise self.graph.unknown_shape(reason, expr)
         return found
 
     def steps(self, expr: Expr, axis: int) -> int:

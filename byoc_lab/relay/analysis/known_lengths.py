@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from byoc_lab.relay.analysis.costs import tensor_types
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
-from byoc_lab.relay.ir.visit import post_order_new
+from byoc_lab.relay.ir.visit import post_order, post_order_new
 
 SHAPES = ("shape_of", "ndarray_size")
 
@@ -44,8 +44,24 @@ def _shape_and_value(node: Expr) -> tuple[bool, bool]:
     if not isinstance(node, Call) or not isinstance(node.op, (Op, Function)):
         return False, value
     known = all(_found[a][0] for a in node.args)
-    if isinstance(node.op, Op) and (reads := node.op.get_attr("TShapeDataDependent")):
-        flags = reads * len(node.args) if len(reads) == 1 else reads
-        pairs = zip(node.args, flags, strict=False)
-        known &= all(_found[a][1] for a, needed in pairs if needed)
-    return known, value
+    return known and all(_found[a][1] for a in _shape_arguments(node)), value
+
+
+def deciding_variables(expr: Expr) -> set[Expr]:
+    """The variables whose values, not their shapes alone, decide the shape of an expression."""
+    calls = [n for n in post_order(expr) if isinstance(n, Call)]
+    seen: dict[Expr, bool] = {}
+    for shape in (argument for call in calls for argument in _shape_arguments(call)):
+        for node in post_order_new(shape, seen, lambda node: not _is_shape(node)):
+            seen[node] = isinstance(node, Var)
+    return {node for node, variable in seen.items() if variable}
+
+
+def _shape_arguments(call: Call) -> list[Expr]:
+    """The arguments of a call whose values decide the shape of its result."""
+    flags = call.op.get_attr("ShapeArguments") if isinstance(call.op, Op) else None
+    return [a for a, flag in zip(call.args, flags or (), strict=False) if flag]
+
+
+def _is_shape(node: Expr) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in SHAPES

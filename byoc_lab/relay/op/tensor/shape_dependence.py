@@ -1,6 +1,7 @@
 """Operators with a result shape that depends on the values of arguments (TShapeDataDependent).
 
 One flag per argument, or one flag for all. Such a call is not fused while its shape is unknown.
+ShapeArguments has a flag for each argument.
 
 Source: register_shape_func(..., data_dependent) under python/tvm/relay/op of TVM 0.16.
 """
@@ -21,5 +22,10 @@ ALL_ARGUMENTS = (
     "dyn.tile", "dyn.topk", "dyn.zeros", "stft",
 )  # fmt: skip
 
+# TVM's one flag counts the first argument of the others, which is data: no shape depends on it.
+WITHOUT_DATA = ("arange", "argwhere", "dyn.ones", "dyn.zeros")
+
 for _name, _flags in {**dict.fromkeys(ALL_ARGUMENTS, (1,)), **BY_ARGUMENT}.items():
     Op.get(_name).set_attr("TShapeDataDependent", _flags)
+    _each = _flags if _name in BY_ARGUMENT else (int(_name in WITHOUT_DATA), 1, 1, 1)
+    Op.get(_name).set_attr("ShapeArguments", _each)

@@ -1,0 +1,36 @@
+"""Sizes that follow from those of inputs, and inputs whose values decide a shape."""
+
+from __future__ import annotations
+
+import pytest
+
+from byoc_lab import relay
+from byoc_lab.relay import Expr
+from byoc_lab.relay.analysis.known_lengths import deciding_variables, follows_from_inputs
+from byoc_lab.relay.typing.infer import infer_expr
+
+X = relay.var("x", shape=(relay.Any(), 4))
+N = relay.var("n", shape=(2,), dtype="int64")
+SHAPE = relay.shape_of(X, "int64")
+
+
+@pytest.mark.parametrize("form", [relay.broadcast_to, relay.tile, relay.reshape])
+def test_a_result_of_a_shape_computed_of_shapes_follows_from_the_inputs(form: object) -> None:
+    """Though what is broadcast, tiled or reshaped is data."""
+    typed = infer_expr(relay.tanh(form(relay.exp(X), SHAPE)))  # type: ignore[operator]
+    assert follows_from_inputs(typed) and not deciding_variables(typed)
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        relay.tile(X, N),
+        relay.tanh(relay.reshape(X, N + SHAPE)),
+        relay.zeros(N, "float32"),
+        relay.arange(relay.take(N, relay.const(0)), dtype="int64"),
+    ],
+)
+def test_a_variable_whose_values_decide_a_shape_is_found(expr: Expr) -> None:
+    typed = infer_expr(expr)
+    assert not follows_from_inputs(typed)
+    assert [v.name_hint for v in deciding_variables(typed)] == ["n"]
