@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime import InferenceSession
 
 import byoc_lab
+from byoc_lab.errors import BuildError
 from byoc_lab.importers.onnx import from_onnx
 
 WIDTH, HEADS = 8, 2
@@ -113,3 +114,27 @@ def test_products_of_batches_that_broadcast(left: list[Any], right: list[Any]) -
         for found in (byoc_lab.evaluate(mod, data).value, exe.run(data)[0]):
             assert found.shape == wanted.shape
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "op, inputs, kind, value",
+    [("Expand", ["one", "n"], "shape", [2, 3]), ("Range", ["zero", "n", "one"], "start", 4)],
+)
+def test_a_refused_build_says_how_a_value_becomes_constant(
+    op: str, inputs: list[str], kind: str, value: Any
+) -> None:
+    pytest.importorskip("tvm")
+    value, integer = np.array(value), TensorProto.INT64
+    numbers = [numpy_helper.from_array(np.array(i), n) for i, n in enumerate(("zero", "one"))]
+    graph = helper.make_graph(
+        [helper.make_node(op, inputs, ["y"])], "g",
+        [helper.make_tensor_value_info("n", integer, value.shape)],
+        [helper.make_tensor_value_info("y", integer, None)], numbers,
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    words = rf"Relax, where {kind}.* must be .*constant.*, if they never change, .*--freeze on"
+    with pytest.raises(BuildError, match=words):
+        byoc_lab.build(from_onnx(model)[0])
+    mod, _ = from_onnx(model, freeze={"n": value})
+    wanted = InferenceSession(model.SerializeToString()).run(None, {"n": value})
+    np.testing.assert_array_equal(byoc_lab.build(mod).run([])[0], wanted[0])

@@ -187,6 +187,13 @@ def _held(expr: Any) -> Any:
     return held if held is not None else getattr(expr, "data", None)
 
 
+NOT_CONSTANT = (
+    "known only when the network runs. byoc_lab.evaluate(mod, inputs) runs the network without "
+    "TVM; to build it, give the inputs that decide it, if they never change, when importing "
+    "(freeze=, or --freeze on the command line), or cut the network in front of this operator"
+)
+
+
 def is_constant(expr: Any) -> bool:
     """Whether `constant_array` has the array of a Relax expression."""
     return hasattr(_held(expr), "numpy")
@@ -200,8 +207,7 @@ def constant_array(expr: Any, op: str, name: str) -> Any:
     if not is_constant(expr):
         raise BuildError(
             f"{op}: TVM compiles it with Relax, where {name} must be a constant, and here it is "
-            f"computed when the network runs. byoc_lab.evaluate(mod, inputs) runs the network "
-            f"without TVM; to build it, cut it in front of this operator"
+            f"{NOT_CONSTANT}"
         )
     return _held(expr).numpy()
 

@@ -22,7 +22,7 @@ from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op, identity
 from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, fail, tensors
-from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
+from byoc_lab.relay.op.framework.relax_types import NOT_CONSTANT, dtype_of, scalar
 
 INIT_ATTRS = AttrsType(
     "relay.attrs.InitOpAttrs",
@@ -173,7 +173,10 @@ def _arange_relax(
 ) -> AnyValue:
     first, last, by = (_bound(attrs, name) for name in ("start", "stop", "step"))
     if first is None or last is None or by is None:
-        raise BuildError("arange: Relax supports only constants as start, stop and step")
+        raise BuildError(
+            "arange: TVM compiles it with Relax, where start, stop and step must be constants, "
+            f"and here one is {NOT_CONSTANT}"
+        )
     length = max(0, ceil((last - first) / by))
     whole = R.astype(R.arange(0, length, 1, "int64"), attrs.dtype)
     return R.add(R.multiply(whole, scalar(by, attrs.dtype)), scalar(first, attrs.dtype))
