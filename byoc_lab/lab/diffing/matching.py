@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import count, pairwise
 from typing import Protocol
 
@@ -62,15 +63,24 @@ class Correspondence:
         self._pair_identical()
         if lineage is not None:
             self._pair_by_lineage(lineage)
-        self._numbers = self._number()
-        self._pair_unique_values()
-        self._spread(self._same_value)
-        self._spread(self._near)
-        self._spread(self._in_order)
-        self._pair_in_gaps()
-        self._spread(self._in_order)
+        if not self._is_settled():
+            self._pair_unique_values()
+            self._spread(self._same_value)
+            self._spread(self._near)
+            self._spread(self._in_order)
+            self._pair_in_gaps()
+            self._spread(self._in_order)
         self.functions = pair_functions(self)
         pair_wrappers(self)
+
+    def _is_settled(self) -> bool:
+        """Whether no real node without a partner has the label of another in the other module, as
+        after most rewrites of a trace."""
+        mine, theirs = (
+            {label(n) for n in flow.real() if n not in partners and not isinstance(n, (Var, Op))}
+            for flow, partners in ((self.before, self.to_after), (self.after, self.to_before))
+        )
+        return mine.isdisjoint(theirs)
 
     def corresponds(self, x: Expr, y: Expr) -> bool:
         """Whether `y` is the result of rewriting `x`; globals correspond as their functions do."""
@@ -172,7 +182,8 @@ class Correspondence:
 
     # ---- by value -----------------------------------------------------------------------------
 
-    def _number(self) -> dict[Expr, int]:
+    @cached_property
+    def _numbers(self) -> dict[Expr, int]:
         """A number for every node, the same for nodes that compute the same value."""
         table: dict[Hashable, int] = {}
         fresh = count()
