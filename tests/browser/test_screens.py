@@ -137,7 +137,7 @@ def test_screen_of_the_stepper_has_nothing_cut_off_or_overlapping(
 
 def cards() -> Cards:
     ops = tuple(OpCard(f"nn.conv2d_{n}", "jit", reorders=n, time_us=90.0) for n in range(3))
-    facts = RegionFacts("tvmgen_default_dnnl_main_0", "dnnl", None, 12, flops=10**9, bytes=606_208)
+    facts = RegionFacts("tvmgen_default_dnnl_main_0", "dnnl", None, 12, flops=10**7, bytes=606_208)
     return Cards([RegionCard(facts, 2, native=True, ops=ops, library="oneDNN 3.2.0")])
 
 

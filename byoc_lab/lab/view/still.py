@@ -27,7 +27,7 @@ TOO_LARGE = "The graph is too large for a still picture; it opens in the stepper
 
 # A frame that is there makes the still copy superfluous; both styles and frames need trust.
 _STILL = """<style>.byl-frame + .byl-still {{ display: none; }}</style>
-{frame}<div class="byl-still"><p><b>{name}</b> {caption}</p>{picture}{findings}<p>{how}</p></div>"""
+{frame}<div class="byl-still"><p>{named}</p>{picture}{findings}<p>{how}</p></div>"""
 
 
 def with_still(frame: str, obj: Any, state: State) -> str:
@@ -40,8 +40,7 @@ def with_still(frame: str, obj: Any, state: State) -> str:
     found = state["modules"][shown]["findings"]
     return _STILL.format(
         frame=frame,
-        name=html.escape(stage["name"]),
-        caption=html.escape(stage["caption"]),
+        named=_named(stage["name"], stage["caption"]),
         picture=_picture(_drawn(obj, state["opens"]), stage["caption"] or stage["name"]),
         findings=_listed([f"{f['severity']} {f['code']}: {f['message']}" for f in found]),
         how=HOW_TO_STEP,
@@ -70,6 +69,11 @@ def _picture(drawn: IRModule | Expr | None, alternative: str) -> str:
         f'<p><img alt="{html.escape(alternative)}" src="data:image/svg+xml;base64,{data}" '
         f'style="max-width:100%;max-height:640px"></p>'
     )
+
+
+def _named(name: str, caption: str) -> str:
+    """The name of the stage in bold, and its caption, which may begin with the name."""
+    return f"<b>{html.escape(name)}</b> {html.escape(caption.removeprefix(f'{name} '))}"
 
 
 def _listed(lines: list[str]) -> str:
