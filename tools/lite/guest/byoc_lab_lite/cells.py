@@ -79,14 +79,15 @@ def complete(ticket, text):
 
 
 def _about(name):
-    """The signature and the first line of the documentation of what has this name."""
+    """The signature and the first paragraph of the documentation of what has this name."""
     value = main.__dict__.get(name.partition(".")[0])
     for part in name.split(".")[1:]:
         value = inspect.getattr_static(value, part, None)
     if not callable(value):
         return ""
     try:
-        signature = str(inspect.signature(value))
+        signature = inspect.signature(value).format(quote_annotation_strings=False)
     except (TypeError, ValueError):  # some built-in functions have none
         signature = "(...)"
-    return "\n".join([signature, *(inspect.getdoc(value) or "").splitlines()[:1]])
+    paragraph = (inspect.getdoc(value) or "").partition("\n\n")[0]
+    return f"{signature}\n{' '.join(paragraph.split())}".rstrip()
