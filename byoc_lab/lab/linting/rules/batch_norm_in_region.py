@@ -84,15 +84,17 @@ class BatchNormInRegion(LintRule):
         if not norms:
             return
         when = "is" if subject.annotated else "will be"
-        others = f" and {len(norms) - 1} more" if len(norms) > 1 else ""
+        others = f", and {len(norms) - 1} more likewise" if len(norms) > 1 else ""
         compilers = context.targets or tuple(dict.fromkeys(r.target for r in subject.offloaded))
         annotate = Proposal(
             "remove the annotations, fold the norms, and annotate again",
             make=partial(fold_then_annotate, compilers=compilers),
         )
+        region = subject.regions.of(norms[0])
+        where = "a region" if region is None else f"region {subject.number(region)}"
         yield self.finding(
-            f"{called(norms[0])}{others} {when} inside a region when SimplifyInference runs, which "
-            f"decomposes it there",
+            f"{called(norms[0])} {when} inside {where} when SimplifyInference runs, which "
+            f"decomposes it there{others}",
             "run SimplifyInference, FoldConstant and FoldScaleAxis before AnnotateTarget",
             norms[0],
             subject,

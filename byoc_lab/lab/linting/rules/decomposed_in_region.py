@@ -67,12 +67,13 @@ class DecomposedInRegion(LintRule):
             return
         nodes: frozenset[Expr] = frozenset().union(*(n.nodes for n in norms))
         count = f"{len(norms)} batch norms were" if len(norms) > 1 else "a batch norm was"
-        compilers = dict.fromkeys(
-            r.target for n in norms if (r := subject.regions.of(n.deviation)) is not None
-        )
+        regions = [r for n in norms if (r := subject.regions.of(n.deviation)) is not None]
+        compilers = dict.fromkeys(region.target for region in regions)
+        where = f"regions of {', '.join(compilers)}"
+        if len(regions) == 1:
+            where = f"region {subject.number(regions[0])} of {regions[0].target}"
         yield self.finding(
-            f"{count} decomposed inside regions of {', '.join(compilers)}: SimplifyInference ran "
-            f"after the annotation",
+            f"{count} decomposed inside {where}: SimplifyInference ran after the annotation",
             "run SimplifyInference, FoldConstant and FoldScaleAxis before the annotation",
             norms[0].deviation,
             subject,
