@@ -72,7 +72,7 @@ def _reference(sources: Sources, found: list[Symptom]) -> None:
     given = {page.name: page.read_text(encoding="utf-8") for page in folder.glob("*.md")}
     entries = Entries(given, sources)
     written = {page: commands.expanded(entries.expanded(page)) for page in given}
-    written |= reference.pages(entries, found, given[reference.PASSES])
+    written |= reference.pages(entries, found, given)
     assert sorted(written) == sorted(BY_TASK), f"BY_TASK lists {BY_TASK}, found {sorted(written)}"
     for page, text in written.items():
         (folder / page).write_text(text, encoding="utf-8")

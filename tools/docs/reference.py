@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,16 +21,17 @@ from tools.docs import rules
 from tools.docs.entries import Entries
 from tools.docs.symptoms import Symptom
 
-PASSES = "passes.md"
+PASSES, ERRORS = "passes.md", "errors.md"
 FRAMEWORK = {"FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "Sequential"}
 """What `byoc_lab.transform` has beside passes."""
 SEEN = 400
 """Characters of a message that are shown."""
 
 
-def pages(entries: Entries, found: list[Symptom], examples: str) -> dict[str, str]:
-    """The text of each page, by its file. examples: docs/reference/passes.md."""
-    return {PASSES: passes(entries, examples), "errors.md": all_errors(found)}
+def pages(entries: Entries, found: list[Symptom], given: Mapping[str, str]) -> dict[str, str]:
+    """The text of each page, by its file. given: the pages of docs/reference, by their files."""
+    errors_page = f"{given[ERRORS].strip()}\n\n{all_errors(found)}"
+    return {PASSES: passes(entries, given[PASSES]), ERRORS: errors_page}
 
 
 def samples() -> list[IRModule]:
@@ -91,9 +92,6 @@ def _shown(make: Any, modules: list[IRModule]) -> Iterator[str]:
 def all_errors(found: list[Symptom]) -> str:
     """Every error class, and every message that `decode` knows."""
     parts = [
-        "# Errors",
-        "The errors that byoc_lab raises, and the messages that `byoc_lab.decode` knows. What to "
-        "do about the usual ones is under *Something went wrong*.",
         "## Messages that decode knows",
         *(_message(message, found) for message in ALL),
         "## Classes",
