@@ -16,7 +16,8 @@ from byoc_lab.lab.explaining.module_changes import (
     computed_twice,
     other_attributes,
     swapped,
-    with_batch,
+    unknown_inputs,
+    with_shapes,
 )
 from byoc_lab.lab.explaining.outcome import Setup, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
@@ -30,6 +31,7 @@ from byoc_lab.passes.framework.passes import Pass, make_pass
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.passes.simplify.canonicalize_ops import CanonicalizeOps
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
+from byoc_lab.relay.analysis.guessed_lengths import BATCH, guessed_lengths
 from byoc_lab.relay.ir.expr import Call, Expr, Var
 
 OWN_CAUSES = (
@@ -38,8 +40,6 @@ OWN_CAUSES = (
 """Causes that stay the cause if a further pass would help as well."""
 NAMED = 5
 """Parameters that a change names."""
-BATCH = 1
-"""The batch that is tried where it is not known."""
 
 
 class Changes:
@@ -56,7 +56,7 @@ class Changes:
         yield from self.partitioning()
         if found.cause not in OWN_CAUSES:
             yield from self.passes(found)
-        yield from self._with_batch()
+        yield from self._with_lengths()
         of_cause: dict[str, Callable[[Diagnosis, Call], Iterator[Trial]]] = {
             "name": self._names, "order": self._orders, "pruned": self._without_pass,
             "merge": self._without_pass, "let": self._graph_form, "malformed": self._well_formed,
@@ -271,13 +271,23 @@ class Changes:
     def _bound(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         yield from self.with_bound(found.unbound)
 
-    def _with_batch(self) -> Iterator[Trial]:
-        edited = with_batch(self.inquiry.setup.mod, BATCH)
-        if edited is not None:
+    def _with_lengths(self) -> Iterator[Trial]:
+        mod = self.inquiry.setup.mod
+        unknown = unknown_inputs(mod)
+        batches = {n: (BATCH, *s[1:]) for n, s in unknown.items() if not isinstance(s[0], int)}
+        where = "(from_onnx(..., shape=...), from_pytorch(..., shape=...), or --shape)"
+        if batches:
             yield self._edited(
                 f"give the batch, the first length of the inputs, which is not known; tried with "
-                f"{BATCH} (from_onnx(..., shape=...), from_pytorch(..., shape=...), or --shape)",
-                edited, ("batch",),
+                f"{BATCH} {where}", with_shapes(mod, batches), ("batch",),
+            )  # fmt: skip
+        whole = {name: guessed_lengths(shape) for name, shape in unknown.items()}
+        if whole != batches:
+            tried = [f"{name}={','.join(map(str, shape))}" for name, shape in whole.items()]
+            more = f" and {counted(len(tried) - NAMED, 'more input')}" if tried[NAMED:] else ""
+            yield self._edited(
+                f"give the lengths of the inputs that are not known; tried with "
+                f"{', '.join(tried[:NAMED])}{more} {where}", with_shapes(mod, whole), ("lengths",),
             )  # fmt: skip
 
     def with_bound(self, names: Sequence[str], words: str = "") -> Iterator[Trial]:

@@ -3,7 +3,7 @@ replacements."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -184,12 +184,19 @@ def bound(mod: IRModule, names: Sequence[str], value: int) -> Edited | None:
     return out, dict(zip(*calls, strict=True))
 
 
-def with_batch(mod: IRModule, batch: int) -> Edited | None:
-    """With `batch` as the first length of those parameters of @main that lack it; None if none
-    does."""
-    new: dict[Expr, Expr] = {}
-    for p in _parameters(mod):
-        ty = p.checked_type
-        if isinstance(ty, TensorType) and ty.shape and not isinstance(ty.shape[0], int):
-            new[p] = Var(p.name_hint, TensorType((batch, *ty.shape[1:]), ty.dtype))
-    return edit(mod, lambda pre, post: new.get(pre, post)) if new else None
+def unknown_inputs(mod: IRModule) -> dict[str, Sequence[Any]]:
+    """The shapes of the parameters of @main that have unknown lengths, by name."""
+    types = {p.name_hint: p.checked_type for p in _parameters(mod)}
+    return {
+        n: ty.shape for n, ty in types.items() if isinstance(ty, TensorType) and not ty.is_static
+    }
+
+
+def with_shapes(mod: IRModule, shapes: Mapping[str, Sequence[Any]]) -> Edited:
+    """With these shapes of parameters of @main, by name."""
+    new: dict[Expr, Expr] = {
+        p: Var(p.name_hint, TensorType(shapes[p.name_hint], p.checked_type.dtype))
+        for p in _parameters(mod)
+        if p.name_hint in shapes
+    }
+    return edit(mod, lambda pre, post: new.get(pre, post))
