@@ -46,8 +46,11 @@ def test_every_entry_has_an_example(section: str) -> None:
     assert BLOCK.search(section) or "```console\n" in section
 
 
-def test_every_pass_has_an_example_or_a_module_before_and_after() -> None:
+def test_every_pass_has_its_options_and_an_example_or_a_module_before_and_after() -> None:
     shown = passes(Entries(PAGES, Sources()), PAGES[PASSES])
+    assert "\nAlterOpLayout()\n" in shown
+    assert "\nFoldConstant(fold_qnn: bool = False, era: str | None = None)\n" in shown
+    assert "*args" not in shown
     assert [
         section.partition("\n")[0]
         for section in shown.split("\n## ")[1:]

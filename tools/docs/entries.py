@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from byoc_lab import errors
+from byoc_lab.passes import Pass
 from tools.docs.docstrings import parts
 from tools.docs.source import Sources
 
@@ -125,6 +126,8 @@ class _Shape:
 
     @cached_property
     def _signature(self) -> inspect.Signature | None:
+        if self._of_class and issubclass(self.function, Pass) and not _has_options(self.function):
+            return inspect.Signature()
         try:
             return inspect.signature(self.function)
         except (TypeError, ValueError):
@@ -187,6 +190,11 @@ def members(obj: Any) -> list[tuple[str, Any]]:
                 if not name.startswith("_") and kind and not inspect.isclass(plain):
                     found[name] = plain
     return list(found.items())
+
+
+def _has_options(cls: type[Pass]) -> bool:
+    """Whether a pass has an initializer; Pass itself refuses the options of one that has none."""
+    return cls.__init__ is not object.__init__
 
 
 def _annotated(cls: type) -> list[tuple[str, str]]:
