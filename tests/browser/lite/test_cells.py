@@ -36,6 +36,7 @@ def test_lint_finds_the_missing_begin_after_opening(lab: Laboratory) -> None:
 
 def test_stepper_steps_and_python_follows(lab: Laboratory) -> None:
     lab.open("01_one_region")
+    lab.page.get_by_role("button", name="Reset").click()
     shown = lab.cell("byoc_lab.trace(mod")
     lab.write(
         shown, "from byoc_lab.lab.view import Stepper\nshown = Stepper(byoc_lab.trace(mod))\nshown"
@@ -66,6 +67,7 @@ def test_edited_cell_runs_and_is_kept(lab: Laboratory) -> None:
 
 def test_board_in_a_cell_moves_an_operator_and_python_follows(lab: Laboratory) -> None:
     lab.open("01_one_region")
+    lab.page.get_by_role("button", name="Reset").click()
     cell = lab.cell("import byoc_lab")
     mod = "relay.IRModule.from_expr(relay.exp(relay.nn.relu(relay.var('x', shape=(1, 8)))))"
     lab.write(
@@ -84,6 +86,7 @@ def test_board_in_a_cell_moves_an_operator_and_python_follows(lab: Laboratory) -
 
 def test_names_of_the_running_python_are_completed_with_their_signatures(lab: Laboratory) -> None:
     lab.open("01_one_region")
+    lab.page.get_by_role("button", name="Reset").click()
     cell = lab.cell("import byoc_lab")
     lab.write(cell, "import byoc_lab")
     lab.run(cell)

@@ -20,6 +20,7 @@ FEWEST, MOST = 60, 600
 def walk(lab: Laboratory) -> dict[str, Any]:
     """Go through the page by Tab from its first place, after Escape in editors."""
     page = lab.page
+    page.bring_to_front()  # places are drawn as focused only in the window that has the focus
     page.locator(".home").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Shift+Tab")  # a focus that a key has set is drawn
