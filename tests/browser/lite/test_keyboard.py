@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from .conftest import Tab
 from .laboratory import Laboratory
 
 pytestmark = pytest.mark.browser
@@ -20,7 +21,6 @@ FEWEST, MOST = 60, 600
 def walk(lab: Laboratory) -> dict[str, Any]:
     """Go through the page by Tab from its first place, after Escape in editors."""
     page = lab.page
-    page.bring_to_front()  # places are drawn as focused only in the window that has the focus
     page.locator(".home").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Shift+Tab")  # a focus that a key has set is drawn
@@ -40,7 +40,8 @@ def walk(lab: Laboratory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["playground", "03_annotating_by_hand"])
-def test_tab_reaches_everything_and_shows_where_it_is(lab: Laboratory, name: str) -> None:
+def test_tab_reaches_everything_and_shows_where_it_is(tab: Tab, name: str) -> None:
+    lab = tab()  # a new window has the focus, without which no place is drawn as focused
     lab.open(name)
     if name == "playground":
         lab.page.locator("#play-case").select_option("nested-partition")
