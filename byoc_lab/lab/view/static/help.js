@@ -23,7 +23,6 @@ const KEYS = [
   ["P", "presenter mode: full screen, large type"],
   ["o", "open / close the group in the graph that has the focus"],
   ["u", "follow: only what the chosen node depends on, and what depends on it"],
-  ["Esc", "close this, go back to the whole pass, or deselect the node"],
   ["?", "this help"],
 ];
 
@@ -46,7 +45,11 @@ export class Help {
 /** @param {{ has: Record<string, boolean>, panels: string[] }} page */
 function helpDialog({ has, panels }) {
   const numbers = panels.map((_, n) => n + 1).join(" ");
-  const keys = [...KEYS.filter(([, , where]) => !where || has[where]), [numbers, `the panels: ${panels.join(", ").toLowerCase()}`]];
+  const keys = [
+    ...KEYS.filter(([, , where]) => !where || has[where]),
+    ["Esc", `close this${has.rewrites ? ", go back to the whole pass," : ""} or deselect the node`],
+    [numbers, `the panels: ${panels.join(", ").toLowerCase()}`],
+  ];
   return make("div", { class: "byl-help", role: "dialog", "aria-label": "Keys", tabindex: "-1", hidden: true },
     make("h3", {}, "Keys"), make("dl", {}, ...keys.flatMap(([k, what]) => [make("dt", {}, k), make("dd", {}, what)])),
     make("p", {}, `Click a line, a %variable, a graph node${has.rewrites ? ", a rewrite" : ""} or a finding to select its node everywhere.`));
