@@ -297,7 +297,7 @@ def check_legalized(mod: IRModule, built: bool) -> None:
             assert np.abs(found.astype(int) - wanted.astype(int)).max() <= 4
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(mod=networks(FLOATS), built=st.integers(0, 8))
 def test_a_constant_of_any_shape_changes_neither_type_nor_numbers(
     mod: IRModule, built: int
@@ -305,7 +305,7 @@ def test_a_constant_of_any_shape_changes_neither_type_nor_numbers(
     check(mod, built)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(mod=networks((quantized,)), built=st.integers(0, 8))
 def test_scales_and_zero_points_of_any_shape_change_no_number(mod: IRModule, built: int) -> None:
     check(mod, built)
@@ -322,7 +322,7 @@ def test_scales_and_zero_points_of_any_shape_change_no_number_of_the_legalized_f
 
 
 @pytest.mark.slow
-@settings(max_examples=800)
+@settings(max_examples=500)
 @given(mod=networks((*FLOATS, quantized, quantized)), built=st.integers(0, 5))
 def test_a_constant_of_any_shape_changes_neither_widely(mod: IRModule, built: int) -> None:
     check(mod, built)

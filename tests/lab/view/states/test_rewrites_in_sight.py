@@ -51,7 +51,8 @@ SAMPLED = 4  # rewrites of a pass
 @pytest.mark.parametrize(
     ("network", "of_each"),
     [
-        pytest.param(layers_with_parameters, None, id="chain of layers"),
+        pytest.param(layers_with_parameters, SAMPLED, id="some of a chain of layers"),
+        pytest.param(layers_with_parameters, None, id="chain of layers", marks=pytest.mark.slow),
         pytest.param(lambda: chain(True), None, id="chain of blocks"),
         pytest.param(mobilenet, SAMPLED, id="some of mobilenet"),
         pytest.param(mobilenet, None, id="mobilenet", marks=pytest.mark.slow),
