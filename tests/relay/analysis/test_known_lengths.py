@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from byoc_lab import relay
@@ -15,9 +17,11 @@ SHAPE = relay.shape_of(X, "int64")
 
 
 @pytest.mark.parametrize("form", [relay.broadcast_to, relay.tile, relay.reshape])
-def test_a_result_of_a_shape_computed_of_shapes_follows_from_the_inputs(form: object) -> None:
+def test_a_result_of_a_shape_computed_of_shapes_follows_from_the_inputs(
+    form: Callable[..., Expr],
+) -> None:
     """Though what is broadcast, tiled or reshaped is data."""
-    typed = infer_expr(relay.tanh(form(relay.exp(X), SHAPE)))  # type: ignore[operator]
+    typed = infer_expr(relay.tanh(form(relay.exp(X), SHAPE)))
     assert follows_from_inputs(typed) and not deciding_variables(typed)
 
 
