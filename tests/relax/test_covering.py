@@ -44,6 +44,7 @@ def test_totals_regions_boundaries_and_cards() -> None:
     t = found.totals
     assert (t.operators, t.offloaded, t.regions, t.smallest, t.unknown) == (4, 3, 2, 1, 1)
     assert (t.offloaded_flops, t.bytes) == (CONV_FLOPS + 288, 4 * 4 * 144)
+    assert "1 call (1 erf), unknown FLOP before the passes" in str(found)
     exe = build(found.result)
     exe(random(1, 4, 6, 6))
     assert exe.cards().offloaded_share == t.share

@@ -60,7 +60,7 @@ class HostGroup:
     """Calls of the given module that stay on the host for one cause, one of `explain`'s.
 
     calls: how many. flops: of those whose cost is known. names: how often each operator is among
-    them. reason: of the first of them.
+    them. reason: of the first of them. unknown: the number of calls whose cost is not known.
     """
 
     cause: str
@@ -68,12 +68,19 @@ class HostGroup:
     flops: int
     names: dict[str, int]
     reason: str
+    unknown: int = 0
+
+    @property
+    def work(self) -> str:
+        """The floating-point operations in words, such as "1,024 + unknown"."""
+        known = [f"{self.flops:,}"] if self.unknown < self.calls else []
+        return " + ".join([*known, *["unknown"] * (self.unknown > 0)])
 
     @printable
     def __str__(self) -> str:
         return (
             f"{self.cause}: {counted(self.calls, 'call')} ({_named(self.names)}), "
-            f"{self.flops:,} FLOP before the passes; {self.reason}"
+            f"{self.work} FLOP before the passes; {self.reason}"
         )
 
 
@@ -194,7 +201,7 @@ class Coverage:
             (f"@{shown(r.symbol)}", r.operators, _count(r.flops), _count(r.bytes))
             for r in self.regions
         ]
-        host = [(g.cause, g.calls, f"{g.flops:,}", _named(g.names), g.reason) for g in self.host]
+        host = [(g.cause, g.calls, g.work, _named(g.names), g.reason) for g in self.host]
         tried = [(c.what, c.totals or c.error) for c in self.tried or ()]
         return (
             f"<p>{escaped(self.heading)}</p>"
@@ -348,8 +355,15 @@ class _Source:
 
 def _group(cause: str, found: Sequence[Answer]) -> HostGroup:
     names = Counter(e.name for e in found)
-    flops = sum(e.flops or 0 for e in found)
-    return HostGroup(cause, len(found), flops, dict(names.most_common()), found[0].reason)
+    known = [e.flops for e in found if e.flops is not None]
+    return HostGroup(
+        cause,
+        len(found),
+        sum(known),
+        dict(names.most_common()),
+        found[0].reason,
+        len(found) - len(known),
+    )
 
 
 def _named(names: dict[str, int]) -> str:

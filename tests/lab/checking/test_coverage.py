@@ -86,6 +86,18 @@ def test_causes_are_those_of_explain() -> None:
     assert "<td>sub-pattern</td>" in plain(found._repr_html_())
 
 
+def test_cost_of_calls_of_unknown_shape_is_said_to_be_unknown() -> None:
+    mod = relay.fromtext(
+        '#[version = "0.0.5"]\n'
+        "def @main(%x: Tensor[(?, 4), float32], %y: Tensor[(3, 4), float32]) "
+        "{ (sin(%x), sin(%y)) }"
+    )
+    found = coverage(mod, "dnnl")
+    assert found.host[0].unknown == 1 and found.as_dict()["host"][0]["unknown"] == 1
+    assert "2 calls (2 sin), 12 + unknown FLOP before the passes" in str(found)
+    assert "<td>12 + unknown</td>" in plain(found._repr_html_())
+
+
 def test_a_call_of_a_function_costs_nothing_beside_the_calls_inside() -> None:
     inner = chain()["main"]
     data = relay.var("data", shape=(1, 8, 16, 16))
