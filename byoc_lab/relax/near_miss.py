@@ -13,8 +13,8 @@ from typing import Any
 from byoc_lab.errors import counted
 from byoc_lab.printing import printable
 from byoc_lab.relax.calls import OperatorCall, operator_calls
-from byoc_lab.relax.types import name_of, type_of
-from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relax.types import is_tensor, name_of, type_and_sizes
+from byoc_lab.relay.op.framework.from_relax import plain
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -122,6 +122,10 @@ class _Matcher:
             return f"a call of {name.removeprefix('relax.')}"
         if isinstance(value, self.relax.Var):
             return f"the parameter %{name_of(value)}"
+        if isinstance(value, self.relax.Tuple):
+            return f"a tuple of {len(value.fields)}"
+        if isinstance(value, self.relax.TupleGetItem):
+            return f"field {value.index} of {self.shown(value.tuple_value)}"
         return {"GenericConst": "a constant", "Constant": "a constant"}.get(
             type(value).__name__, f"{type(value).__name__} {value!s:.60}"
         )
@@ -130,8 +134,7 @@ class _Matcher:
         wanted = operators_of(pattern.op)
         name = str(getattr(getattr(call, "op", None), "name", ""))
         if not isinstance(call, self.relax.Call) or (wanted and name not in wanted):
-            what = described(pattern.op)
-            return Miss(path, f"a call of {what}", self.shown(call), OPERATOR, call)
+            return Miss(path, described(pattern), self.shown(call), OPERATOR, call)
         args = list(call.args)
         count = Miss(
             path, f"one of {counted(len(pattern.args), 'operand')}", f"one of {len(args)}",
@@ -149,7 +152,9 @@ class _Matcher:
             key=lambda m: m.fitting,
             default=None,
         )
-        return count if missed is None and len(pattern.args) < len(args) else missed
+        if missed is not None:
+            return missed
+        return count if len(pattern.args) < len(args) else self._reused(pattern, call, path)
 
     def _operands(self, pattern: Any, args: list[Any], path: str) -> Miss | None:
         fitting = 1
@@ -163,9 +168,21 @@ class _Matcher:
                 fitting += miss.fitting
         return first and replace(first, fitting=fitting)
 
+    def _reused(self, pattern: Any, expr: Any, path: str) -> Miss:
+        """The miss of a pattern that does not match although each of its parts does."""
+        wanted = "one with the same value in each place of a pattern object that is used again"
+        return Miss(path, wanted, "different values", "other", expr, _calls(pattern))
+
     def _OrPattern(self, pattern: Any, expr: Any, path: str) -> Miss | None:
         sides = (self.miss(side, expr, path) for side in (pattern.left, pattern.right))
-        return max((m for m in sides if m), key=lambda m: m.fitting, default=None)
+        found = sorted((m for m in sides if m), key=lambda m: -m.fitting)
+        if len(found) < 2 or (found[0].path, found[0].fitting) != (found[1].path, found[1].fitting):
+            return next(iter(found), None)
+        first, second = found
+        if second.wanted == first.wanted:
+            return first
+        also = second.wanted.removeprefix("a call of ") if first.kind == OPERATOR else second.wanted
+        return replace(first, wanted=f"{first.wanted} or {also}")
 
     def _AndPattern(self, pattern: Any, expr: Any, path: str) -> Miss | None:
         sides = [(side, self.miss(side, expr, path)) for side in (pattern.left, pattern.right)]
@@ -176,11 +193,10 @@ class _Matcher:
         inner = self.miss(pattern.pattern, expr, path)
         if inner is not None:
             return inner
-        wanted = {str(k): v for k, v in pattern.attrs.items()}
-        attrs = getattr(expr, "attrs", None)
-        off = {k: v for k, v in wanted.items() if str(getattr(attrs, k, None)) != str(v)}
-        words = ", ".join(f"{k}={v}" for k, v in (off or wanted).items())
-        found = ", ".join(f"{k}={getattr(attrs, k, None)}" for k in off or wanted)
+        wanted, attrs = plain_attrs(pattern), getattr(expr, "attrs", None)
+        there = {name: plain(getattr(attrs, name, None)) for name in wanted}
+        off = [name for name in wanted if there[name] != wanted[name]] or list(wanted)
+        words, found = (_named({name: of[name] for name in off}) for of in (wanted, there))
         fitting = _calls(pattern.pattern)
         return Miss(path, f"a call with {words}", found, "attribute", expr, fitting)
 
@@ -188,14 +204,13 @@ class _Matcher:
         inner = self.miss(pattern.pattern, expr, path)
         if inner is not None:
             return inner
-        fitting, type_ = _calls(pattern.pattern), type_of(expr)
-        if not isinstance(type_, TensorType):
-            return Miss(path, described(pattern), f"{type_}", "type", expr, fitting)
-        found = {
-            "DataTypePattern": f"one of dtype {type_.dtype}",
-            "ShapePattern": f"one of shape {list(type_.shape)}",
-        }.get(type(pattern).__name__, f"one of type {type_}")
-        return Miss(path, described(pattern), found, "type", expr, fitting)
+        ty, sizes = type_and_sizes(expr)
+        kind, found = type(pattern).__name__, f"one of type {ty}"
+        if kind == "DataTypePattern" and is_tensor(expr):
+            found = f"one of dtype {ty.dtype}"
+        elif kind == "ShapePattern" and sizes is not None:
+            found = f"one of shape [{', '.join(map(str, plain(sizes)))}]"
+        return Miss(path, condition(pattern), found, "type", expr, _calls(pattern.pattern))
 
     _ShapePattern = _DataTypePattern = _TypePattern = _StructInfoPattern = _wrapped
 
@@ -204,7 +219,8 @@ class _Matcher:
         if len(fields) != len(pattern.fields):
             return None
         pairs = enumerate(zip(pattern.fields, fields, strict=True))
-        return next((m for n, (p, f) in pairs if (m := self.miss(p, f, f"{path}[{n}]"))), None)
+        missed = (m for n, (p, f) in pairs if (m := self.miss(p, f, f"{path}[{n}]")))
+        return next(missed, None) or self._reused(pattern, expr, path)
 
     def _TupleGetItemPattern(self, pattern: Any, expr: Any, path: str) -> Miss | None:
         if not isinstance(expr, self.relax.TupleGetItem):
@@ -216,14 +232,47 @@ class _Matcher:
 
 
 def described(pattern: Any) -> str:
-    """A pattern in words: its operators, or its kind."""
-    names = [name.removeprefix("relax.") for name in operators_of(pattern)]
+    """The values that a pattern accepts at its root, in words."""
+    kind = type(pattern).__name__
+    if kind == "CallPattern":
+        return f"a call of {described(pattern.op)}"
+    if kind == "ExprPattern":
+        return str(getattr(pattern.expr, "name", pattern.expr)).removeprefix("relax.")
+    if kind in ("OrPattern", "AndPattern"):
+        word = "or" if kind == "OrPattern" else "and"
+        return f" {word} ".join(map(described, (pattern.left, pattern.right)))
+    if kind == "NotPattern":
+        return f"anything but {described(pattern.reject)}"
+    if kind == "AttrPattern":
+        return f"{described(pattern.pattern)} with {_named(plain_attrs(pattern))}"
+    if kind in ("ShapePattern", "DataTypePattern", "TypePattern"):
+        return f"{described(pattern.pattern)} {condition(pattern)}"
+    if kind in ("TuplePattern", "UnorderedTuplePattern"):
+        return f"a tuple of {len(pattern.fields)}"
+    if kind == "TupleGetItemPattern":
+        field = "any field" if pattern.index < 0 else f"field {pattern.index}"
+        return f"{field} of {described(pattern.tuple)}"
+    if kind in ("VarPattern", "DataflowVarPattern"):
+        return f"the variable %{pattern.name}" if pattern.name else "a variable"
+    words = {"WildcardPattern": "anything", "ConstantPattern": "a constant"}
+    return words.get(kind) or f"what {pattern!s:.60} matches"
+
+
+def condition(pattern: Any) -> str:
+    """What a pattern asks of the type of a value, in words."""
     kind = type(pattern).__name__
     if kind == "ShapePattern":
-        return f"of shape {list(pattern.shape)}"
-    if kind == "DataTypePattern":
-        return f"of dtype {pattern.dtype}"
-    return " of ".join(names) or f"what {pattern!s:.60} matches"
+        return f"of shape {plain(pattern.shape)}"
+    return f"of dtype {pattern.dtype}" if kind == "DataTypePattern" else f"of type {pattern.ty}"
+
+
+def plain_attrs(pattern: Any) -> dict[str, Any]:
+    """The attributes that a pattern asks for."""
+    return {str(name): plain(value) for name, value in pattern.attrs.items()}
+
+
+def _named(attrs: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in attrs.items())
 
 
 def root_kinds(pattern: Any) -> set[str]:

@@ -24,6 +24,7 @@ from byoc_lab.relax.types import (
     type_of,
 )
 from byoc_lab.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem
+from byoc_lab.relay.ir.visit import substitute
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -212,5 +213,7 @@ class _RelaxReader:
         body = reader.body(inner.body)
         if not kept:
             return body
+        if isinstance(body, Tuple):  # what is one call in Relax is several here, as a split is
+            return substitute(body, dict(zip(operands, given, strict=True)))
         attrs = {"Composite": str(inner.attrs["Composite"])}
         return Call(Function(operands, body, attrs=attrs), given)

@@ -55,6 +55,15 @@ def test_passes_that_change_nothing() -> None:
     assert found.stage is None and "no difference found" in str(found)
 
 
+def test_region_with_a_split_is_checked_kernel_by_kernel() -> None:
+    def body(emit: Any, x: Any) -> Any:
+        parts = emit(op.split(emit(op.nn.relu(x)), 2, axis=1))
+        return emit(op.nn.softmax(emit(op.concat((parts[1], parts[0]), axis=1))))
+
+    found = byoc_lab.bisect(module([var("x", 4, 8)], body), "dnnl")
+    assert found.unchecked == () and "the code of 1 region was checked" in str(found)
+
+
 def test_code_below_operators_cannot_be_read() -> None:
     with pytest.raises(ImporterError):
         byoc_lab.bisect(network(), ["LegalizeOps"])

@@ -8,18 +8,21 @@ import pytest
 
 pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
+
 from tvm import relax
 from tvm.relax.dpl import is_const, is_op, is_tuple, is_tuple_get_item, wildcard
 
 from byoc_lab.relax.near_miss import CONSTANT, matching_calls, nearest_miss, operators_of
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 
-from .test_partition import const, module, var
+from .test_partition import const, module, symbol, var
 from .tracing.networks import SMALL, chain
 
 MAIN = SMALL["main"]
 CONV = is_op("relax.nn.conv2d")(wildcard(), wildcard())
+SAME = wildcard()
 ADD, ERF = is_op("relax.add"), is_op("relax.erf")
+CONCAT, SPLIT = is_op("relax.concat"), is_op("relax.split")
 
 
 def miss(pattern: Any) -> Any:
@@ -60,15 +63,29 @@ def test_a_pattern_that_matches_has_none() -> None:
         ),
         (
             ERF(is_op("relax.nn.gelu")(wildcard()) | is_op("relax.tanh")(wildcard())),
-            "operator", ".args[0]", "a call of nn.gelu", "a call of nn.relu",
+            "operator", ".args[0]", "a call of nn.gelu or tanh", "a call of nn.relu",
+        ),
+        (
+            ERF(is_op("relax.nn.gelu")(wildcard()) | is_const()),
+            "operator", ".args[0]", "a call of nn.gelu or a constant", "a call of nn.relu",
+        ),
+        (
+            ERF(~is_op("relax.nn.relu")(wildcard())),
+            "other", ".args[0]", "anything but a call of nn.relu", "a call of nn.relu",
+        ),
+        (
+            ADD(SAME, SAME),
+            "other", "",
+            "one with the same value in each place of a pattern object that is used again",
+            "different values",
         ),
         (
             is_op("relax.erf")(is_tuple_get_item(wildcard(), 0)),
-            "other", ".args[0]", "what TupleGetItemPattern(*, 0) matches", "a call of nn.relu",
+            "other", ".args[0]", "field 0 of anything", "a call of nn.relu",
         ),
         (
             is_op("relax.erf")(is_tuple([wildcard()])),
-            "other", ".args[0]", "what TuplePattern((*,)) matches", "a call of nn.relu",
+            "other", ".args[0]", "a tuple of 1", "a call of nn.relu",
         ),
     ],
 )  # fmt: skip
@@ -115,3 +132,46 @@ def test_nearest_miss_of_a_deep_pattern_in_a_long_chain_is_found() -> None:
     assert nearest_miss(pattern, chain(200)["main"]) is None
     found = nearest_miss(is_op("relax.tanh")(pattern), chain(200)["main"])
     assert found is not None and found.fitting == 0
+
+
+def tuples() -> Any:
+    """concat of the parts of a split."""
+
+    def body(emit: Any, x: Any) -> Any:
+        parts = emit(relax.op.split(x, 2, axis=1))
+        return emit(relax.op.concat((parts[0], parts[1]), axis=1))
+
+    return module([var("x", 2, 4)], body)["main"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        (
+            CONCAT(is_tuple([wildcard()] * 3)),
+            "operand .args[0] must be a tuple of 3, found a tuple of 2",
+        ),
+        (
+            CONCAT(is_tuple([is_tuple_get_item(SPLIT(wildcard()), 1), wildcard()])),
+            ".args[0][0] must be field 1 of a call of split, found field 0 of a call of split",
+        ),
+        (
+            SPLIT(wildcard()).has_attr({"indices_or_sections": 3}),
+            "the call must be a call with indices_or_sections=3, found indices_or_sections=2",
+        ),
+        (
+            SPLIT(wildcard()).has_dtype("int8"),
+            "the call must be of dtype int8, found one of type",
+        ),
+    ],
+)
+def test_tuples_are_told_in_words(pattern: Any, message: str) -> None:
+    assert message in str(nearest_miss(pattern, tuples()))
+
+
+def test_condition_on_a_value_of_unknown_shape_is_told() -> None:
+    main = module([var("x", symbol("n"), 4)], lambda emit, x: emit(relax.op.erf(x)))
+    found = nearest_miss(ERF(wildcard().has_shape((2, 4))), main["main"])
+    assert (
+        str(found) == "at %lv, operand .args[0] must be of shape [2, 4], found one of shape [n, 4]"
+    )

@@ -10,7 +10,7 @@ from typing import Any as AnyValue
 import numpy as np
 
 from byoc_lab.relay.ir.attrs import Attr, AttrsType, integer, number
-from byoc_lab.relay.ir.expr import Expr, TupleGetItem
+from byoc_lab.relay.ir.expr import Expr, Op, TupleGetItem
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.arrays import broadcast_along
@@ -96,6 +96,14 @@ def prelu_relation(attrs: AnyValue, data: Type | None, alpha: Type | None) -> Ty
     return x, TensorType((x.shape[axis],), x.dtype), x
 
 
+def _prelu_from_relax(op: Op, call: RelaxCall, x: Expr, alpha: Expr) -> Expr:
+    """Relax takes a single alpha for all channels, too."""
+    channels = call.shape[int(call.attrs.axis)]
+    if call.shapes[1] == (1,) and channels > 1:
+        alpha = relay_call("broadcast_to", alpha, shape=(channels,))
+    return same(op, call, x, alpha)
+
+
 define_op(
     "nn.prelu",
     "data alpha",
@@ -112,7 +120,7 @@ define_op(
     doc="out = data where data > 0, alpha * data elsewhere; one alpha per channel.",
     mixed_precision=FOLLOW,
     arithmetic=Arithmetic.LEAKY_RELU,
-    from_relax={"nn.prelu": same},
+    from_relax={"nn.prelu": _prelu_from_relax},
 )
 
 
