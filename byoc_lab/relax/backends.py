@@ -24,9 +24,10 @@ from byoc_lab.errors import (
 )
 from byoc_lab.passes.framework.predicates import checked_entry
 from byoc_lab.relax import partition
-from byoc_lab.relax.calls import host_functions
+from byoc_lab.relax.calls import checked_relax, host_functions
 from byoc_lab.relax.checks import CallCheck, CompilableCheck, Compiles, EntryCheck, Predicate
 from byoc_lab.relax.codegens import compile_functions
+from byoc_lab.relax.passes import FUSES, applied
 from byoc_lab.relax.pattern_translation import relax_entry, relax_name
 from byoc_lab.relax.registration import PREFIX, keep_errors
 from byoc_lab.relay.ir.expr import Op
@@ -69,8 +70,18 @@ class RelaxBackend:
 
         Raises what `partition.partitioned` raises.
         """
+        return self.matched(mod)[1]
+
+    def matched(self, mod: Any) -> tuple[Any, Any]:
+        """The module that FuseOpsByPattern gets, and the partitioned one; errors: as `partition`.
+        Where the passes do not show that pass, the first is the partitioned one, too."""
         who = f"the partitioning for {self.name}"
-        return partition.partitioned(mod, who, self.table(), self.passes and self._own_passes())
+        mod = checked_relax(mod, who)
+        passes = self.pipeline(mod)
+        names = [str(each.info.name) for each in passes]
+        at = names.index(FUSES) if FUSES in names else len(passes)
+        given = applied(passes[:at], mod, who)
+        return given, applied(passes[at:], given, who)
 
     def pipeline(self, mod: Any) -> list[Any]:
         """The passes of TVM that `partition` runs on a module, for a trace."""

@@ -21,13 +21,18 @@ COMPOSITE = "Composite"  # attribute of a function made from a match
 class OperatorCall:
     """A call of an operator.
 
-    call: Relax's. variable: the name of what it is bound to. dataflow: whether it is in a dataflow
-    block; passes match patterns in these alone.
+    call: Relax's. bound: the variable that it is bound to; None without one. dataflow: whether it
+    is in a dataflow block; passes match patterns in these alone.
     """
 
     call: Any
-    variable: str
+    bound: Any
     dataflow: bool
+
+    @property
+    def variable(self) -> str:
+        """The name of the variable that it is bound to; "" without one."""
+        return "" if self.bound is None else name_of(self.bound)
 
     @property
     def name(self) -> str:
@@ -42,9 +47,9 @@ def operator_calls(function: Any) -> Iterator[OperatorCall]:
     relax = tvm.relax
     local: dict[Any, Any] = {}  # functions by the variables they are bound to
     # Each value comes with the local functions around it: a recursion is followed once.
-    todo: list[tuple[Any, str, bool, tuple[Any, ...]]] = [(function.body, "", False, ())]
+    todo: list[tuple[Any, Any, bool, tuple[Any, ...]]] = [(function.body, None, False, ())]
     while todo:
-        value, variable, dataflow, outer = todo.pop()
+        value, bound, dataflow, outer = todo.pop()
         if isinstance(value, relax.SeqExpr):
             inside = []
             for block in value.blocks:
@@ -53,16 +58,16 @@ def operator_calls(function: Any) -> Iterator[OperatorCall]:
                     if isinstance(binding.value, relax.Function):
                         local[binding.var] = binding.value
                     else:
-                        inside.append((binding.value, name_of(binding.var), matched, outer))
-            todo += reversed([*inside, (value.body, variable, dataflow, outer)])
+                        inside.append((binding.value, binding.var, matched, outer))
+            todo += reversed([*inside, (value.body, bound, dataflow, outer)])
         elif isinstance(value, relax.If):
             branches = (value.false_branch, value.true_branch)
-            todo += [(branch, variable, False, outer) for branch in branches]
+            todo += [(branch, bound, False, outer) for branch in branches]
         elif isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.Op):
-            yield OperatorCall(value, variable, dataflow)
+            yield OperatorCall(value, bound, dataflow)
         elif isinstance(value, relax.Call) and value.op in local and value.op not in outer:
             body = local[value.op].body
-            todo.append((body, variable, dataflow, (*outer, value.op)))
+            todo.append((body, bound, dataflow, (*outer, value.op)))
 
 
 def region_functions(mod: Any) -> dict[str, Any]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from typing import Any
 
 from byoc_lab.errors import PassError
 from byoc_lab.lab.explaining.answers import Answers
 from byoc_lab.printing import printable
 from byoc_lab.relax import backends
-from byoc_lab.relax.backends import RelaxBackend
+from byoc_lab.relax.backends import RelaxBackend, Table
 from byoc_lab.relax.batch import NOMINAL, unknown_sizes, with_sizes
 from byoc_lab.relax.calls import (
     CODEGEN,
@@ -28,13 +28,14 @@ from byoc_lab.relax.costs import call_flops
 from byoc_lab.relax.near_miss import Miss, nearest_miss, operators_of
 from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.partition import TARGET, unreached, why_not_relax
-from byoc_lab.relax.pattern_report import Entry, composites, entries_of
+from byoc_lab.relax.pattern_report import Entry, entries_of, fused
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CAUSES = {
     "no-pattern": "the back end has no pattern with the operator",
     "no-match": "the back end has patterns with the operator, and none matches here",
     "check": "the back end has the operator, and refuses this call",
+    "order": "an earlier entry of the table took a part of the match",
     "needs-pass": "the call is in no dataflow block, where alone patterns are matched",
     "other-function": "the partitioning takes the operators of main alone",
     "unknown": "a pattern of the back end matches the call, and its passes left it",
@@ -131,7 +132,7 @@ def explain(mod: Any, target: str = TARGET) -> RelaxExplanations:
     mod = checked_relax(mod, "relax.explain")
     backend = backends.get(target)
     partitioned = any(str(f.attrs[CODEGEN]) == target for f in region_functions(mod).values())
-    cut = mod if partitioned else backend.partition(mod)
+    given, cut = (mod, mod) if partitioned else backend.matched(mod)
     regions = region_functions(cut)
     inside = {symbol: list(operator_calls(f)) for symbol, f in regions.items()}
     found = [  # regions that are equal are one function, which is called several times
@@ -146,23 +147,43 @@ def explain(mod: Any, target: str = TARGET) -> RelaxExplanations:
         for symbol in region_calls(cut)
         for c in inside[symbol]
     ]
-    asked = _Asked(backend, None if partitioned else mod)
+    asked, there = _Asked(backend, None if partitioned else mod), _Given(given)
     apart = {cut[gv] for gv in unreached(cut)}
     for function in host_functions(cut):
         for call in operator_calls(function):
-            found.append(_on_host(call, asked, function, function in apart))
+            where = there.of(call, function)
+            found.append(_on_host(call, asked, where, function in apart))
     return RelaxExplanations(target, found)
 
 
-def _on_host(call: OperatorCall, asked: _Asked, function: Any, apart: bool) -> RelaxExplanation:
+def _on_host(call: OperatorCall, asked: _Asked, where: _Function, apart: bool) -> RelaxExplanation:
     """apart: whether it is in a function that main does not call."""
-    cause, reason = asked.why(call, function)
-    if apart and cause in ("unknown", "needs-pass"):
+    cause, reason = asked.why(call, where)
+    if apart and cause in ("unknown", "needs-pass", "order"):
         cause, reason = "other-function", CAUSES["other-function"]
-    change = "" if cause in ("no-pattern", "other-function") else asked.change(call, function)
+    change = "" if cause in ("no-pattern", "other-function") else asked.change(call, where)
     return RelaxExplanation(
         call.name, call.variable, _type(call), None, cause, reason, change, call.call
     )
+
+
+class _Given:
+    """The module that FuseOpsByPattern gets: there patterns are matched, not in the result, where
+    the operators of other matches are gone."""
+
+    def __init__(self, mod: Any):
+        self._places: dict[Any, _Function] = {}
+        self._new: dict[Any, _Function] = {}
+        for function in host_functions(mod):
+            asked = _Function(function)
+            self._places.update(dict.fromkeys(asked.calls, asked))
+
+    def of(self, call: OperatorCall, function: Any) -> _Function:
+        """The function that a call of the partitioned module was matched in; the given one for a
+        call that passes have bound to a new variable."""
+        if call.bound in self._places:
+            return self._places[call.bound]
+        return self._new.setdefault(function, _Function(function))
 
 
 class _Function:
@@ -171,32 +192,54 @@ class _Function:
     def __init__(self, function: Any):
         self.function = function
         self.miss = cache(self._miss)
-        self._refused = cache(self._said_no_to)
+        self._alone = cache(self._run_alone)
+        self._matches = cache(self._found_by)
+        self.calls = {c.bound: c for c in operator_calls(function) if c.bound is not None}
 
     @cached_property
     def values(self) -> Any:
         """Map each variable to the value that is bound to it."""
         return import_tvm().relax.analysis.get_var2val(self.function)
 
-    def refusal(self, entry: Entry, call: Any) -> str | None:
-        """The reason that the check of an entry refuses a call when FuseOpsByPattern asks it, ""
-        without a reason; None if it accepts."""
-        return self._refused(entry).get(call)
+    def refusal(self, entry: Entry, call: OperatorCall) -> str | None:
+        """The reason that the check of an entry refuses a match that has a call when
+        FuseOpsByPattern asks it, "" without a reason; None if it refuses no such match."""
+        _, refused = self._alone(entry)
+        return next((refused[r] for r in self._roots(entry, call) if r in refused), None)
 
-    def refusal_around(self, entry: Entry, call: Any) -> str | None:
-        """As `refusal`, of a match of the entry that has the call below its root."""
-        for root, reason in self._refused(entry).items():
-            parts = (entry.pattern.extract_matched_expr(root, self.values) or {}).values()
-            if any(self.values.get(part, part).same_as(call) for part in parts):
-                return reason
-        return None
+    def is_root(self, entry: Entry, call: OperatorCall) -> bool:
+        """Whether a pattern matches with the call as its root."""
+        found = self.calls.get(call.bound, call)
+        return bool(entry.pattern.match(found.call, self.values))
 
-    def _said_no_to(self, entry: Entry) -> dict[Any, str]:
-        if entry.check is None:
-            return {}
-        entry.check.refused.clear()
-        composites([entry], [import_tvm().IRModule({"main": self.function})])
-        return dict(entry.check.refused)
+    def takes(self, entry: Entry, call: OperatorCall) -> bool:
+        """Whether FuseOpsByPattern takes the call into a composite if the table has no other
+        entry."""
+        left, _ = self._alone(entry)
+        return bool(self._roots(entry, call)) and call.bound not in left
+
+    def _roots(self, entry: Entry, call: OperatorCall) -> list[Any]:
+        """The roots of the matches that a call is in."""
+        return self._matches(entry).get(call.bound, [])
+
+    def _found_by(self, entry: Entry) -> dict[Any, list[Any]]:
+        """The roots of the matches that each variable is in; operands of a match are outside."""
+        bound = {c.call: variable for variable, c in self.calls.items()}
+        found: dict[Any, list[Any]] = {}
+        for root in bound:
+            parts = entry.pattern.extract_matched_expr(root, self.values) or {}
+            for part in filter(bound.__contains__, parts.values()):
+                found.setdefault(bound[part], []).append(root)
+        return found
+
+    def _run_alone(self, entry: Entry) -> tuple[set[Any], dict[Any, str]]:
+        """What FuseOpsByPattern with this entry alone leaves, and the roots that its check refuses,
+        with the reasons."""
+        if entry.check is not None:
+            entry.check.refused.clear()
+        (made,) = fused([entry], [import_tvm().IRModule({"main": self.function})])
+        left = {c.bound for c in operator_calls(made["main"])}
+        return left, {} if entry.check is None else dict(entry.check.refused)
 
     def _miss(self, entry: Entry) -> Miss | None:
         """The failing part of a pattern at its nearest match."""
@@ -204,20 +247,21 @@ class _Function:
 
 
 class _Asked:
-    """Queries to a back end about calls on the host, and changes of a module, each tried once: the
-    calls they leave on the host. mod: None if no change is to be tried."""
+    """Queries to a back end about calls on the host, and changes, each tried once: the calls they
+    leave on the host. mod: None if no change is to be tried."""
 
     def __init__(self, backend: RelaxBackend, mod: Any):
         self.backend, self.mod = backend, mod
-        self._gone: dict[str, Counter[Any]] | None = None
-        self._asked: dict[Any, _Function] = {}
+        self._gone: dict[str, Counter[Any]] = {}
+        self._late: dict[str, None] = {}  # entries of which earlier ones took a part
 
     @cached_property
     def entries(self) -> list[Entry]:
         return entries_of(self.backend.table())
 
-    def why(self, call: OperatorCall, function: Any) -> tuple[str, str]:
-        """The cause and the reason of a call on the host, in a function of Relax."""
+    def why(self, call: OperatorCall, where: _Function) -> tuple[str, str]:
+        """The cause and the reason of a call on the host. where: the function as FuseOpsByPattern
+        gets it."""
         if call.name in LOWERED:
             return "no-pattern", (
                 f"{call.name} calls code that an earlier pass made of operators, and patterns "
@@ -231,56 +275,82 @@ class _Asked:
         with_it = [e for e in self.entries if f"relax.{call.name}" in operators_of(e.pattern)]
         if not with_it:
             return "no-pattern", f"no pattern of {self.backend.name} has {call.name}"
-        asked = self._asked.setdefault(function, _Function(function))
-        matching = [e for e in with_it if e.pattern.match(call.call, asked.values)]
-        if matching:
-            for e in matching:
-                refusal = asked.refusal(e, call.call)
-                if refusal is not None:
-                    why = f"the pattern matches, and the check of {e.name} refuses"
-                    return "check", f"{why}: {refusal}" if refusal else why
-            return self._left_over(call)
-        for e in with_it:
-            refusal = asked.refusal_around(e, call.call)
+        roots = [e for e in with_it if where.is_root(e, call)]
+        for e in [*roots, *with_it]:
+            refusal = where.refusal(e, call)
             if refusal is not None:
-                why = f"it is part of a match of {e.name}, whose check refuses"
+                why = (
+                    f"the pattern matches, and the check of {e.name} refuses"
+                    if e in roots
+                    else f"it is part of a match of {e.name}, whose check refuses"
+                )
                 return "check", f"{why}: {refusal}" if refusal else why
-        entry = with_it[0]
-        miss = asked.miss(entry)
-        near = f"; nearest: {miss}" if miss is not None else ""
+        for e in with_it:
+            if where.takes(e, call):
+                self._late[e.name] = None
+                return (
+                    "order",
+                    f"{e.name} alone takes it; an earlier entry took a part of its match",
+                )
+        if roots:
+            return self._left_over(call)
+        misses = {entry: where.miss(entry) for entry in with_it}
+        entry = max(with_it, key=lambda e: m.fitting if (m := misses[e]) is not None else 0)
+        near = f"; nearest: {misses[entry]}" if misses[entry] is not None else ""
         return "no-match", f"pattern {entry.name} has {call.name}, and does not match here{near}"
 
     def _left_over(self, call: OperatorCall) -> tuple[str, str]:
         cause = "unknown" if call.dataflow else "needs-pass"
         return cause, CAUSES[cause]
 
-    def change(self, call: OperatorCall, function: Any) -> str:
+    def change(self, call: OperatorCall, where: _Function) -> str:
         """The first change that leaves fewer calls of this operator on the host, and fewer of this
         reason; "" if none."""
         if self.mod is None:
             return ""
-        if self._gone is None:
-            before = self._left(self.mod)
-            self._gone = {}
-            for what, made in _attempts(self.mod):
+        keys = self._keys(call, where)
+        for what, backend, mod in self._attempts():
+            if what not in self._gone:
                 # Passes of TVM stop at some modules; a change that leads there changes nothing.
                 with suppress(PassError):
-                    self._gone[what] = before - self._left(made)
-        keys = self._keys(call, function)
-        return next((what for what, gone in self._gone.items() if all(gone[k] for k in keys)), "")
+                    self._gone[what] = self._before - self._left(backend, mod)
+            if all(self._gone.get(what, {}).get(key) for key in keys):
+                return what
+        return ""
 
-    def _left(self, mod: Any) -> Counter[Any]:
+    def _attempts(self) -> Iterator[tuple[str, RelaxBackend, Any]]:
+        for what, made in self._modules:
+            yield what, self.backend, made
+        if self.backend.passes is None:
+            for name in list(self._late):
+                table = partial(_with_first, self.backend.table, name)
+                what = f"move {name} to the front of the pattern table"
+                yield what, replace(self.backend, table=table), self.mod
+
+    @cached_property
+    def _modules(self) -> list[tuple[str, Any]]:
+        return list(_changed(self.mod))
+
+    @cached_property
+    def _before(self) -> Counter[Any]:
+        return self._left(self.backend, self.mod)
+
+    def _left(self, backend: RelaxBackend, mod: Any) -> Counter[Any]:
         """The number of calls that stay on the host, by operator, and by operator and reason."""
-        cut = self.backend.partition(mod)
+        given, cut = backend.matched(mod)
+        there = _Given(given)
         return Counter(
-            key for f in host_functions(cut) for c in operator_calls(f) for key in self._keys(c, f)
+            key
+            for f in host_functions(cut)
+            for c in operator_calls(f)
+            for key in self._keys(c, there.of(c, f))
         )
 
-    def _keys(self, call: OperatorCall, function: Any) -> list[Any]:
-        return [call.name, (call.name, *self.why(call, function))]
+    def _keys(self, call: OperatorCall, where: _Function) -> list[Any]:
+        return [call.name, (call.name, *self.why(call, where))]
 
 
-def _attempts(mod: Any) -> Iterator[tuple[str, Any]]:
+def _changed(mod: Any) -> Iterator[tuple[str, Any]]:
     """Changed modules, each with its change in words."""
     transform = import_tvm().relax.transform
     yield (
@@ -292,6 +362,11 @@ def _attempts(mod: Any) -> Iterator[tuple[str, Any]]:
         shown = ", ".join(f'"{name}": size' for name in sizes)
         known = with_sizes(mod, dict.fromkeys(sizes, NOMINAL))
         yield f"give sizes with relax.transform.BindSymbolicVars({{{shown}}}) before", known
+
+
+def _with_first(table: Table, name: str) -> list[Any]:
+    """The entries of a table, those of one name first."""
+    return sorted(table(), key=lambda e: str(e[0] if isinstance(e, tuple) else e.name) != name)
 
 
 def _type(call: OperatorCall) -> str:

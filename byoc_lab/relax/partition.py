@@ -134,17 +134,12 @@ def partition_for_dnnl(mod: Any) -> Any:
     return partitioned(mod, WHO)
 
 
-def partitioned(
-    mod: Any, who: str, table: Sequence[Any] | None = None, passes: Sequence[Any] | None = None
-) -> Any:
+def partitioned(mod: Any, who: str, table: Sequence[Any] | None = None) -> Any:
     """A module with the matches of a table in functions for its back end.
 
-    table: for FuseOpsByPattern, `patterns()` if None. passes: those that do it all; without them
-    `preparing_passes` and `partitioning_passes`. Errors: as of `partition_for_dnnl`.
+    table: for FuseOpsByPattern, `patterns()` if None. Errors: as of `partition_for_dnnl`.
     """
     mod = checked_relax(mod, who)
-    if passes is not None:
-        return applied(passes, mod, who)
     return merged(applied(preparing_passes(mod), mod, who), who, table)
 
 

@@ -164,10 +164,8 @@ def entries_of(table: Sequence[Any]) -> list[Entry]:
     return found
 
 
-def composites(
-    entries: Sequence[Entry], mods: Sequence[Any], *, unchecked: bool = False
-) -> Counter[str]:
-    """The number of composites that FuseOpsByPattern makes in modules, by the key of the entry.
+def fused(entries: Sequence[Entry], mods: Sequence[Any], *, unchecked: bool = False) -> list[Any]:
+    """The modules after FuseOpsByPattern with these entries.
 
     unchecked: whether it does without the checks. Raises PredicateError for a check that raises,
     and what `passes.applied` raises.
@@ -175,15 +173,22 @@ def composites(
     given = [e.unchecked if unchecked else e.given for e in entries]
     fuse = import_tvm().relax.transform.FuseOpsByPattern(given)
     try:
-        fused = [applied([fuse], mod, "explain_patterns") for mod in mods]
+        return [applied([fuse], mod, "explain_patterns") for mod in mods]
     except PassError as error:
         for entry in entries:
             if entry.check is not None and entry.check.raised is not None:
                 raise entry.check.raised from error
         raise
+
+
+def composites(
+    entries: Sequence[Entry], mods: Sequence[Any], *, unchecked: bool = False
+) -> Counter[str]:
+    """The number of composites that FuseOpsByPattern makes in modules, by the key of the entry;
+    arguments and errors: as for `fused`."""
     names = (
         str(f.attrs["Composite"])
-        for mod in fused
+        for mod in fused(entries, mods, unchecked=unchecked)
         for f in host_functions(mod)
         if f.attrs and "Composite" in f.attrs
     )

@@ -89,22 +89,89 @@ def test_wrong_arguments() -> None:
         explain([])
 
 
+def explained(patterns: list[Any], mod: Any) -> Any:
+    """The explanations of a module for a back end with these patterns."""
+    backends.register("npu", patterns=patterns)
+    try:
+        return explain(mod, "npu")
+    finally:
+        backends.unregister("npu")
+
+
+def product_and_relu() -> Any:
+    """relu(x @ w + b), of parameters."""
+    return module(
+        [var("x", 4, 8), var("w", 8, 3), var("b", 3)],
+        lambda emit, x, w, b: emit(op.nn.relu(emit(op.add(emit(op.matmul(x, w)), b)))),
+    )
+
+
+def biased(bias: Any) -> Any:
+    """The pattern relu(matmul + bias)."""
+    dpl = relax.dpl
+    product = dpl.is_op("relax.matmul")(dpl.wildcard(), dpl.wildcard())
+    return dpl.is_op("relax.nn.relu")(dpl.is_op("relax.add")(product, bias))
+
+
+def test_pattern_is_compared_with_the_module_before_other_entries_took_their_matches() -> None:
+    dpl = relax.dpl
+    entries = [
+        ("npu.gelu", dpl.is_op("relax.nn.gelu")(dpl.is_op("relax.matmul")(*[dpl.wildcard()] * 2))),
+        ("npu.biased", biased(dpl.is_const())),
+        ("npu.relu", dpl.is_op("relax.nn.relu")(dpl.wildcard())),
+    ]
+    product = explained(entries, product_and_relu())[1]
+    assert (product.name, product.cause) == ("matmul", "no-match")
+    assert product.reason.startswith("pattern npu.biased has matmul, and does not match here")
+    assert "operand .args[0].args[1] must be a constant, found the parameter %b" in product.reason
+
+
+def test_check_that_refuses_is_told_where_another_entry_took_the_root() -> None:
+    dpl = relax.dpl
+    refuse = lambda context: Refused("too small")  # noqa: E731
+    entries = [
+        ("npu.biased", biased(dpl.wildcard()), {}, refuse),
+        ("npu.relu", dpl.is_op("relax.nn.relu")(dpl.wildcard())),
+    ]
+    product = explained(entries, product_and_relu())[1]
+    assert product.reason == "it is part of a match of npu.biased, whose check refuses: too small"
+
+
+def test_entry_that_comes_too_late_is_moved_to_the_front() -> None:
+    dpl = relax.dpl
+    entries = [
+        ("npu.relu", dpl.is_op("relax.nn.relu")(dpl.wildcard())),
+        ("npu.biased", biased(dpl.wildcard())),
+    ]
+    found = explained(entries, product_and_relu())
+    assert [(e.name, e.cause) for e in found.host] == [("matmul", "order"), ("add", "order")]
+    assert {e.change for e in found.host} == {"move npu.biased to the front of the pattern table"}
+    assert not explained(entries[::-1], product_and_relu()).host
+
+
+def test_producer_of_an_operand_is_not_part_of_a_refused_match() -> None:
+    dpl = relax.dpl
+    refuse = lambda context: False  # noqa: E731
+    entries = [
+        ("npu.relu", dpl.is_op("relax.nn.relu")(dpl.wildcard()), {}, refuse),
+        ("npu.sum", dpl.is_op("relax.add")(dpl.wildcard(), dpl.is_const())),
+    ]
+    total = explained(entries, product_and_relu())[1]
+    assert (total.name, total.cause) == ("add", "no-match")
+
+
 def test_an_operand_of_a_refused_match_has_the_reason_of_the_check() -> None:
     dpl = relax.dpl
     product = dpl.is_op("relax.matmul")(dpl.wildcard(), dpl.wildcard())
     chain = dpl.is_op("relax.nn.relu")(product)
     refuse = lambda context: Refused("too small")  # noqa: E731
-    backends.register("npu", patterns=[("npu.chain", chain, {}, refuse)])
-    try:
-        mod = module(
-            [var("x", 4, 8), var("w", 8, 3)],
-            lambda emit, x, w: emit(
-                op.add(emit(op.nn.relu(emit(op.matmul(x, w)))), emit(op.matmul(x, w)))
-            ),
-        )
-        found = explain(mod, "npu")
-    finally:
-        backends.unregister("npu")
+    mod = module(
+        [var("x", 4, 8), var("w", 8, 3)],
+        lambda emit, x, w: emit(
+            op.add(emit(op.nn.relu(emit(op.matmul(x, w)))), emit(op.matmul(x, w)))
+        ),
+    )
+    found = explained([("npu.chain", chain, {}, refuse)], mod)
     reasons = [(e.name, e.cause, e.reason) for e in found]
     assert reasons[0] == (
         "matmul", "check",
