@@ -19,7 +19,12 @@ def path_of(path: Any) -> Path:
     """A path as a Path. Raises ArgumentError for an invalid file name."""
     try:
         name = os.fsencode(path)
-    except (TypeError, UnicodeEncodeError) as error:
+    except TypeError as error:
+        found = f"{type(path).__name__} {path!r:.100}"
+        raise ArgumentError(
+            f"expected the path of a file, found {found}; give a str or a Path"
+        ) from error
+    except UnicodeEncodeError as error:
         raise ArgumentError(f"expected the path of a file, found {path!r:.100}: {error}") from error
     if b"\0" in name:
         raise ArgumentError(f"expected the path of a file, found {path!r:.100}, with a NUL")

@@ -215,7 +215,7 @@ INSTEAD: dict[str, str] = {
     "tvm.auto_scheduler": "tuning went with Relay; byoc_lab.build compiles without it",
     "tvm.meta_schedule": "apache-tvm has it as tvm.s_tir.meta_schedule, for Relax",
     "tvm.micro": "there is no microTVM; byoc_lab runs on this machine's CPU",
-    "tvm.relay": "byoc_lab carries the Relay that BYOC needs (byoc_lab.relay, byoc_lab.passes)",
+    "tvm.relay": "dir(byoc_lab.relay) lists the names of Relay that are supported",
     "tvm.relay.backend.contrib": "there is no UMA; byoc_lab.backends.register takes patterns, "
     "predicates and a code generator",
     "tvm.relay.collage": "take a pattern table and MergeComposite, AnnotateTarget, PartitionGraph",

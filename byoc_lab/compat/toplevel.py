@@ -68,7 +68,10 @@ def get_global_func(name: str, allow_missing: bool = False) -> Any:
     if not name.startswith("relay."):
         found = import_tvm().get_global_func(name, allow_missing=True)
     if found is None and not allow_missing:
-        raise UnknownFunctionError(f"no global function is registered as {name!r}")
+        raise UnknownFunctionError(
+            f"no global function is registered as {name!r}; register it with "
+            f"tvm.register_func({name!r}, function), or ask with allow_missing=True"
+        )
     return found
 
 

@@ -13,7 +13,7 @@ from tools.docs import commands
 from tools.docs.docstrings import parts
 from tools.docs.entries import Entries, names, resolve
 from tools.docs.examples import BLOCK, DOCS
-from tools.docs.reference import PASSES, passes
+from tools.docs.reference import ERROR, ERRORS, PASSES, error_classes, passes
 from tools.docs.source import Sources
 
 PAGES = {p.name: p.read_text(encoding="utf-8") for p in (DOCS / "reference").glob("*.md")}
@@ -42,8 +42,15 @@ def test_every_command_has_one_entry() -> None:
 
 
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda s: s.partition("\n")[0])
-def test_every_entry_has_an_example(section: str) -> None:
-    assert BLOCK.search(section) or "```console\n" in section
+def test_every_entry_has_an_example_with_its_output(section: str) -> None:
+    assert "```output\n" in section
+
+
+def test_every_error_class_has_one_entry_with_an_example_of_its_own() -> None:
+    entries = re.split(ERROR, PAGES[ERRORS])[1:]
+    assert sorted(entries[::2]) == sorted(error_classes())
+    for name, entry in zip(entries[::2], entries[1::2], strict=True):
+        assert name in "".join(part for block in BLOCK.findall(entry) for part in block)
 
 
 def test_every_pass_has_its_options_and_an_example_or_a_module_before_and_after() -> None:

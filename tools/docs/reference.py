@@ -22,6 +22,7 @@ from tools.docs.entries import Entries
 from tools.docs.symptoms import Symptom
 
 PASSES, ERRORS = "passes.md", "errors.md"
+ERROR = re.compile(r"^## (\w+Error)$", re.M)
 FRAMEWORK = {"FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "Sequential"}
 """What `byoc_lab.transform` has beside passes."""
 SEEN = 400
@@ -30,7 +31,8 @@ SEEN = 400
 
 def pages(entries: Entries, found: list[Symptom], given: Mapping[str, str]) -> dict[str, str]:
     """The text of each page, by its file. given: the pages of docs/reference, by their files."""
-    errors_page = f"{given[ERRORS].strip()}\n\n{all_errors(found)}"
+    classes = ERROR.sub(_error, given[ERRORS]).strip()
+    errors_page = f"{classes}\n\n{known_messages(found)}"
     return {PASSES: passes(entries, given[PASSES]), ERRORS: errors_page}
 
 
@@ -89,19 +91,26 @@ def _shown(make: Any, modules: list[IRModule]) -> Iterator[str]:
             return
 
 
-def all_errors(found: list[Symptom]) -> str:
-    """Every error class, and every message that `decode` knows."""
-    parts = [
-        "## Messages that decode knows",
-        *(_message(message, found) for message in ALL),
-        "## Classes",
-    ]
-    for name, cls in sorted(vars(errors).items()):
-        if inspect.isclass(cls) and issubclass(cls, ByocLabError):
-            bases = ", ".join(f"`{b.__name__}`" for b in cls.__bases__)
-            doc = " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())
-            parts.append(f"### {name} {{ #{name} }}\n\nBases: {bases}\n\n{doc}")
+def known_messages(found: list[Symptom]) -> str:
+    """Every message that `decode` knows."""
+    parts = ["## Messages that decode knows", *(_message(message, found) for message in ALL)]
     return "\n\n".join(parts) + "\n"
+
+
+def error_classes() -> dict[str, type[ByocLabError]]:
+    """The public classes of errors, by name."""
+    found = {n: v for n, v in vars(errors).items() if inspect.isclass(v)}
+    return {name: cls for name, cls in found.items() if issubclass(cls, ByocLabError)}
+
+
+def _error(heading: re.Match[str]) -> str:
+    """The heading of an error class, and what the class says of itself."""
+    cls = error_classes()[heading[1]]
+    bases = ", ".join(f"`{base.__name__}`" for base in cls.__bases__)
+    doc = " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())
+    advice = [f"**To do**: {_prose(cls.advice)}."] if "advice" in vars(cls) else []
+    head = f"## {cls.__name__} {{ #{cls.__name__} }}"
+    return "\n\n".join([head, f"Bases: {bases}", doc, *advice])
 
 
 def _message(message: Message, found: list[Symptom]) -> str:

@@ -180,7 +180,7 @@ class Comparison:
             if not -len(self.pairs) <= which < len(self.pairs):
                 raise StageIndexError(
                     f"the comparison has {counted(len(self.pairs), 'pair')} of stages, numbered "
-                    f"from 0; found {which}"
+                    f"from 0; found {which}: .pairs lists them"
                 )
             return self.pairs[which]
         for pair in self.pairs:

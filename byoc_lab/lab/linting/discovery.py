@@ -24,7 +24,10 @@ def all_rules() -> tuple[LintRule, ...]:
             own = inspect.isclass(cls) and cls.__module__ == module.__name__
             if own and issubclass(cls, LintRule):
                 if cls.code in found:
-                    raise DuplicateNameError(f"two rules have the code {cls.code}")
+                    raise DuplicateNameError(
+                        f"two rules have the code {cls.code}: {type(found[cls.code]).__qualname__} "
+                        f"and {cls.__qualname__}; change one"
+                    )
                 found[cls.code] = cls()
     return tuple(found[code] for code in sorted(found))
 

@@ -65,8 +65,8 @@ def lint(
         mod = IRModule.unchecked(mod)
     if not isinstance(mod, IRModule):
         raise PassError(
-            f"lint expects an IRModule or a Function, found {type(mod).__name__}; the module comes "
-            f"first: lint(mod, pipeline); {module_hint(mod)}"
+            f"lint expects an IRModule or a Function, found {type(mod).__name__}; "
+            f"{module_hint(mod)}"
         )
     if isinstance(mod, ForeignModule):
         return lint_foreign(mod, pipeline, backend, rules, ignore)

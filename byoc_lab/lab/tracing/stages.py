@@ -129,7 +129,10 @@ class Stage:
         defines. Raises StageIndexError for a count that is out of range.
         """
         if not 0 <= count <= len(self.events):
-            raise StageIndexError(f"count must be in [0, {len(self.events)}], found {count}")
+            raise StageIndexError(
+                f"count must be in [0, {len(self.events)}], found {count}; these are the rewrites "
+                f"of {self.name}"
+            )
         mod = replay(self.before, self.events[:count])
         if self.after is None:
             return mod
@@ -330,7 +333,7 @@ class Trace:
             if not -len(self.stages) <= which < len(self.stages):
                 raise StageIndexError(
                     f"the trace has {counted(len(self.stages), 'stage')}, numbered from 0; "
-                    f"found {which}"
+                    f"found {which}: .stages lists them"
                 )
             return self.stages[which]
         for stage in self.stages:

@@ -84,7 +84,9 @@ class TypeData(Type):
         names = Counter(c.name_hint for c in constructors)
         for c in constructors:
             if names[c.name_hint] > 1:
-                raise DuplicateNameError(f"type {header} has two constructors {c.name_hint}")
+                raise DuplicateNameError(
+                    f"type {header} has two constructors {c.name_hint}; rename one of them"
+                )
             if c.belong_to != header:
                 raise WellFormedError(
                     f"constructor {c.name_hint} of type {header} says that it belongs to "

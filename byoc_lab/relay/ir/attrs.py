@@ -139,7 +139,9 @@ class AttrsType:
         name = self.type_key.rpartition(".")[2]
         object.__setattr__(self, "record", type(name, (Attrs,), {"__slots__": ()}))
         if self.type_key in ATTRS_TYPES:
-            raise DuplicateNameError(f"attributes {self.type_key} are declared twice")
+            raise DuplicateNameError(
+                f"attributes {self.type_key} are declared twice; rename one of them"
+            )
         ATTRS_TYPES[self.type_key] = self
 
     def make(self, values: Mapping[str, Any] | None = None, **more: Any) -> Attrs:
@@ -200,12 +202,7 @@ class Attrs:
         return self.schema.type_key if self.schema else "DictAttrs"
 
     def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(
-                f"{self.type_key} has no attribute {name!r}; it has {', '.join(self._values)}"
-            ) from None
+        return self[name]
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{self.type_key} is immutable: cannot set {name!r}")
@@ -217,7 +214,10 @@ class Attrs:
             field = self.schema.by_name.get(name) if self.schema else None
             if field is not None and field.beyond_tvm:
                 return field.default
-            raise UnknownAttributeError(f"{self.type_key} has no attribute {name!r}") from None
+            raise UnknownAttributeError(
+                f"{self.type_key} has no attribute {name!r}",
+                lambda: f"it has {', '.join(self._values) or 'none'}",
+            ) from None
 
     def __contains__(self, name: object) -> bool:
         return name in self._values

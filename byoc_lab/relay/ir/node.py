@@ -211,7 +211,7 @@ class Op(Expr):
     def __init__(self, name: str, definition: Any):
         super().__init__()
         if name in Op._registry:
-            raise DuplicateNameError(f"operator {name!r} is defined twice")
+            raise DuplicateNameError(f"operator {name!r} is defined twice; rename one of them")
         set_field(self, "name", name)
         set_field(self, "definition", definition)
         set_field(self, "_attributes", {})

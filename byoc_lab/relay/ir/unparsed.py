@@ -30,7 +30,8 @@ class UnparsedModule(IRModule):
         """Raise UnparsedModuleError for attributes that a module has and a text does not have."""
         if name in _UNKNOWN:
             raise UnparsedModuleError(
-                f"this module is known as text only, which can be shown and compared: {self.reason}"
+                f"this module is known as text only, which can be shown and compared: "
+                f"{self.reason}. Edit its .text, and byoc_lab.relay.parse(text) reads it"
             )
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 

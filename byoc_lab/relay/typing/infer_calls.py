@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from byoc_lab.errors import ArgumentError, ByocLabError, TypeInferenceError
+from byoc_lab.errors import ArgumentError, ByocLabError, TypeInferenceError, counted
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Expr, GlobalVar, Op, describe
 from byoc_lab.relay.ir.types import FuncType, IncompleteType, TensorType, Type, replace
@@ -98,7 +98,7 @@ class CallRules:
             names = ", ".join(n.rstrip("*") for n in definition.inputs)
             fail(
                 call,
-                f"{definition.name} takes {len(definition.inputs)} arguments ({names}), "
+                f"{definition.name} takes {counted(len(definition.inputs), 'argument')} ({names}), "
                 f"found {len(call.args)}",
                 facts={
                     "kind": "arguments",

@@ -301,7 +301,10 @@ class Cards(Sequence[RegionCard]):
                 f"min_share must be a share from 0 to 1, found {min_share!r}; half is 0.5"
             )
         if not self._cards:
-            raise OffloadError("nothing is offloaded: @main calls no external function")
+            raise OffloadError(
+                "nothing is offloaded: @main calls no external function; build a partitioned "
+                "module, such as byoc_lab.backends.partition(mod, 'dnnl')"
+            )
         accepted = [c for c in self._cards if c.offloaded or (accept_numpy and c.why is None)]
         wrong = [
             f"@{c.symbol} ran on {c.ran_on}, not {c.compiler}: {c.why_not_offloaded}"

@@ -97,7 +97,8 @@ class _Reader:
         if open_passes:
             error = RecordedError(
                 f"the recording ends inside pass {open_passes[-1].name}: the process of TVM ended, "
-                f"or what it recorded was not written to the end"
+                f"or what it recorded was not written to the end; the last module that is known "
+                f"is .before of that stage"
             )
             _end_all(open_passes, error)
         stages = self.stages(top)
