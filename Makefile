@@ -26,7 +26,7 @@ PURE   = tests/relay/text tests/relay/typing tests/relay/patterns tests/passes/b
          tests/notebooks tests/cli
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lab test smoke demo check coverage browser notebooks slow mutants fuzz sanitize bench oracle \
+.PHONY: help setup lab test smoke demo check coverage browser browsers notebooks slow mutants fuzz sanitize bench oracle \
         golden wheel clean alarms docs generate lite elsewhere machines pictures
 
 help:  ## show this list
@@ -63,6 +63,10 @@ check: install-check  ## ruff and the type checker; of the JavaScript too, where
 
 browser: install-browser  ## the tests in a browser (needs Chromium); screenshots and a recording in build/browser
 	$(PYTEST) -m "browser and not slow" tests/browser
+
+browsers: install-browser  ## the laboratory in one file: all tests in two browsers, from disk and HTTP, or WHERE=firefox-file
+	@set -e; for where in $(or $(WHERE),chromium-file chromium-http firefox-file firefox-http); do \
+		echo "== $$where"; $(PYTEST) -m browser --where=$$where tests/browser/lite; done
 
 pictures: install-browser  ## draw the pictures of the README again (needs Chromium)
 	$(BIN)/python tools/pictures.py

@@ -21,8 +21,29 @@ from tools.lite.build import main as build
 from .laboratory import SECONDS, Laboratory
 
 BESIDE = ("python.bin", "files.bin")
+PLACES = {
+    "lab": ("chromium-file", "firefox-http"),
+    "tab": ("chromium-http", "firefox-file"),
+}
+"""Browsers and where they open the page from, by fixture: in every run, and in slow ones."""
 PROVOKED = ("http://127.0.0.1:9/", "script-src-attr")
 """Words of the violations of the policy that tests provoke; Firefox reports them as errors."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--where",
+        choices=sorted(where for places in PLACES.values() for where in places),
+        help="run each test of the laboratory in one file in this browser, from this place",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    where = metafunc.config.getoption("--where", None)
+    for fixture, (usual, other) in PLACES.items():
+        if fixture in metafunc.fixturenames:
+            usually = (usual, pytest.param(other, marks=pytest.mark.slow))
+            metafunc.parametrize(fixture, (where,) if where else usually, indirect=True)
 
 
 def _built(_: Path) -> str:
@@ -94,17 +115,14 @@ def opened(
     assert {url for url in asked if not url.startswith("blob:")} <= {address, *beside}
 
 
-@pytest.fixture(
-    scope="session",
-    params=["chromium-file", pytest.param("firefox-http", marks=pytest.mark.slow)],
-)
+@pytest.fixture(scope="session")
 def lab(request: pytest.FixtureRequest, one_file: Path, site: str) -> Iterator[Laboratory]:
     """One page for all tests: to start Python takes most of the time."""
     with opened(request, request.param, one_file, site) as tab:
         yield tab()
 
 
-@pytest.fixture(params=["chromium-http", pytest.param("firefox-file", marks=pytest.mark.slow)])
+@pytest.fixture
 def tab(request: pytest.FixtureRequest, one_file: Path, site: str) -> Iterator[Tab]:
     """Opens tabs of a new window, elsewhere than `lab`."""
     with opened(request, request.param, one_file, site) as tab:

@@ -16,9 +16,9 @@ from playwright.sync_api import expect
 
 from byoc_lab.lessons.exercises import all_exercises, get
 from byoc_lab.lessons.solutions import solution, source, wrong_source
-from tests.browser.widget_page import NewPage
 from tests.lessons.grading.running import Grader
 
+from .conftest import Tab
 from .laboratory import Laboratory
 from .mutants import mutants
 
@@ -140,17 +140,12 @@ def test_passed_exercise_is_counted_and_graded_from_the_file_that_is_handed_in(
     assert 0 <= float(row["annotate-diamond"]) < 10
 
 
-def test_answer_is_handed_in_after_a_reload(new_page: NewPage, one_file: Path) -> None:
-    page = new_page(offline=True)
-    page.goto(f"{one_file.as_uri()}#write-a-predicate")
-    code = page.locator('[data-cell="write-a-predicate-answer"] .cm-content')
-    code.click()
-    page.keyboard.press("ControlOrMeta+a")
-    page.keyboard.insert_text("answer = 1")
-    page.goto(f"{one_file.as_uri()}#playground")
-    page.reload()
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Hand in").click()
-    with zipfile.ZipFile(saved.value.path()) as archive:
+def test_answer_is_handed_in_after_a_reload(tab: Tab) -> None:
+    lab = tab()
+    lab.show("write-a-predicate")
+    lab.write(lab.page.locator('[data-cell="write-a-predicate-answer"]'), "answer = 1")
+    lab.show("playground")
+    lab.page.reload()
+    with zipfile.ZipFile(lab.saved("Hand in")) as archive:
         (name,) = archive.namelist()
         assert "answer = 1" in archive.read(name).decode()

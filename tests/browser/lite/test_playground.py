@@ -6,7 +6,6 @@ import base64
 import json
 import re
 import zlib
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +13,10 @@ from playwright.sync_api import expect
 
 from byoc_lab.lessons import cases
 from tests.browser.test_access import violations
-from tests.browser.widget_page import NewPage
 from tests.lite.test_playground import CAUSES, CHOICES, looked
 from tools.lite.choices import SAMPLE
 
+from .conftest import Tab
 from .laboratory import Laboratory
 
 pytestmark = pytest.mark.browser
@@ -48,15 +47,13 @@ def run(lab: Laboratory) -> None:
     lab.settle()
 
 
-def test_first_screen_steps_through_a_network_before_python_runs(
-    new_page: NewPage, one_file: Path
-) -> None:
-    page = new_page(viewport={"width": 1280, "height": 800}, offline=True)
-    page.goto(one_file.as_uri())
+def test_first_screen_steps_through_a_network_before_python_runs(tab: Tab) -> None:
+    page = tab().page
     expect(page.locator("body")).to_have_attribute("data-python", "starting")
     expect(page.get_by_role("heading", level=1)).to_have_text(
         "See what each pass does to your network"
     )
+    page.set_viewport_size({"width": 1280, "height": 800})
     stepper = page.locator("#play-shown .byl[data-ready]")
     at = int(stepper.get_attribute("data-index"))
     place = stepper.bounding_box()
