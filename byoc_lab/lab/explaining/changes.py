@@ -59,7 +59,7 @@ class Changes:
         yield from self._with_lengths()
         of_cause: dict[str, Callable[[Diagnosis, Call], Iterator[Trial]]] = {
             "name": self._names, "order": self._orders, "pruned": self._without_pass,
-            "merge": self._without_pass, "let": self._graph_form, "malformed": self._well_formed,
+            "merge": self._without_pass, "let": self._without_lets, "malformed": self._well_formed,
             "outside-user": self._computed_twice, "computed-twice": self._last_entry,
             "unbound-constant": self._bound,
             "sub-pattern": self._relaxed, "check": self._other_call, "predicate": self._other_call,
@@ -250,11 +250,15 @@ class Changes:
         return Trial(what, replace(setup, passes=rest), ("without", name))
 
     def _well_formed(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
-        yield from self._graph_form(found, call)
+        yield self.graph_form()
         yield self._leaving_out(MergeCompilerRegions.__name__)
 
-    def _graph_form(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
-        yield self._with_passes("ToGraphNormalForm")
+    def _without_lets(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        yield self.graph_form()
+
+    def graph_form(self) -> Trial:
+        """With the module in graph form, which has no lets."""
+        return self._with_passes("ToGraphNormalForm")
 
     def _computed_twice(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         inner, inside = found.blocked, found.attempt.fit.covered if found.attempt else frozenset()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +38,8 @@ CAUSES = {
     "skipped-pass": "it is offloaded after a pass that this PassContext skips",
 }
 """Why a call is not offloaded, in a word and in a sentence."""
+WITHOUT_LETS = "no match crosses a let; and without lets (ToGraphNormalForm),"
+"""The words before the reason that also holds in graph form."""
 
 
 @without_collection()
@@ -104,7 +107,18 @@ class Explanation:
 
     @cached_property
     def _diagnosis(self) -> Diagnosis | None:
-        return diagnose(self._inquiry, self.typed) if self.status == "host" else None
+        """The reason that it is on the host. If it has a let in its way and would stay there in
+        graph form, too, that is the reason there."""
+        if self.status != "host":
+            return None
+        found, work = diagnose(self._inquiry, self.typed), self._workbench
+        if found.cause != "let" or work.smallest(found, self.typed) is not None:
+            return found
+        if work.without_lets is None:
+            return found
+        self._workbench = work.without_lets
+        beyond = diagnose(self._workbench.inquiry, self.typed)
+        return replace(beyond, reason=f"{WITHOUT_LETS} {beyond.reason}")
 
     @cached_property
     def _by_pass(self) -> tuple[str, VerifiedChange] | None:
@@ -262,7 +276,7 @@ class Explanation:
         lines = [f"  reason    {self.reason}"]
         if self.nearest and self.nearest.matched > 1:
             lines.append(f"  nearest   {self.nearest}")
-        if self.expected and self.found != self.reason:
+        if self.expected and self.found != self.reason.removeprefix(f"{WITHOUT_LETS} "):
             lines += [f"  expected  {self.expected}", f"  found     {self.found}"]
         if self.path:
             lines.append(f"  path      {' -> '.join(self._path_in_words)}")

@@ -25,10 +25,16 @@ GROUPING = (MergeCompilerRegions, PartitionGraph)
 
 
 class Workbench:
-    """Tries changes for the calls of an inquiry; changes that several calls share run once."""
+    """Tries changes for the calls of an inquiry; changes that several calls share run once.
 
-    def __init__(self, inquiry: Inquiry):
+    given: the workbench of the setup that the user has, if the inquiry is about a changed one.
+    changed: that change, in words.
+    """
+
+    def __init__(self, inquiry: Inquiry, given: Workbench | None = None, changed: str = ""):
         self.inquiry = inquiry
+        self._given = given
+        self._changed = changed
         self.changes = Changes(inquiry)
         self._runs: dict[object, tuple[Trial, PipelineRun] | None] = {}
         self._surroundings: dict[IRModule, Surroundings | None] = {}
@@ -52,6 +58,18 @@ class Workbench:
             if change is not None:
                 return change
         return self.smallest(group[0], calls[0])
+
+    @cached_property
+    def without_lets(self) -> Workbench | None:
+        """The workbench for the module in graph form; None if that was tried, or cannot run."""
+        ran = None if self._given is not None else self._run(self.changes.graph_form())
+        if ran is None:
+            return None
+        trial, outcome = ran
+        of = self.inquiry
+        return Workbench(
+            Inquiry(trial.setup, outcome, of.given, of.warnings), self, f"{trial.what}; and "
+        )
 
     def likely(self, trials: Iterator[Trial], call: Call) -> Iterator[Trial]:
         """Those changes that are worth a run on the whole module: in a large one, those that
@@ -109,9 +127,8 @@ class Workbench:
             if trial.succeeds(place):
                 gone = place.removed
                 region = "" if gone else outcome.homes[place.inside[0]].region
-                what = (
-                    f"{trial.what}, which leaves nothing of it to compute" if gone else trial.what
-                )
+                what = f"{self._changed}{trial.what}"
+                what += ", which leaves nothing of it to compute" if gone else ""
                 return VerifiedChange(
                     what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing,
                     trial.decides, (self._offloaded, self._offloaded_with(trial, outcome)),
@@ -121,7 +138,7 @@ class Workbench:
 
     @cached_property
     def _offloaded(self) -> int:
-        outcome = self.inquiry.outcome
+        outcome = (self._given or self).inquiry.outcome
         return sum(not outcome.place(c).outside for c in outcome.calls)
 
     def _offloaded_with(self, trial: Trial, outcome: PipelineRun) -> int:

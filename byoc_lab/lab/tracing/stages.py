@@ -287,8 +287,8 @@ class Trace:
 
     @property
     def findings(self) -> list[Finding]:
-        """The passes that were skipped because of their level, targets that nothing knows, patterns
-        of Relax that never match, then the findings in the last module."""
+        """The passes that were skipped, targets that nothing knows, patterns of Relax that never
+        match, then the findings in the last module."""
         last = self.stages[-1].findings_after
         return [*self._skipped(), *self._unknown_targets(), *self._of_tables(last), *last]
 
@@ -304,21 +304,26 @@ class Trace:
         return list(lint(self.initial, self.pipeline, rules=["unknown-target"]))
 
     def _skipped(self) -> Iterator[Finding]:
-        """One finding for each sequence, or pass, that was skipped because of its level."""
+        """One finding for each sequence, or pass, that was skipped; one that was disabled is a
+        hint."""
         skipped: dict[str, Stage] = {}
         for stage in self.stages:
-            if stage.needs_level is not None:
+            if stage.skipped:
                 skipped.setdefault(stage.group or stage.name, stage)
         for name, stage in skipped.items():
             level = stage.needs_level
-            yield Finding(
-                SKIPPED_PASS,
-                "skipped-pass",
-                Severity.WARNING,
-                f"{name} {stage.skipped.removeprefix('it ')}",
-                f"run the pipeline under PassContext(opt_level={level}), or call "
-                f"trace(..., opt_level={level})",
+            message, what_to_do = (
+                f"{name} was skipped: {stage.skipped}",
+                f"let the PassContext run {name}",
             )
+            if level is not None:
+                message = f"{name} {stage.skipped.removeprefix('it ')}"
+                what_to_do = (
+                    f"run the pipeline under PassContext(opt_level={level}), or call "
+                    f"trace(..., opt_level={level})"
+                )
+            severity = Severity.INFO if level is None else Severity.WARNING
+            yield Finding(SKIPPED_PASS, "skipped-pass", severity, message, what_to_do)
 
     @property
     def result(self) -> IRModule:

@@ -11,7 +11,8 @@ from typing import Any
 
 from byoc_lab import trace
 from byoc_lab.lab.explaining import Explanation, explain
-from byoc_lab.passes import MergeComposite
+from byoc_lab.lab.explaining.explanation import WITHOUT_LETS
+from byoc_lab.passes import MergeComposite, ToGraphNormalForm
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.analysis.regions import RegionSet
@@ -48,18 +49,21 @@ def tried(case: Drawn, one: Explanation, result: IRModule) -> None:
     entry = next((e for e in case.table if one.nearest and e[0] == one.nearest.name), None)
     attempts = {
         "no-pattern": no_pattern, "check": check, "predicate": predicate, "order": order,
-        "outside-user": outside_user, "sub-pattern": no_match, "let": no_match,
+        "outside-user": outside_user, "sub-pattern": no_match, "let": let,
         "unbound-constant": no_match, "computed-twice": computed_twice,
         "needs-pass": needs_pass, "skipped-pass": skipped_pass, "pruned": given_back,
         "merge": given_back, "name": misnamed, "malformed": malformed,
     }  # fmt: skip
+    if one.change is not None:
+        tried_change(case, one)
+    if WITHOUT_LETS in one.reason and one.cause not in OF_PIPELINE:
+        in_graph_form(case, one)
+        return
     if one.cause in ("sub-pattern", "let", "unbound-constant"):
         whole = one.nearest.matched == one.nearest.total
         assert whole == (" matches at " in one.reason), case.said(one)
     if one.cause is not None:
         assert attempts[one.cause](case, one, entry), case.said(one)
-    if one.change is not None:
-        tried_change(case, one)
     if one.cause == "sub-pattern" and "no user: it is the result" in one.reason:
         assert completes(case, one), case.said(one)
 
@@ -114,6 +118,22 @@ def outside_user(case: Drawn, one: Explanation, entry: Any) -> bool:
 def no_match(case: Drawn, one: Explanation, entry: Any) -> bool:
     """Nothing that has the call matches, of no entry that has its operator."""
     return not any(matches_with(case, pattern, one.typed) for _, pattern, _ in case.table)
+
+
+def let(case: Drawn, one: Explanation, entry: Any) -> bool:
+    """Nothing matches, and a change that was run offloads it: `tried` runs it again."""
+    return no_match(case, one, entry) and one.change is not None
+
+
+def in_graph_form(case: Drawn, one: Explanation) -> None:
+    """In graph form the call has the same cause, which is tried there."""
+    (stage,) = trace(case.mod, [ToGraphNormalForm()]).stages
+    assert stage.after is not None and stage.after is not stage.before, case.said(one)
+    graph = replace(case, mod=stage.after)
+    call = next(n for n in stage.images(one.typed) if isinstance(n, Call))
+    (again,) = explain(graph.mod, TARGET, call, graph.passes())
+    assert again.cause == one.cause, case.said(one)
+    tried(graph, again, trace(graph.mod, graph.passes()).result)
 
 
 def computed_twice(case: Drawn, one: Explanation, entry: Any) -> bool:

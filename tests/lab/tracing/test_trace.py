@@ -99,7 +99,10 @@ def test_a_pipeline_runs_at_its_own_level() -> None:
 def test_a_pass_that_is_skipped_by_its_level_is_a_finding() -> None:
     with PassContext(opt_level=2, disabled_pass=["FoldConstant"]):
         trace = byoc_lab.trace(_module(), "dnnl")
-    (finding,) = trace.findings  # not for FoldConstant, which is disabled
+    assert trace["FoldConstant"].skipped == "it is disabled"
+    hint, finding = trace.findings
+    assert hint.message == "FoldConstant was skipped: it is disabled"
+    assert [str(f.severity) for f in trace.findings] == ["info", "warning"]
     assert finding.message == "FoldScaleAxis needs opt_level 3, the context has 2"
     assert "PassContext(opt_level=3)" in finding.what_to_do
     assert byoc_lab.trace(_module(), "dnnl").findings == []

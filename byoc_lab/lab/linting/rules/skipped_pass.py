@@ -1,4 +1,4 @@
-"""Lint rule BYL016 skipped-pass: a pass of the pipeline is skipped for its level."""
+"""Lint rule BYL016 skipped-pass: the PassContext skips a pass of the pipeline."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ def _named() -> Sequence[Pass]:
 
 
 class SkippedPass(LintRule):
-    """The pipeline contains a pass that the opt_level excludes: it will be skipped silently.
+    """The pipeline contains a pass that the PassContext excludes: it will be skipped silently.
 
     ## Why is this bad?
     A Sequential skips the passes whose level is above that of the PassContext. FoldScaleAxis has
     level 3 and a PassContext has level 2 unless one is given, so that the multiply of every batch
     norm stays where it is. ConvertLayout has level 3 too: a back end that takes NHWC alone then
-    gets nothing.
+    gets nothing. A pass in `disabled_pass` is skipped at every level, also if `required_pass` names
+    it; because somebody asked for that, it is a hint (severity info).
 
     ## What to do instead
-    Run the pipeline under `PassContext(opt_level=3)`, or name the pass in `required_pass`.
+    Run the pipeline under `PassContext(opt_level=3)`, or name the pass in `required_pass`. Leave a
+    disabled pass out of `disabled_pass`.
 
     ## References
     TVM 0.16, src/relay/ir/transform.cc and the `opt_level` of each pass in src/relay/transforms.
@@ -45,16 +47,21 @@ class SkippedPass(LintRule):
     INVALID = (Sample(_TEXT, pipeline=_low_level),)
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
-        skipped: dict[int, list[str]] = {}
+        skipped: dict[int | None, dict[str, None]] = {}
         for p, level in context.skipped.items():
-            if level is not None:
-                names = skipped.setdefault(level, [])
-                names += [p.info.name] if p.info.name not in names else []
+            skipped.setdefault(level, {})[p.info.name] = None
         for level, names in skipped.items():
-            plural = "s" if len(names) == 1 else ""
+            listed, one = " and ".join(names), len(names) == 1
+            why = f"the PassContext disables {listed}"
+            what_to_do, severity = f"leave {listed} out of disabled_pass", Severity.INFO
+            if level is not None:
+                need = "needs" if one else "need"
+                why = f"{listed} {need} opt_level {level}, the context has {context.opt_level}"
+                what_to_do = f"run the pipeline under PassContext(opt_level={level})"
+                severity = self.severity
             yield self.finding(
-                f"{' and '.join(names)} need{plural} opt_level {level}, the context has "
-                f"{context.opt_level}: the pipeline will skip {'it' if plural else 'them'}",
-                f"run the pipeline under PassContext(opt_level={level})",
+                f"{why}: the pipeline will skip {'it' if one else 'them'}",
+                what_to_do,
                 None,
+                severity=severity,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from byoc_lab import PassContext, backends, bisect, coverage, explain, lint, passes, relay, trace
+from byoc_lab.lab.linting.finding import Severity
 from byoc_lab.lab.linting.rules.skipped_pass import SkippedPass
 from byoc_lab.passes.framework.passes import Pass, Sequential
 from tests.lab.linting.samples import RuleChecks, read
@@ -26,10 +27,15 @@ class TestSkippedPass(RuleChecks):
         with PassContext(opt_level=1):
             assert lint(mod, "dnnl").by_code("BYL016")
 
-    def test_a_pass_that_is_disabled_on_purpose_is_no_finding(self) -> None:
+    def test_a_pass_that_is_disabled_on_purpose_is_a_hint(self) -> None:
         mod = read(self.rule.INVALID[0].text)
-        with PassContext(opt_level=3, disabled_pass=["FoldConstant"]):
-            assert not lint(mod, "dnnl")
+        for required in ([], ["FoldConstant"]):
+            with PassContext(opt_level=3, disabled_pass=["FoldConstant"], required_pass=required):
+                (found,) = lint(mod, "dnnl")
+            assert found.code == "BYL016" and found.severity is Severity.INFO
+            assert found.message == (
+                "the PassContext disables FoldConstant: the pipeline will skip it"
+            )
 
     def test_members_of_a_sequence_that_is_skipped_are_skipped(self) -> None:
         mod = read(self.rule.INVALID[0].text)
@@ -52,6 +58,8 @@ def test_each_tool_finds_a_layout_pass_that_is_skipped() -> None:
             with context:
                 assert_found(mod, pipeline)
         assert_found(mod, pipeline)
+        with PassContext(opt_level=3, disabled_pass=["ConvertLayout"]):
+            assert_disabled(mod, pipeline)
         with PassContext(opt_level=3):
             assert explain(mod, "nhwc", pipeline=pipeline)[0].status == "offloaded"
             assert not lint(mod, pipeline).by_code("BYL016")
@@ -74,3 +82,17 @@ def assert_found(mod: relay.IRModule, pipeline: list[Pass]) -> None:
     assert lint(mod, pipeline).by_code("BYL016")
     assert any("ConvertLayout" in f.message for f in trace(mod, pipeline).findings)
     assert "ConvertLayout was skipped: it needs opt_level 3" in str(bisect(mod, pipeline))
+
+
+def assert_disabled(mod: relay.IRModule, pipeline: list[Pass]) -> None:
+    (told,) = explain(mod, "nhwc", pipeline=pipeline)
+    assert told.cause == "skipped-pass" and told.change is not None
+    assert told.change.what == "do not disable ConvertLayout in the PassContext"
+    assert "the PassContext disables ConvertLayout" in str(coverage(mod, "nhwc", pipeline))
+    (found,) = lint(mod, pipeline).by_code("BYL016")
+    assert found.message.startswith("the PassContext disables ConvertLayout")
+    words = "ConvertLayout was skipped: it is disabled"
+    assert [str(f.severity) for f in trace(mod, pipeline).findings if words in f.message] == [
+        "info"
+    ]
+    assert words in str(bisect(mod, pipeline))

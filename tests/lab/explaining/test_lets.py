@@ -1,0 +1,81 @@
+"""`explain` of calls between lets: the reason is the one that is left without the lets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from byoc_lab import backends, relay
+from byoc_lab.lab.explaining import Explanations, explain
+from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
+
+TARGET = "lets_of_tests"
+HEAD = '#[version = "0.0.5"]\n'
+SHAPE = "Tensor[(1, 8, 8, 8), float32]"
+BOUND = f"""{HEAD}
+def @main(%x: {SHAPE}, %w: Tensor[(8, 8, 1, 1), float32], %b: Tensor[(8), float32]) {{
+  let %c = nn.conv2d(%x, %w, padding=[0, 0, 0, 0]);
+  RESULT
+}}"""
+RELU = "nn.relu(nn.bias_add(%c, %b))"
+
+
+def conv_bias_relu(conv: str) -> DFPattern:
+    return is_op("nn.relu")(is_op("nn.bias_add")(is_op(conv)(wildcard(), wildcard()), wildcard()))
+
+
+@pytest.fixture(autouse=True)
+def back_end() -> Iterator[None]:
+    table = [(f"{TARGET}.{n}", conv_bias_relu(n)) for n in ("nn.conv3d", "nn.conv2d")]
+    backends.register(TARGET, patterns=table)
+    yield
+    backends.unregister(TARGET)
+
+
+def explained(result: str) -> Explanations:
+    found = explain(relay.parse(BOUND.replace("RESULT", result)), TARGET)
+    assert isinstance(found, Explanations)
+    return found
+
+
+def test_a_let_is_the_cause_of_calls_that_graph_form_offloads() -> None:
+    found = explained(RELU)
+    assert {e.cause for e in found} == {"let"}
+    for one in found:
+        assert one.nearest is not None and one.nearest.name == f"{TARGET}.nn.conv2d"
+        assert str(one.change) == "run ToGraphNormalForm before MergeComposite"
+
+
+def test_a_user_outside_is_the_cause_where_graph_form_alone_offloads_nothing() -> None:
+    found = explained(f"add({RELU}, %c)")
+    assert [e.cause for e in found] == [*["outside-user"] * 3, "no-pattern"]
+    conv = found[0]
+    assert conv.reason == (
+        "no match crosses a let; and without lets (ToGraphNormalForm), lets_of_tests.nn.conv2d "
+        "matches, and add (result of @main), outside of the match, uses the value of nn.conv2d "
+        "(%c) inside"
+    )
+    assert conv.found == "also used by add (result of @main)"
+
+
+def test_a_bound_result_lacks_its_user_without_lets_as_well() -> None:
+    (one,) = explained("%c")
+    assert one.cause == "sub-pattern" and one.change is None
+    assert one.reason.endswith("found no user: it is the result of @main")
+
+
+def test_a_change_beyond_lets_has_both_steps_and_the_counts_of_what_was_given() -> None:
+    def has_constants(match: relay.Expr) -> bool:
+        return isinstance(match.args[0].args[1], relay.Constant)
+
+    backends.register(
+        TARGET, patterns=[(f"{TARGET}.fixed", conv_bias_relu("nn.conv2d"), has_constants)]
+    )
+    one = explained(RELU)[0]
+    assert one.cause == "check" and one.change is not None
+    assert one.change.what.startswith(
+        "run ToGraphNormalForm before MergeComposite; and bind %b with bind_params_by_name"
+    )
+    assert one.change.offloaded == (0, 3)
+    assert explain(one.change.setup.mod, TARGET, one.change.call, one.change.setup.passes)[0]
