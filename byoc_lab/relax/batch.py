@@ -7,12 +7,14 @@ batch in it stays on the host, where it moves nothing: Relax gives it the shape 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from byoc_lab.errors import BuildError
+import numpy as np
+
+from byoc_lab.errors import BuildError, InputError
 from byoc_lab.importers.relax.convert import is_variable
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.visit import post_order
@@ -59,6 +61,24 @@ def unknown_sizes(function: Any) -> dict[str, list[tuple[int, int]]]:
             if is_variable(size):
                 name = str(size.name if hasattr(size, "name") else size)
                 found.setdefault(name, []).append((n, axis))
+    return found
+
+
+def sizes_for(function: Any, arguments: Sequence[Any] | None = None) -> dict[str, int]:
+    """The sizes of a Relax function that are not known, as arguments have them; without arguments
+    small ones, each another. Raises InputError for an argument without that axis."""
+    unknown = unknown_sizes(function)
+    if arguments is None:
+        return {name: NOMINAL + n for n, name in enumerate(unknown)}
+    found = {}
+    for name, ((n, axis), *_) in unknown.items():
+        shape = np.shape(arguments[n])
+        if len(shape) <= axis:
+            raise InputError(
+                f"input {n} gives the size {name} in axis {axis}, found shape {shape}; give an "
+                f"array with that axis"
+            )
+        found[name] = shape[axis]
     return found
 
 

@@ -45,10 +45,14 @@ def _unknown(name: str) -> Codegen:
 
 
 def bisect(
-    traced: RelaxTrace, inputs: Mapping[str, Any] | Sequence[Any] | None, **options: Any
+    traced: RelaxTrace,
+    inputs: Mapping[str, Any] | Sequence[Any] | None,
+    sizes: Mapping[str, int],
+    **options: Any,
 ) -> Bisection:
     """Find the first pass of a trace that changes the computed values; if none does, the first
-    wrong kernel of a back end. inputs, options: as for `byoc_lab.bisect`.
+    wrong kernel of a back end. inputs, options: as for `byoc_lab.bisect`. sizes: those that the
+    module left open, and that were given to it before the trace.
 
     Each stage is read into Relay, where it is evaluated, its regions as their code generators get
     them. Raises the error of a pass that failed, ImporterError for a stage that has operators
@@ -68,6 +72,14 @@ def bisect(
     compilers = {str(f.attrs[CODEGEN]) for f in region_functions(result).values()}
     own = {name: backends.get(name).codegen or _unknown(name) for name in compilers}
     partitions = any(s.name in (FUSES, MERGES) for s in traced.stages)
+    given = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+    notes = [f"sizes that are not known: run with {given}"] if sizes else []
     return bisected(
-        read(traced.initial), stages, inputs, backends=own, partitions=partitions, **options
+        read(traced.initial),
+        stages,
+        inputs,
+        backends=own,
+        partitions=partitions,
+        notes=notes,
+        **options,
     )

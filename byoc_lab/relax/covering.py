@@ -18,6 +18,7 @@ from byoc_lab.lab.checking.coverage_changes import (
 )
 from byoc_lab.relax import backends
 from byoc_lab.relax.backends import RelaxBackend
+from byoc_lab.relax.batch import NOMINAL, unknown_sizes
 from byoc_lab.relax.calls import (
     CODEGEN,
     checked_relax,
@@ -61,7 +62,12 @@ def coverage(mod: Any, target: str = TARGET) -> Coverage:
         )
     cut = backend.partition(mod)
     regions = [RegionSize(f.symbol, f.operators, f.flops, f.bytes) for f in _facts(cut)]
-    return Coverage(target, totals(cut), regions, _Source(mod, cut, backend), cut)
+    assumed = " and ".join(
+        f"{name} = {NOMINAL}"
+        for name, places in unknown_sizes(mod["main"]).items()
+        if any(axis == 0 for _, axis in places)
+    )
+    return Coverage(target, totals(cut), regions, _Source(mod, cut, backend), cut, assumed)
 
 
 def totals(cut: Any) -> Totals:

@@ -60,8 +60,7 @@ def validate(
     if inputs is not None:
         checker.check(by_position(inputs, exe.inputs))
         return checker.report(["given"], symbols)
-    unknown = batch.unknown_sizes(before["main"])
-    sizes = {name: batch.NOMINAL + n for n, name in enumerate(unknown)}
+    sizes = batch.sizes_for(before["main"])
     typed = _parameters(batch.with_sizes(before, sizes)["main"])
     for kind in SETS:
         checker.check(list(example_inputs(typed, kind, seed).values()))
@@ -84,8 +83,7 @@ class _Checker(Checker):
         for call in calls:
             self.check_region(call)
         try:
-            unknown = batch.unknown_sizes(self.before["main"])
-            sizes = {name: arrays[n].shape[axis] for name, ((n, axis), *_) in unknown.items()}
+            sizes = batch.sizes_for(self.before["main"], arrays)
             function = reference_function(batch.with_sizes(self.before, sizes)["main"])
         except BuildError as error:
             self.notes[f"outputs were not compared: {error}"] = None

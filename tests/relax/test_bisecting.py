@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
 import byoc_lab
-from byoc_lab.errors import ImporterError
+from byoc_lab.errors import ImporterError, InputError
 
 from .test_executable import two_regions
-from .test_partition import module, random, var
+from .test_partition import module, random, symbol, var
 from .tracing.networks import relax, tvm
 
 op = relax.op
@@ -62,6 +62,20 @@ def test_region_with_a_split_is_checked_kernel_by_kernel() -> None:
 
     found = byoc_lab.bisect(module([var("x", 4, 8)], body), "dnnl")
     assert found.unchecked == () and "the code of 1 region was checked" in str(found)
+
+
+@pytest.mark.parametrize(("inputs", "size"), [(None, 2), ([random(5, 8)], 5)])
+def test_module_of_unknown_batch_is_run_with_a_known_one(inputs: Any, size: int) -> None:
+    mod = module([var("x", symbol("n"), 8)], lambda emit, x: emit(op.nn.relu(x)))
+    found = byoc_lab.bisect(mod, "dnnl", inputs)
+    assert f"sizes that are not known: run with n = {size}" in found.exercised
+    assert "no difference found" in str(found)
+
+
+def test_input_without_the_axis_of_an_unknown_size_is_refused() -> None:
+    mod = module([var("x", symbol("n"), 8)], lambda emit, x: emit(op.nn.relu(x)))
+    with pytest.raises(InputError, match=r"gives the size n in axis 0, found shape \(\)"):
+        byoc_lab.bisect(mod, "dnnl", [np.float32(1)])
 
 
 def test_code_below_operators_cannot_be_read() -> None:

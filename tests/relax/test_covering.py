@@ -15,7 +15,7 @@ from byoc_lab.relax.calls import region_functions
 from byoc_lab.relax.covering import without_small_regions
 
 from .test_executable import CONV_FLOPS, two_regions
-from .test_partition import block, const, module, random, var
+from .test_partition import block, const, module, random, symbol, var
 
 relax = pytest.importorskip("tvm.relax")
 op = relax.op
@@ -49,6 +49,14 @@ def test_totals_regions_boundaries_and_cards() -> None:
     exe(random(1, 4, 6, 6))
     assert exe.cards().offloaded_share == t.share
     exe.assert_offloaded(regions=2, min_flops=t.offloaded_flops)
+
+
+def test_work_of_an_unknown_batch_is_said_to_be_of_an_assumed_one() -> None:
+    mod = module([var("x", symbol("n"), 8)], lambda emit, x: emit(op.nn.relu(x)))
+    found = coverage(mod)
+    assert found.totals.flops == 2 * 8
+    assert found.heading.endswith("; FLOP and bytes are for n = 2")
+    assert found.as_dict()["assumed"] == "n = 2" and not coverage(uneven()).assumed
 
 
 def test_equal_regions_are_counted_once_for_each_call() -> None:

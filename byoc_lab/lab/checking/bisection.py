@@ -96,9 +96,11 @@ def bisected(
     backends: Backends | None,
     progress: Listener | None,
     partitions: bool,
+    notes: Sequence[str] = (),
 ) -> Bisection:
     """`bisect` on stages that ran on `mod`, a typed module with known sizes; other arguments as
-    there. partitions: whether a stage is meant to make regions."""
+    there. partitions: whether a stage is meant to make regions. notes: what else to say of how it
+    was run."""
     if folder is not None and not isinstance(folder, (str, Path)):
         raise ArgumentError(
             f"bisect: folder must be a path or None, found {type(folder).__name__} {folder!r:.80}"
@@ -108,6 +110,7 @@ def bisected(
     exercised = [
         f"{counted(len(stages), 'stage')} changed the module, evaluated in float64",
         "inputs: " + ("given" if inputs is not None else f"{SETS['normal']}, seed {seed}"),
+        *notes,
         *(f"{stage.name} was skipped: {stage.skipped}" for stage in ran if stage.skipped),
     ]
     with Progress("bisect", most_runs(len(stages)), progress) as steps:

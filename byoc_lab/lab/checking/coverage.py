@@ -99,6 +99,7 @@ class Coverage:
 
     backend: its name. totals: of the partitioned module, whose operators are those that the passes
     before partitioning left. regions: in the order of the module. result: the partitioned module.
+    assumed: the sizes that FLOP and bytes are for where the module leaves them open, in words; "".
     """
 
     def __init__(
@@ -108,7 +109,9 @@ class Coverage:
         regions: Sequence[RegionSize],
         source: CoverageSource,
         result: Any,
+        assumed: str = "",
     ):
+        self.assumed = assumed
         self.backend = backend
         self.totals = totals
         self.regions = tuple(regions)
@@ -137,7 +140,7 @@ class Coverage:
         """The same, with what the cards of an executable say of its regions."""
         said = {c.symbol: c.warning for c in cards if c.compiler == self.backend}
         regions = [replace(r, warning=said.get(r.symbol, "")) for r in self.regions]
-        return Coverage(self.backend, self.totals, regions, self._source, self.result)
+        return Coverage(self.backend, self.totals, regions, self._source, self.result, self.assumed)
 
     @property
     def warnings(self) -> list[str]:
@@ -146,10 +149,12 @@ class Coverage:
 
     @property
     def heading(self) -> str:
-        """The back end and its totals; and that NumPy computes the regions here, if it does."""
+        """The back end and its totals; sizes that are assumed; and that NumPy computes the regions
+        here, if it does."""
         missing = stand_in_of(self.backend)
         here = "" if missing is None else f"; regions are {missing}"
-        return f"{self.backend}: {self.totals}{here}"
+        sizes = f"; FLOP and bytes are for {self.assumed}" if self.assumed else ""
+        return f"{self.backend}: {self.totals}{sizes}{here}"
 
     @printable
     def __str__(self) -> str:
@@ -179,6 +184,7 @@ class Coverage:
         return {
             "backend": self.backend,
             "stand_in": stand_in_of(self.backend),
+            "assumed": self.assumed,
             "totals": self.totals.as_dict(),
             "regions": [asdict(r) for r in self.regions],
             "host": [asdict(g) for g in self.host],

@@ -7,14 +7,17 @@ from typing import Any
 
 from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.lab.linting import Finding
+from byoc_lab.relax.batch import sizes_for, with_sizes
 from byoc_lab.relax.calls import checked_relax
 from byoc_lab.relax.pattern_report import explain_patterns
 from byoc_lab.relax.tracing.findings import findings_of, refusal
 from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, plain
 from byoc_lab.relax.tracing.recorder import trace
 from byoc_lab.relax.tracing.script import Script
+from byoc_lab.relax.types import name_of
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import Map
+from byoc_lab.run.inputs import by_position
 from byoc_lab.run.tvm_runtime import import_tvm
 
 _FIELDS = ("type_definitions", "declared", "notes", "source_map")
@@ -84,8 +87,12 @@ class RelaxModule(ForeignModule):
     def bisect(self, pipeline: Any, inputs: Any, **options: Any) -> Any:
         from byoc_lab.relax.bisecting import bisect
 
-        checked_relax(self.source, "bisect")
-        return bisect(self.trace(pipeline), inputs, **options)
+        source = checked_relax(self.source, "bisect")
+        names = [name_of(param) for param in source["main"].params]
+        arguments = None if inputs is None else by_position(inputs, names)
+        sizes = sizes_for(source["main"], arguments)
+        known = RelaxModule(with_sizes(source, sizes), Script(Mirror()))
+        return bisect(known.trace(pipeline), inputs, sizes, **options)
 
     def fix(self) -> Any:
         from byoc_lab.relax.fixing import fixed
