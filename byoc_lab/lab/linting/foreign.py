@@ -21,6 +21,7 @@ RULES = {
     "BYR008": "lowered-in-region",
     "BYR009": "unsupported-in-region",
     "BYR010": "lowered-before-match",
+    "BYR011": "regions-before-merging",
 }
 """Codes and names of the rules for Relax, which `byoc_lab/relax/tracing/findings.py` checks."""
 OF_TABLES = ("BYR003", "BYR004", "BYR010")

@@ -1,4 +1,4 @@
-"""Findings in a Relax module on its way to a back end: the rules BYR001 to BYR010.
+"""Findings in a Relax module on its way to a back end: the rules BYR001 to BYR011.
 
 The rules look at functions as they are mirrored (`mirror.py`), and at the pattern table of the
 trace, if that was given one. docs/relax.md describes them.
@@ -6,7 +6,7 @@ trace, if that was given one. docs/relax.md describes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.backends.dnnl.codegen import region_graph
@@ -27,7 +27,7 @@ from byoc_lab.relax.pattern_report import (
 from byoc_lab.relax.registration import PREFIX, is_registered
 from byoc_lab.relax.to_relay import to_relay
 from byoc_lab.relax.variables import variable_faults
-from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar
 from byoc_lab.relay.ir.visit import post_order
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def findings_of(mod: RelaxModule) -> list[Finding]:
         *_regions_without_codegen(mod),
         *_nameless_composites(mod),
         *_composites_on_host(mod),
+        *_regions_before_merging(mod),
         *_code_in_regions(mod),
         *_unsupported_in_regions(mod),
     ]
@@ -133,14 +134,45 @@ def _composites_on_host(mod: RelaxModule) -> Iterator[Finding]:
         )
 
 
+def _regions_before_merging(mod: RelaxModule) -> Iterator[Finding]:
+    """The first two matches of a back end that MergeCompositeFunctions would have put into one
+    region, had they no back end yet."""
+    if MERGES not in mod.to_come:
+        return
+    regions = {gv: f.attrs["Compiler"] for gv, f in _functions(mod) if "Compiler" in f.attrs}
+    for gv, function in _functions(mod):
+        if gv in regions:
+            continue
+        for call, second in _global_calls(post_order(function)):
+            for _, first in _global_calls(call.args):
+                if first in regions and regions[first] == regions.get(second):
+                    yield finding(
+                        "BYR011",
+                        Severity.WARNING,
+                        f"@{first.name_hint} and @{second.name_hint} have Codegen="
+                        f"{regions[first]!r:.40} before {MERGES}, which merges composites and "
+                        f"leaves each of them a region",
+                        f"leave out annotate_codegen=True of FuseOpsByPattern, or {MERGES}",
+                        function,
+                        gv.name_hint,
+                    )
+                    return
+
+
+def _global_calls(nodes: Iterable[Expr]) -> Iterator[tuple[Call, GlobalVar]]:
+    """The calls of global functions among nodes, each with that function."""
+    for node in nodes:
+        if isinstance(node, Call) and isinstance(node.op, GlobalVar):
+            yield node, node.op
+
+
 def _called(mod: RelaxModule) -> set[str]:
     """The names of functions that are called from functions without a back end."""
     return {
-        node.op.name_hint
+        gv.name_hint
         for _, function in _functions(mod)
         if "Compiler" not in function.attrs
-        for node in post_order(function)
-        if isinstance(node, Call) and isinstance(node.op, GlobalVar)
+        for _, gv in _global_calls(post_order(function))
     }
 
 

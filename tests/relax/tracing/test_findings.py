@@ -1,4 +1,4 @@
-"""Findings in modules of Relax: BYR001 to BYR010."""
+"""Findings in modules of Relax: BYR001 to BYR011."""
 
 from __future__ import annotations
 
@@ -54,6 +54,20 @@ def test_a_composite_that_no_back_end_gets() -> None:
 def test_composite_on_host_is_not_reported_before_merging_has_run() -> None:
     recorded = byoc_lab.trace(SMALL, [fuse(), transform.MergeCompositeFunctions()])
     assert codes(recorded["FuseOpsByPattern"].findings_after) == []
+
+
+def test_regions_that_are_not_merged_any_more_are_reported() -> None:
+    mod = dataflow(lambda emit, x: emit(op.nn.relu(emit(op.tanh(x)))))
+    table = [(f"dnnl.{n}", is_op(f"relax.{n}")(wildcard())) for n in ("nn.relu", "tanh")]
+    for annotate, regions in ((True, 2), (False, 1)):
+        fuses = transform.FuseOpsByPattern(table, annotate_codegen=annotate)
+        recorded = byoc_lab.trace(mod, [fuses, transform.MergeCompositeFunctions()])
+        found = recorded["FuseOpsByPattern"].findings_after
+        assert codes(found) == ["BYR011"] * annotate
+        made = recorded.result.functions.values()
+        assert sum("Codegen" in (f.attrs or {}) for f in made) == regions
+    alone = byoc_lab.trace(mod, [transform.FuseOpsByPattern(table, annotate_codegen=True)])
+    assert codes(alone.findings) == []
 
 
 def test_region_without_a_code_generator_is_reported() -> None:
