@@ -57,6 +57,7 @@ def _said(error: Exception) -> str:
     from byoc_lab.lab.explaining.decoding import decode  # imports much
 
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    meaning = decode(error)
-    known = f". {meaning.cause}. {meaning.what_to_do}" if meaning.known else ""
+    known = ""
+    for meaning in decode(error)[:1]:
+        known = f". {'' if meaning.certain else 'Likely: '}{meaning.cause}. {meaning.what_to_do}"
     return f"{lines[0][:300]}{known}"

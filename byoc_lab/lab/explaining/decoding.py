@@ -88,6 +88,12 @@ class Meaning:
         return self.message.lesson
 
     @property
+    def certain(self) -> bool:
+        """Whether the message itself says the cause, or a rule found it in the module that was
+        given. The text calls any other cause likely."""
+        return self.message.stated or bool(self.findings)
+
+    @property
     def rule(self) -> str:
         """The rule that found the place in the module, or else the one that fits best; "" for
         none."""
@@ -109,7 +115,7 @@ class Meaning:
         lines = [
             f"{self.text.strip()[:200]}",
             f"  said by  {self.era}",
-            f"  cause    {self.cause}",
+            f"  {'cause ' if self.certain else 'likely'}   {self.cause}",
             f"  to do    {self.what_to_do}",
         ]
         if self.rule:
@@ -129,6 +135,7 @@ class Meaning:
             "start": self.start,
             "era": self.era,
             "cause": self.cause,
+            "certain": self.certain,
             "what_to_do": self.what_to_do,
             "rule": self.rule,
             "rules": list(self.rules),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -32,6 +33,35 @@ def test_a_sample_is_decoded(message: Message, sample: str) -> None:
     assert "{" not in found.cause + found.what_to_do
     assert found.rule == (message.rules[0] if message.rules else "")
     assert message.era in str(found) and found[0].text in sample
+
+
+@pytest.mark.parametrize("message", ALL, ids=lambda m: m.name)
+def test_a_cause_that_the_message_does_not_say_is_called_likely(message: Message) -> None:
+    for sample in message.samples:
+        found = decode(sample)
+        assert found[0].certain == message.stated and not found[0].findings
+        label = "  cause    " if message.stated else "  likely   "
+        assert f"\n{label}{found.cause}\n" in str(found)
+        assert found.as_dict()["messages"][0]["certain"] == message.stated
+
+
+@pytest.mark.parametrize("message", [m for m in ALL if m.stated], ids=lambda m: m.name)
+def test_a_cause_that_the_message_says_names_no_alternatives(message: Message) -> None:
+    assert not re.search(r", or\b|misspelt|\busually\b|\blikely\b|\bmay\b", message.cause)
+
+
+def test_a_likely_cause_that_a_rule_finds_in_the_module_is_certain() -> None:
+    """The rules try it: without a fault in the module it stays a guess."""
+    tensor = "Tensor[(4), float32]"
+    whole = IRModule.from_expr(nn.relu(X))
+    text = f"""#[version = "0.0.5"]
+def @f(%a: {tensor}, Primitive=1, Compiler="dnll", global_symbol="f") {{ nn.relu(%a) }}
+def @main(%x: {tensor}) {{ @f(%x) }}"""
+    error = "Check failed: pf: Failed to find the codegen tool for relay.ext.dnll"
+    for mod, certain in ((None, False), (whole, False), (relay.parse(text), True)):
+        (found,) = decode(error, mod)
+        assert found.certain == certain == bool(found.findings)
+        assert ("  cause    " in str(found)) == certain
 
 
 def test_messages_name_rules_and_lessons_that_exist() -> None:

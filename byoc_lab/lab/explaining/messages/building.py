@@ -25,6 +25,7 @@ MESSAGES = (
          "UnknownNameError: 'default' is not a back end: a function with the attribute "
          "Compiler='default' has no code generator, and annotations of 'default' mean the host."),
         ("BYL034",),
+        stated=True,
     ),
     Message(
         "no-codegen",
@@ -51,6 +52,7 @@ MESSAGES = (
         "Run PartitionGraph before building, and fold constants before AnnotateTarget",
         ("AssertionError: annotation.compiler_begin doesn't have an FTVMStrategy registered. You "
          "can register one in python with `tvm.relay.op.register_strategy`.",),
+        stated=True,
     ),
     Message(
         "no-strategy",
@@ -87,6 +89,7 @@ MESSAGES = (
          "TVMError: Unrecognized DNNL pattern: dnnl.dense_gelu",
          'TVMError: Unknown composite function:"dnnl.qnn.dense"'),
         lesson="fused-ops",
+        stated=True,
     ),
     Message(
         "composite-refused",
@@ -157,6 +160,7 @@ MESSAGES = (
         "build time and at run time alike",
         ("Check failed: args.size() == input_var_eid_.size() + outputs_.size() (3 vs. 4): Found "
          "mismatch in the number of provided data entryies and required.",),
+        stated=True,
     ),
     Message(
         "duplicate-symbol",
@@ -168,6 +172,7 @@ MESSAGES = (
         "together with different values of mod_name",
         ("ld: /tmp/lib1.o: multiple definition of `tvmgen_default_dnnl_main_0'; /tmp/lib0.o",
          "ld.lld: error: duplicate symbol: dnnl_0"),
+        stated=True,
     ),
     Message(
         "operator-not-registered",
@@ -177,6 +182,7 @@ MESSAGES = (
         "No operator is named {name}",
         "Correct the name; relay.op.Op.get lists the operators of a like name",
         ("AttributeError: Operator nn.conv2 is not registered",),
+        stated=True,
     ),
     Message(
         "relay-is-gone",

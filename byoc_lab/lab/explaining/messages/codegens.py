@@ -84,6 +84,7 @@ MESSAGES = (
         "A region calls a function that is not a composite",
         "Inline the function before partitioning, or make it by MergeComposite",
         ("(comp.defined()) is false: JSON runtime only supports composite functions.",),
+        stated=True,
     ),
     Message(
         "node-not-supported",
@@ -171,6 +172,7 @@ MESSAGES = (
         "different values of mod_name",
         ("Check failed: Found duplicated symbol: dnnl_0 for: dnnl",),
         ("BYL019",),
+        stated=True,
     ),
     Message(
         "no-source-module",
@@ -225,6 +227,7 @@ MESSAGES = (
         "Let it name constants <compiler>_..., as the function's symbol begins",
         ("Check failed: (const_name.find(codegen_name) == 0) is false: External constant names "
          "must start with compiler name",),
+        stated=True,
     ),
     Message(
         "constant-unknown",

@@ -30,6 +30,7 @@ MESSAGES = (
         "module after FuseOpsByPattern reports it earlier",
         ("region @fused_relax_cumsum1_dnnl: DNNL has no counterpart of relax.cumsum",),
         ("BYR009",),
+        stated=True,
     ),
     Message(
         "own-refused-by-codegen",
@@ -42,6 +43,7 @@ MESSAGES = (
         "byoc_lab.build(fallback=True). byoc_lab.lint(mod, backend=...) reports it earlier",
         ("region @r: ccompiler has no C for nn.conv2d(...); it has it for abs, add",),
         ("BYL026",),
+        stated=True,
     ),
     Message(
         "own-in-compat",
@@ -56,6 +58,7 @@ MESSAGES = (
         ("UnknownNameError: no back end is registered as 'cutlass'; 'cutlass' is one of TVM's "
          "integrations, whose table is in byoc_lab.compat: `import byoc_lab.compat.integrations`",),
         ("BYL017", "BYL020"),
+        stated=True,
     ),
     Message(
         "own-check-met-composite",
@@ -71,6 +74,7 @@ MESSAGES = (
         ("PredicateError: back end 'npu': the check of the pattern 'npu.conv_res' raised "
          "AttributeError: 'Function' object has no attribute 'name'. It was asked about add(...) "
          "of type Tensor[(1, 8), float32]; return False for what is not supported",),
+        stated=True,
     ),
     Message(
         "own-tuple-parameter",
@@ -78,14 +82,15 @@ MESSAGES = (
         r"region @(?P<symbol>\S+) of (?P<compiler>\S+): parameter (?P<param>%\S+) is a tuple, "
         r"expected a tensor, found (?P<type>[^\n]{1,300}?)\. Put[^\n]*",
         HERE,
-        "The function of a region of {compiler} has the parameter {param} of type {type}: a "
-        "compiler_begin was put on a tuple. The code of regions gets tensors",
+        "The function of a region of {compiler} has the parameter {param} of type {type}, "
+        "and the code of regions gets tensors",
         "Annotate again, with compiler_begin on the fields of the tuple; byoc_lab.fix(mod, "
         "backend=...) of the annotated module does it",
         ("BuildError: region @work of dnnl: parameter %pair is a tuple, expected a tensor, found "
          "(Tensor[(4), float32], Tensor[(4), float32]). Put compiler_begin on the fields of the "
          "tuple, so that the region makes the tuple itself",),
         ("BYL027",),
+        stated=True,
     ),
     Message(
         "own-repeated-operand",
@@ -156,6 +161,7 @@ MESSAGES = (
          "compiler_begin[dnnl] on these arguments (TVM: Arg regions are inconsistent)",),
         ("BYL001", "BYL015"),
         "batch-norm",
+        stated=True,
     ),
     Message(
         "own-end-without-region",
@@ -169,6 +175,7 @@ MESSAGES = (
          "every input of what it is to close, or remove it (TVM: Cannot find the corresponding "
          "region for end annotation)",),
         ("BYL001", "BYL010", "BYL003"),
+        stated=True,
     ),
     Message(
         "own-two-compilers",
@@ -181,6 +188,7 @@ MESSAGES = (
         ("a region was opened for dnnl and is closed for default, at nn.relu(...); use one "
          "compiler for both (TVM: Check failed: region->GetTarget() == target)",),
         ("BYL006",),
+        stated=True,
     ),
     Message(
         "own-cycle",
@@ -195,6 +203,7 @@ MESSAGES = (
          "the region of dnnl that computes add(...) depends on itself through another region; end "
          "it at the value that leaves it"),
         ("BYL007",),
+        stated=True,
     ),
     Message(
         "own-name-taken",
@@ -206,6 +215,7 @@ MESSAGES = (
         ("the external function @dnnl_main_0 would be named @tvmgen_default_dnnl_main_0, which the "
          "module already has; give PartitionGraph another mod_name",),
         ("BYL009",),
+        stated=True,
     ),
     Message(
         "own-check-in-other-order",
@@ -220,6 +230,7 @@ MESSAGES = (
          "AttributeError: 'Var' object has no attribute 'op'. It was asked about add(...) of type "
          "Tensor[(1, 4), float32]; return False for what is not supported, and True for what is. "
          "A pattern takes the operands of add and multiply in either order: the check must look",),
+        stated=True,
     ),
     Message(
         "own-check-met-other-node",
@@ -233,6 +244,7 @@ MESSAGES = (
         ("PredicateError: back end 'npu': the check of the pattern 'npu.dense' raised "
          "AttributeError: 'Constant' object has no attribute 'op'. It was asked about nn.dense(..."
          ") of type Tensor[(1, 4), float32]; return False for what is not supported",),
+        stated=True,
     ),
     Message(
         "own-predicate-raised",
@@ -244,6 +256,7 @@ MESSAGES = (
         ("PredicateError: back end 'npu': the predicate of nn.relu raised AttributeError: "
          "'NoneType' object has no attribute 'axis'. It was asked about nn.relu(...) of type "
          "Tensor[(1, 4), float32]; return False for what is not supported",),
+        stated=True,
     ),
     Message(
         "own-no-back-end",

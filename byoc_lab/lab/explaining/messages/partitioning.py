@@ -160,6 +160,7 @@ MESSAGES = (
          "regions are inconsistent: #[version = \"0.0.5\"]\nfree_var %x;\nadd(%x, %y)"),
         ("BYL001", "BYL015"),
         "batch-norm",
+        stated=True,
     ),
     Message(
         "no-region-for-end",
@@ -198,6 +199,7 @@ MESSAGES = (
         "AnnotateTarget(['a', 'b'])",
         ("Check failed: region->GetTarget() == target (dnnl vs. default) :",),
         ("BYL006",),
+        stated=True,
     ),
     Message(
         "name-clash",
@@ -219,6 +221,7 @@ MESSAGES = (
         "DefuseOps replaces parameters by name, and a function has two of one name: {name}",
         "Rename one parameter",
         ("Found multiple parameters share the same variable name `x` which introduces ambiguity",),
+        stated=True,
     ),
     Message(
         "same-parameter-name",
@@ -228,6 +231,7 @@ MESSAGES = (
         "Two parameters of a function are named %{name}, and one of that name is to be bound",
         "Rename one of them before bind_params_by_name",
         ("ValueError: Multiple args in the function have name weight",),
+        stated=True,
     ),
     Message(
         "untyped",
@@ -240,6 +244,7 @@ MESSAGES = (
         "Run InferType first, or put the passes into a Sequential",
         ("internal error: the type checker has not populated the checked_type field for "
          "Var(x, ty=TensorType([1], float32))",),
+        stated=True,
     ),
     Message(
         "rewrites-without-end",

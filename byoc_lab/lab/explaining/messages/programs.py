@@ -15,6 +15,7 @@ MESSAGES = (
         "The text uses a variable that no parameter, let or pattern binds",
         "Declare it as a parameter of the function, or correct its name",
         ("error: this local variable has not been previously declared\n --> from_string:2:8",),
+        stated=True,
     ),
     Message(
         "undefined-number",
@@ -24,6 +25,7 @@ MESSAGES = (
         "The text uses {name} before a line defines it",
         "Check the order of the lines, and whether a line was lost in copying",
         ("Local variable %1 has not yet been defined",),
+        stated=True,
     ),
     Message(
         "unknown-operator",
@@ -33,6 +35,7 @@ MESSAGES = (
         "No operator is named {name}",
         "Correct the name",
         ("error: operator `nn.conv` not found, perhaps you forgot to register it?",),
+        stated=True,
     ),
     Message(
         "unknown-attribute",
@@ -42,6 +45,7 @@ MESSAGES = (
         "{attrs} has no attribute {name}",
         "Correct the name; the message lists the possible ones",
         ("relay.attrs.Conv2DAttrs: does not have field 'stride', Possible fields:",),
+        stated=True,
     ),
     Message(
         "missing-attribute",
@@ -52,6 +56,7 @@ MESSAGES = (
         "Give the attribute in the call",
         ("relay.attrs.ExpandDimsAttrs: Cannot find required field 'axis' during initialization. If "
          "the key is defined check that its type matches the declared type.",),
+        stated=True,
     ),
     Message(
         "attrs-type-key",
@@ -63,6 +68,7 @@ MESSAGES = (
         'Write them with their kind: compiler="dnnl", attrs_type_key="relay.attrs.CompilerAttrs"',
         ("error: unable to determine the 'attrs_type_key' with which to represent the call "
          "attributes for this operator",),
+        stated=True,
     ),
     Message(
         "text-version",
@@ -83,6 +89,7 @@ MESSAGES = (
         "with @main. After Relay's PartitionGraph external functions are called "
         "tvmgen_<mod_name>_<compiler>_<function>_<number>",
         ("ValueError: Cannot find global var \"main_0\" in the Module",),
+        stated=True,
     ),
     Message(
         "null-node",
@@ -105,5 +112,6 @@ MESSAGES = (
         "twice in the other differs too; an untyped program differs from a typed one",
         "Type both with InferType; byoc_lab.diff(a, b) shows all differences",
         ("ValueError: StructuralEqual check failed, caused by lhs at <root>.body.args[1]:",),
+        stated=True,
     ),
 )  # fmt: skip

@@ -55,7 +55,8 @@ class Raised:
 def own_message(error: type[ByocLabError], anchors: tuple[str, ...], pattern: str) -> Message:
     """The message record of an error class; its cause is the text of the error."""
     kebab = re.sub(r"(?<!^)(?=[A-Z])", "-", error.__name__).lower()
-    return Message(f"own-{kebab}", anchors, pattern, "byoc_lab", "{said}", error.advice, ())
+    name = f"own-{kebab}"
+    return Message(name, anchors, pattern, "byoc_lab", "{said}", error.advice, (), stated=True)
 
 
 @lru_cache(maxsize=1)

@@ -16,7 +16,8 @@ class Message:
         the anchor on; its named groups are the values. era: the versions of TVM that say so.
     cause: what went wrong; todo: what to do. Both may have {values}.
     rules: the lint rules that find the place in a module. lesson: the case that shows it.
-    samples: texts that have it.
+    samples: texts that have it. stated: whether the message itself says the cause. The others are
+        guesses until a rule finds the place in a module (`Meaning.certain`).
     """
 
     name: str
@@ -28,6 +29,7 @@ class Message:
     samples: tuple[str, ...]
     rules: tuple[str, ...] = ()
     lesson: str = ""
+    stated: bool = False
 
     @cached_property
     def expression(self) -> re.Pattern[str]:

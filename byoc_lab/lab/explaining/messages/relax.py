@@ -32,6 +32,7 @@ MESSAGES = (
             "relax.ext.mychip",
         ),
         rules=("BYR002",),
+        stated=True,
     ),
     Message(
         "relax-tir-vars",
@@ -42,6 +43,7 @@ MESSAGES = (
         "Pass the values in args, after the tensors",
         ("TypeError: call_tir() got an unexpected keyword argument 'tir_vars'",),
         lesson="relax-tir-vars",
+        stated=True,
     ),
     Message(
         "relax-composite-prefix",
@@ -57,6 +59,7 @@ MESSAGES = (
             "composite function should start with a compiler name followed by period.",
         ),
         rules=("BYR007",),
+        stated=True,
     ),
     Message(
         "relax-no-rule",
@@ -70,6 +73,7 @@ MESSAGES = (
         "byoc_lab.relax.partition_for_dnnl does; or read the module with "
         "byoc_lab.importers.relax.from_relax",
         ("InternalError: Do not have a default for relax.expr.If",),
+        stated=True,
     ),
     Message(
         "relax-no-group",
@@ -122,6 +126,7 @@ MESSAGES = (
         "Make the variable a parameter of the function, or bind it before it is used",
         ("ValueError: Var x0 is not defined.",),
         rules=("BYR005",),
+        stated=True,
     ),
     Message(
         "relax-unknown-shape",
@@ -144,6 +149,7 @@ MESSAGES = (
             "AttributeError: Check failed: (reg != nullptr) is false: Operator relax.nn.dense is "
             "not registered",
         ),
+        stated=True,
     ),
     Message(
         "relax-own-shared-variables",
@@ -158,6 +164,7 @@ MESSAGES = (
             "passes take the two for one; make each function from variables of its own",
         ),
         rules=("BYR006",),
+        stated=True,
     ),
     Message(
         "relax-own-free-variable",
@@ -171,5 +178,6 @@ MESSAGES = (
             "variable a parameter of the function, or bind it before it is used",
         ),
         rules=("BYR005",),
+        stated=True,
     ),
 )  # fmt: skip

@@ -18,6 +18,7 @@ MESSAGES = (
         ("The Relay type checker is unable to show the following types match:\n  Tensor[(16), "
          "float32]\n  Tensor[(3), float32]\nIn particular:\n  dimension 0 conflicts: 16 does not "
          "match 3.",),
+        stated=True,
     ),
     Message(
         "unresolved-type",
@@ -38,6 +39,7 @@ MESSAGES = (
         "Compare the shapes from the right: lengths must be equal, or one of them 1. The bias of a "
         "convolution in NCHW has the shape (channels, 1, 1), or goes into nn.bias_add",
         ("Incompatible broadcast type TensorType([2, 2], float32) and TensorType([3], float32)",),
+        stated=True,
     ),
     Message(
         "concatenated-shapes",
@@ -48,6 +50,7 @@ MESSAGES = (
         "Check its axis, and the shapes of its operands",
         ("TVMError: relay.concatenate requires all tensors have the same shape on "
          "non-concatenating axes",),
+        stated=True,
     ),
     Message(
         "under-constrained",
@@ -99,5 +102,6 @@ MESSAGES = (
         "Read the lines that begin with 'error:' above it; --> gives the place",
         ("DiagnosticError: one or more error diagnostics were emitted, please check diagnostic "
          "render for output.",),
+        stated=True,
     ),
 )  # fmt: skip
