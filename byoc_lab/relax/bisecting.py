@@ -73,7 +73,7 @@ def bisect(
     own = {name: backends.get(name).codegen or _unknown(name) for name in compilers}
     partitions = any(s.name in (FUSES, MERGES) for s in traced.stages)
     given = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-    notes = [f"sizes that are not known: run with {given}"] if sizes else []
+    notes = [f"the passes ran on the module with {given}, which it leaves open"] if sizes else []
     return bisected(
         read(traced.initial),
         stages,

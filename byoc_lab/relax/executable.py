@@ -178,14 +178,20 @@ def build(mod: Any, target: str = "llvm", *, layouts: str = LAYOUTS[0]) -> Relax
     return RelaxExecutable(checked_relax(mod, "relax.build", compiled=True), target, layouts)
 
 
-def _check_input(param: Any, array: np.ndarray) -> None:
-    """Raises InputError for an array that is not of the type of a parameter of "main"."""
-    ty, sizes = type_and_sizes(param)
+def check_is_array(param: Any) -> None:
+    """Raises InputError for a parameter of "main" that is a tuple."""
     if is_tuple(param):
+        ty, _ = type_and_sizes(param)
         raise InputError(
             f"input {name_of(param)} is a tuple, {ty}, and the inputs of a run are arrays: give "
             f"main one parameter for each field"
         )
+
+
+def _check_input(param: Any, array: np.ndarray) -> None:
+    """Raises InputError for an array that is not of the type of a parameter of "main"."""
+    check_is_array(param)
+    ty, sizes = type_and_sizes(param)
     if not is_tensor(param):
         return
     fits = str(ty.dtype) in ("", "void", array.dtype.name)

@@ -12,6 +12,7 @@ from typing import Any
 from byoc_lab import relay
 from byoc_lab.errors import BuildError
 from byoc_lab.relax import batch
+from byoc_lab.relax.calls import CODEGEN
 from byoc_lab.relax.operators import translated
 from byoc_lab.relax.types import (
     batch_of,
@@ -41,13 +42,14 @@ def to_relay(
     functions. Raises BuildError for what has no Relay.
     """
     symbol = str(function.attrs["global_symbol"])
+    where = f"region @{symbol}" if CODEGEN in function.attrs else f"@{symbol}"
     batch.check_one_batch(size for p in function.params for size in batch_of(p))
     for p in function.params:
         if is_tuple(p):
-            raise BuildError(f"region @{symbol}: {tuple_operand(p)}")
+            raise BuildError(f"{where}: {tuple_operand(p)}")
     params = [relay.var(name_of(p), type_of(p)) for p in function.params]
     values = dict(zip(function.params, params, strict=True))
-    body = _RelaxReader(symbol, values, {}, translate, composites).body(function.body)
+    body = _RelaxReader(where, values, {}, translate, composites).body(function.body)
     made = infer_expr(Function(params, body))
     assert isinstance(made, Function)
     return made, symbol
@@ -102,7 +104,7 @@ def match_to_relay(context: Any, translate: Translate = translated) -> Expr:
     """
     relax = import_tvm().relax
     bindings, values = dict(context.matched_bindings.items()), dict[Any, Any]()
-    reader = _RelaxReader("match", values, {}, translate, composites=False)
+    reader = _RelaxReader("the match", values, {}, translate, composites=False)
     root = context.value_to_bound_var[context.matched_expr]
     todo = [root]
     while todo:
@@ -142,13 +144,13 @@ def tuple_operand(variable: Any) -> str:
 class _RelaxReader:
     def __init__(
         self,
-        symbol: str,
+        where: str,  # in words, for messages
         values: dict[Any, Any],
         functions: dict[Any, Any],
         translate: Translate,
         composites: bool,
     ):
-        self.symbol = symbol
+        self.where = where
         self.translate = translate
         self.composites = composites
         self.values = values
@@ -195,21 +197,21 @@ class _RelaxReader:
             return self._inner(self.functions[expr.op], [self.value(arg) for arg in expr.args])
         if not isinstance(expr.op, self.op):
             raise BuildError(
-                f"region @{self.symbol}: it calls {expr.op}, which is not an operator; give a "
+                f"{self.where}: it calls {expr.op}, which is not an operator; give a "
                 f"module from before the partitioning, its private functions inlined "
                 f"(relax.transform.InlinePrivateFunctions)"
             )
         try:
             return self.translate(expr, [self.value(arg) for arg in expr.args])
         except BuildError as error:
-            raise BuildError(f"region @{self.symbol}: {error}") from None
+            raise BuildError(f"{self.where}: {error}") from None
 
     def _inner(self, inner: Any, given: list[Any]) -> Any:
         """A call of a local function."""
         kept = self.composites and inner.attrs and "Composite" in inner.attrs
         operands = [relay.var(name_of(p), type_of(p)) for p in inner.params] if kept else given
         inside = dict(zip(inner.params, operands, strict=True))
-        reader = _RelaxReader(self.symbol, inside, self.functions, self.translate, self.composites)
+        reader = _RelaxReader(self.where, inside, self.functions, self.translate, self.composites)
         body = reader.body(inner.body)
         if not kept:
             return body

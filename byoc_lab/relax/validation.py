@@ -15,7 +15,7 @@ from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relax import backends, batch
 from byoc_lab.relax.calls import checked_relax
-from byoc_lab.relax.executable import RegionRun, RelaxExecutable, build
+from byoc_lab.relax.executable import RegionRun, RelaxExecutable, build, check_is_array
 from byoc_lab.relax.reference import reference_function, region_in_relay
 from byoc_lab.relax.types import batch_of, name_of, type_of
 from byoc_lab.relay import IRModule, var
@@ -54,6 +54,8 @@ def validate(
     """
     checked_options("relax.validate", detail, samples)
     before = checked_relax(before, "relax.validate")
+    for param in before["main"].params:
+        check_is_array(param)
     exe = after if isinstance(after, RelaxExecutable) else build(after)
     checker = _Checker(before, exe, detail == "operator", {"samples": samples, "seed": seed})
     symbols = [region.symbol for region in exe.regions]

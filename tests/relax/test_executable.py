@@ -152,8 +152,10 @@ def test_a_tuple_as_input_is_refused_with_the_way_out() -> None:
     first = var("x", 2, 3)
     ty = first.ty if hasattr(first, "ty") else first.struct_info
     mod = module([relax.Var("x", pair([ty, ty]))], lambda emit, x: emit(relax.TupleGetItem(x, 0)))
-    with pytest.raises(InputError, match=r"^input x is a tuple.* one parameter for each field"):
-        byoc_relax.build(mod).run([random(2, 3)])
+    built = byoc_relax.build(mod)
+    for use in (lambda: built.run([random(2, 3)]), lambda: byoc_relax.validate(mod, built)):
+        with pytest.raises(InputError, match=r"^input x is a tuple.* one parameter for each field"):
+            use()
 
 
 def test_functions_for_relay_pass_relax_on() -> None:

@@ -244,7 +244,7 @@ def test_operator_that_dnnl_does_not_support_stays_with_the_reason() -> None:
 
 def test_an_operator_without_counterpart_in_a_region_is_named() -> None:
     mod = module([var("x", 2, 3)], lambda emit, x: emit(op.cumsum(x, axis=1)))
-    with pytest.raises(BuildError, match=r"region @main: DNNL has no counterpart of relax\.cumsum"):
+    with pytest.raises(BuildError, match=r"^@main: DNNL has no counterpart of relax\.cumsum"):
         to_relay(mod["main"])
 
 
