@@ -321,7 +321,7 @@ def test_notes(npu: Recorder, language: str) -> None:
     npu.made = strict
     mod, cut = npu.cut(language, chain())
     report = byoc_lab.validate(mod, cut, detail="operator").check()
-    assert any("ValueError: another region" in note for note in report.missed)
+    assert any("ValueError: another region" in note for note in report.remarks)
     assert len(report.regions) == 1 and report.regions[0].ok
 
 

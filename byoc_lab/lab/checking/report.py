@@ -37,7 +37,8 @@ class Report:
     outputs: those of @main. operators: with detail="operator", each operator (or fused chain) of
     each region on the values that it got, so that the error is its own; what it inherited is beside
     it.
-    inputs: the sets of inputs. missed: branches of operators that no input exercised.
+    inputs: the sets of inputs. missed: branches of operators that no input exercised. remarks: what
+    could not be compared or looked into, and why, in sentences.
     fallbacks: regions that did not run on their back end, and why. not_compared: regions of which
     nothing was compared, and why. stand_ins: what NumPy computed
     in the place of a library that is missing. host_is_wrong: where outputs are wrong and all
@@ -50,6 +51,7 @@ class Report:
     operators: tuple[Comparison, ...] = ()
     inputs: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     fallbacks: tuple[str, ...] = ()
     not_compared: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
@@ -101,6 +103,7 @@ class Report:
         yield from self.stand_ins
         yield from (f"inputs: {i}" for i in self.inputs)
         yield from (f"not exercised: {m}" for m in self.missed)
+        yield from self.remarks
 
     @printable
     def __str__(self) -> str:
@@ -119,7 +122,7 @@ class Report:
             name: [c.to_json() for c in getattr(self, name)]
             for name in ("regions", "outputs", "operators")
         }
-        notes = ("inputs", "missed", "fallbacks", "not_compared", "stand_ins")
+        notes = ("inputs", "missed", "remarks", "fallbacks", "not_compared", "stand_ins")
         texts = {name: list(getattr(self, name)) for name in notes}
         return to_json("validation", {"ok": self.ok, **parts, **texts}, indent=1)
 
