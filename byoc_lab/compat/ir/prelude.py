@@ -8,11 +8,15 @@ Source: names and types of `tvm.relay.prelude` in TVM 0.16.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from byoc_lab.compat.ir.tensor_arrays import StaticTensorArrayOps, static_name
 from byoc_lab.compat.names import NO_GRADIENTS
 from byoc_lab.errors import UnknownNameError
+from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.expr import GlobalVar
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.text.parser import parse_file
@@ -85,5 +89,21 @@ class Prelude:
         for name in Prelude.__annotations__:
             setattr(self, name, self.mod.get_global_var(name))
 
+    def get_global_var_static(self, canonical: str, dtype: str, shape: Sequence[Any]) -> GlobalVar:
+        """The function for arrays of such tensors, which `StaticTensorArrayOps` registers:
+        "tensor_array_read". Raises UnknownNameError."""
+        return self.mod.get_global_var(static_name(canonical, dtype, shape))
 
-__all__ = ["Prelude"]
+    def get_tensor_ctor_static(self, name: str, dtype: str, shape: Sequence[Any]) -> Constructor:
+        """The constructor "tensor_constructor" or "tensor_nil" of such tensors, which
+        `StaticTensorArrayOps` registers. Raises UnknownNameError."""
+        wanted = static_name(name, dtype, shape)
+        _, *have = self.mod.get_type(static_name("tensor_t", dtype, shape))
+        for constructor in have:
+            if constructor.name_hint == wanted:
+                return constructor
+        names = ", ".join(c.name_hint for c in have)
+        raise UnknownNameError(f"no constructor {wanted} is in the module, only {names}")
+
+
+__all__ = ["Prelude", "StaticTensorArrayOps"]

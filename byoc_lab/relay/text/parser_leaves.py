@@ -79,7 +79,9 @@ class LeafParser(DataTypeParser, AttributeParser):
                     read = np.array(value, dtype)
             except OverflowError:
                 self.does_not_fit(value, dtype, at)
-            if np.isinf(read) and not np.isinf(value):  # 1e10f16
+            # As in TVM, 65505f16 does not fit, though it rounds to the largest float16.
+            inexact = read.dtype.kind == "f" and not np.isinf(value)
+            if inexact and abs(value) > float(np.finfo(read.dtype).max):
                 self.does_not_fit(value, dtype, at)
             self.literals[key] = NDArray(read)
         return Constant(self.literals[key], self.span(at))

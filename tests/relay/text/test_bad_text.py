@@ -80,6 +80,9 @@ FAULTS = [
     ("300i8", 1, 1, ["300 does not fit int8"]),
     ("3.5e38f", 1, 1, ["3.5e+38 does not fit float32"]),
     ("1e10f16", 1, 1, ["does not fit float16"]),
+    ("65505f16", 1, 1, ["does not fit float16"]),  # though it rounds to 65504
+    ("-65505f16", 1, 1, ["does not fit float16"]),
+    ("3.4028235e38f", 1, 1, ["does not fit float32"]),
     ("99999999999999999999", 1, 1, ["does not fit 64 bits"]),
     ('fn (a="x) { 1 }', 1, 7, ["a string is not closed"]),
     ("/* never\nclosed", 1, 1, ["this comment never ends"]),
