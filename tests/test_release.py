@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[1]
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 each = pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+GITHUB_MAX = 125_000
+"""Characters that the notes of a release may have."""
 # The parts of a release: the action that publishes each, and the permission that it needs.
 PUBLISHED = {
     "pypi": ("pypa/gh-action-pypi-publish", "id-token"),
@@ -114,6 +116,15 @@ def test_a_tag_is_released_if_it_is_the_version_and_has_a_date() -> None:
     ):
         with pytest.raises(SystemExit, match=why):
             notes(tag, version, text)
+
+
+def test_the_tag_of_this_version_can_be_released_once_the_changelog_has_its_date() -> None:
+    version = byoc_lab.__version__
+    assert f'\nversion = "{version}"\n' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    dated = changelog.replace(f"[{version}] - unreleased", f"[{version}] - 2026-01-01")
+    found = notes(f"v{version}", version, dated)
+    assert found.startswith("### ") and len(found) < GITHUB_MAX
 
 
 def test_the_changelog_begins_with_the_version_of_the_package() -> None:

@@ -25,7 +25,7 @@ PLACES = {
     "lab": ("chromium-file", "firefox-http"),
     "tab": ("chromium-http", "firefox-file"),
 }
-"""Browsers and where they open the page from, by fixture: in every run, and in slow ones."""
+"""Browsers and where they open the page from, by fixture: in every run, then those of slow runs."""
 PROVOKED = ("http://127.0.0.1:9/", "script-src-attr")
 """Words of the violations of the policy that tests provoke; Firefox reports them as errors."""
 
@@ -39,11 +39,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Places of the fixtures: those of the module that has the tests, or PLACES."""
     where = metafunc.config.getoption("--where", None)
-    for fixture, (usual, other) in PLACES.items():
+    for fixture, places in getattr(metafunc.module, "PLACES", PLACES).items():
         if fixture in metafunc.fixturenames:
-            usually = (usual, pytest.param(other, marks=pytest.mark.slow))
-            metafunc.parametrize(fixture, (where,) if where else usually, indirect=True)
+            usual, *others = (where,) if where else places
+            slow = [pytest.param(other, marks=pytest.mark.slow) for other in others]
+            metafunc.parametrize(fixture, [usual, *slow], indirect=True)
 
 
 def _built(_: Path) -> str:

@@ -11,7 +11,6 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.test_access import violations
 from tools.docs.examples import DOCS
 
 from .laboratory import Laboratory
@@ -274,11 +273,3 @@ def test_download_is_a_notebook_with_what_was_typed_and_shown(lab: Laboratory) -
     code = next(c for c in notebook.cells if c.cell_type == "code")
     assert code.source == "print('kept')"
     assert code.outputs == [{"output_type": "stream", "name": "stdout", "text": "kept\n"}]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(lab: Laboratory, scheme: str) -> None:
-    lab.paint(scheme)
-    lab.open("03_annotating_by_hand")
-    lab.narrow()
-    assert violations(lab.page, []) == []

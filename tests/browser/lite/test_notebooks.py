@@ -1,7 +1,15 @@
-"""Notebooks in the page: their cells show what they show in a Jupyter kernel."""
+"""Notebooks in the page: their cells show what they show in a Jupyter kernel.
+
+Compared are, output by output: the text; the kind, which is a live widget, a figure, HTML or text
+alone; and the words of HTML, so that no table is lost. Not compared are the drawings of widgets,
+which one front end makes in both, the pixels of figures, which are SVG here and PNG in Jupyter, and
+the HTML that Jupyter keeps beside a widget for use without a kernel.
+"""
 
 from __future__ import annotations
 
+import re
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +17,7 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
+from byoc_lab.lab.view.bundles import WIDGET
 from tests.hiding import PACKAGES, environment
 from tests.notebooks.outputs import difference, lines_of
 from tests.notebooks.test_elsewhere import NOTEBOOKS, executed
@@ -51,10 +60,50 @@ def shown_natively(factory: pytest.TempPathFactory, path: Path) -> list[Any]:
     return once(factory, f"native-{path.stem}", run)
 
 
-def without_widgets(outputs: list[Any]) -> list[Any]:
-    """Outputs of Jupyter without widgets that are followed by the same for use without a kernel."""
+LIVE = """
+() => [...document.querySelectorAll("article:not([hidden]) .cell[data-cell]")].map((cell) =>
+  [...cell.querySelectorAll(".outputs > .shown")].map((shown) => !!shown.querySelector(".byl")))
+"""
+KINDS = {WIDGET: "widget", "image/svg+xml": "figure", "image/png": "figure", "text/html": "HTML"}
+
+
+def kind_of(output: Any) -> str:
+    return next((kind for mime, kind in KINDS.items() if mime in output.data), "text")
+
+
+def kinds(outputs: list[Any], live: list[bool] | None = None) -> list[str]:
+    """How a cell displays its objects. live: of a cell of the page, which are widgets there."""
+    displayed = [output for output in outputs if "data" in output]
+    are_widgets = [False] * len(displayed) if live is None else live
+    return [
+        "widget" if is_widget else kind_of(output)
+        for output, is_widget in zip(displayed, are_widgets, strict=True)
+    ]
+
+
+class Words(HTMLParser):
+    """The words of HTML, without styles and scripts."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.S))
+
+    def handle_data(self, data: str) -> None:
+        self.found += data.split()
+
+
+def words_of_html(outputs: list[Any]) -> list[str]:
+    """The words of each output that is shown as HTML."""
+    shown = [o.data["text/html"] for o in outputs if "data" in o and kind_of(o) == "HTML"]
+    as_text = [{"output_type": "stream", "text": " ".join(Words(html).found)} for html in shown]
+    return [line for output in as_text for line in lines_of([output])]
+
+
+def without_repeated(outputs: list[Any]) -> list[Any]:
+    """Outputs of Jupyter without the HTML that repeats a widget for use without a kernel."""
     texts = [output.get("data", {}).get("text/plain") for output in outputs]
-    repeated = {n for n, text in enumerate(texts[:-1]) if text and text == texts[n + 1]}
+    repeated = {n + 1 for n, text in enumerate(texts[:-1]) if text and text == texts[n + 1]}
     return [output for n, output in enumerate(outputs) if n not in repeated]
 
 
@@ -67,11 +116,17 @@ def test_notebook_shows_in_the_page_what_it_shows_in_jupyter(
     lab: Laboratory, tmp_path_factory: pytest.TempPathFactory, path: Path
 ) -> None:
     found = shown_in_page(lab, path.stem)
+    live = lab.page.evaluate(LIVE)
     native = shown_natively(tmp_path_factory, path)
     for number, (ours, theirs) in enumerate(zip(native, found, strict=True)):
         assert not [o for o in theirs.outputs if o.output_type == "error"], theirs.source
-        lines, shown = lines_of(without_widgets(ours.outputs)), lines_of(theirs.outputs)
+        wanted = without_repeated(ours.outputs)
+        lines, shown = lines_of(wanted), lines_of(theirs.outputs)
         if NEEDS.search(ours.source):  # what is stored follows
             shown = shown[: len(lines)]
+        else:
+            assert kinds(theirs.outputs, live[number]) == kinds(wanted), theirs.source
+            told = difference(words_of_html(wanted), words_of_html(theirs.outputs))
+            assert not told, f"HTML of code cell {number}:\n{ours.source}\n{told}"
         told = difference(lines, shown)
         assert not told, f"code cell {number}:\n{ours.source}\n{told}"

@@ -12,7 +12,6 @@ import pytest
 from playwright.sync_api import expect
 
 from byoc_lab.lessons import cases
-from tests.browser.test_access import violations
 from tests.lite.test_playground import CAUSES, CHOICES, looked
 from tools.lite.choices import SAMPLE
 
@@ -209,13 +208,3 @@ def test_era_runs_the_passes_of_that_time(lab: Laboratory) -> None:
     lab.page.get_by_label("Behaves like").select_option("2020-01")
     run(lab)
     expect(shown(lab)).to_contain_text("BYL003")  # a region inside another one
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing(lab: Laboratory, scheme: str) -> None:
-    lab.paint(scheme)
-    lab.open("playground")
-    lab.page.locator("#play-case").select_option("shadowed-pattern")
-    lab.settle()
-    lab.narrow()
-    assert violations(lab.page, []) == []

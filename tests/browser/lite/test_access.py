@@ -1,0 +1,84 @@
+"""axe finds nothing on any kind of screen of the laboratory in one file, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from byoc_lab.lessons.solutions import solution, wrong_source
+from tests.browser.test_access import violations
+
+from .conftest import Tab
+from .laboratory import Laboratory
+
+pytestmark = pytest.mark.browser
+
+PLACES = {"lab": ("chromium-file",), "tab": ("chromium-http",)}
+"""axe takes three times as long in Firefox; `make browsers` waits for it."""
+EXERCISE = "annotate-diamond"
+
+
+def expect_no_violations(lab: Laboratory) -> None:
+    lab.narrow()
+    for scheme in ("light", "dark"):
+        lab.paint(scheme)
+        assert violations(lab.page, []) == [], scheme
+
+
+def tutorial(lab: Laboratory) -> None:
+    """A tutorial with a finding of the linter."""
+    lab.open("03_annotating_by_hand")
+    cell = lab.cell("byoc_lab.lint(broken)")
+    lab.run(cell, "Run the cells above and this one")
+    expect(cell.locator(".byl")).to_contain_text("BYL001")
+
+
+def exercise(lab: Laboratory) -> None:
+    """An exercise with a verdict and hints."""
+    lab.open(EXERCISE)
+    first, *_ = solution(EXERCISE).WRONG
+    lab.write(lab.page.locator(f'[data-cell="{EXERCISE}-answer"]'), wrong_source(EXERCISE, first))
+    judged = lab.page.locator(f'[data-cell="{EXERCISE}-check"]')
+    lab.run(judged, "Run the cells above and this one")
+    expect(judged).to_have_attribute("data-state", "done")
+
+
+def error(lab: Laboratory) -> None:
+    """A tutorial with an error, printed lines and a table."""
+    lab.open("02_reading_relay")
+    cell = lab.page.locator("article:visible .cell").first
+    lab.write(cell, "from byoc_lab.lessons import cases\nprint(1)\ndisplay(cases)\n1 / 0")
+    lab.run(cell)
+    expect(cell.locator(".error")).to_contain_text("ZeroDivisionError")
+
+
+def playground(lab: Laboratory) -> None:
+    """The playground with all parts of a result."""
+    lab.open("playground")
+    lab.page.locator("#play-case").select_option("shadowed-pattern")
+
+
+def glossary(lab: Laboratory) -> None:
+    lab.show("glossary")
+
+
+def licences(lab: Laboratory) -> None:
+    lab.show("licences")
+
+
+SCREENS = (tutorial, exercise, error, playground, glossary, licences)
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.__name__)
+def test_axe_finds_nothing(lab: Laboratory, screen: Callable[[Laboratory], None]) -> None:
+    screen(lab)
+    lab.settle()
+    expect_no_violations(lab)
+
+
+def test_axe_finds_nothing_in_the_first_screen(tab: Tab) -> None:
+    lab = tab()
+    expect(lab.page.locator("#play-shown .byl[data-ready]")).to_be_visible()
+    expect_no_violations(lab)
