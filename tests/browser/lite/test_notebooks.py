@@ -72,8 +72,11 @@ def kind_of(output: Any) -> str:
 
 
 def kinds(outputs: list[Any], live: list[bool] | None = None) -> list[str]:
-    """How a cell displays its objects. live: of a cell of the page, which are widgets there."""
-    displayed = [output for output in outputs if "data" in output]
+    """How a cell displays its objects; a progress line that has ended displays nothing.
+
+    live: of a cell of the page, which are widgets there.
+    """
+    displayed = [o for o in outputs if "data" in o and any(o.data.values())]
     are_widgets = [False] * len(displayed) if live is None else live
     return [
         "widget" if is_widget else kind_of(output)
