@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from tests.lab.explaining.random_tables import (
     drawn,
     otherwise_partitioned,
 )
+from tests.lab.explaining.smallest import DRAWS, examine
 from tests.lab.explaining.trials_of_causes import (
     OF_PIPELINE,
     Table,
@@ -118,11 +120,13 @@ def test_the_name_of_a_composite_of_constants_alone_is_not_the_cause() -> None:
     assert "name" not in causes and causes.count("needs-pass") == 3
 
 
+@DRAWS
 @given(seed=SEEDS)
 def test_sentences_are_true(seed: int) -> None:
     examined(seed)
 
 
+@DRAWS
 @given(seed=SEEDS)
 def test_sentences_about_pipelines_are_true(seed: int) -> None:
     examined_pipeline(seed)
@@ -160,7 +164,11 @@ def test_many_sentences_about_pipelines_are_true(part: int) -> None:
 
 def examined(seed: int) -> tuple[list[str], list[str]]:
     """The causes and statuses stated for a case, each of which was tried here."""
-    case = drawn(seed)
+    return examine(drawn(seed), partial(examined_case, changed=seed % CHANGED == 0))
+
+
+def examined_case(case: Drawn, changed: bool) -> tuple[list[str], list[str]]:
+    """The same for a drawn case; changed: whether the changes of its coverage are tried."""
     backends.register(TARGET, supports=case.supports)
     run = trace(case.mod, case.passes())
     if isinstance(run.error, MALFORMED):
@@ -179,7 +187,7 @@ def examined(seed: int) -> tuple[list[str], list[str]]:
         return [], []
     summed = coverage(case.mod, TARGET, case.passes())
     doubled_work(case, found, result, summed)
-    if seed % CHANGED == 0:
+    if changed:
         tried_changes(case, summed)
     return told, statuses
 
@@ -187,7 +195,10 @@ def examined(seed: int) -> tuple[list[str], list[str]]:
 def examined_pipeline(seed: int) -> list[str]:
     """The causes that are told of a case with an odd pipeline. Those that lie in the pipeline were
     tried here, and all changes; the others are about the module as patterns see it."""
-    case = otherwise_partitioned(seed)
+    return examine(otherwise_partitioned(seed), examined_otherwise)
+
+
+def examined_otherwise(case: Drawn) -> list[str]:
     backends.register(TARGET, supports=case.supports)
     backends.register(OTHER, supports=list(case.supports))
     with case.context:
