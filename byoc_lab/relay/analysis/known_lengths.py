@@ -59,7 +59,7 @@ def deciding_variables(expr: Expr) -> set[Expr]:
 
 def _shape_arguments(call: Call) -> list[Expr]:
     """The arguments of a call whose values decide the shape of its result."""
-    flags = call.op.get_attr("ShapeArguments") if isinstance(call.op, Op) else None
+    flags = call.op.get_attr("TShapeDataDependent") if isinstance(call.op, Op) else None
     return [a for a, flag in zip(call.args, flags or (), strict=False) if flag]
 
 

@@ -38,3 +38,13 @@ def test_a_variable_whose_values_decide_a_shape_is_found(expr: Expr) -> None:
     typed = infer_expr(expr)
     assert not follows_from_inputs(typed)
     assert [v.name_hint for v in deciding_variables(typed)] == ["n"]
+
+
+def test_a_value_to_pad_with_decides_no_shape() -> None:
+    width = relay.reshape(relay.concatenate([N, N], axis=0), (2, 2))
+    filled = relay.var("filled", shape=())
+    typed = infer_expr(relay.nn.pad(X, width, filled))
+    assert typed.op.name == "dyn.nn.pad"
+    assert [v.name_hint for v in deciding_variables(typed)] == ["n"]
+    typed = infer_expr(relay.nn.pad(X, relay.reshape(SHAPE, (1, 2)), filled))
+    assert not deciding_variables(typed)

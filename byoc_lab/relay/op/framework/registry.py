@@ -89,6 +89,9 @@ class OpDef:
         gives it. Default: by the pattern.
     branches(attrs, args, value) -> {branch: whether these arguments reached it}, for an operator
         that computes elements in different ways (`branches.py`). Default: those of `arithmetic`.
+    shape_from: the arguments whose values decide the shape of the result. None: the shapes of the
+        arguments alone decide it; () where only TVM treats values so. It becomes the operator's
+        attribute "TShapeDataDependent", a flag for each argument.
     non_computational: a pass must lower it to other operators, and it is not fused (TVM:
         TNonComputational). Default: true for qnn operators.
 
@@ -130,6 +133,7 @@ class OpDef:
     constants: Mapping[str, str | None] = field(default_factory=dict)
     normalize: Callable[[dict[str, Any]], dict[str, Any]] | None = None
     stateful: bool = False
+    shape_from: tuple[str, ...] | None = None
     non_computational: bool | None = None
     layout: LayoutRule | None = None
     mixed_precision: MixedPrecision | Conversion | None = None
@@ -183,6 +187,8 @@ def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **opti
     if non_computational is None:
         non_computational = name.startswith("qnn.")
     op.set_attr("TNonComputational", non_computational)
+    if definition.shape_from is not None:
+        op.set_attr("TShapeDataDependent", tuple(int(n in definition.shape_from) for n in names))
     if definition.layout is not None:
         op.set_attr("FInferCorrectLayout", definition.layout)
     RELAX_NAMES.update({n: partial(read, op) for n, read in definition.from_relax.items()})

@@ -303,6 +303,7 @@ define_op(
     flops=no_flops,
     relax=lambda R, attrs, x: R.broadcast_to(x, attrs.shape),
     pattern=OpPattern.BROADCAST,
+    shape_from=(),
     parameters="data shape",
     defaults={"shape": REQUIRED},
     normalize=numbers_to_lists("shape"),

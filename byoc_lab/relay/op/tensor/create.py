@@ -208,6 +208,7 @@ define_op(
     flops=no_flops,
     relax=_arange_relax,
     pattern=OpPattern.OPAQUE,
+    shape_from=("first", "last", "by"),
     parameters="start stop step dtype",
     defaults={"stop": None, "step": None, "dtype": "float32"},
     normalize=_bounds,

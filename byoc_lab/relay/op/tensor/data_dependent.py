@@ -34,6 +34,7 @@ define_op(
     flops=no_flops,
     lacks={"relax": "the length of its result is known only at run time"},
     pattern=OpPattern.OPAQUE,
+    shape_from=("condition",),
     doc="The indices of the elements that are not 0.",
     mixed_precision=FOLLOW,
 )

@@ -128,6 +128,7 @@ def _dynamic(
         relax=relax,
         pattern=INJECTIVE_HERE.get(name, static.pattern),
         results=static.results,
+        shape_from=tuple(given),
         arithmetic=Arithmetic.INDEXED if is_copy else static.arithmetic,
         fixed=empty or {},
         constants={**static.constants, **{argument: KINDS.get(argument) for argument in given}},

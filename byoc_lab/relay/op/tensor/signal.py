@@ -186,6 +186,7 @@ define_op(
     flops=lambda attrs, args, result: 2 * prod(result.shape) * attrs.win_length,
     relax=_stft_relax,
     pattern=OpPattern.OPAQUE,
+    shape_from=(),
     parameters="data n_fft hop_length win_length window normalized onesided",
     defaults={"n_fft": REQUIRED, "hop_length": None, "win_length": None, "window": None},
     normalize=_frame_defaults,
