@@ -293,10 +293,13 @@ def checked_region(compiled: Any, compiler: str, function: Function, symbol: str
     if hasattr(compiled, "bind"):
         compiled = compiled.bind(function, symbol)
     if not hasattr(compiled, "module") or not callable(compiled):
+        example = "PythonRegion"
+        if hasattr(compiled, "implements_function"):  # a module, such as c_library makes
+            example = "ModuleRegion(function, symbol, module) for a module"
         raise BuildError(
             f"the code generator of back end {compiler!r} returned {type(compiled).__name__} for "
             f"the function @{symbol}; it must return a compiled region "
-            f"(byoc_lab.run.CompiledRegion, for example byoc_lab.backends.PythonRegion), or raise "
+            f"(byoc_lab.run.CompiledRegion, for example byoc_lab.backends.{example}), or raise "
             f"BuildError for what it cannot compile. For a module of Relay, build(fallback=True) "
             f"compiles such functions with TVM"
         )

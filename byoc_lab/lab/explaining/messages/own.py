@@ -99,7 +99,7 @@ MESSAGES = (
         r"because a repeated operand is one parameter",
         HERE,
         "{what}: the passes make one parameter, and one argument, of a value that is used several "
-        "times (x * x). The code generator or the region's function expects one for each operand",
+        "times (x * x). Code that reads one for each operand fails",
         "Look up the argument of each parameter from the body of the composite, or let the check "
         "of the pattern refuse repeated operands (call.args[0] is call.args[1])",
         ("BuildError: the code generator of back end 'npu' failed for the function @f: IndexError: "
