@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from byoc_lab.errors import UnknownNodeError, counted
-from byoc_lab.lab.tracing.provenance import Nodes, has_origin
+from byoc_lab.lab.tracing.nodes import has_origin
+from byoc_lab.lab.tracing.provenance import Nodes
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr, describe
 from byoc_lab.relay.ir.module import IRModule

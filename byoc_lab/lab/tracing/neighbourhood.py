@@ -14,7 +14,8 @@ from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.tracing.copies import pairs
 from byoc_lab.lab.tracing.cutting import Part, cut, is_computing, not_function
 from byoc_lab.lab.tracing.lineage import ComposedLineage
-from byoc_lab.lab.tracing.provenance import Provenance, has_origin, nodes_of
+from byoc_lab.lab.tracing.nodes import has_origin, nodes_of
+from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.tracing.replay import (
     Replaced,
     function_of,

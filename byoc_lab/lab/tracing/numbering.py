@@ -13,7 +13,8 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from byoc_lab.lab.tracing.provenance import Provenance, nodes_of, root_provenance
+from byoc_lab.lab.tracing.nodes import nodes_of
+from byoc_lab.lab.tracing.provenance import Provenance, root_provenance
 from byoc_lab.passes.framework.hook import Round, Sentence
 from byoc_lab.relay.analysis.annotations import BEGIN, is_annotation
 from byoc_lab.relay.analysis.region_numbers import Numbers, module_numbers, region_numbers

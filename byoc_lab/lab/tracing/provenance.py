@@ -18,35 +18,20 @@ view keeps the place of what stays.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeVar
 
 from byoc_lab.errors import UnknownNodeError
-from byoc_lab.lab.tracing.copies import pairs
-from byoc_lab.lab.tracing.replay import Replaced, contradiction, function_of, nodes_made
+from byoc_lab.lab.tracing.course import Added, Applied, Course, Pairs
+from byoc_lab.lab.tracing.nodes import SHARED, has_origin, nodes_of
+from byoc_lab.lab.tracing.replay import function_of
 from byoc_lab.passes.framework.hook import Event, Round
-from byoc_lab.relay.ir.adt import Constructor
-from byoc_lab.relay.ir.expr import (
-    Expr,
-    GlobalVar,
-    Op,
-    Var,
-    describe,
-)
+from byoc_lab.relay.ir.expr import Expr, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
 Nodes = tuple[Expr, ...]
-
-
-def has_origin(node: Expr) -> bool:
-    """Whether a node is part of one module alone: operators and names of functions are not."""
-    return not isinstance(node, (Op, GlobalVar, Constructor))
-
-
-def nodes_of(mod: IRModule) -> Iterator[Expr]:
-    """The nodes of a module that have origins, operands first."""
-    return filter(has_origin, post_order(*mod.functions.values()))
+T = TypeVar("T")
 
 
 class Provenance:
@@ -61,36 +46,44 @@ class Provenance:
     ):
         """events: the reports of the pass. count: `after` is the state after this many of them;
         None for the result of the pass."""
-        later = [] if count is None else events[count:]
-        tracker = _Tracker(before, later, whole=count is None)
-        if after is not before:
-            tracker.follow(events[:count])
-            tracker.finish(after)
-        self._before, self._inner = before, tracker.inner
-        self._rules, self._entered = tracker.rules, tracker.entered
-        self._origins = {n: tracker.origins.get(n, ()) for n in nodes_of(after)}
+        self._course = Course(before, after, events, count)
+        self._before = dict.fromkeys(nodes_of(before))
+        self._after = dict.fromkeys(nodes_of(after))
+
+    @cached_property
+    def _tracked(self) -> _Tracker:
+        return _Tracker(self._before, self._course)
+
+    @cached_property
+    def _places(self) -> Mapping[Expr, Expr]:
+        return self._course.places(self._before)
 
     @cached_property
     def inputs(self) -> Mapping[Expr, Nodes]:
         """The images of each node of the input: first the nodes that have its place."""
-        nearest: dict[Expr, list[Expr]] = {n: [] for n in nodes_of(self._before)}
+        nearest: dict[Expr, list[Expr]] = {n: [] for n in self._before}
         others: dict[Expr, list[Expr]] = {}
-        for node, sources in self._origins.items():
+        for node, sources in self.results.items():
             for n, source in enumerate(sources):
-                if n == 0 and node not in self._inner:
+                if n == 0 and node not in self._tracked.inner:
                     nearest[source].append(node)
                 else:
                     others.setdefault(source, []).append(node)
         return {n: (*found, *others.get(n, ())) for n, found in nearest.items()}
 
-    @property
+    @cached_property
     def results(self) -> Mapping[Expr, Nodes]:
         """The origins of each node of the result."""
-        return self._origins
+        origins = self._tracked.origins
+        return {n: origins.get(n, ()) for n in self._after}
+
+    def is_input(self, node: Expr) -> bool:
+        """Whether a node is one of the input."""
+        return node in self._before
 
     def origins(self, node: Expr) -> Nodes:
         """The nodes of the input that `node` of the result originates from, the nearest first."""
-        return _found(self._origins, node, "result")
+        return _found(self.results, node, "result")
 
     def images(self, node: Expr) -> Nodes:
         """The nodes of the result that come from `node` of the input, the nearest first."""
@@ -99,14 +92,14 @@ class Provenance:
     def rule(self, node: Expr) -> str:
         """The rule that created `node` of the result; "" if the node has the place of another, and
         for a node without origins if the pass did not report it."""
-        _found(self._origins, node, "result")
-        return self._rules.get(node, "")
+        _found(self._after, node, "result")
+        return self._tracked.rules.get(node, "")
 
     def identity(self, node: Expr) -> Expr:
         """The node of the input whose place `node` of the result has, or the node that a rewrite
         created for it: the same one in each state of the pass. Copies share it."""
-        _found(self._origins, node, "result")
-        return self._entered.get(node, node)
+        _found(self._after, node, "result")
+        return self._places.get(node, node)
 
 
 def root_provenance(before: IRModule, events: Sequence[Event], found: Round) -> Provenance:
@@ -116,7 +109,7 @@ def root_provenance(before: IRModule, events: Sequence[Event], found: Round) -> 
     return Provenance(before, root, events[:first])
 
 
-def _found(known: Mapping[Expr, Nodes], node: Expr, where: str) -> Nodes:
+def _found(known: Mapping[Expr, T], node: Expr, where: str) -> T:
     try:
         return known[node]
     except KeyError:
@@ -127,108 +120,46 @@ def _found(known: Mapping[Expr, Nodes], node: Expr, where: str) -> Nodes:
         ) from None
 
 
-@dataclass(eq=False)
-class _Rewrites:
-    """The rewrites of one round."""
-
-    events: list[Event] = field(default_factory=list)
-    replaced: Replaced = field(default_factory=dict)
-
-
 class _Tracker:
-    """Follows the nodes of a module through the rounds of a pass."""
+    """The origins of the nodes that a pass made, step by step."""
 
-    def __init__(self, before: IRModule, later: Sequence[Event], whole: bool):
-        """later: rewrites that are not followed. whole: whether the pass made all that is followed,
-        rather than `replay` a part of it."""
-        self._whole = whole
-        self._later = {event.before for event in later}
-        self.roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
-        self.origins: dict[Expr, Nodes] = {n: (n,) for n in nodes_of(before)}
+    def __init__(self, inputs: Iterable[Expr], course: Course):
+        """inputs: the nodes of the input."""
+        self.origins: dict[Expr, Nodes] = {node: (node,) for node in inputs}
         self.rules: dict[Expr, str] = {}
         self.inner: set[Expr] = set()  # created nodes that have the place of no other
-        self.entered: dict[Expr, Expr] = {n: n for n in self.origins}  # see `identity`
         self._added: list[Event] = []  # functions added, until the round with their sources
-
-    def follow(self, events: Sequence[Event]) -> None:
-        """Apply all rounds, in the order in which they began."""
-        rounds: dict[Round, _Rewrites] = {}
-        for event in events:
-            if event.round is not None:
-                rewrites = rounds.setdefault(event.round, _Rewrites())
-                rewrites.events.append(event)
-                assert event.before is not None and event.after is not None
-                rewrites.replaced[event.before] = event.after
-        current: Round | None = None
-        for event in events:
-            if event.round is None:
-                self._change_functions(event)
-            elif event.round is not current and event.round in rounds:
-                if current is not None:
-                    self._apply(current, rounds.pop(current))
-                current = event.round
-        if current is not None:
-            self._apply(current, rounds.pop(current))
-
-    def finish(self, after: IRModule) -> None:
+        for step in course.steps:
+            self._copy(step.copied)
+            if isinstance(step, Added):
+                self._added.append(step.event)
+            else:
+                self._apply(step)
         now: dict[Expr, Nodes] = {}
         self._create_functions(now, final=True)
         self.origins.update(now)
-        for gv, func in after.functions.items():
-            self._copy(self.roots.get(gv.name_hint), func)
+        for copied in course.copied:
+            self._copy(copied)
 
-    def _change_functions(self, event: Event) -> None:
-        name = event.function
-        if isinstance(event.before, GlobalVar):
-            before = event.before.name_hint
-            if before not in self.roots:
-                raise contradiction(f"@{before} is renamed and does not exist")
-            self.roots[name] = self.roots.pop(before)
-        elif event.after is None:
-            self.roots.pop(name, None)
-        else:
-            self._copy(event.before, event.after)
-            self.roots[name] = event.after
-            self._added.append(event)
-
-    def _copy(self, original: Expr | None, copied: Expr) -> None:
+    def _copy(self, pairs: Pairs) -> None:
         """Nodes of a copy, typed or renamed, have the origins of the copied nodes."""
-        origins, marked = self.origins, self.rules or self.inner
-        for a, b in pairs(original, copied):
-            if has_origin(a):
-                origins[b] = origins.get(a, ())
-                if marked:
-                    self._inherit(a, b)
-                else:
-                    self._enter(b, a)
-
-    def _enter(self, new: Expr, old: Expr) -> None:
-        """`new` has the place of `old`."""
-        if new not in self.entered:
-            self.entered[new] = self.entered.get(old, old)
+        origins = self.origins
+        for old, new in pairs:
+            if not isinstance(old, SHARED):
+                origins[new] = origins.get(old, ())
+                self._inherit(old, new)
 
     def _inherit(self, old: Expr, new: Expr) -> None:
-        if old is not new:
-            self._enter(new, old)
-            if old in self.rules:
-                self.rules.setdefault(new, self.rules[old])
-            if old in self.inner:
-                self.inner.add(new)
+        if old in self.rules:
+            self.rules.setdefault(new, self.rules[old])
+        if old in self.inner:
+            self.inner.add(new)
 
-    def _apply(self, found: Round, rewrites: _Rewrites) -> None:
-        self._copy(self.roots.get(found.function), found.root)
-        made = found.made
-        if not self._whole or found.root not in made:  # the pass does not keep the nodes it creates
-            made = nodes_made(found, rewrites.replaced)
-        replaced, known = rewrites.replaced, self.origins
-        for pre, post in found.made.items():  # later rewrites too: some are not in `made`
-            if post in self.entered or pre in replaced or pre in self._later:
-                continue
-            if has_origin(pre):
-                self._enter(post, pre)
+    def _apply(self, step: Applied) -> None:
+        found, made, known = step.round, step.made, self.origins
         now: dict[Expr, Nodes] = {}
         for pre, post in made.items():
-            if pre in replaced or not has_origin(pre):
+            if pre in step.replaced or isinstance(pre, SHARED):
                 continue
             if post is pre and pre not in now:
                 now[pre] = known.get(pre, ())
@@ -239,20 +170,17 @@ class _Tracker:
             for source, copied in copies.items():
                 if copied is not source and has_origin(copied):
                     self._extend(now, copied, now.get(source) or self.origins.get(source, ()))
-                    if not isinstance(copied, Var):  # each parameter is a separate node
-                        self._enter(copied, source)
                     if type(copied) is not type(source):  # a parameter, for an argument
                         self.inner.add(copied)
         live: set[Expr] = set()
-        if any(event.sources is None for event in rewrites.events):
+        if any(event.sources is None for event in step.events):
             added = [e.after for e in self._added if e.after is not None]
             live.update(post_order(made[found.root], *added))
         seen: set[Expr] = set()
-        for event in rewrites.events:
+        for event in step.events:
             self._create(event, made, now, live, seen)
         self._create_functions(now)
         self.origins.update(now)
-        self.roots[found.function] = made[found.root]
 
     def _extend(self, now: dict[Expr, Nodes], node: Expr, origins: Nodes) -> None:
         """Add origins to those that a node has in this round, or had before it."""
@@ -328,13 +256,16 @@ class _Tracker:
         todo = [root]
         while todo:
             node = todo.pop()
-            if not has_origin(node):
+            if isinstance(node, SHARED):
                 continue
-            if node in now or node in self.origins:
+            if node in self.origins:
+                kept.add(node)
+                continue
+            if node in now:
                 kept.add(node)
             elif node not in seen:
                 created.append(node)
-            if node not in seen and node not in self.origins:
+            if node not in seen:
                 seen.add(node)
                 todo += node.parts()
         return created, kept

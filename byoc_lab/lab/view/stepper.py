@@ -12,7 +12,7 @@ import traitlets
 
 from byoc_lab.errors import ArgumentError, UnknownNodeError
 from byoc_lab.lab.tracing import Stage, Trace
-from byoc_lab.lab.tracing.provenance import nodes_of
+from byoc_lab.lab.tracing.nodes import nodes_of
 from byoc_lab.lab.view.assets import css, esm
 from byoc_lab.lab.view.bundles import publish, without_kernel
 from byoc_lab.lab.view.export import export_trace

@@ -13,7 +13,8 @@ from byoc_lab import relay
 from byoc_lab.lab.tracing import Stage, neighbourhood
 from byoc_lab.lab.tracing.cutting import cut
 from byoc_lab.lab.tracing.neighbourhood import Neighbourhood, Neighbourhoods
-from byoc_lab.lab.tracing.provenance import Provenance, nodes_of
+from byoc_lab.lab.tracing.nodes import nodes_of
+from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.relay import Expr, Function, IRModule
 from byoc_lab.relay.analysis.annotations import compiler_of
 from byoc_lab.relay.analysis.structural import structural_equal

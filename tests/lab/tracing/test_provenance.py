@@ -14,7 +14,8 @@ from byoc_lab import relay
 from byoc_lab.compat.passes import Inline, InlineCompilerFunctionsBoundTo
 from byoc_lab.errors import UnknownNodeError
 from byoc_lab.lab.tracing import Stage, Trace
-from byoc_lab.lab.tracing.provenance import Provenance, nodes_of
+from byoc_lab.lab.tracing.nodes import nodes_of
+from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.passes import Pass, PassContext, Sequential, make_pass, module_pass
 from byoc_lab.relay import Call, Constant, Expr, Function, IRModule
 from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation

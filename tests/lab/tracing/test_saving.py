@@ -24,7 +24,7 @@ from byoc_lab.errors import (
     TraceFileError,
 )
 from byoc_lab.lab.tracing import Trace
-from byoc_lab.lab.tracing.provenance import nodes_of
+from byoc_lab.lab.tracing.nodes import nodes_of
 from byoc_lab.lessons import mobilenet
 from byoc_lab.passes import PassContext, module_pass
 from byoc_lab.relay import Constant, IRModule, assert_structural_equal, structural_equal

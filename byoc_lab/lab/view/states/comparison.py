@@ -20,7 +20,7 @@ from byoc_lab.lab.comparing.comparison import moves_text
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage
-from byoc_lab.lab.tracing.provenance import nodes_of
+from byoc_lab.lab.tracing.nodes import nodes_of
 from byoc_lab.lab.view.messages import Move, Outcome, State
 from byoc_lab.lab.view.messages import Stage as StageSent
 from byoc_lab.lab.view.states.captions import outcome

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from byoc_lab.lab.tracing.neighbourhood import Neighbourhood
-from byoc_lab.lab.tracing.provenance import Provenance, nodes_of
+from byoc_lab.lab.tracing.nodes import nodes_of
+from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.passes.framework.hook import Event
 from byoc_lab.relay.analysis.annotations import is_annotation, skip_annotations
 from byoc_lab.relay.ir.expr import (
@@ -63,7 +64,7 @@ class Ids:
         created: list[Expr] = []
         for node in provenance.results:
             first = provenance.identity(node)
-            if first in provenance.inputs:
+            if provenance.is_input(first):
                 self._assign(node, self.of(first), used)
             else:
                 created.append(node)

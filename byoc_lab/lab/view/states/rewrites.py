@@ -12,7 +12,7 @@ from itertools import islice
 
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.tracing.collection import without_collection
-from byoc_lab.lab.tracing.provenance import nodes_of
+from byoc_lab.lab.tracing.nodes import nodes_of
 from byoc_lab.lab.view.messages import Stage, State, Step
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.part_steps import PartSteps

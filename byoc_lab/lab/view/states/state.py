@@ -9,7 +9,7 @@ from typing import Any
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing import Stage, Trace
-from byoc_lab.lab.tracing.provenance import has_origin
+from byoc_lab.lab.tracing.nodes import has_origin
 from byoc_lab.lab.view import messages
 from byoc_lab.lab.view.drawing.pass_fold import PassFold
 from byoc_lab.lab.view.drawing.picture import picture_of

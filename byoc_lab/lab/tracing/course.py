@@ -1,0 +1,142 @@
+"""`Course`: the steps in which a pass changed its input, derived from its events.
+
+Each round of the pass has what became of every node. Between rounds, type inference makes typed
+copies, of the same structure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from byoc_lab.lab.tracing.copies import pairs
+from byoc_lab.lab.tracing.nodes import SHARED
+from byoc_lab.lab.tracing.replay import Replaced, contradiction, nodes_made
+from byoc_lab.passes.framework.hook import Event, Round
+from byoc_lab.relay.ir.expr import Expr, GlobalVar, Var
+from byoc_lab.relay.ir.module import IRModule
+
+Pairs = list[tuple[Expr, Expr]]
+"""Nodes and their copies, of which each has the place of its node."""
+
+
+@dataclass(eq=False)
+class Added:
+    """A function that the pass added or replaced. copied: the nodes of the function before it."""
+
+    event: Event
+    copied: Pairs
+
+
+@dataclass(eq=False)
+class Applied:
+    """One round. copied: from the function before it to its root; made: the node that each node
+    below the root became; replaced: those that rewrites replaced."""
+
+    round: Round
+    events: list[Event] = field(default_factory=list)
+    replaced: Replaced = field(default_factory=dict)
+    made: Mapping[Expr, Expr] = field(default_factory=dict)
+    copied: Pairs = field(default_factory=list)
+
+
+class Course:
+    """The steps from the input of a pass to its result, or to a state between two rewrites.
+
+    steps: in order; a round has the position of its last event. copied: from the function after
+    the last step to the one in the result, for each function.
+    """
+
+    def __init__(
+        self,
+        before: IRModule,
+        after: IRModule,
+        events: Sequence[Event],
+        count: int | None = None,
+    ):
+        """events: the reports of the pass. count: `after` is the state after this many of them;
+        None for the result of the pass."""
+        self.steps: list[Added | Applied] = []
+        self.copied: list[Pairs] = []
+        self._whole = count is None  # the pass made all of it, rather than `replay` a part
+        self._later = {event.before for event in ([] if count is None else events[count:])}
+        self._roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
+        if after is not before:
+            self._follow(events[:count])
+            for gv, func in after.functions.items():
+                self.copied.append(pairs(self._roots.get(gv.name_hint), func))
+
+    def places(self, inputs: Iterable[Expr]) -> dict[Expr, Expr]:
+        """For each node of any step: the node of the input whose place it has, or the node that a
+        rewrite created there, a copy of which it is. Created nodes themselves are left out.
+        inputs: the nodes of the input."""
+        places: dict[Expr, Expr] = {node: node for node in inputs}
+        for step in self.steps:
+            _enter(places, step.copied)
+            if isinstance(step, Applied):
+                self._enter_round(places, step)
+        for copied in self.copied:
+            _enter(places, copied)
+        return places
+
+    def _enter_round(self, places: dict[Expr, Expr], step: Applied) -> None:
+        found, replaced, later = step.round, step.replaced, self._later
+        # Also what later rewrites made: some of it is not in `step.made`.
+        kept = ((pre, post) for pre, post in found.made.items() if post not in places)
+        _enter(places, ((a, b) for a, b in kept if a not in replaced and a not in later))
+        if step.made is not found.made:
+            kept = ((pre, post) for pre, post in step.made.items() if post is not pre)
+            _enter(places, ((pre, post) for pre, post in kept if pre not in replaced))
+        for copies in found.copies:
+            for source, copied in copies.items():
+                if copied is not source and not isinstance(copied, Var):  # it is a separate node
+                    _enter(places, [(source, copied)])
+
+    def _follow(self, events: Sequence[Event]) -> None:
+        """Add all steps; rounds in the order in which they began."""
+        rounds: dict[Round, Applied] = {}
+        for event in events:
+            if event.round is not None:
+                rewrites = rounds.setdefault(event.round, Applied(event.round))
+                rewrites.events.append(event)
+                assert event.before is not None and event.after is not None
+                rewrites.replaced[event.before] = event.after
+        current: Round | None = None
+        for event in events:
+            if event.round is None:
+                self._change_functions(event)
+            elif event.round is not current and event.round in rounds:
+                if current is not None:
+                    self._apply(rounds.pop(current))
+                current = event.round
+        if current is not None:
+            self._apply(rounds.pop(current))
+
+    def _change_functions(self, event: Event) -> None:
+        name = event.function
+        if isinstance(event.before, GlobalVar):
+            before = event.before.name_hint
+            if before not in self._roots:
+                raise contradiction(f"@{before} is renamed and does not exist")
+            self._roots[name] = self._roots.pop(before)
+        elif event.after is None:
+            self._roots.pop(name, None)
+        else:
+            self.steps.append(Added(event, pairs(event.before, event.after)))
+            self._roots[name] = event.after
+
+    def _apply(self, step: Applied) -> None:
+        found = step.round
+        step.copied = pairs(self._roots.get(found.function), found.root)
+        step.made = found.made
+        if not self._whole or found.root not in found.made:  # nodes that it creates are not kept
+            step.made = nodes_made(found, step.replaced)
+        self.steps.append(step)
+        self._roots[found.function] = step.made[found.root]
+
+
+def _enter(places: dict[Expr, Expr], copied: Iterable[tuple[Expr, Expr]]) -> None:
+    """Nodes have the places of those that they are copies of, unless they have places."""
+    for old, new in copied:
+        if new not in places and not isinstance(old, SHARED):
+            places[new] = places.get(old, old)
