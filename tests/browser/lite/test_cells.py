@@ -64,6 +64,19 @@ def test_edited_cell_runs_and_is_kept(lab: Laboratory) -> None:
     assert lab.page.evaluate(key, "byoc_lab/02_reading_relay/02-02") == "print(6 * 7)\n1 / 0"
 
 
+def test_code_that_is_replaced_loses_its_outputs(lab: Laboratory) -> None:
+    lab.open("02_reading_relay")
+    cell = lab.page.locator("article:visible .cell").first
+    lab.write(cell, "1 / 0")
+    lab.run(cell)
+    expect(cell).to_have_attribute("data-state", "failed")
+    lab.write(cell, "print(1)")
+    expect(cell).to_have_attribute("data-state", "stale")
+    lab.page.get_by_role("button", name="Reset").click()
+    expect(cell).to_have_attribute("data-state", "")
+    expect(cell.locator(".outputs > *")).to_have_count(0)
+
+
 def test_board_in_a_cell_moves_an_operator_and_python_follows(lab: Laboratory) -> None:
     lab.open("01_one_region")
     lab.page.get_by_role("button", name="Reset").click()

@@ -121,6 +121,9 @@ def test_passed_exercise_is_counted_and_graded_from_the_file_that_is_handed_in(
         wrong_source("annotate-diamond", *list(solution("annotate-diamond").WRONG)[:1]),
     )
     expect(counted).to_have_text(f"0 of {len(all_exercises())} passed in this browser")
+    judged = lab.page.locator('[data-cell="annotate-diamond-check"]')
+    expect(judged.locator(".shown > b")).to_have_text("not yet")
+    expect(judged.locator(".byl[data-ready] .byl-box.byl-op")).to_have_count(4)
     answer(lab, "fix-the-name", source("fix-the-name"))
     expect(counted).to_have_text(f"1 of {len(all_exercises())} passed in this browser")
     expect(lab.page.locator("nav .passed")).to_have_text(get("fix-the-name").title)

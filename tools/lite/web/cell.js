@@ -38,12 +38,15 @@ export class Cell {
     this.source = source;
     keep(this.notebook.name, this.id, source, this.original);
     this.element.classList.toggle("changed", source !== this.original);
-    if (this.element.dataset.state === "done") this.mark("stale");
+    if (["done", "failed"].includes(String(this.element.dataset.state))) this.mark("stale");
   }
 
-  /** @param {string} source */
+  /** Take other code; what is shown was not its output. @param {string} source */
   replace(source) {
-    if (source !== this.source) replace(this.editor, source);
+    if (source === this.source) return;
+    replace(this.editor, source);
+    this.outputs.clear();
+    this.mark("");
   }
 
   /** States: "" (not run yet), "waiting", "done", "failed", "stale" (changed since). @param {string} state */

@@ -119,7 +119,7 @@ function view(model, el, options) {
   store.on("kernel", () => {
     if (root.querySelector(".byl-restarted")) return;
     header.element.after(make("p", { class: "byl-restarted", role: "status" },
-      "The kernel that made this has ended: selecting a node no longer reaches Python, and rewrites that were not shown yet cannot be computed. Stages, text, graph, search and history still work. Run the cell again to connect it."));
+      "The kernel that made this has ended: selecting a node no longer reaches Python, and rewrites that were not shown yet cannot be computed. Stages, text, graph, search and history still work. Run it again to connect it."));
   });
 
   // A panel is drawn when it is shown.

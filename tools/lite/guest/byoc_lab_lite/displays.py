@@ -2,6 +2,7 @@
 
 import io
 import sys
+from dataclasses import replace
 
 import anywidget
 
@@ -27,8 +28,17 @@ def display(*values):
     """Show objects below the cell that runs."""
     for value in values:
         sys.stdout.flush()
-        judged = {"passed": value.passed} if isinstance(value, Verdict) else {}
-        send("output", bundle=_bundle(value), **judged)
+        if isinstance(value, Verdict):
+            _judge(value)
+        else:
+            send("output", bundle=_bundle(value))
+
+
+def _judge(verdict):
+    """Show a verdict, and its picture as a widget: the page has no program that draws graphs."""
+    send("output", bundle=_bundle(replace(verdict, picture=None)), passed=verdict.passed)
+    if verdict.picture is not None:
+        send("output", bundle=_bundle(verdict.picture))
 
 
 def _bundle(value):
