@@ -6,9 +6,11 @@ the calls that are evaluated just before and after the rewrite.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.tracing.copies import pairs
@@ -151,7 +153,7 @@ class _Changes:
         self.replaced: dict[Round, Replaced] = {}
         self.made_for: dict[Expr, Expr] = {}
         self.renamed: dict[Expr, Expr] = {}
-        self.count = count
+        self.in_round: Counter[Round] = Counter()  # the number of its rewrites
         self._numbering = stage.numbering
         self._functions: dict[str, Expr] = {
             gv.name_hint: func for gv, func in stage.before.functions.items()
@@ -164,6 +166,7 @@ class _Changes:
             if event.round is not None:
                 assert before is not None and after is not None
                 self.replaced.setdefault(event.round, {})[before] = after
+                self.in_round[event.round] += 1
                 self.made_for[after] = before
                 self._rounds[name] = event.round
             elif isinstance(before, GlobalVar):
@@ -197,6 +200,16 @@ class _Changes:
         return {func: number for func, number in found.items() if number is not None}
 
 
+class _State(NamedTuple):
+    """A function between two rewrites of a round. made: the node that each node of the round's root
+    has become; places: the inverse; numbers: of its regions."""
+
+    func: Function
+    made: Mapping[Expr, Expr]
+    places: Mapping[Expr, Expr]
+    numbers: Numbers
+
+
 class _Root:
     """The root of a round, and its parts."""
 
@@ -204,7 +217,7 @@ class _Root:
         self.function = found.function
         self._stage = stage
         self._round = found
-        self._made: dict[int, dict[Expr, Expr]] = {}
+        self._kept: dict[int, _State] = {}
 
     def prepare(self) -> Provenance:
         """Compute what all parts need."""
@@ -236,7 +249,7 @@ class _Root:
 
     def calls(self, name: GlobalVar, changes: _Changes) -> Iterable[Expr]:
         """The nodes that have become calls of a function."""
-        for pre, post in self._states(changes).items():
+        for pre, post in self._state(changes).made.items():
             if isinstance(post, Call) and changes.renamed.get(post.op, post.op) is name:
                 yield pre
 
@@ -245,11 +258,10 @@ class _Root:
     ) -> Neighbourhood | None:
         """Nodes of the root as they are after some rewrites, and functions of these names; None if
         nothing is left of the nodes."""
-        states = self._states(changes)
-        known = _inverse(states)
+        state = self._state(changes)
+        root, known = state.func, state.places
         inside: set[Expr] = set()
-        root = function_of(states[self._round.root], self.function)
-        todo = [states[pre] for pre in wanted if pre in states]
+        todo = [state.made[pre] for pre in wanted if pre in state.made]
         todo += [root.body] if root in todo else []  # a rewrite may end it with new nodes
         while todo:
             node = todo.pop()
@@ -283,19 +295,22 @@ class _Root:
             return source
 
         kept = {o: found for o in set(origins.values()) if (found := place(o)) is not None}
-        whole = self._stage.numbering.of_function(root, self._round, known)
-        inner = {node: whole[origin] for node, origin in origins.items() if origin in whole}
-        numbers = {**whole, **inner, **changes.region_functions(module)}
+        inner = {n: state.numbers[o] for n, o in origins.items() if o in state.numbers}
+        numbers = {**state.numbers, **inner, **changes.region_functions(module)}
         return Neighbourhood(module, origins, kept, changes.made_for, part, numbers)
 
-    def _states(self, changes: _Changes) -> dict[Expr, Expr]:
-        """The node that each node of the root has become; the last few results are kept."""
-        if changes.count not in self._made:
-            while len(self._made) >= MAX_KEPT:
-                del self._made[next(iter(self._made))]
-            replaced = changes.replaced.get(self._round, {})
-            self._made[changes.count] = nodes_made(self._round, replaced)
-        return self._made[changes.count]
+    def _state(self, changes: _Changes) -> _State:
+        """The function after some rewrites. The last few are kept, by the number of the round's
+        rewrites, which alone change it."""
+        count = changes.in_round[self._round]
+        if count not in self._kept:
+            while len(self._kept) >= MAX_KEPT:
+                del self._kept[next(iter(self._kept))]
+            made = nodes_made(self._round, changes.replaced.get(self._round, {}))
+            func, places = function_of(made[self._round.root], self.function), _inverse(made)
+            numbers = self._stage.numbering.of_function(func, self._round, places)
+            self._kept[count] = _State(func, made, places, numbers)
+        return self._kept[count]
 
     @cached_property
     def _is_typed(self) -> bool:
