@@ -77,6 +77,29 @@ def test_code_that_is_replaced_loses_its_outputs(lab: Laboratory) -> None:
     expect(cell.locator(".outputs > *")).to_have_count(0)
 
 
+REGION = """
+from byoc_lab.backends.dnnl import partition_for_dnnl
+from byoc_lab.backends.dnnl.codegen import region_graph
+from byoc_lab.lab.view import graph
+from byoc_lab.lessons.cases import fused_ops
+
+mod = partition_for_dnnl(fused_ops.network())
+(function,) = [mod[name] for name in mod.functions if "Compiler" in mod[name].attrs]
+display(graph(mod))
+region_graph(function, "a_region").graph
+"""
+
+
+def test_graph_of_a_module_is_live_and_that_of_a_region_is_text(lab: Laboratory) -> None:
+    lab.open("02_reading_relay")
+    cell = lab.page.locator("article:visible .cell").first
+    lab.write(cell, REGION)
+    lab.run(cell)
+    expect(cell).to_have_attribute("data-state", "done")
+    expect(cell.locator(".shown .byl[data-ready]")).to_contain_text("nn.conv2d")
+    expect(cell.locator(".shown > pre")).to_contain_text("conv2d + bias + relu")
+
+
 def test_board_in_a_cell_moves_an_operator_and_python_follows(lab: Laboratory) -> None:
     lab.open("01_one_region")
     lab.page.get_by_role("button", name="Reset").click()

@@ -2,14 +2,17 @@
 
 import io
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 
 import anywidget
 
 import byoc_lab.display
+from byoc_lab.backends.dnnl.graph import DnnlGraph
 from byoc_lab.lab import view
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.bundles import TEXTS, without_kernel
+from byoc_lab.lab.view.graph import GraphView
 from byoc_lab.lessons.verdict import Verdict
 from byoc_lab_lite.channel import send
 
@@ -46,6 +49,10 @@ def _bundle(value):
     if isinstance(value, anywidget.AnyWidget):
         _shown[_current].append(value)
         return {"model": value.model_id, "text/plain": str(value)}
+    if isinstance(value, GraphView) and not isinstance(value.obj, Mapping):
+        return _bundle(value.obj)
+    if isinstance(value, (GraphView, DnnlGraph)):  # no widget shows compiled regions
+        return {"text/plain": view.render_text(value)}
     if hasattr(value, "_repr_mimebundle_"):
         return value._repr_mimebundle_()
     figures = sys.modules.get("matplotlib.figure")
