@@ -1,9 +1,9 @@
 #include "check.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <numeric>
-#include <optional>
 
 namespace byoc_lab {
 namespace {
@@ -133,7 +133,25 @@ DType DTypeOf(const std::string& where, const std::string& name, const TensorVie
   return *found;
 }
 
-void* DataOf(const std::string& where, const Operand& expected, const TensorView& tensor) {
+std::optional<std::vector<size_t>> AxesInMemory(const TensorView& tensor) {
+  const auto shape = tensor.shape(), strides = tensor.strides();
+  std::vector<size_t> axes(shape.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  std::stable_sort(axes.begin(), axes.end(),
+                   [&](size_t i, size_t j) { return strides[i] > strides[j]; });
+  int64_t stride = 1;
+  for (size_t i = axes.size(); i-- > 0;) {
+    // The stride of an axis of one element says nothing.
+    if (shape[axes[i]] != 1 && strides[axes[i]] != stride) return std::nullopt;
+    stride *= shape[axes[i]];
+  }
+  return axes;
+}
+
+namespace {
+
+// DataOf without its check of how the axes lie.
+void* AnyDataOf(const std::string& where, const Operand& expected, const TensorView& tensor) {
   const std::string& name = expected.name;
   const auto found = Read(tensor.dtype());
   if (!found.has_value() || *found != expected.dtype) {
@@ -149,13 +167,6 @@ void* DataOf(const std::string& where, const Operand& expected, const TensorView
   }
   CheckShape(where, {name, Dims(tensor.shape().begin(), tensor.shape().end())}, expected.dims,
              "from the other arguments");
-  if (!tensor.IsContiguous()) {
-    TVM_FFI_THROW(ValueError) << where << ": " << name << ": expected a row-major contiguous "
-                              << "tensor, found strides "
-                              << Text(Dims(tensor.strides().begin(), tensor.strides().end()))
-                              << " for shape " << Text(expected.dims)
-                              << "; numpy.ascontiguousarray makes it contiguous";
-  }
   const uintptr_t address = reinterpret_cast<uintptr_t>(tensor.data_ptr());
   if (address == 0) {
     TVM_FFI_THROW(ValueError) << where << ": " << name << ": expected data, found a null pointer";
@@ -166,6 +177,32 @@ void* DataOf(const std::string& where, const Operand& expected, const TensorView
                               << alignment << " bytes";
   }
   return reinterpret_cast<void*>(address + tensor.byte_offset());
+}
+
+}  // namespace
+
+void* DataOf(const std::string& where, const Operand& expected, const TensorView& tensor) {
+  void* data = AnyDataOf(where, expected, tensor);
+  if (!tensor.IsContiguous()) {
+    TVM_FFI_THROW(ValueError) << where << ": " << expected.name << ": expected a row-major contiguous "
+                              << "tensor, found strides "
+                              << Text(Dims(tensor.strides().begin(), tensor.strides().end()))
+                              << " for shape " << Text(expected.dims)
+                              << "; numpy.ascontiguousarray makes it contiguous";
+  }
+  return data;
+}
+
+void* DenseDataOf(const std::string& where, const Operand& expected, const TensorView& tensor) {
+  void* data = AnyDataOf(where, expected, tensor);
+  if (!AxesInMemory(tensor).has_value()) {
+    TVM_FFI_THROW(ValueError) << where << ": " << expected.name << ": expected a tensor without "
+                              << "gaps, found strides "
+                              << Text(Dims(tensor.strides().begin(), tensor.strides().end()))
+                              << " for shape " << Text(expected.dims)
+                              << "; numpy.ascontiguousarray makes it contiguous";
+  }
+  return data;
 }
 
 void CheckNoOverlap(const std::string& where, const Operand& output, const void* output_data,

@@ -6,6 +6,7 @@
 #include <tvm/ffi/tvm_ffi.h>
 
 #include <dnnl.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,12 @@ Dims ShapeOf(const std::string& where, const std::string& name, const TensorView
 // dtype and shape of `expected`, which messages name; anything else is refused before memory is
 // touched.
 void* DataOf(const std::string& where, const Operand& expected, const TensorView& tensor);
+
+// The same of a tensor whose axes may lie in any order, still without gaps.
+void* DenseDataOf(const std::string& where, const Operand& expected, const TensorView& tensor);
+
+// The axes of such a tensor as they lie in memory, the outermost first. None if it has gaps.
+std::optional<std::vector<size_t>> AxesInMemory(const TensorView& tensor);
 
 // Refuses an output that shares memory with an input: kernels read inputs while writing outputs.
 void CheckNoOverlap(const std::string& where, const Operand& output, const void* output_data,

@@ -41,16 +41,17 @@ class GraphModule : public ffi::ModuleObj {
       TVM_FFI_THROW(ValueError) << where_ << ": expected " << graph_.constants.size()
                                 << " constants, found " << constants.size();
     }
-    std::vector<SharedMemory> held;
+    std::vector<Constant> held;
     for (size_t i = 0; i < constants.size(); ++i) {
       const Operand& tensor = graph_.tensors[graph_.constants[i]];
       if (!constants[i].defined()) {
         TVM_FFI_THROW(TypeError) << where_ << ": constant '" << tensor.name
                                  << "': expected a tensor, found None";
       }
-      const void* data = DataOf(where_, Labelled("constant", tensor), constants[i]);
-      held.push_back(keep ? std::make_shared<Memory>(constants[i], data, Bytes(tensor))
-                          : Copied(data, Bytes(tensor)));
+      const void* data = DenseDataOf(where_, Labelled("constant", tensor), constants[i]);
+      held.push_back({keep ? std::make_shared<Memory>(constants[i], data, Bytes(tensor))
+                           : Copied(data, Bytes(tensor)),
+                      LayoutOf(tensor, constants[i])});
     }
     Prepare(std::move(held));
   }
@@ -122,8 +123,8 @@ class GraphModule : public ffi::ModuleObj {
       bytes.append(static_cast<const char*>(data), size);
     };
     const std::lock_guard<std::mutex> lock(mutex_);
-    const std::vector<SharedMemory> constants =
-        owns_constants_ ? plans_->constants() : std::vector<SharedMemory>();
+    const std::vector<Constant> constants =
+        owns_constants_ ? plans_->constants() : std::vector<Constant>();
     const LayoutChoice& chosen = plans_ == nullptr ? chosen_ : plans_->choice();
     const uint64_t length = text_.size(), count = constants.size();
     const uint64_t ops = chosen.layouts.size();
@@ -133,7 +134,10 @@ class GraphModule : public ffi::ModuleObj {
     append(&length, sizeof(length));
     append(text_.data(), text_.size());
     append(&count, sizeof(count));
-    for (const SharedMemory& constant : constants) append(constant->data(), constant->bytes());
+    for (size_t i = 0; i < count; ++i) {
+      const SharedMemory plain = RowMajor(constants[i], graph_.tensors[graph_.constants[i]]);
+      append(plain->data(), plain->bytes());
+    }
     return ffi::Bytes(std::move(bytes));
   }
 
@@ -183,10 +187,11 @@ class GraphModule : public ffi::ModuleObj {
         TVM_FFI_THROW(ValueError) << kKind << ": expected " << graph.constants.size()
                                   << " saved constants, found " << count;
       }
-      std::vector<SharedMemory> constants;
+      std::vector<Constant> constants;
       for (int id : graph.constants) {
         const int64_t bytes = Bytes(graph.tensors[id]);
-        constants.push_back(Copied(take(static_cast<size_t>(bytes)), bytes));
+        constants.push_back({Copied(take(static_cast<size_t>(bytes)), bytes),
+                             Plain(graph.tensors[id])});
       }
       self->Prepare(std::move(constants));
       self->owns_constants_ = true;
@@ -205,8 +210,16 @@ class GraphModule : public ffi::ModuleObj {
     return memory;
   }
 
+  static SharedMemory RowMajor(const Constant& constant, const Operand& tensor) {
+    const MemoryDesc plain = Plain(tensor);
+    if (constant.desc == plain) return constant.memory;
+    auto memory = std::make_shared<Memory>(constant.memory->bytes());
+    Rearrange(*constant.memory, constant.desc, plain, memory->data());
+    return memory;
+  }
+
   // Builds the plan.
-  void Prepare(std::vector<SharedMemory> constants) {
+  void Prepare(std::vector<Constant> constants) {
     CheckNotForked(where_, GetNumThreads());
     NoteRun(GetNumThreads());  // constants are reordered by primitives
     auto plans = std::make_unique<PlanCache>(chosen_, graph_, std::move(constants));

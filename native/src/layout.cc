@@ -15,6 +15,14 @@ MemoryDesc Plain(const Dims& dims, DType dtype) {
 
 MemoryDesc Plain(const Operand& operand) { return Plain(operand.dims, operand.dtype); }
 
+MemoryDesc LayoutOf(const Operand& operand, const TensorView& tensor) {
+  if (tensor.IsContiguous()) return Plain(operand);
+  const std::vector<size_t> axes = AxesInMemory(tensor).value();
+  Dims lying;
+  for (size_t axis : axes) lying.push_back(operand.dims[axis]);
+  return Plain(lying, operand.dtype).permute_axes({axes.begin(), axes.end()});
+}
+
 MemoryDesc AnyLayout(const Dims& dims, DType dtype) { return MemoryDesc(dims, dtype, Tag::any); }
 
 MemoryDesc AnyLayout(const Operand& operand) { return AnyLayout(operand.dims, operand.dtype); }

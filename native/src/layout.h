@@ -21,6 +21,9 @@ enum class Layouts { kBlocked, kAny };
 MemoryDesc Plain(const Dims& dims, DType dtype = DType::f32);
 MemoryDesc Plain(const Operand& operand);
 
+// The layout of `tensor`, which has the shape of `operand` and no gaps.
+MemoryDesc LayoutOf(const Operand& operand, const TensorView& tensor);
+
 // The layout left to oneDNN.
 MemoryDesc AnyLayout(const Dims& dims, DType dtype = DType::f32);
 MemoryDesc AnyLayout(const Operand& operand);

@@ -116,7 +116,7 @@ class DnnlGraphWriter:
         key = (tensor, "transpose", axes)
         if key not in self._views:
             if tensor in self.constants:
-                turned = np.ascontiguousarray(self.constants[tensor].transpose(axes))
+                turned = self.constants[tensor].transpose(axes)
                 self._views[key] = self.constant(turned)
             else:
                 shape, attrs = permute(self.shape(tensor), axes), {"axes": list(axes)}

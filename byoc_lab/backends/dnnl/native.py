@@ -177,6 +177,10 @@ def row_major(value: Any) -> Any:
     if not (value.flags.c_contiguous and value.flags.aligned):
         # Not ascontiguousarray: it makes a scalar array one-dimensional.
         return value.copy(order="C")
+    return _readable(value)
+
+
+def _readable(value: np.ndarray) -> np.ndarray:
     return value if value.flags.writeable else np.asarray(_Readable(value))
 
 
@@ -268,7 +272,14 @@ def _constant(name: str, where: str, value: Any, stated: dict[str, Any]) -> Any:
             f"{where}: constant '{stated['name']}': expected shape {tuple(stated['shape'])}, found "
             f"{tuple(shape)}"
         )
-    return row_major(given)
+    dense = isinstance(given, np.ndarray) and _is_dense(given)
+    return _readable(given) if dense else row_major(given)
+
+
+def _is_dense(value: np.ndarray) -> bool:
+    """Whether the elements of an array lie without gaps, its axes in any order."""
+    order = sorted(range(value.ndim), key=lambda axis: -value.strides[axis])
+    return value.flags.aligned and value.transpose(order).flags.c_contiguous
 
 
 class DnnlRegion:

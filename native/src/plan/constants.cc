@@ -93,6 +93,23 @@ void Memory::UseHugePages() {
 #endif
 }
 
+void Rearrange(const Memory& from, MemoryDesc have, const MemoryDesc& want, char* to) {
+  char* data = from.data();
+  std::optional<Memory> wide;
+  if (NeedsConversion(have, want)) {
+    have = As(DType::f32, have);
+    wide.emplace(static_cast<int64_t>(have.get_size()));
+    MakeConversion(DType::bf16, wide->bytes() / static_cast<int64_t>(sizeof(float)))
+        ->Run({data, wide->data()});
+    data = wide->data();
+  }
+  const auto [src, dst] = Moved(have, want);
+  dnnl::memory source(src, Cpu(), data), target(dst, Cpu(), to);
+  dnnl::stream stream(Cpu());
+  dnnl::reorder(source, target).execute(stream, source, target);
+  stream.wait();
+}
+
 void ModuleMemory::Expect(int64_t bytes) {
   expected_ = bytes;
   used_ = 0;
@@ -165,23 +182,10 @@ void ModuleMemory::Settle() {
   for (size_t i = made_.size(); i-- > 0;) {
     if (made_[i].to.expired()) made_.erase(made_.begin() + i);
   }
-  dnnl::stream stream(Cpu());
   for (Made& made : made_) {
     if (made.source == nullptr) continue;
-    SharedMemory from = made.source;
-    MemoryDesc have = made.have;
-    if (NeedsConversion(have, made.want)) {
-      have = As(DType::f32, have);
-      from = std::make_shared<Memory>(static_cast<int64_t>(have.get_size()));
-      MakeConversion(DType::bf16, from->bytes() / static_cast<int64_t>(sizeof(float)))
-          ->Run({made.source->data(), from->data()});
-    }
-    const auto [src, dst] = Moved(have, made.want);
-    dnnl::memory source(src, Cpu(), from->data());
     const SharedMemory to = made.to.lock();
-    dnnl::memory target(dst, Cpu(), to->data());
-    dnnl::reorder(source, target).execute(stream, source, target);
-    stream.wait();
+    Rearrange(*made.source, made.have, made.want, to->data());
     Shared().Add(made.source, to, {{made.have, made.want}});
     made.source = nullptr;
   }

@@ -38,6 +38,16 @@ class Memory {
 
 using SharedMemory = std::shared_ptr<Memory>;
 
+// A constant of a graph where the caller has it, its axes in any order: a transposed weight is packed
+// from the memory of the weight.
+struct Constant {
+  SharedMemory memory;
+  MemoryDesc desc;
+};
+
+// Writes what `from`, laid out as `have`, is when laid out as `want`.
+void Rearrange(const Memory& from, MemoryDesc have, const MemoryDesc& want, char* to);
+
 // What the plans of a module share, as one of them runs at a time: constants in another layout, as
 // long as some plan holds them, and the memory of temporaries.
 //

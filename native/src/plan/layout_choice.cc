@@ -126,7 +126,7 @@ std::string LayoutChoice::name() const {
 }
 
 std::unique_ptr<Plan> BuildPlan(const LayoutChoice& chosen, const GraphSpec& graph,
-                                const std::vector<SharedMemory>& constants, ModuleMemory* memory) {
+                                const std::vector<Constant>& constants, ModuleMemory* memory) {
   const auto build = [&](const std::vector<Layouts>& layouts) {
     auto plan = BuildPlanIn(layouts, graph, constants, memory);
     plan->choice = {chosen.rule, layouts};

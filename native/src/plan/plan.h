@@ -115,16 +115,16 @@ class Plan {
 };
 
 // Fuses post-ops and creates the primitives; `layouts` are those of each op. `constants` are
-// row-major, in the graph's order; the plan runs once `memory` has settled. The number of threads is
+// in the graph's order; the plan runs once `memory` has settled. The number of threads is
 // OpenMP's in the calling thread.
 std::unique_ptr<Plan> BuildPlanIn(const std::vector<Layouts>& layouts, const GraphSpec& graph,
-                                  const std::vector<SharedMemory>& constants,
+                                  const std::vector<Constant>& constants,
                                   ModuleMemory* memory);
 
 // The same in the layouts of `chosen`, or, where it has none, in those that its rule chooses: to
 // measure, all ways are run where the graph is worth it.
 std::unique_ptr<Plan> BuildPlan(const LayoutChoice& chosen, const GraphSpec& graph,
-                                const std::vector<SharedMemory>& constants, ModuleMemory* memory);
+                                const std::vector<Constant>& constants, ModuleMemory* memory);
 
 // Seconds of one of `times` runs of the primitives in a loop, on memory of its own: what a call
 // would take if nothing were checked and bound.

@@ -25,7 +25,7 @@ MemoryDesc Widened(const MemoryDesc& desc) {
 class Builder : private PlanParts {
  public:
   Builder(const std::vector<Layouts>& layouts, const GraphSpec& graph,
-          const std::vector<SharedMemory>& constants, ModuleMemory* memory)
+          const std::vector<Constant>& constants, ModuleMemory* memory)
       : PlanParts(graph, constants, memory), layouts_(layouts), uses_(graph) {}
 
   std::unique_ptr<Plan> Build() {
@@ -394,10 +394,10 @@ class Builder : private PlanParts {
 }  // namespace
 
 std::unique_ptr<Plan> BuildPlanIn(const std::vector<Layouts>& layouts, const GraphSpec& graph,
-                                  const std::vector<SharedMemory>& constants,
+                                  const std::vector<Constant>& constants,
                                   ModuleMemory* memory) {
   int64_t bytes = 0;
-  for (const SharedMemory& constant : constants) bytes += constant->bytes();
+  for (const Constant& constant : constants) bytes += constant.memory->bytes();
   memory->Expect(bytes);
   return Builder(layouts, graph, constants, memory).Build();
 }

@@ -19,7 +19,7 @@ bool Fits(const GraphSpec& graph, const std::vector<ffi::ShapeView>& inputs) {
 }  // namespace
 
 PlanCache::PlanCache(const LayoutChoice& chosen, const GraphSpec& graph,
-                     std::vector<SharedMemory> constants)
+                     std::vector<Constant> constants)
     : constants_(std::move(constants)), threads_(GetNumThreads()), latest_(&stated_) {
   stated_.graph = graph;
   stated_.plan = BuildPlan(chosen, stated_.graph, constants_, &memory_);

@@ -25,9 +25,9 @@ class PlanCache {
 
   // Builds the plan of the stated shapes with OpenMP's number of threads in the calling thread, in
   // the layouts that `chosen` has or its rule chooses. All other plans get both, too. `constants` are
-  // row-major, in the graph's order.
+  // in the graph's order.
   PlanCache(const LayoutChoice& chosen, const GraphSpec& graph,
-            std::vector<SharedMemory> constants);
+            std::vector<Constant> constants);
 
   // The plan for inputs of these shapes, made now unless it is kept. Rebatched says what is refused.
   Prepared& Get(const std::vector<ffi::ShapeView>& inputs);
@@ -38,13 +38,13 @@ class PlanCache {
   // Each piece of memory once, however many plans read it.
   int64_t constant_bytes() const;
   int64_t made_constant_bytes() const { return memory_.made_bytes(); }
-  const std::vector<SharedMemory>& constants() const { return constants_; }
+  const std::vector<Constant>& constants() const { return constants_; }
   const LayoutChoice& choice() const { return stated_.plan->choice; }
   // All that are kept, the stated shapes first, then the others, the latest first.
   std::vector<const Prepared*> all() const;
 
  private:
-  std::vector<SharedMemory> constants_;
+  std::vector<Constant> constants_;
   ModuleMemory memory_;
   int64_t threads_;
   int64_t made_ = 1;

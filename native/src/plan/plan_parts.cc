@@ -12,7 +12,7 @@ dnnl::primitive_attr UserScratchpad() {
   return attr;
 }
 
-PlanParts::PlanParts(const GraphSpec& graph, const std::vector<SharedMemory>& constants,
+PlanParts::PlanParts(const GraphSpec& graph, const std::vector<Constant>& constants,
                      ModuleMemory* memory)
     : graph_(graph),
       memory_(memory),
@@ -25,8 +25,7 @@ PlanParts::PlanParts(const GraphSpec& graph, const std::vector<SharedMemory>& co
     Record(graph.inputs[i], plain, Add(std::move(buffer)));
   }
   for (size_t i = 0; i < graph.constants.size(); ++i) {
-    const MemoryDesc plain = Plain(graph.tensors[graph.constants[i]]);
-    Record(graph.constants[i], plain, AddConstant(constants[i]));
+    Record(graph.constants[i], constants[i].desc, AddConstant(constants[i].memory));
   }
 }
 

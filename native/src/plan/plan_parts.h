@@ -18,8 +18,8 @@ class PlanParts {
     int buffer;
   };
 
-  // The inputs and constants of `graph` are there from the start, row-major.
-  PlanParts(const GraphSpec& graph, const std::vector<SharedMemory>& constants,
+  // The inputs and constants of `graph` are there from the start, inputs row-major.
+  PlanParts(const GraphSpec& graph, const std::vector<Constant>& constants,
             ModuleMemory* memory);
 
   int Add(Buffer buffer);

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from byoc_lab.backends.dnnl import native
+from byoc_lab.backends.dnnl.graph import DnnlGraphWriter
 from byoc_lab.backends.dnnl.native import DnnlRegion, is_immutable
 from tests.backends.dnnl.graph.net import residual_net
 from tests.backends.dnnl.instructions import HAS_AVX2
@@ -110,3 +111,49 @@ def test_a_constant_at_the_address_of_an_earlier_one_is_read_anew() -> None:
         copied = DnnlRegion(net.graph, arrays, layouts="fixed")
         results = (region(*net.arrays["inputs"])[0] for region in (kept, copied))
         np.testing.assert_array_equal(*results)
+
+
+def in_reverse(array: np.ndarray) -> np.ndarray:
+    """The same elements, with the axes in reverse order in memory; read-only."""
+    return fixed(array.T.copy(order="C")).T
+
+
+def test_constants_with_axes_in_any_order_are_read_where_they_are() -> None:
+    net, output = residual_net()
+    copied = net.check(output)
+    arrays = [in_reverse(array) for array in net.arrays["constants"]]
+    assert not all(array.flags.c_contiguous for array in arrays)
+    tensors = [native._constant("c", "here", array, {}) for array in arrays]
+    assert [t.ctypes.data for t in tensors] == [a.ctypes.data for a in arrays]
+    kept = DnnlRegion(net.graph, arrays)
+    for batch in (1, 3):
+        inputs = [np.repeat(array[:1], batch, axis=0) for array in net.arrays["inputs"]]
+        np.testing.assert_array_equal(kept(*inputs)[0], copied(*inputs)[0])
+    assert kept.module.save_to_bytes() == copied.module.save_to_bytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "int32"])
+@pytest.mark.parametrize("shape", [(3, 5), (1, 4, 2), (2, 1, 3, 1), (6,), ()])
+def test_a_saved_constant_is_row_major_in_any_order_of_its_axes(
+    dtype: str, shape: tuple[int, ...]
+) -> None:
+    numbers = np.random.default_rng(0).integers(-9, 9, shape)
+    values = np.asarray(numbers, native.numpy_dtype(dtype))
+    writer = DnnlGraphWriter("copied")
+    constant = writer.constant(values)
+    copy = writer.op("reshape", "copy", [constant], shape, dtype=dtype)
+    graph = writer.graph([copy]).graph
+    plain, turned = DnnlRegion(graph, [values]), DnnlRegion(graph, [in_reverse(values)])
+    assert plain.module.save_to_bytes() == turned.module.save_to_bytes()
+    for region in (plain, turned):
+        np.testing.assert_array_equal(region()[0], values)
+
+
+def test_a_constant_with_gaps_is_copied_and_refused_by_the_extension() -> None:
+    net, output = residual_net()
+    expected = net.check(output)(*net.arrays["inputs"])[0]
+    gaps = [np.repeat(array, 2, axis=-1)[..., ::2] for array in net.arrays["constants"]]
+    region = DnnlRegion(net.graph, gaps)
+    np.testing.assert_array_equal(region(*net.arrays["inputs"])[0], expected)
+    with pytest.raises(ValueError, match=r"expected a tensor without gaps, found strides \("):
+        native.function("create_graph")(json.dumps(net.graph), gaps, False, "fixed")
