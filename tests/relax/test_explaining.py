@@ -98,6 +98,11 @@ def explained(patterns: list[Any], mod: Any) -> Any:
         backends.unregister("npu")
 
 
+def too_small(context: Any) -> Refused:
+    """A check that refuses every match."""
+    return Refused("too small")
+
+
 def product_and_relu() -> Any:
     """relu(x @ w + b), of parameters."""
     return module(
@@ -128,9 +133,8 @@ def test_pattern_is_compared_with_the_module_before_other_entries_took_their_mat
 
 def test_check_that_refuses_is_told_where_another_entry_took_the_root() -> None:
     dpl = relax.dpl
-    refuse = lambda context: Refused("too small")  # noqa: E731
     entries = [
-        ("npu.biased", biased(dpl.wildcard()), {}, refuse),
+        ("npu.biased", biased(dpl.wildcard()), {}, too_small),
         ("npu.relu", dpl.is_op("relax.nn.relu")(dpl.wildcard())),
     ]
     product = explained(entries, product_and_relu())[1]
@@ -151,9 +155,8 @@ def test_entry_that_comes_too_late_is_moved_to_the_front() -> None:
 
 def test_producer_of_an_operand_is_not_part_of_a_refused_match() -> None:
     dpl = relax.dpl
-    refuse = lambda context: False  # noqa: E731
     entries = [
-        ("npu.relu", dpl.is_op("relax.nn.relu")(dpl.wildcard()), {}, refuse),
+        ("npu.relu", dpl.is_op("relax.nn.relu")(dpl.wildcard()), {}, too_small),
         ("npu.sum", dpl.is_op("relax.add")(dpl.wildcard(), dpl.is_const())),
     ]
     total = explained(entries, product_and_relu())[1]
@@ -164,14 +167,13 @@ def test_an_operand_of_a_refused_match_has_the_reason_of_the_check() -> None:
     dpl = relax.dpl
     product = dpl.is_op("relax.matmul")(dpl.wildcard(), dpl.wildcard())
     chain = dpl.is_op("relax.nn.relu")(product)
-    refuse = lambda context: Refused("too small")  # noqa: E731
     mod = module(
         [var("x", 4, 8), var("w", 8, 3)],
         lambda emit, x, w: emit(
             op.add(emit(op.nn.relu(emit(op.matmul(x, w)))), emit(op.matmul(x, w)))
         ),
     )
-    found = explained([("npu.chain", chain, {}, refuse)], mod)
+    found = explained([("npu.chain", chain, {}, too_small)], mod)
     reasons = [(e.name, e.cause, e.reason) for e in found]
     assert reasons[0] == (
         "matmul", "check",

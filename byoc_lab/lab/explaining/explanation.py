@@ -47,7 +47,7 @@ def diagnose_all(explanations: Iterable[Explanation]) -> None:
     """Diagnose several calls; for a large module, intermediate results are kept until all are
     explained."""
     for explanation in explanations:
-        _ = explanation._diagnosis
+        explanation.diagnose()
 
 
 class Nearest:
@@ -74,7 +74,7 @@ class Explanation:
         self.call = call
         self.typed = typed
         self._inquiry = inquiry
-        self._workbench = workbench
+        self._given = workbench
 
     @cached_property
     def status(self) -> str:
@@ -106,19 +106,31 @@ class Explanation:
         return self._inquiry.outcome.homes[place.inside[0]] if place.offloaded else None
 
     @cached_property
-    def _diagnosis(self) -> Diagnosis | None:
-        """The reason that it is on the host. If it has a let in its way and would stay there in
-        graph form, too, that is the reason there."""
+    def _found(self) -> tuple[Diagnosis | None, Workbench]:
+        """The reason that it is on the host, and the workbench for changes that turn that. If a let
+        is in its way and it would stay there in graph form, too, both are of the graph form."""
+        work = self._given
         if self.status != "host":
-            return None
-        found, work = diagnose(self._inquiry, self.typed), self._workbench
-        if found.cause != "let" or work.smallest(found, self.typed) is not None:
-            return found
-        if work.without_lets is None:
-            return found
-        self._workbench = work.without_lets
-        beyond = diagnose(self._workbench.inquiry, self.typed)
-        return replace(beyond, reason=f"{WITHOUT_LETS} {beyond.reason}")
+            return None, work
+        found, beyond = diagnose(self._inquiry, self.typed), None
+        if found.cause == "let" and work.smallest(found, self.typed) is None:
+            beyond = work.without_lets
+        if beyond is None:
+            return found, work
+        there = diagnose(beyond.inquiry, self.typed)
+        return replace(there, reason=f"{WITHOUT_LETS} {there.reason}"), beyond
+
+    def diagnose(self) -> Diagnosis | None:
+        """The reason that it is on the host, found once; None if it is not there."""
+        return self._found[0]
+
+    @property
+    def _diagnosis(self) -> Diagnosis | None:
+        return self.diagnose()
+
+    @property
+    def _workbench(self) -> Workbench:
+        return self._found[1]
 
     @cached_property
     def _by_pass(self) -> tuple[str, VerifiedChange] | None:
