@@ -37,7 +37,8 @@ def prepare(with_tutorials: bool = True) -> list[object]:
     shutil.rmtree(PREPARED, ignore_errors=True)
     shutil.copytree(ROOT / "docs", PREPARED)
     sources, found = Sources(), symptoms(ROOT / "docs" / "how-to")
-    _reference(sources, found)
+    for name, text in reference_pages(sources, found).items():
+        (PREPARED / "reference" / name).write_text(text, encoding="utf-8")
     page = PREPARED / "rules.md"
     page.write_text(
         rules.linked(page.read_text(encoding="utf-8"), sources, found), encoding="utf-8"
@@ -66,16 +67,15 @@ def prepare(with_tutorials: bool = True) -> list[object]:
     ]
 
 
-def _reference(sources: Sources, found: list[Symptom]) -> None:
-    """Write the reference pages, with their entries."""
-    folder = PREPARED / "reference"
+def reference_pages(sources: Sources, found: list[Symptom]) -> dict[str, str]:
+    """The reference pages with their entries, by file name, in the order of the navigation."""
+    folder = ROOT / "docs" / "reference"
     given = {page.name: page.read_text(encoding="utf-8") for page in folder.glob("*.md")}
     entries = Entries(given, sources)
     written = {page: commands.expanded(entries.expanded(page)) for page in given}
     written |= reference.pages(entries, found, given)
     assert sorted(written) == sorted(BY_TASK), f"BY_TASK lists {BY_TASK}, found {sorted(written)}"
-    for page, text in written.items():
-        (folder / page).write_text(text, encoding="utf-8")
+    return {page: written[page] for page in BY_TASK}
 
 
 def _listed(folder: str) -> list[object]:

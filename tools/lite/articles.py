@@ -5,21 +5,33 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import mistune
 
-GLOSSARY = "glossary"
+ROOT = Path(__file__).resolve().parents[2]
+ANCHOR = re.compile(r"\s*\{ #([\w.-]+) \}$")
+"""What names the anchor of a heading."""
+
+
+class Source(NamedTuple):
+    """What an article is made of. name: its part of the address, such as "01_one_region". notebook:
+    without outputs, but for those that are stored; links in it are relative to `path`."""
+
+    path: Path
+    group: str
+    name: str
+    notebook: dict[str, Any]
 
 
 class Article(NamedTuple):
     """A page of the laboratory.
 
-    name: its part of the address, such as "01_one_region".
-    group: the heading of the navigation that it is listed under.
-    notebook: the notebook without outputs, {} for prose alone.
+    name: its part of the address. group: the heading of the navigation that it is listed under.
+    notebook: {} for prose alone.
     """
 
     name: str
@@ -29,56 +41,68 @@ class Article(NamedTuple):
     notebook: dict[str, Any]
 
 
-def notebook_article(path: Path, group: str, known: Sequence[str]) -> Article:
-    """The article of a notebook; links lead to the articles that are `known`."""
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    render = _renderer(path.stem, known)
+def notebook_source(path: Path, group: str) -> Source:
+    """The source of the article of a notebook."""
+    return Source(path, group, path.stem, json.loads(path.read_text(encoding="utf-8")))
+
+
+def articles_of(sources: Sequence[Source]) -> list[Article]:
+    """The articles of sources, which links between their files lead to."""
+    known = {source.path: source.name for source in sources}
+    return [_article(source, known) for source in sources]
+
+
+def _article(source: Source, known: Mapping[Path, str]) -> Article:
+    render = mistune.create_markdown(renderer=_Prose(source, known), plugins=["table"])
+    cells = source.notebook["cells"]
     parts = []
-    for cell in notebook["cells"]:
-        source = "".join(cell["source"])
+    for cell in cells:
+        text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
-            parts.append(f'<div class="prose">{render(source)}</div>')
+            parts.append(f'<div class="prose">{render(text)}</div>')
         else:
-            code = html.escape(source)
-            parts.append(f'<div class="cell" data-cell="{cell["id"]}"><pre>{code}</pre></div>')
-    title = re.search(r"^# (.*)$", "".join(notebook["cells"][0]["source"]), re.M)
-    assert title is not None, f"{path.name} begins without a title"
-    return Article(path.stem, _plain(title.group(1)), group, "\n".join(parts), notebook)
-
-
-def prose_article(path: Path, group: str, known: Sequence[str]) -> Article:
-    """The article of a page of docs/."""
-    text = path.read_text(encoding="utf-8")
-    title = text.partition("\n")[0].removeprefix("# ")
-    body = f'<div class="prose">{_renderer(path.stem, known)(text)}</div>'
-    return Article(path.stem, title, group, body, {})
+            shown = [text, *(output["text"] for output in cell["outputs"])]
+            blocks = "".join(f"<pre>{html.escape(block)}</pre>" for block in shown)
+            parts.append(f'<div class="cell" data-cell="{cell["id"]}">{blocks}</div>')
+    title = re.search(r"^# (.*)$", "".join(cells[0]["source"]), re.M)
+    assert title is not None, f"{source.path.name} begins without a title"
+    runs = any(cell["cell_type"] == "code" for cell in cells)
+    return Article(
+        source.name,
+        _plain(title.group(1)),
+        source.group,
+        "\n".join(parts),
+        source.notebook if runs else {},
+    )
 
 
 def _plain(markdown: str) -> str:
     return markdown.replace("`", "").replace("**", "")
 
 
-def _renderer(name: str, known: Sequence[str]) -> Callable[[str], Any]:
-    return mistune.create_markdown(renderer=_Prose(name, known), plugins=["table"])
-
-
 class _Prose(mistune.HTMLRenderer):
     """Markdown as HTML, with addresses inside the page."""
 
-    def __init__(self, name: str, known: Sequence[str]):
+    def __init__(self, source: Source, known: Mapping[Path, str]):
         super().__init__(escape=False)
-        self.name, self.known = name, known
+        self.source, self.known = source, known
+        self.slugs: Counter[str] = Counter()
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
+        given = ANCHOR.search(text)
+        text = ANCHOR.sub("", text)
         words = html.unescape(re.sub(r"<[^>]+>", "", text)).lower()
-        slug = re.sub(r"\W+", "-", words).strip("-")
-        return f'<h{level} id="{self.name}/{slug}" tabindex="-1">{text}</h{level}>\n'
+        slug = given[1] if given else re.sub(r"\W+", "-", words).strip("-")
+        self.slugs[slug] += 1
+        slug += f"_{self.slugs[slug] - 1}" if self.slugs[slug] > 1 else ""
+        return f'<h{level} id="{self.source.name}/{slug}" tabindex="-1">{text}</h{level}>\n'
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
         """A link to an article; of others, which the page does not have, the text remains."""
         path, _, anchor = url.partition("#")
-        target = Path(path).stem
-        if target in self.known:
+        here = self.source.path
+        target = self.known.get((here.parent / path).resolve() if path else here)
+        if target is not None:
             return f'<a href="#{target}{anchor and f"/{anchor}"}">{text}</a>'
         return f'<a href="{html.escape(url)}">{text}</a>' if "://" in url else text
 

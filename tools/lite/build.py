@@ -18,13 +18,15 @@ from pathlib import Path
 
 from byoc_lab.lab.view.assets import css, esm
 from byoc_lab.version import VERSION
-from tools.lite.articles import GLOSSARY, Article, notebook_article, prose_article
+from tools.lite.articles import Article, articles_of, notebook_source
 from tools.lite.choices import choices, sample_state
+from tools.lite.documentation import documentation
 from tools.lite.guest_files import guest_files
 from tools.lite.ingredients import PYTHON, ROOT, WEB, fetch
 from tools.lite.licences import licences
 from tools.lite.stored import stored_outputs
 
+NOTEBOOKS = ROOT / "notebooks"
 OUT = ROOT / "build" / "lite"
 MAX_BYTES = 50_000_000
 ONE_FILE, SITE = "byoc_lab.html", "index.html"
@@ -36,15 +38,14 @@ POLICY = (
 
 
 def articles() -> list[Article]:
-    """The tutorials, the exercises and the glossary."""
-    tutorials = sorted((ROOT / "notebooks").glob("*.ipynb"))
-    exercises = sorted((ROOT / "notebooks" / "exercises").glob("*.ipynb"))
-    known = [path.stem for path in (*tutorials, *exercises)] + [GLOSSARY]
-    return [
-        *(notebook_article(path, "Tutorials", known) for path in tutorials),
-        *(notebook_article(path, "Exercises", known) for path in exercises),
-        prose_article(ROOT / "docs" / f"{GLOSSARY}.md", "Words", known),
+    """The tutorials, the exercises and the documentation."""
+    folders = (("Tutorials", NOTEBOOKS), ("Exercises", NOTEBOOKS / "exercises"))
+    course = [
+        notebook_source(path, group)
+        for group, folder in folders
+        for path in sorted(folder.glob("*.ipynb"))
     ]
+    return articles_of([*course, *documentation()])
 
 
 def bundled(name: str) -> str:
@@ -74,7 +75,7 @@ def page(ingredients: dict[str, str], connect: str) -> str:
         "sample_state": _packed(json.dumps(sample_state())),
         "licence_texts": _packed(licences()),
         "notebooks": _json(notebooks),
-        "stored": _json(stored_outputs(ROOT / "notebooks")),
+        "stored": _json(stored_outputs(NOTEBOOKS)),
         "view": _json(esm()),
         "worker": _json(bundled("worker.js")),
         "script": script,
@@ -102,7 +103,7 @@ def _article(article: Article) -> str:
 def _navigation(found: list[Article]) -> str:
     groups = dict.fromkeys(article.group for article in found)
     return "\n".join(
-        f'<section id="group-{group.lower()}">\n<h2>{group}</h2>\n<ul>'
+        f'<section id="group-{group.lower().replace(" ", "-")}">\n<h2>{group}</h2>\n<ul>'
         + "".join(
             f'<li><a href="#{a.name}">{html.escape(a.title)}</a></li>'
             for a in found

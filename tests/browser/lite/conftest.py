@@ -39,9 +39,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Places of the fixtures: those of the module that has the tests, or PLACES."""
+    """Places of the fixtures: the WHERE of the module that has the tests, or PLACES."""
     where = metafunc.config.getoption("--where", None)
-    for fixture, places in getattr(metafunc.module, "PLACES", PLACES).items():
+    for fixture, places in getattr(metafunc.module, "WHERE", PLACES).items():
         if fixture in metafunc.fixturenames:
             usual, *others = (where,) if where else places
             slow = [pytest.param(other, marks=pytest.mark.slow) for other in others]

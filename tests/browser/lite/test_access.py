@@ -15,7 +15,7 @@ from .laboratory import Laboratory
 
 pytestmark = pytest.mark.browser
 
-PLACES = {"lab": ("chromium-file",), "tab": ("chromium-http",)}
+WHERE = {"lab": ("chromium-file",), "tab": ("chromium-http",)}
 """axe takes three times as long in Firefox; `make browsers` waits for it."""
 EXERCISE = "annotate-diamond"
 

@@ -4,16 +4,22 @@ import { editor, replace } from "./editor.js";
 import { Outputs } from "./outputs.js";
 import { keep, kept } from "./storage.js";
 
+const PRINTED = "Stored output:";
+const ELSEWHERE = "There it shows:";
+const LACKING = "A browser does not have what this cell needs. Where that is installed, the cell shows:";
+
 export class Cell {
-  /** @param {HTMLElement} element @param {string} original the source in the notebook
+  /** @param {HTMLElement} element @param {any} file the cell in the notebook
    * @param {number} number in its notebook, from 1
    * @param {import("./notebook.js").Notebook} notebook */
-  constructor(element, original, number, notebook) {
+  constructor(element, file, number, notebook) {
     this.element = element;
-    this.original = original;
+    this.original = file.source.join("");
+    /** What a page of the documentation prints. @type {any[]} */
+    this.printed = file.outputs.map((/** @type {any} */ output) => ({ stream: output.name, text: output.text }));
     this.notebook = notebook;
     this.id = String(element.dataset.cell);
-    this.source = kept(notebook.name, this.id) ?? original;
+    this.source = kept(notebook.name, this.id) ?? this.original;
     const { kernel, models, view } = notebook.host;
     const place = make("div", { class: "editor" });
     const shown = make("div", { class: "outputs" });
@@ -30,6 +36,7 @@ export class Cell {
       run: (onwards) => (this.run(), onwards && notebook.focusAfter(this)),
       complete: (text) => kernel.complete(text),
     });
+    if (this.printed.length) this.outputs.stored(this.printed, PRINTED, "small");
     this.mark("");
   }
 
@@ -57,6 +64,7 @@ export class Cell {
 
   run() {
     let failed = false;
+    let missing = false;
     let fresh = true;
     const { kernel } = this.notebook.host;
     this.mark("waiting");
@@ -68,13 +76,15 @@ export class Cell {
       hear: (message) => {
         begin();
         failed ||= message.kind === "error";
+        missing ||= Boolean(message.missing);
         if (message.kind === "error") kernel.drop();
         this.outputs.hear(message);
         if (message.passed !== undefined) this.notebook.judge(this, message.passed);
       },
       done: (ran) => {
         if (ran) begin();
-        if (ran && !failed && this.source === this.original) this.outputs.stored(this.notebook.stored[this.id]);
+        const shown = missing ? this.printed : failed ? [] : this.notebook.stored[this.id] ?? [];
+        if (ran && shown.length && this.source === this.original) this.outputs.stored(shown, missing ? ELSEWHERE : LACKING);
         this.mark(failed ? "failed" : ran ? "done" : "");
       },
     });

@@ -12,9 +12,9 @@ export class Notebook {
     this.file = file;
     this.stored = stored;
     this.host = host;
-    const sources = new Map(file.cells.map((/** @type {any} */ cell) => [cell.id, cell.source.join("")]));
+    const cells = new Map(file.cells.map((/** @type {any} */ cell) => [cell.id, cell]));
     const elements = [.../** @type {NodeListOf<HTMLElement>} */ (article.querySelectorAll(".cell"))];
-    this.cells = elements.map((element, n) => new Cell(element, sources.get(String(element.dataset.cell)), n + 1, this));
+    this.cells = elements.map((element, n) => new Cell(element, cells.get(String(element.dataset.cell)), n + 1, this));
   }
 
   runAll() {

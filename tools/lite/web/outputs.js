@@ -3,7 +3,6 @@ import { make } from "./dom.js";
 
 const MAX_TEXT = 200_000; // characters of one stream; more is cut, so that a loop that prints stays harmless
 const MISSING = "A browser does not have what this cell needs (see the last line). It runs where byoc_lab is installed.";
-const STORED = "A browser does not have what this cell needs. Where that is installed, the cell shows:";
 
 export class Outputs {
   /** @param {HTMLElement} element @param {string} place the cell in words
@@ -92,11 +91,11 @@ export class Outputs {
     return here;
   }
 
-  /** What a cell that asks for a compiler or TVM shows elsewhere. @param {any[] | undefined} messages */
-  stored(messages) {
-    if (!messages) return;
+  /** What a cell showed where it ran before. @param {any[]} messages @param {string} words
+   * @param {string} style the class of the words */
+  stored(messages, words, style = "missing") {
     this.last = null;
-    this.element.append(make("p", { class: "missing" }, STORED));
+    this.element.append(make("p", { class: style }, words));
     for (const message of messages) this.hear(message);
   }
 

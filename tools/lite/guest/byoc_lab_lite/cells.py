@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import errno
 import inspect
 import linecache
 import rlcompleter
@@ -57,7 +58,12 @@ def _show_error(error):
     while place is not None and place.tb_frame.f_code.co_filename.startswith(_HERE):
         place = place.tb_next
     lines = traceback.format_exception(type(error), error, place)
-    send("error", text="".join(lines), missing=isinstance(error, ImportError))
+    send("error", text="".join(lines), missing=_is_missing(error))
+
+
+def _is_missing(error):
+    """Whether a browser lacks what the cell asked for: a package, or processes."""
+    return isinstance(error, ImportError) or getattr(error, "errno", None) == errno.ENOTSUP
 
 
 def _show_figures():

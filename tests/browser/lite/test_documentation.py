@@ -1,0 +1,74 @@
+"""The documentation in the page: its cells print what is stored below them."""
+
+from __future__ import annotations
+
+import doctest
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tools.lite.articles import Source
+from tools.lite.documentation import documentation
+
+from .laboratory import Laboratory
+
+pytestmark = pytest.mark.browser
+
+WHERE = {"lab": ("chromium-file",)}
+PATIENCE = 120_000  # ms for all cells of a page
+OF_THE_HOST = {"docs-reference-build"}
+"""Pages whose outputs name what computes a region, which is NumPy here."""
+NEED_TVM = {"docs-how-to-own-back-end-on-relax", "docs-reference-relax"}
+QUICK = {"docs-how-to-free-variables", "docs-how-to-own-back-end-on-relax"}
+LACKING = ("NumPy", "C compiler")
+"""Words of outputs that differ because of what a browser lacks."""
+
+
+def code_of(page: Source) -> list[dict[str, Any]]:
+    return [cell for cell in page.notebook["cells"] if cell["cell_type"] == "code"]
+
+
+RUNNING = [page for page in documentation() if code_of(page)]
+
+
+def opened(lab: Laboratory, page: Source) -> list[Any]:
+    """The cells of a page, after all were run in a new Python."""
+    lab.show(page.name)
+    lab.page.get_by_role("button", name="Interrupt and restart").click()
+    lab.settle()
+    cells = lab.page.locator("article:visible .cell")
+    assert cells.count() == len(code_of(page))
+    lab.page.get_by_role("button", name="Run all").click()
+    waiting = lab.page.locator("article:visible .cell[data-state=waiting]")
+    expect(waiting).to_have_count(0, timeout=PATIENCE)
+    return list(cells.all())
+
+
+@pytest.mark.parametrize(
+    "page",
+    [p if p.name in QUICK else pytest.param(p, marks=pytest.mark.slow) for p in RUNNING],
+    ids=lambda page: page.name,
+)
+def test_cells_of_a_page_print_what_is_stored(lab: Laboratory, page: Source) -> None:
+    cells = opened(lab, page)
+    checker = doctest.OutputChecker()
+    ran = 0
+    for code, cell in zip(code_of(page), cells, strict=True):
+        if cell.get_attribute("data-state") != "done":
+            break  # what follows a cell that cannot run here is not run
+        ran += 1
+        printed = "".join(cell.locator(".stream.stdout").all_text_contents()).strip("\n")
+        stored = "".join(output["text"] for output in code["outputs"]).strip("\n")
+        same = checker.check_output(stored, printed, doctest.ELLIPSIS)
+        assert same or page.name in OF_THE_HOST or any(w in printed for w in LACKING), printed
+    assert (ran > 0) == (page.name not in NEED_TVM)
+
+
+def test_cell_that_cannot_run_in_a_browser_shows_its_stored_output(lab: Laboratory) -> None:
+    lab.open("docs-reference-errors")
+    cell = lab.cell("tvm.get_global_func")
+    expect(cell).to_contain_text("Stored output:")
+    lab.run(cell)
+    expect(cell).to_contain_text("A browser does not have what this cell needs")
+    expect(cell.locator(".stream")).to_contain_text("no global function is registered as")

@@ -1,0 +1,72 @@
+"""The pages of the documentation as notebooks: their blocks of Python are cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from tools.docs.build import PLACED, reference_pages
+from tools.docs.examples import BLOCK, DOCS, PYTHON, pages
+from tools.docs.source import Sources
+from tools.docs.symptoms import symptoms
+from tools.lite.articles import Source
+
+FRONT = re.compile(r"\A---\n.*?^---\n", re.M | re.S)
+"""What a page of a symptom says of itself."""
+
+
+def documentation() -> Iterator[Source]:
+    """The pages by task: what went wrong, how to, the reference, the rest."""
+    found = symptoms(DOCS / "how-to")
+    first = [DOCS / "how-to" / symptom.page for symptom in found]
+    others = [p for p in sorted((DOCS / "how-to").glob("*.md")) if p not in first]
+    guides = [p for p in sorted(DOCS.glob("*.md")) if p.name not in PLACED]
+    for group, paths in (("Something went wrong", first), ("How to", [*others, *guides])):
+        for path in paths:
+            yield _page(path, group, path.read_text(encoding="utf-8"))
+    for name, text in reference_pages(Sources(), found).items():
+        yield _page(DOCS / "reference" / name, "Reference", text)
+    rest = [DOCS / "rules.md", DOCS / "operators.md", DOCS / "glossary.md"]
+    for path in (*rest, *sorted((DOCS / "explanation").glob("*.md"))):
+        yield _page(path, "Background", path.read_text(encoding="utf-8"))
+
+
+def _page(path: Path, group: str, text: str) -> Source:
+    """text: of the page on the site. Only blocks of pages that run by themselves are cells."""
+    examples = PYTHON.findall(path.read_text(encoding="utf-8")) if path in pages() else ()
+    folder = "" if path.parent == DOCS else f"{path.parent.name}-"
+    name = path.stem if path.stem == "glossary" else f"docs-{folder}{path.stem}"
+    return Source(path, group, name, page_notebook(FRONT.sub("", text), examples))
+
+
+def page_notebook(text: str, examples: Collection[str]) -> dict[str, Any]:
+    """A notebook with the prose of a page, and a cell for each block of Python among `examples`,
+    with the output that is stored below it."""
+    cells: list[dict[str, Any]] = []
+    at = 0
+    for block in BLOCK.finditer(text):
+        kind, code, stored = block.groups()
+        if kind == "python" and code in examples:
+            cells += [_prose(text[at : block.start()]), _code(code, stored)]
+            at = block.end()
+    cells.append(_prose(text[at:]))
+    for n, cell in enumerate(cells):
+        cell["id"] = f"part-{n}"
+    return {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def _prose(text: str) -> dict[str, Any]:
+    return {"cell_type": "markdown", "metadata": {}, "source": [text.strip()]}
+
+
+def _code(code: str, stored: str | None) -> dict[str, Any]:
+    printed = {"output_type": "stream", "name": "stdout", "text": stored}
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "metadata": {},
+        "outputs": [printed] if stored else [],
+        "source": [code.rstrip("\n")],
+    }
