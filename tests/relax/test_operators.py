@@ -81,6 +81,7 @@ def test_each_relax_operator_on_dnnl_equals_the_reference(name: str) -> None:
     check(module([var("x", *shape)], body), random(*shape))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ONE)
 def test_each_relax_operator_on_dnnl_is_compared_with_the_reference(name: str) -> None:
     shape, make = ONE[name]
