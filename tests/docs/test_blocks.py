@@ -15,7 +15,7 @@ from byoc_lab.lab.checking.example_inputs import example_inputs
 from byoc_lab.lessons.cases import fused_ops
 from byoc_lab.lessons.tools import library
 from byoc_lab.passes import InferType
-from byoc_lab.relay import Call
+from byoc_lab.relay import Call, Op
 from byoc_lab.relay.ir.visit import post_order
 from tools.docs.examples import BLOCK, DOCS, PYTHON, pages, run
 
@@ -48,6 +48,7 @@ def test_the_blocks_of_a_page_run_and_print_the_stored_output(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # where they write their files
     monkeypatch.setattr(importers, "_importers", dict(importers._importers))
+    monkeypatch.setattr(Op, "_registry", dict(Op._registry))  # a page defines an operator
     text = page.read_text(encoding="utf-8")
     if "import tvm\n" in text:
         pytest.importorskip("tvm", reason="apache-tvm is not installed")
