@@ -1,3 +1,3 @@
 """The version, below everything that writes it into files."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"

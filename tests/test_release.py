@@ -122,7 +122,10 @@ def test_the_tag_of_this_version_can_be_released_once_the_changelog_has_its_date
     version = byoc_lab.__version__
     assert f'\nversion = "{version}"\n' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    dated = changelog.replace(f"[{version}] - unreleased", f"[{version}] - 2026-01-01")
+    # The section of a version that has just begun has no entry.
+    dated = changelog.replace(
+        f"[{version}] - unreleased", f"[{version}] - 2026-01-01\n\n### Added\n\n- An entry."
+    )
     found = notes(f"v{version}", version, dated)
     assert found.startswith("### ") and len(found) < GITHUB_MAX
 
