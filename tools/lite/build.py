@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from byoc_lab.lab.view.assets import css, esm
+from byoc_lab.lessons.table import SCRIPT as CASE_TABLE
 from byoc_lab.version import VERSION
 from tools.lite.articles import Article, articles_of, notebook_source
 from tools.lite.choices import choices, sample_state
@@ -31,7 +32,7 @@ OUT = ROOT / "build" / "lite"
 MAX_BYTES = 50_000_000
 ONE_FILE, SITE = "byoc_lab.html", "index.html"
 POLICY = (
-    "default-src 'none'; script-src 'sha256-{digest}' blob: 'wasm-unsafe-eval'; "
+    "default-src 'none'; script-src {digests} blob: 'wasm-unsafe-eval'; "
     "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; worker-src blob:; "
     "connect-src {connect}; form-action 'none'; base-uri 'none'"
 )
@@ -61,11 +62,11 @@ def page(ingredients: dict[str, str], connect: str) -> str:
     connect: what the page may load: "'self'", or "'none'" """
     found = articles()
     script = bundled("main.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    digests = f"{_digest(script)} {_digest(CASE_TABLE)}"  # a frame has the policy of its page
     notebooks = {a.name: a.notebook for a in found if a.notebook}
     values = {
         "version": VERSION,
-        "policy": html.escape(POLICY.format(digest=digest, connect=connect)),
+        "policy": html.escape(POLICY.format(digests=digests, connect=connect)),
         "style": (WEB / "page.css").read_text(encoding="utf-8"),
         "view_style": css(),
         "navigation": _navigation(found),
@@ -83,6 +84,11 @@ def page(ingredients: dict[str, str], connect: str) -> str:
     }
     text = (WEB / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], text)
+
+
+def _digest(script: str) -> str:
+    """The source of a content security policy that allows an inline script."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def _packed(text: str) -> str:

@@ -11,6 +11,7 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
+from byoc_lab.lessons import cases
 from tools.docs.examples import DOCS
 
 from .laboratory import Laboratory
@@ -142,6 +143,20 @@ def test_figure_is_drawn_as_svg(lab: Laboratory) -> None:
     lab.run(cell)
     expect(cell.locator(".shown > svg")).to_be_visible()
     expect(cell.locator(".stderr")).to_have_count(0)
+
+
+def test_table_of_cases_is_searched_in_its_frame(lab: Laboratory) -> None:
+    lab.open("02_reading_relay")
+    cell = lab.page.locator("article:visible .cell").first
+    lab.write(cell, "from byoc_lab.lessons import cases\ncases")
+    lab.run(cell)
+    table = cell.frame_locator("iframe")
+    rows = table.locator("tbody tr:visible")
+    count = len(cases.table())
+    expect(table.locator("#count")).to_have_text(f"{count} of {count} cases")
+    table.locator("#find").fill("shadowed-pattern")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("shadowed-pattern")
 
 
 def test_endless_cell_is_interrupted_and_the_next_one_runs(lab: Laboratory) -> None:
