@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from byoc_lab.lab.linting import lint
     from byoc_lab.lab.tracing import trace
     from byoc_lab.relax.backends import RelaxBackend, register, unregister
-    from byoc_lab.relax.covering import coverage
     from byoc_lab.relax.executable import RelaxExecutable, build
-    from byoc_lab.relax.explaining import explain
-    from byoc_lab.relax.validation import validate
+    from byoc_lab.relax.lab.covering import coverage
+    from byoc_lab.relax.lab.explaining import explain
+    from byoc_lab.relax.lab.validation import validate
 
 __all__ = [
     "CODEGEN",
@@ -63,15 +63,15 @@ _LAZY = {
     "bisect": "lab.checking.bisection",
     "board": "lab.view.board",
     "build": "relax.executable",
-    "coverage": "relax.covering",
-    "explain": "relax.explaining",
+    "coverage": "relax.lab.covering",
+    "explain": "relax.lab.explaining",
     "explain_patterns": "lab.explaining",
     "fix": "lab.linting",
     "lint": "lab.linting",
     "register": "relax.backends",
     "trace": "lab.tracing",
     "unregister": "relax.backends",
-    "validate": "relax.validation",
+    "validate": "relax.lab.validation",
 }
 
 if find_spec("tvm_ffi") is not None:

@@ -24,11 +24,17 @@ from byoc_lab.errors import (
 )
 from byoc_lab.passes.framework.predicates import checked_entry
 from byoc_lab.relax import partition
-from byoc_lab.relax.calls import checked_relax, host_functions
-from byoc_lab.relax.checks import CallCheck, CompilableCheck, Compiles, EntryCheck, Predicate
 from byoc_lab.relax.codegens import compile_functions
+from byoc_lab.relax.ir.calls import checked_relax, host_functions
 from byoc_lab.relax.passes import FUSES, applied
-from byoc_lab.relax.pattern_translation import relax_entry, relax_name
+from byoc_lab.relax.patterns.checks import (
+    CallCheck,
+    CompilableCheck,
+    Compiles,
+    EntryCheck,
+    Predicate,
+)
+from byoc_lab.relax.patterns.translation import relax_entry, relax_name
 from byoc_lab.relax.registration import PREFIX, keep_errors
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard

@@ -9,8 +9,8 @@ from typing import Any
 
 from byoc_lab.backends.python_region import linkable
 from byoc_lab.errors import BuildError
+from byoc_lab.relax.ir.types import unknown_sizes_of
 from byoc_lab.relax.reference import region_in_relay
-from byoc_lab.relax.types import unknown_sizes_of
 from byoc_lab.run.backends import Codegen
 from byoc_lab.run.build import checked_region, generated
 from byoc_lab.run.hosts.host import LinkedRegion

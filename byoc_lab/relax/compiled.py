@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from byoc_lab.relax import backends
-from byoc_lab.relax.calls import COMPILED, host_functions, is_compiled
+from byoc_lab.relax.ir.calls import COMPILED, host_functions, is_compiled
 from byoc_lab.relax.registration import TARGET, is_registered
 from byoc_lab.run.metering.cards import RegionFacts
 from byoc_lab.run.metering.meter import native_modules

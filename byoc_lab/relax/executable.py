@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, ByocLabError, InputError
-from byoc_lab.relax.batch import is_number
-from byoc_lab.relax.calls import (
+from byoc_lab.relax.codegens import compiled_regions
+from byoc_lab.relax.compiled import compiled_regions_of
+from byoc_lab.relax.ir.batch import is_number
+from byoc_lab.relax.ir.calls import (
     CODEGEN,
     checked_relax,
     host_functions,
@@ -23,12 +25,10 @@ from byoc_lab.relax.calls import (
     region_calls,
     region_functions,
 )
-from byoc_lab.relax.codegens import compiled_regions
-from byoc_lab.relax.compiled import compiled_regions_of
-from byoc_lab.relax.costs import host_cost, region_facts
+from byoc_lab.relax.ir.types import is_tensor, is_tuple, name_of, type_and_sizes
+from byoc_lab.relax.lab.costs import host_cost, region_facts
 from byoc_lab.relax.reference import region_if_any
 from byoc_lab.relax.registration import PREFIX, is_registered
-from byoc_lab.relax.types import is_tensor, is_tuple, name_of, type_and_sizes
 from byoc_lab.relay.analysis.costs import Cost
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.op.framework.from_relax import number

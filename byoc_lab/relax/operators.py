@@ -13,7 +13,7 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.backends.dnnl.operators import OPERATORS as DNNL_OPERATORS
 from byoc_lab.errors import BuildError, ImporterError
-from byoc_lab.relax.types import is_tensor, type_of
+from byoc_lab.relax.ir.types import is_tensor, type_of
 from byoc_lab.relay import nn
 from byoc_lab.relay.ir.expr import Expr, Tuple, TupleGetItem
 from byoc_lab.relay.ir.types import TensorType

@@ -7,14 +7,14 @@ from typing import Any
 
 from byoc_lab.backends.dnnl.operators import why_not
 from byoc_lab.errors import ByocLabError
-from byoc_lab.relax import batch
-from byoc_lab.relax.calls import checked_relax, composite_names
-from byoc_lab.relax.checks import ReasonedCheck
+from byoc_lab.relax.ir import batch
+from byoc_lab.relax.ir.calls import checked_relax, composite_names
+from byoc_lab.relax.ir.types import is_tensor
 from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.passes import MERGES, applied
+from byoc_lab.relax.patterns.checks import ReasonedCheck
 from byoc_lab.relax.registration import TARGET, register_codegen
 from byoc_lab.relax.to_relay import BATCHED, call_to_relay
-from byoc_lab.relax.types import is_tensor
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.tvm_runtime import import_tvm

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from byoc_lab.errors import ByocLabError, PassError
-from byoc_lab.relax.variables import check_variables
+from byoc_lab.relax.ir.variables import check_variables
 from byoc_lab.run.tvm_runtime import import_tvm
 
 FUSES = "FuseOpsByPattern"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relax.calls import CODEGEN
+from byoc_lab.relax.ir.calls import CODEGEN
 from byoc_lab.relax.operators import any_counterpart, translated
 from byoc_lab.relax.registration import TARGET
 from byoc_lab.relax.to_relay import to_relay

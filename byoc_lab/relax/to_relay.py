@@ -11,10 +11,9 @@ from typing import Any
 
 from byoc_lab import relay
 from byoc_lab.errors import BuildError
-from byoc_lab.relax import batch
-from byoc_lab.relax.calls import CODEGEN
-from byoc_lab.relax.operators import translated
-from byoc_lab.relax.types import (
+from byoc_lab.relax.ir import batch
+from byoc_lab.relax.ir.calls import CODEGEN
+from byoc_lab.relax.ir.types import (
     batch_of,
     is_known_shape,
     is_tensor,
@@ -24,6 +23,7 @@ from byoc_lab.relax.types import (
     tensor_of,
     type_of,
 )
+from byoc_lab.relax.operators import translated
 from byoc_lab.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem
 from byoc_lab.relay.ir.visit import substitute
 from byoc_lab.relay.typing.infer import infer_expr

@@ -24,7 +24,7 @@ from byoc_lab.relay import nn
 from byoc_lab.relay.dataflow_pattern import dominates, is_constant, is_op, wildcard
 from tests.compilers import needs_cc
 
-from .test_pattern_translation import (
+from .patterns.test_translation import (
     CONV,
     DENSE,
     TABLE,

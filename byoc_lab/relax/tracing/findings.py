@@ -13,11 +13,12 @@ from byoc_lab.backends.dnnl.codegen import region_graph
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.linting import Finding, Severity
 from byoc_lab.lab.linting.foreign import RULES
-from byoc_lab.relax.calls import operator_calls
-from byoc_lab.relax.explaining import LOWERED
+from byoc_lab.relax.ir.calls import operator_calls
+from byoc_lab.relax.ir.variables import variable_faults
+from byoc_lab.relax.lab.explaining import LOWERED
 from byoc_lab.relax.partition import TARGET
 from byoc_lab.relax.passes import MERGES
-from byoc_lab.relax.pattern_report import (
+from byoc_lab.relax.patterns.report import (
     Entry,
     RelaxEntryReport,
     composites,
@@ -26,7 +27,6 @@ from byoc_lab.relax.pattern_report import (
 )
 from byoc_lab.relax.registration import PREFIX, is_registered
 from byoc_lab.relax.to_relay import to_relay
-from byoc_lab.relax.variables import variable_faults
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar
 from byoc_lab.relay.ir.visit import post_order
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from byoc_lab.relax.checks import why_refused
+from byoc_lab.relax.patterns.checks import why_refused
 from byoc_lab.relax.tracing.outlining import (
     Group,
     Outlined,

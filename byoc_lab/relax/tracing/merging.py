@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from byoc_lab.relax.calls import CODEGEN, COMPOSITE
+from byoc_lab.relax.ir.calls import CODEGEN, COMPOSITE
 from byoc_lab.relax.tracing.outlining import (
     Group,
     Outlined,

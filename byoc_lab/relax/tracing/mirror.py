@@ -14,9 +14,9 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any
 
-from byoc_lab.relax.calls import CODEGEN, operator_calls
 from byoc_lab.relax.compiled import compiled_regions_of
-from byoc_lab.relax.types import name_of, tensor_of
+from byoc_lab.relax.ir.calls import CODEGEN, operator_calls
+from byoc_lab.relax.ir.types import name_of, tensor_of
 from byoc_lab.relay.ir.attrs import DictAttrs
 from byoc_lab.relay.ir.dims import Any as AnySize
 from byoc_lab.relay.ir.dims import symbol

@@ -7,14 +7,14 @@ from typing import Any
 
 from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.lab.linting import Finding
-from byoc_lab.relax.batch import sizes_for, with_sizes
-from byoc_lab.relax.calls import checked_relax
-from byoc_lab.relax.pattern_report import explain_patterns
+from byoc_lab.relax.ir.batch import sizes_for, with_sizes
+from byoc_lab.relax.ir.calls import checked_relax
+from byoc_lab.relax.ir.types import name_of
+from byoc_lab.relax.patterns.report import explain_patterns
 from byoc_lab.relax.tracing.findings import findings_of, refusal
 from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, plain
 from byoc_lab.relax.tracing.recorder import trace
 from byoc_lab.relax.tracing.script import Script
-from byoc_lab.relax.types import name_of
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import Map
 from byoc_lab.run.inputs import by_position
@@ -71,7 +71,7 @@ class RelaxModule(ForeignModule):
         return trace(self.source, pipeline, RelaxModule, **options)
 
     def explain(self, target: Any, call: Any, pipeline: Any) -> Any:
-        from byoc_lab.relax.explaining import RelaxExplanations, explain  # which import much
+        from byoc_lab.relax.lab.explaining import RelaxExplanations, explain  # which import much
 
         _check_pipeline("explain", pipeline)
         found = explain(self.source, target)
@@ -80,12 +80,12 @@ class RelaxModule(ForeignModule):
         return RelaxExplanations(target, [e for e in found if call in (e.name, e.number)])
 
     def validate(self, after: Any, inputs: Any, **options: Any) -> Any:
-        from byoc_lab.relax.validation import validate
+        from byoc_lab.relax.lab.validation import validate
 
         return validate(self.source, after, inputs, **options)
 
     def bisect(self, pipeline: Any, inputs: Any, **options: Any) -> Any:
-        from byoc_lab.relax.bisecting import bisect
+        from byoc_lab.relax.lab.bisecting import bisect
 
         source = checked_relax(self.source, "bisect")
         names = [name_of(param) for param in source["main"].params]
@@ -95,12 +95,12 @@ class RelaxModule(ForeignModule):
         return bisect(known.trace(pipeline), inputs, sizes, **options)
 
     def fix(self) -> Any:
-        from byoc_lab.relax.fixing import fixed
+        from byoc_lab.relax.lab.fixing import fixed
 
         return fixed(self.source)
 
     def coverage(self, backend: Any, pipeline: Any) -> Any:
-        from byoc_lab.relax.covering import coverage
+        from byoc_lab.relax.lab.covering import coverage
 
         _check_pipeline("coverage", pipeline)
         return coverage(self.source, backend)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from byoc_lab.relax.types import is_tuple, name_of, tensor_of
+from byoc_lab.relax.ir.types import is_tuple, name_of, tensor_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CALLS_CODE = ("relax.call_tir", "relax.call_tir_inplace")

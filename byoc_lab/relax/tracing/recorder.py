@@ -11,7 +11,7 @@ from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.relax import backends
-from byoc_lab.relax.calls import composite_names
+from byoc_lab.relax.ir.calls import composite_names
 from byoc_lab.relax.passes import FUSES, MERGES, is_of_tvm, pass_error
 from byoc_lab.relax.tracing.findings import pattern_findings
 from byoc_lab.relax.tracing.mirror import Mirror

@@ -28,7 +28,7 @@ from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.lessons.cases import all_cases, table
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.verdict import Verdict
-from byoc_lab.relax.explaining import RelaxExplanation, RelaxExplanations
+from byoc_lab.relax.lab.explaining import RelaxExplanation, RelaxExplanations
 from byoc_lab.run.metering.cards import Cards, RegionCard, RegionFacts
 from byoc_lab.run.metering.op_cards import OpCard
 

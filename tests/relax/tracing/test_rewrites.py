@@ -17,7 +17,7 @@ import byoc_lab
 from byoc_lab.backends import Refused
 from byoc_lab.lab.view.states.objects import state_and_ids
 from byoc_lab.lab.view.states.rewrites import Steps
-from byoc_lab.relax.checks import EntryCheck
+from byoc_lab.relax.patterns.checks import EntryCheck
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.visit import post_order

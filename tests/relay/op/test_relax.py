@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from byoc_lab.errors import BuildError, ByocLabError
-from byoc_lab.relax.pattern_translation import relax_name
+from byoc_lab.relax.patterns.translation import relax_name
 from byoc_lab.relay import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.analysis.queries import post_order
 from byoc_lab.relay.frontend import from_relax

@@ -11,11 +11,11 @@ pytest.importorskip("tvm", reason="apache-tvm is not installed")
 import byoc_lab
 from byoc_lab import relax as lab
 from byoc_lab.errors import ArgumentError, ForeignModuleError
-from byoc_lab.relax.calls import region_functions
+from byoc_lab.relax.ir.calls import region_functions
 
-from .test_executable import two_regions
-from .test_partition import const, module, var
-from .tracing.networks import relax, tvm
+from ..test_executable import two_regions
+from ..test_partition import const, module, var
+from ..tracing.networks import relax, tvm
 
 op = relax.op
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from byoc_lab.errors import ByocLabError, PredicateError
 from byoc_lab.passes.framework.predicates import Refused, ask_check, refusal
+from byoc_lab.relax.ir.types import is_tensor, is_tuple, unknown_sizes_of
 from byoc_lab.relax.reference import any_counterpart
 from byoc_lab.relax.to_relay import call_to_relay, match_to_relay
-from byoc_lab.relax.types import is_tensor, is_tuple, unknown_sizes_of
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import DFPattern

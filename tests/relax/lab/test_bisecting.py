@@ -12,9 +12,9 @@ pytest.importorskip("tvm", reason="apache-tvm is not installed")
 import byoc_lab
 from byoc_lab.errors import ImporterError, InputError
 
-from .test_executable import two_regions
-from .test_partition import module, random, symbol, var
-from .tracing.networks import relax, tvm
+from ..test_executable import two_regions
+from ..test_partition import module, random, symbol, var
+from ..tracing.networks import relax, tvm
 
 op = relax.op
 

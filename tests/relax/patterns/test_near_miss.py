@@ -12,11 +12,11 @@ pytest.importorskip("tvm", reason="apache-tvm is not installed")
 from tvm import relax
 from tvm.relax.dpl import is_const, is_op, is_tuple, is_tuple_get_item, wildcard
 
-from byoc_lab.relax.near_miss import CONSTANT, matching_calls, nearest_miss, operators_of
+from byoc_lab.relax.patterns.near_miss import CONSTANT, matching_calls, nearest_miss, operators_of
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
 
-from .test_partition import const, module, symbol, var
-from .tracing.networks import SMALL, chain
+from ..test_partition import const, module, symbol, var
+from ..tracing.networks import SMALL, chain
 
 MAIN = SMALL["main"]
 CONV = is_op("relax.nn.conv2d")(wildcard(), wildcard())

@@ -12,7 +12,7 @@ from byoc_lab.lab.checking.bisected import Bisection
 from byoc_lab.lab.checking.bisection import bisected
 from byoc_lab.lab.tracing.stages import Stage
 from byoc_lab.relax import backends
-from byoc_lab.relax.calls import CODEGEN, region_functions
+from byoc_lab.relax.ir.calls import CODEGEN, region_functions
 from byoc_lab.relax.passes import FUSES, MERGES
 from byoc_lab.relax.reference import region_in_relay
 from byoc_lab.relax.tracing.recorder import RelaxTrace

@@ -11,9 +11,9 @@ pytest.importorskip("tvm", reason="apache-tvm is not installed")
 import byoc_lab
 from byoc_lab.errors import FreeVariableError, WellFormedError
 from byoc_lab.relax import coverage, explain, partition_for_dnnl
-from byoc_lab.relax.variables import variable_faults
+from byoc_lab.relax.ir.variables import variable_faults
 
-from .tracing.networks import SMALL, relu_module, tensor, tvm
+from ..tracing.networks import SMALL, relu_module, tensor, tvm
 
 relax = tvm.relax
 

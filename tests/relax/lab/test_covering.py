@@ -11,11 +11,11 @@ import byoc_lab
 from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import ArgumentError
 from byoc_lab.relax import build, coverage, explain, partition_for_dnnl
-from byoc_lab.relax.calls import region_functions
-from byoc_lab.relax.covering import without_small_regions
+from byoc_lab.relax.ir.calls import region_functions
+from byoc_lab.relax.lab.covering import without_small_regions
 
-from .test_executable import CONV_FLOPS, two_regions
-from .test_partition import block, const, module, random, symbol, var
+from ..test_executable import CONV_FLOPS, two_regions
+from ..test_partition import block, const, module, random, symbol, var
 
 relax = pytest.importorskip("tvm.relax")
 op = relax.op

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab.errors import BuildError
-from byoc_lab.relax import batch
+from byoc_lab.relax.ir import batch
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op.framework.from_relax import number
 

@@ -18,9 +18,9 @@ from byoc_lab.relay.ir.expr import Constant, Function
 from byoc_lab.relay.ir.visit import rebuild
 from byoc_lab.run.metering.cards import RegionErrors
 
-from .test_executable import two_regions
-from .test_operators import conv, hard_sigmoid
-from .test_partition import block, const, module, random, residual_network, symbol, var
+from ..test_executable import two_regions
+from ..test_operators import conv, hard_sigmoid
+from ..test_partition import block, const, module, random, residual_network, symbol, var
 
 relax = pytest.importorskip("tvm.relax")
 op = relax.op

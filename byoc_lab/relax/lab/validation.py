@@ -13,11 +13,12 @@ from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.checking.tolerances import bounded
-from byoc_lab.relax import backends, batch
-from byoc_lab.relax.calls import checked_relax
+from byoc_lab.relax import backends
 from byoc_lab.relax.executable import RegionRun, RelaxExecutable, build, check_is_array
+from byoc_lab.relax.ir import batch
+from byoc_lab.relax.ir.calls import checked_relax
+from byoc_lab.relax.ir.types import batch_of, name_of, type_of
 from byoc_lab.relax.reference import reference_function, region_in_relay
-from byoc_lab.relax.types import batch_of, name_of, type_of
 from byoc_lab.relay import IRModule, var
 from byoc_lab.relay.ir.expr import Function, Tuple
 from byoc_lab.relay.typing.infer import infer_expr

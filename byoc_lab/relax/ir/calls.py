@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.errors import ArgumentError
-from byoc_lab.relax.types import name_of
-from byoc_lab.relax.variables import check_variables
+from byoc_lab.relax.ir.types import name_of
+from byoc_lab.relax.ir.variables import check_variables
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.run.tvm_runtime import import_tvm
 

@@ -14,7 +14,7 @@ from operator import or_
 from typing import Any
 
 from byoc_lab.errors import PatternTranslationError
-from byoc_lab.relax.checks import RelayCheck
+from byoc_lab.relax.patterns.checks import RelayCheck
 from byoc_lab.relay.ir.attrs import dtype
 from byoc_lab.relay.ir.expr import Constant, Op
 from byoc_lab.relay.ir.types import TensorType

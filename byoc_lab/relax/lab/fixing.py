@@ -9,11 +9,11 @@ from byoc_lab.errors import ByocLabError, counted
 from byoc_lab.lab.linting import Finding, Severity
 from byoc_lab.lab.linting.finding import Fix
 from byoc_lab.lab.linting.fixing import same
-from byoc_lab.relax.bisecting import in_relay
-from byoc_lab.relax.calls import region_functions
+from byoc_lab.relax.ir.calls import region_functions
+from byoc_lab.relax.ir.variables import variable_faults
+from byoc_lab.relax.lab.bisecting import in_relay
 from byoc_lab.relax.partition import on_reached
 from byoc_lab.relax.passes import MERGES, applied
-from byoc_lab.relax.variables import variable_faults
 from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.run.tvm_runtime import import_tvm
 

@@ -14,8 +14,8 @@ from byoc_lab.lab.explaining.answers import Answers
 from byoc_lab.printing import printable
 from byoc_lab.relax import backends
 from byoc_lab.relax.backends import RelaxBackend, Table
-from byoc_lab.relax.batch import NOMINAL, unknown_sizes, with_sizes
-from byoc_lab.relax.calls import (
+from byoc_lab.relax.ir.batch import NOMINAL, unknown_sizes, with_sizes
+from byoc_lab.relax.ir.calls import (
     CODEGEN,
     OperatorCall,
     checked_relax,
@@ -24,11 +24,11 @@ from byoc_lab.relax.calls import (
     region_calls,
     region_functions,
 )
-from byoc_lab.relax.costs import call_flops
-from byoc_lab.relax.near_miss import Miss, nearest_miss, operators_of
+from byoc_lab.relax.lab.costs import call_flops
 from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.partition import TARGET, unreached, why_not_relax
-from byoc_lab.relax.pattern_report import Entry, entries_of, fused
+from byoc_lab.relax.patterns.near_miss import Miss, nearest_miss, operators_of
+from byoc_lab.relax.patterns.report import Entry, entries_of, fused
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CAUSES = {

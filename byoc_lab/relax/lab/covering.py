@@ -18,8 +18,8 @@ from byoc_lab.lab.checking.coverage_changes import (
 )
 from byoc_lab.relax import backends
 from byoc_lab.relax.backends import RelaxBackend
-from byoc_lab.relax.batch import NOMINAL, unknown_sizes
-from byoc_lab.relax.calls import (
+from byoc_lab.relax.ir.batch import NOMINAL, unknown_sizes
+from byoc_lab.relax.ir.calls import (
     CODEGEN,
     checked_relax,
     host_functions,
@@ -27,8 +27,8 @@ from byoc_lab.relax.calls import (
     region_calls,
     region_functions,
 )
-from byoc_lab.relax.costs import host_cost, region_facts
-from byoc_lab.relax.explaining import RelaxExplanations, explain
+from byoc_lab.relax.lab.costs import host_cost, region_facts
+from byoc_lab.relax.lab.explaining import RelaxExplanations, explain
 from byoc_lab.relax.partition import (
     TARGET,
     partitioning_passes,

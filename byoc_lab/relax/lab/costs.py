@@ -8,7 +8,7 @@ from typing import Any
 
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relax.backends import stand_in_of
-from byoc_lab.relax.calls import OperatorCall, operator_calls
+from byoc_lab.relax.ir.calls import OperatorCall, operator_calls
 from byoc_lab.relax.to_relay import call_to_relay
 from byoc_lab.relay.analysis.costs import Cost, cost
 from byoc_lab.relay.ir.expr import Function

@@ -17,10 +17,10 @@ from byoc_lab import backends, relay
 from byoc_lab import relax as lab
 from byoc_lab.backends import PythonRegion, Refused, inlined
 from byoc_lab.errors import ByocLabError, PatternTranslationError, PredicateError
-from byoc_lab.relax.calls import composite_names, operator_calls, region_functions
+from byoc_lab.relax.ir.calls import composite_names, operator_calls, region_functions
 from byoc_lab.relax.partition import partitioned, preparing_passes
 from byoc_lab.relax.passes import applied
-from byoc_lab.relax.pattern_translation import relax_entry, relax_name, relax_pattern
+from byoc_lab.relax.patterns.translation import relax_entry, relax_name, relax_pattern
 from byoc_lab.relax.reference import region_in_relay
 from byoc_lab.relay import Op, nn
 from byoc_lab.relay.dataflow_pattern import (
@@ -45,8 +45,8 @@ from byoc_lab.run.to_relax import to_relax
 from tests.compilers import needs_cc
 from tests.relay.op.samples import SAMPLES
 
-from .test_partition import module, symbol, var
-from .tracing.networks import relax, tvm
+from ..test_partition import module, symbol, var
+from ..tracing.networks import relax, tvm
 
 CONV = is_op("nn.conv2d")(wildcard(), is_constant())
 DENSE = is_op("nn.dense")(wildcard(), is_constant())

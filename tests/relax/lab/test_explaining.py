@@ -13,8 +13,8 @@ from byoc_lab.errors import ArgumentError
 from byoc_lab.relax import backends, explain, partition_for_dnnl
 from tests.plain_cells import plain
 
-from .test_executable import two_regions
-from .test_partition import module, symbol, var
+from ..test_executable import two_regions
+from ..test_partition import module, symbol, var
 
 relax = pytest.importorskip("tvm.relax")
 op = relax.op

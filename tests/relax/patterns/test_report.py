@@ -15,10 +15,10 @@ from tvm.relax.transform import FusionPattern
 
 import byoc_lab
 from byoc_lab.errors import ArgumentError, PredicateError, UnknownNameError
-from byoc_lab.relax import pattern_report
+from byoc_lab.relax.patterns import report
 from tests.plain_cells import plain
 
-from .tracing.networks import SMALL, dataflow, tensor, tvm
+from ..tracing.networks import SMALL, dataflow, tensor, tvm
 
 CONV = is_op("relax.nn.conv2d")(wildcard(), wildcard())
 RELU = is_op("relax.nn.relu")(wildcard())
@@ -46,9 +46,7 @@ def test_the_status_of_each_entry() -> None:
 
 
 def test_a_match_that_is_not_fused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        pattern_report, "composites", lambda entries, mods, unchecked=False: Counter()
-    )
+    monkeypatch.setattr(report, "composites", lambda entries, mods, unchecked=False: Counter())
     (entry,) = byoc_lab.explain_patterns([("a.relu", RELU)], SMALL)
     assert entry.status == "never" and entry.reason.endswith("makes no composite of it")
 

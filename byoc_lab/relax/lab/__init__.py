@@ -1,0 +1,1 @@
+"""The laboratory on modules of Relax: `explain`, `coverage`, `validate`, `bisect` and `fix`."""
