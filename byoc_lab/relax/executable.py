@@ -25,7 +25,7 @@ from byoc_lab.relax.ir.calls import (
     region_calls,
     region_functions,
 )
-from byoc_lab.relax.ir.types import is_tensor, is_tuple, name_of, type_and_sizes
+from byoc_lab.relax.ir.types import is_tensor, is_tuple, type_and_sizes
 from byoc_lab.relax.lab.costs import host_cost, region_facts
 from byoc_lab.relax.reference import region_if_any
 from byoc_lab.relax.registration import PREFIX, is_registered
@@ -38,6 +38,7 @@ from byoc_lab.run.hosts.exporting import export_compiled
 from byoc_lab.run.inputs import by_position, given_inputs
 from byoc_lab.run.metering.meter import Meter, MeteredRegion, native_modules, only_float32
 from byoc_lab.run.metering.program import MeteredProgram
+from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.stand_in import stated
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
 

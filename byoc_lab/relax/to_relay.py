@@ -18,15 +18,14 @@ from byoc_lab.relax.ir.types import (
     is_known_shape,
     is_tensor,
     is_tuple,
-    name_of,
     numbers,
-    tensor_of,
     type_of,
 )
 from byoc_lab.relax.operators import translated
 from byoc_lab.relay.ir.expr import Call, Expr, Function, If, Tuple, TupleGetItem
 from byoc_lab.relay.ir.visit import substitute
 from byoc_lab.relay.typing.infer import infer_expr
+from byoc_lab.run.relax_values import name_of, tensor_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 BATCHED = "batch"

@@ -68,22 +68,27 @@ def same_structure(a: Any, b: Any) -> bool:
 def tensor_type(shape: tuple[int, ...], dtype: str) -> Any:
     """Relax's type of a tensor."""
     relax = import_tvm().relax
-    kind = relax.TensorType if hasattr(relax, "TensorType") else relax.TensorStructInfo
+    kind = relax.TensorStructInfo if _has_struct_info() else relax.TensorType
     return kind(shape, dtype)
 
 
 def tuple_type(fields: list[Any]) -> Any:
     """Relax's type of a tuple."""
     relax = import_tvm().relax
-    kind = relax.TupleType if hasattr(relax, "TupleType") else relax.TupleStructInfo
+    kind = relax.TupleStructInfo if _has_struct_info() else relax.TupleType
     return kind(fields)
 
 
 def type_arguments(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
     """The keyword argument that declares the result of a packed function, here a tensor."""
-    relax = import_tvm().relax
-    keyword = "ty_args" if hasattr(relax, "TensorType") else "sinfo_args"
+    keyword = "sinfo_args" if _has_struct_info() else "ty_args"
     return {keyword: tensor_type(shape, dtype)}
+
+
+def _has_struct_info() -> bool:
+    """Whether a type of Relax is a "struct info", as in 0.25, whose `TensorType` is another class
+    with less in it."""
+    return hasattr(import_tvm().relax, "TensorStructInfo")
 
 
 @cache

@@ -16,6 +16,14 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.from_relax import RelaxCall
 from byoc_lab.relay.op.framework.registry import RELAX_NAMES
 from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.run.relax_values import (
+    is_tensor_type,
+    is_variable,
+    name_of,
+    sizes_of,
+    tensor_of,
+    type_object,
+)
 from byoc_lab.run.tvm_runtime import import_tvm
 
 MAIN = "main"
@@ -70,18 +78,18 @@ def _lists_by_name(given: Any) -> bool:
 def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:
     """With the sizes that are variables bound by the shapes of parameters."""
     values: dict[Any, int] = {}
-    by_name = {_name_of(p): p for p in mod[MAIN].params}
+    by_name = {name_of(p): p for p in mod[MAIN].params}
     for name, sizes in shape.items():
         if name not in by_name:
             raise ArgumentError(
                 f"from_relax: shape has {name!r}, and no parameter of @main has that name; "
                 f"{nearest(name, by_name)}"
             )
-        declared = _sizes(_type(by_name[name]))
+        declared = sizes_of(type_object(by_name[name]))
         if declared is None or len(declared) != len(sizes):
             raise ArgumentError(
                 f"from_relax: shape of {name!r} has {len(sizes)} sizes, and the parameter is "
-                f"{_type(by_name[name])}"
+                f"{type_object(by_name[name])}"
             )
         for size, value in zip(declared, sizes, strict=True):
             if is_variable(size):
@@ -89,15 +97,9 @@ def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:
             elif int(getattr(size, "value", value)) != int(value):
                 raise ArgumentError(
                     f"from_relax: shape of {name!r} says {list(sizes)}, and the parameter is "
-                    f"{_type(by_name[name])}"
+                    f"{type_object(by_name[name])}"
                 )
     return tvm.relax.transform.BindSymbolicVars(values, MAIN)(mod) if values else mod
-
-
-def is_variable(size: Any) -> bool:
-    """Whether a size of a Relax shape is one variable, known at run time only. It is recognized by
-    the class name, since TVM has moved the class from one module to another."""
-    return type(size).__name__ in ("Var", "SizeVar")
 
 
 def _parameters(function: Any, main: Function, params: Mapping[str, Any]) -> Params:
@@ -126,27 +128,12 @@ def _parameters(function: Any, main: Function, params: Mapping[str, Any]) -> Par
     return found
 
 
-def _name_of(variable: Any) -> str:
-    """A Relax variable's name; the field differs between releases of TVM."""
-    return str(variable.name if hasattr(variable, "name") else variable.name_hint)
-
-
-def _type(value: Any) -> Any:
-    return value.ty if hasattr(value, "ty") else value.struct_info
-
-
-def _sizes(ty: Any) -> list[Any] | None:
-    """The sizes of a tensor type; None for other types, and if it has none."""
-    values = getattr(getattr(ty, "shape", None), "values", None)
-    return None if values is None else list(values)
-
-
 def _relay_type(ty: Any, what: str) -> Type:
     """A Relax type in Relay. Raises ImporterError for one with a size that is not known."""
     fields = getattr(ty, "fields", None)
     if fields is not None:
         return TupleType([_relay_type(field, what) for field in fields])
-    sizes = _sizes(ty)
+    sizes = sizes_of(ty)
     known = sizes is not None and all(hasattr(size, "value") for size in sizes)
     if sizes is None or not known:
         raise ImporterError(
@@ -168,7 +155,7 @@ class _ModuleReader:
     def function(self, function: Any, outer: Mapping[Any, Any] | None = None) -> Function:
         """A Relax function in Relay, with its attributes in Relay's words."""
         params = [
-            Var(_name_of(p), _relay_type(_type(p), f"%{_name_of(p)}")) for p in function.params
+            Var(name_of(p), _relay_type(type_object(p), f"%{name_of(p)}")) for p in function.params
         ]
         values: dict[Any, Any] = dict(outer or {})
         values |= zip(function.params, params, strict=True)
@@ -210,7 +197,7 @@ class _ModuleReader:
         except ByocLabError as error:
             if str(error).startswith("%"):
                 raise
-            raise ImporterError(f"%{_name_of(binding.var)}: {error}") from error
+            raise ImporterError(f"%{name_of(binding.var)}: {error}") from error
 
     def _value(self, value: Any, values: dict[Any, Any]) -> Any:
         """A Relax value in Relay; values other than tensors (a shape, a number) stay Relax's."""
@@ -229,8 +216,9 @@ class _ModuleReader:
             return TupleGetItem(whole, int(value.index))
         if isinstance(value, relax.Tuple):
             return [self._value(field, values) for field in value.fields]
-        constant = _constant(value)
-        if constant is not None:
+        tensor = tensor_of(value)
+        if tensor is not None:
+            constant = tensor.numpy()
             return relay.const(constant, str(constant.dtype))
         if isinstance(value, relax.Call):
             return self._call(value, values)
@@ -286,8 +274,8 @@ def _attributes(function: Any) -> dict[str, Any]:
 
 def _shape(value: Any) -> tuple[int, ...] | None:
     """The shape of a Relax tensor. Raises ImporterError if it is unknown."""
-    ty = _type(value)
-    if "Tensor" not in type(ty).__name__:
+    ty = type_object(value)
+    if not is_tensor_type(ty):
         return None
     found = _relay_type(ty, "a value")
     assert isinstance(found, TensorType)
@@ -296,8 +284,8 @@ def _shape(value: Any) -> tuple[int, ...] | None:
 
 def _dtype(value: Any) -> str | None:
     """The dtype of a Relax tensor."""
-    ty = _type(value)
-    return str(ty.dtype) if "Tensor" in type(ty).__name__ else None
+    ty = type_object(value)
+    return str(ty.dtype) if is_tensor_type(ty) else None
 
 
 def _as_expr(value: Any) -> Expr:
@@ -306,10 +294,3 @@ def _as_expr(value: Any) -> Expr:
     if not isinstance(value, Expr):
         raise ImporterError(f"a tensor is expected, found {type(value).__name__} {value}")
     return value
-
-
-def _constant(value: Any) -> np.ndarray | None:
-    """The array of a Relax constant; its class differs between releases of TVM."""
-    name = type(value).__name__
-    held = value.value if name == "GenericConst" else value.data if name == "Constant" else None
-    return None if held is None else held.numpy()

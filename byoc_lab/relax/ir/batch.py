@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import BuildError, InputError
-from byoc_lab.importers.relax.convert import is_variable
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.run.relax_values import is_variable, name_of, sizes_of, type_object
 from byoc_lab.run.tvm_runtime import import_tvm
 
 # No 1, which would broadcast.
@@ -56,11 +56,9 @@ def unknown_sizes(function: Any) -> dict[str, list[tuple[int, int]]]:
     its positions: the numbers of parameters and of their axes."""
     found: dict[str, list[tuple[int, int]]] = {}
     for n, param in enumerate(function.params):
-        ty = param.ty if hasattr(param, "ty") else param.struct_info
-        for axis, size in enumerate(getattr(getattr(ty, "shape", None), "values", None) or ()):
+        for axis, size in enumerate(sizes_of(type_object(param)) or ()):
             if is_variable(size):
-                name = str(size.name if hasattr(size, "name") else size)
-                found.setdefault(name, []).append((n, axis))
+                found.setdefault(name_of(size), []).append((n, axis))
     return found
 
 

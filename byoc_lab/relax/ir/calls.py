@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.errors import ArgumentError
-from byoc_lab.relax.ir.types import name_of
 from byoc_lab.relax.ir.variables import check_variables
 from byoc_lab.relay.ir.foreign import ForeignModule
+from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CODEGEN = "Codegen"  # the attribute of a function that a back end compiles

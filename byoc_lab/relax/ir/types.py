@@ -1,4 +1,4 @@
-"""Properties of Relax values: names, types, unknown sizes; fields differ between releases."""
+"""Types of Relax values in Relay, and the sizes in them that are not known."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relax.ir import batch
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op.framework.from_relax import number
-
-
-def name_of(variable: Any) -> str:
-    """A Relax variable's name; the field differs between releases of TVM."""
-    return str(variable.name if hasattr(variable, "name") else variable.name_hint)
+from byoc_lab.run.relax_values import is_tensor_type, is_tuple_type, sizes_of, type_object
 
 
 def type_of(value: Any) -> TensorType:
@@ -44,33 +40,23 @@ def unknown_sizes_of(value: Any) -> list[Any]:
 
 def is_tensor(value: Any) -> bool:
     """Whether a Relax value is one tensor, of any shape."""
-    ty, _ = type_and_sizes(value)
-    return "Tensor" in type(ty).__name__
+    return is_tensor_type(type_object(value))
 
 
 def is_tuple(value: Any) -> bool:
     """Whether a Relax value is a tuple."""
-    ty, _ = type_and_sizes(value)
-    return "Tuple" in type(ty).__name__
+    return is_tuple_type(type_object(value))
 
 
 def is_known_shape(value: Any) -> bool:
     """Whether a Relax value is a shape of numbers; others are operands that DNNL cannot read."""
-    ty, _ = type_and_sizes(value)
-    return all(map(batch.is_number, getattr(ty, "values", None) or ()))
+    return all(map(batch.is_number, getattr(type_object(value), "values", None) or ()))
 
 
 def type_and_sizes(value: Any) -> tuple[Any, Any]:
     """The type of a Relax value, and its sizes if it is a tensor with some."""
-    ty = value.ty if hasattr(value, "ty") else value.struct_info
-    values = getattr(getattr(ty, "shape", None), "values", None)
-    return ty, None if values is None else list(values)
-
-
-def tensor_of(value: Any) -> Any:
-    """TVM's tensor of a Relax constant, whose class differs between releases; None for others."""
-    field = {"GenericConst": "value", "Constant": "data"}.get(type(value).__name__)
-    return None if field is None else getattr(value, field)
+    ty = type_object(value)
+    return ty, sizes_of(ty)
 
 
 def numbers(fields: Any) -> list[int] | None:

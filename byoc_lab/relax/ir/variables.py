@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.errors import FreeVariableError, WellFormedError
-from byoc_lab.relax.ir.types import name_of
+from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 COPY = (

@@ -29,6 +29,7 @@ from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.partition import TARGET, unreached, why_not_relax
 from byoc_lab.relax.patterns.near_miss import Miss, nearest_miss, operators_of
 from byoc_lab.relax.patterns.report import Entry, entries_of, fused
+from byoc_lab.run.relax_values import type_object
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CAUSES = {
@@ -370,6 +371,4 @@ def _with_first(table: Table, name: str) -> list[Any]:
 
 
 def _type(call: OperatorCall) -> str:
-    node = call.call
-    found = str(node.ty if hasattr(node, "ty") else node.struct_info).strip()
-    return found.splitlines()[-1].replace("R.", "")
+    return str(type_object(call.call)).strip().splitlines()[-1].replace("R.", "")

@@ -17,13 +17,14 @@ from byoc_lab.relax import backends
 from byoc_lab.relax.executable import RegionRun, RelaxExecutable, build, check_is_array
 from byoc_lab.relax.ir import batch
 from byoc_lab.relax.ir.calls import checked_relax
-from byoc_lab.relax.ir.types import batch_of, name_of, type_of
+from byoc_lab.relax.ir.types import batch_of, type_of
 from byoc_lab.relax.reference import reference_function, region_in_relay
 from byoc_lab.relay import IRModule, var
 from byoc_lab.relay.ir.expr import Function, Tuple
 from byoc_lab.relay.typing.infer import infer_expr
 from byoc_lab.run.hosts.host import LinkedRegion
 from byoc_lab.run.inputs import by_position
+from byoc_lab.run.relax_values import name_of
 
 NO_CODEGEN = "no code generator of {} is registered by relax.register, so no operator ran alone"
 Inputs = Mapping[str, Any] | Sequence[Any]

@@ -13,9 +13,10 @@ from typing import Any
 from byoc_lab.errors import counted
 from byoc_lab.printing import printable
 from byoc_lab.relax.ir.calls import OperatorCall, operator_calls
-from byoc_lab.relax.ir.types import is_tensor, name_of, type_and_sizes
+from byoc_lab.relax.ir.types import is_tensor, type_and_sizes
 from byoc_lab.relay.op.framework.from_relax import plain
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
+from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CONSTANT = "constant"  # the kind of a miss if a constant is expected

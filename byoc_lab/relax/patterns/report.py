@@ -12,7 +12,6 @@ from byoc_lab.errors import ArgumentError, PassError, PredicateError, counted
 from byoc_lab.lab.explaining import EntryReport, PatternReport
 from byoc_lab.relax import backends
 from byoc_lab.relax.ir.calls import host_functions, operator_calls
-from byoc_lab.relax.ir.types import name_of
 from byoc_lab.relax.passes import applied
 from byoc_lab.relax.patterns.checks import why_refused
 from byoc_lab.relax.patterns.near_miss import (
@@ -23,6 +22,7 @@ from byoc_lab.relax.patterns.near_miss import (
     needed_operators,
     root_kinds,
 )
+from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 ROOTS = {

@@ -20,9 +20,9 @@ from byoc_lab.relax.tracing.outlining import (
     has_attr,
     outlined,
     substituted,
-    type_object,
     variables_of,
 )
+from byoc_lab.run.relax_values import is_tensor_type, result_type, type_object
 from byoc_lab.run.tvm_runtime import import_tvm
 
 MAIN = "main"  # the function whose composites TVM merges
@@ -205,7 +205,7 @@ class _Regions:
 def _is_flat(value: Any) -> bool:
     """Whether a value is a tuple of tensors, with at least one."""
     fields = getattr(type_object(value), "fields", None) or ()
-    return bool(fields) and all("Tensor" in type(field).__name__ for field in fields)
+    return bool(fields) and all(map(is_tensor_type, fields))
 
 
 class _Usage:
@@ -321,5 +321,5 @@ def _calling(builder: Any, function: Any, callees: Mapping[Any, Any]) -> Any:
 
 def _with_body(function: Any, body: Any) -> Any:
     relax = import_tvm().relax
-    ret = function.ret_ty if hasattr(function, "ret_ty") else function.ret_struct_info
+    ret = result_type(function)
     return relax.Function(function.params, body, ret, function.is_pure, function.attrs)

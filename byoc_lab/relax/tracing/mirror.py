@@ -16,7 +16,6 @@ from typing import Any
 
 from byoc_lab.relax.compiled import compiled_regions_of
 from byoc_lab.relax.ir.calls import CODEGEN, operator_calls
-from byoc_lab.relax.ir.types import name_of, tensor_of
 from byoc_lab.relay.ir.attrs import DictAttrs
 from byoc_lab.relay.ir.dims import Any as AnySize
 from byoc_lab.relay.ir.dims import symbol
@@ -36,6 +35,13 @@ from byoc_lab.relay.ir.foreign import CODE, OPERATORS, foreign_op
 from byoc_lab.relay.ir.node import set_field
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type, is_dtype
 from byoc_lab.relay.op.framework.from_relax import number
+from byoc_lab.run.relax_values import (
+    is_tensor_type,
+    name_of,
+    sizes_of,
+    tensor_of,
+    type_object,
+)
 from byoc_lab.run.tvm_runtime import import_tvm
 
 LANGUAGE = "relax"
@@ -158,7 +164,7 @@ class _Body:
             assert isinstance(node, Function)
             self.made.inner[at] = node
         elif isinstance(binding, self.relax.MatchCast):
-            ty = _type_object(binding.var)
+            ty = type_object(binding.var)
             node = Call(
                 foreign_op(f"{LANGUAGE}.match_cast"),
                 [self.expr(value, scope)],
@@ -350,13 +356,9 @@ def _set_type(node: Any, ty: Type | None) -> Any:
     return node
 
 
-def _type_object(value: Any) -> Any:
-    return value.ty if hasattr(value, "ty") else value.struct_info
-
-
 def type_of(value: Any) -> Type | None:
     """The type of a value of Relax; None for one that Relay has no counterpart of."""
-    return _mirrored_type(_type_object(value))
+    return _mirrored_type(type_object(value))
 
 
 def _mirrored_type(ty: Any) -> Type | None:
@@ -365,9 +367,9 @@ def _mirrored_type(ty: Any) -> Type | None:
         found = [_mirrored_type(f) for f in fields]
         known = [f for f in found if f is not None]
         return TupleType(known) if len(known) == len(found) else None
-    if "Tensor" not in type(ty).__name__ or not is_dtype(str(ty.dtype)):
+    if not is_tensor_type(ty) or not is_dtype(str(ty.dtype)):
         return None
-    sizes = getattr(getattr(ty, "shape", None), "values", None)
+    sizes = sizes_of(ty)
     if sizes is None:
         return TensorType([AnySize()] * ty.ndim, str(ty.dtype)) if ty.ndim >= 0 else None
     return TensorType(list(map(_size, sizes)), str(ty.dtype))

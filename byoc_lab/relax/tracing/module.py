@@ -9,7 +9,6 @@ from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.lab.linting import Finding
 from byoc_lab.relax.ir.batch import sizes_for, with_sizes
 from byoc_lab.relax.ir.calls import checked_relax
-from byoc_lab.relax.ir.types import name_of
 from byoc_lab.relax.patterns.report import explain_patterns
 from byoc_lab.relax.tracing.findings import findings_of, refusal
 from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, plain
@@ -18,6 +17,7 @@ from byoc_lab.relax.tracing.script import Script
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import Map
 from byoc_lab.run.inputs import by_position
+from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 _FIELDS = ("type_definitions", "declared", "notes", "source_map")

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from byoc_lab.relax.ir.types import is_tuple, name_of, tensor_of
+from byoc_lab.relax.ir.types import is_tuple
+from byoc_lab.run.relax_values import name_of, result_type, tensor_of, type_object
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CALLS_CODE = ("relax.call_tir", "relax.call_tir_inplace")
@@ -129,7 +130,7 @@ class _Function:
         body = relax.SeqExpr(blocks, substituted(function.body.body, self.places))
         body = self.builder.normalize(body)
         self.builder.end_scope()
-        ret = function.ret_ty if hasattr(function, "ret_ty") else function.ret_struct_info
+        ret = result_type(function)
         return relax.Function(function.params, body, ret, function.is_pure, function.attrs)
 
     def block(self, block: Any) -> Any:
@@ -192,8 +193,7 @@ class _Function:
         if value is not binding.value:
             value = self.builder.normalize(value)
             if isinstance(binding, self.relax.MatchCast):
-                ty = binding.ty if hasattr(binding, "ty") else binding.struct_info
-                binding = self.relax.MatchCast(binding.var, value, ty)
+                binding = self.relax.MatchCast(binding.var, value, type_object(binding))
             else:
                 binding = self.relax.VarBinding(binding.var, value)
         self.builder.emit_normalized(binding)
@@ -337,11 +337,6 @@ class _Creator:
             self.arguments.append(relax.ShapeExpr(sizes))
             function = relax.Function(self.params, body, None, True, attrs)
         return relax.utils.copy_with_new_vars(function)  # with separate size variables
-
-
-def type_object(value: Any) -> Any:
-    """The type of a value; the field differs between releases of TVM."""
-    return value.ty if hasattr(value, "ty") else value.struct_info
 
 
 def variables_of(value: Any) -> list[Any]:

@@ -12,7 +12,6 @@ from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.replay import replay
 from byoc_lab.passes.framework.hook import Event, Note
 from byoc_lab.relax.ir.calls import CODEGEN, region_functions
-from byoc_lab.relax.ir.types import name_of
 from byoc_lab.relax.tracing.fusing import EntryRun, Refusal, fused
 from byoc_lab.relax.tracing.merging import MAIN, Decision, composite_of, merged, what_is
 from byoc_lab.relax.tracing.outlining import Group, Outlined
@@ -20,6 +19,7 @@ from byoc_lab.relax.tracing.walks import Nodes, State, Walk, state_of
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Call, Expr, Function
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm, same_structure
 
 if TYPE_CHECKING:

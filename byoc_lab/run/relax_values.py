@@ -1,0 +1,65 @@
+"""Properties of Relax values whose names or classes differ between apache-tvm 0.25, 0.26 and
+0.27."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from byoc_lab.run.tvm_runtime import import_tvm
+
+
+def name_of(variable: Any) -> str:
+    """The name of a variable."""
+    return str(variable.name if hasattr(variable, "name") else variable.name_hint)
+
+
+def type_object(value: Any) -> Any:
+    """Relax's type of a value."""
+    return value.ty if hasattr(value, "ty") else value.struct_info
+
+
+def result_type(function: Any) -> Any:
+    """Relax's type of the result of a function."""
+    return function.ret_ty if hasattr(function, "ret_ty") else function.ret_struct_info
+
+
+def sizes_of(ty: Any) -> list[Any] | None:
+    """The sizes of a tensor type; None for other types, and if it has none."""
+    values = getattr(getattr(ty, "shape", None), "values", None)
+    return None if values is None else list(values)
+
+
+def is_tensor_type(ty: Any) -> bool:
+    """Whether a type is the type of one tensor, of any shape."""
+    return isinstance(ty, _class("TensorStructInfo", "TensorType"))
+
+
+def is_tuple_type(ty: Any) -> bool:
+    """Whether a type is the type of a tuple."""
+    return isinstance(ty, _class("TupleStructInfo", "TupleType"))
+
+
+def is_variable(size: Any) -> bool:
+    """Whether a size of a shape is one variable, known at run time only."""
+    return isinstance(size, import_tvm().tirx.Var)
+
+
+def tensor_of(value: Any) -> Any:
+    """TVM's tensor of a constant; None for other values."""
+    if not isinstance(value, _constant_class()):
+        return None
+    return value.data if hasattr(value, "data") else value.value
+
+
+@cache
+def _class(*names: str) -> Any:
+    """The class of Relax that a release has under the first of these names that it knows."""
+    relax = import_tvm().relax
+    return next(getattr(relax, name) for name in names if hasattr(relax, name))
+
+
+@cache
+def _constant_class() -> Any:
+    tvm = import_tvm()
+    return tvm.relax.Constant if hasattr(tvm.relax, "Constant") else tvm.ir.GenericConst
