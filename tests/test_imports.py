@@ -41,7 +41,7 @@ LAYERS = {
     "relay.typing": "errors relay.ir relay.op.framework",
     "relay.text": "errors files relay.ir relay.typing",
     "relay.analysis": "errors printing relay.ir relay.typing",
-    "relay.patterns": "errors relay.ir relay.typing relay.analysis",
+    "relay.patterns": "errors printing relay.ir relay.typing relay.analysis",
     "relay.op": "errors relay.ir relay.op.framework",
     "relay.*": "errors relay.ir relay.op relay.patterns",
     "relay.qnn": "relay.op",

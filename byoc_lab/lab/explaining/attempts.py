@@ -9,17 +9,17 @@ from heapq import heappop, heappush
 from typing import Any
 
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.near_miss import (
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op
+from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.below import MAX_DEPTH, USERS
+from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.near_miss import (
     Conditions,
     Fit,
     NearMatcher,
     Stop,
     bound_value,
 )
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op
-from byoc_lab.relay.patterns import DFPattern
-from byoc_lab.relay.patterns.below import MAX_DEPTH, USERS
-from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.patterns import (
     DominatorPattern,
 )

@@ -13,11 +13,12 @@ from byoc_lab.lab.explaining.attempts import (
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import kind
-from byoc_lab.lab.explaining.near_miss import bound_value, listed
 from byoc_lab.lab.explaining.unmade import computed_twice, taken_as_input, why_not_moved
 from byoc_lab.passes.framework.predicates import ask_operator, refusal
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Var
 from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.expectation import listed
+from byoc_lab.relay.patterns.near_miss import bound_value
 from byoc_lab.relay.patterns.patterns import ConstantPattern, ExprPattern
 
 OF_PATTERNS = ("no-pattern", "sub-pattern", "unbound-constant")

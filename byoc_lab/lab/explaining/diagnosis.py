@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from byoc_lab.lab.explaining.attempts import Attempt
-from byoc_lab.lab.explaining.near_miss import Stop
 from byoc_lab.relay.ir.expr import Call, Expr
+from byoc_lab.relay.patterns.near_miss import Stop
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from typing import Any
 
 from byoc_lab.lab.explaining.module_changes import weights
 from byoc_lab.lab.explaining.naming import NodeNames, named
-from byoc_lab.lab.explaining.near_miss import NearMatcher, operators_of
 from byoc_lab.lab.explaining.nearby import computed_from_constants
 from byoc_lab.lab.explaining.outcome import Home, PipelineRun, Setup, annotated, homes_of
 from byoc_lab.lab.explaining.region_paths import RegionPaths
@@ -21,8 +20,10 @@ from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns.below import operators_of
 from byoc_lab.relay.patterns.grouping import Group, find_groups
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.near_miss import NearMatcher
 
 
 class Inquiry:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from byoc_lab.lab.explaining.near_miss import Conditions, Stop, callee_in_words
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.relay.patterns.below import post_order_patterns
+from byoc_lab.relay.patterns.expectation import callee_in_words
+from byoc_lab.relay.patterns.near_miss import Conditions, Stop
 from byoc_lab.relay.patterns.patterns import (
     AltPattern,
     AttrPattern,

@@ -12,7 +12,6 @@ from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, ByocLabError, UnknownNameError, counted, nearest
 from byoc_lab.lab.explaining.explanation import Nearest
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.near_miss import Fit
 from byoc_lab.lab.explaining.outcome import Setup, typed_calls
 from byoc_lab.lab.language import in_language
 from byoc_lab.markup import table
@@ -33,6 +32,7 @@ from byoc_lab.relay.patterns.below import root_operators
 from byoc_lab.relay.patterns.grouping import Group, find_groups
 from byoc_lab.relay.patterns.impossible import why_impossible
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.near_miss import Fit
 
 MAX_CANDIDATES = 50
 """Nodes of a module with which a pattern that matches nothing is compared."""

@@ -27,7 +27,8 @@ from byoc_lab.relax.ir.calls import (
 from byoc_lab.relax.lab.costs import call_flops
 from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.partition import TARGET, unreached, why_not_relax
-from byoc_lab.relax.patterns.near_miss import Miss, nearest_miss, operators_of
+from byoc_lab.relax.patterns.near_miss import Miss, nearest_miss
+from byoc_lab.relax.patterns.reading import RelaxFunction
 from byoc_lab.relax.patterns.report import Entry, entries_of, fused
 from byoc_lab.run.relax_values import type_object
 from byoc_lab.run.tvm_runtime import import_tvm
@@ -195,12 +196,9 @@ class _Function:
         self.miss = cache(self._miss)
         self._alone = cache(self._run_alone)
         self._matches = cache(self._found_by)
-        self.calls = {c.bound: c for c in operator_calls(function) if c.bound is not None}
-
-    @cached_property
-    def values(self) -> Any:
-        """Map each variable to the value that is bound to it."""
-        return import_tvm().relax.analysis.get_var2val(self.function)
+        self.read = RelaxFunction(function)
+        self.values = self.read.values
+        self.calls = {c.bound: c for c in self.read.calls if c.bound is not None}
 
     def refusal(self, entry: Entry, call: OperatorCall) -> str | None:
         """The reason that the check of an entry refuses a match that has a call when
@@ -244,7 +242,7 @@ class _Function:
 
     def _miss(self, entry: Entry) -> Miss | None:
         """The failing part of a pattern at its nearest match."""
-        return nearest_miss(entry.pattern, self.function)
+        return nearest_miss(entry.read, self.read)
 
 
 class _Asked:
@@ -273,7 +271,7 @@ class _Asked:
             if reason is not None:
                 return "check" if call.name in OPERATORS else "no-pattern", reason
             return self._left_over(call)
-        with_it = [e for e in self.entries if f"relax.{call.name}" in operators_of(e.pattern)]
+        with_it = [e for e in self.entries if call.name in e.operators]
         if not with_it:
             return "no-pattern", f"no pattern of {self.backend.name} has {call.name}"
         roots = [e for e in with_it if where.is_root(e, call)]
@@ -296,7 +294,7 @@ class _Asked:
         if roots:
             return self._left_over(call)
         misses = {entry: where.miss(entry) for entry in with_it}
-        entry = max(with_it, key=lambda e: m.fitting if (m := misses[e]) is not None else 0)
+        entry = max(with_it, key=lambda e: m.fit.matched if (m := misses[e]) is not None else 0)
         near = f"; nearest: {misses[entry]}" if misses[entry] is not None else ""
         return "no-match", f"pattern {entry.name} has {call.name}, and does not match here{near}"
 

@@ -5,32 +5,38 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, PassError, PredicateError, counted
 from byoc_lab.lab.explaining import EntryReport, PatternReport
 from byoc_lab.relax import backends
-from byoc_lab.relax.ir.calls import host_functions, operator_calls
+from byoc_lab.relax.ir.calls import host_functions
 from byoc_lab.relax.passes import applied
 from byoc_lab.relax.patterns.checks import why_refused
-from byoc_lab.relax.patterns.near_miss import (
-    CONSTANT,
-    Miss,
-    matching_calls,
-    nearest_miss,
+from byoc_lab.relax.patterns.near_miss import Miss, matching_calls, nearest_miss
+from byoc_lab.relax.patterns.reading import RelaxFunction, RelaxPattern
+from byoc_lab.relay.patterns.below import (
+    alternatives,
+    called_operators,
     needed_operators,
-    root_kinds,
+    post_order_patterns,
+)
+from byoc_lab.relay.patterns.expectation import expectation
+from byoc_lab.relay.patterns.patterns import (
+    ConstantPattern,
+    DFPattern,
+    ExprPattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    VarPattern,
 )
 from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
-ROOTS = {
-    "ConstantPattern": "a constant", "DataflowVarPattern": "a variable",
-    "ExprPattern": "an operator, not a call of it", "TupleGetItemPattern": "an item of a tuple",
-    "TuplePattern": "a tuple", "UnorderedTuplePattern": "a tuple", "VarPattern": "a variable",
-}  # fmt: skip
-"""What no call can be, in words, by the class of the pattern."""
+NO_CALLS = (ConstantPattern, ExprPattern, TupleGetItemPattern, TuplePattern, VarPattern)
+"""Patterns that match no calls."""
 
 
 class Check:
@@ -97,6 +103,17 @@ class Entry:
     def unchecked(self) -> tuple[str, Any]:
         return self.key, self.pattern
 
+    @cached_property
+    def read(self) -> RelaxPattern:
+        """The pattern, as one of Relay."""
+        return RelaxPattern(self.pattern)
+
+    @cached_property
+    def operators(self) -> set[str]:
+        """The operators that the pattern names, without "relax."."""
+        parts = post_order_patterns(self.read.root)
+        return {name for part in parts for name in called_operators(part) or ()}
+
 
 @dataclass(frozen=True, eq=False)
 class RelaxEntryReport(EntryReport):
@@ -114,15 +131,8 @@ class RelaxEntryReport(EntryReport):
     def near(self) -> bool:
         """Whether a call of the module fits the root of the pattern, or all of it but the check,
         and the modules have a use for the entry."""
-        fits = self.status == "refused" or (self.miss is not None and self.miss.fitting > 0)
+        fits = self.status == "refused" or (self.miss is not None and self.miss.fit.matched > 0)
         return fits and not self.idle
-
-    @property
-    def unbound(self) -> bool:
-        """Whether it needs a constant and the module has a parameter there."""
-        relax = import_tvm().relax
-        miss = self.miss
-        return miss is not None and miss.kind == CONSTANT and isinstance(miss.value, relax.Var)
 
 
 def explain_patterns(table: str | Sequence[Any], mods: Sequence[Any]) -> PatternReport:
@@ -225,17 +235,22 @@ def _report(
     return _unmatched(position, entry, mods)
 
 
+def _in_words(root: DFPattern) -> str:
+    operator = isinstance(root, ExprPattern)
+    return "an operator, not a call of it" if operator else expectation(root)
+
+
 def _unmatched(position: int, entry: Entry, mods: Sequence[Any]) -> RelaxEntryReport:
-    kinds = root_kinds(entry.pattern)
-    if not kinds & {"CallPattern", "WildcardPattern"}:
+    roots = list(alternatives(entry.read.root))
+    if all(isinstance(root, NO_CALLS) for root in roots):
         reason = (
             f"FuseOpsByPattern asks calls alone, and the root of the pattern is "
-            f"{' or '.join(ROOTS.get(kind, kind) for kind in sorted(kinds))}"
+            f"{' or '.join(map(_in_words, roots))}"
         )
         return RelaxEntryReport(position, entry.name, "never", reason)
     best: Miss | None = None
     present: set[str] = set()
-    for function in (f for mod in mods for f in host_functions(mod)):
+    for function in (RelaxFunction(f) for mod in mods for f in host_functions(mod)):
         found = next(iter(matching_calls(entry.pattern, function)), None)
         if found is not None:
             why = (
@@ -245,10 +260,10 @@ def _unmatched(position: int, entry: Entry, mods: Sequence[Any]) -> RelaxEntryRe
             )
             reason = f"the pattern matches at %{found.variable}, and {why}"
             return RelaxEntryReport(position, entry.name, "never", reason)
-        present.update(each.name for each in operator_calls(function))
-        miss = nearest_miss(entry.pattern, function)
-        if miss is not None and (best is None or miss.fitting > best.fitting):
+        present.update(call.name for call in function.calls)
+        miss = nearest_miss(entry.read, function)
+        if miss is not None and (best is None or miss.fit.rank > best.fit.rank):
             best = miss
     reason = f"nothing fits; nearest: {best}" if best is not None else "the module has no operators"
-    idle = not needed_operators(entry.pattern) <= present
+    idle = not needed_operators(entry.read.root) <= present
     return RelaxEntryReport(position, entry.name, "never", reason, miss=best, idle=idle)

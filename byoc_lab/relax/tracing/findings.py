@@ -256,12 +256,12 @@ def refusal(function: Any) -> str:
 
 def _pattern_finding(report: RelaxEntryReport) -> Finding:
     miss = report.miss
-    if report.unbound and miss is not None:
+    if miss is not None and miss.unbound:
         return finding(
             "BYR004",
             Severity.WARNING,
-            f"pattern {report.name} makes no composite: at %{miss.variable}, operand {miss.path} "
-            f"must be a constant, and is {miss.found}",
+            f"pattern {report.name} makes no composite: at %{miss.call.variable}, operand "
+            f"{miss.stop.path} must be a constant, and is {miss.found}",
             "bind the parameters first: relax.transform.BindParams('main', params), or write "
             "wildcard() for is_const()",
         )

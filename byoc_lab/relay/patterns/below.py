@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from byoc_lab.relay.ir.expr import Op
+from byoc_lab.relay.patterns.foreign import NotPattern
 from byoc_lab.relay.patterns.patterns import (
     AltPattern,
     CallPattern,
@@ -38,6 +39,18 @@ def remembered(function: Callable[[DFPattern], T]) -> Callable[[DFPattern], T]:
             return results.setdefault(pattern, function(pattern))
 
     return remembering
+
+
+def alternatives(pattern: DFPattern) -> Iterator[DFPattern]:
+    """The parts of a pattern that apply to the same expression and have no such part below."""
+    todo, seen = [pattern], {pattern}
+    while todo:
+        part = todo.pop()
+        below = [p for p in part.same_root() if p not in seen]
+        seen.update(below)
+        todo += reversed(below)
+        if not part.same_root():
+            yield part
 
 
 @remembered
@@ -84,6 +97,32 @@ def called_operators(pattern: DFPattern) -> frozenset[str] | None:
         seen.update(below)
         todo += below
     return frozenset(found)
+
+
+def operators_of(pattern: DFPattern) -> frozenset[str] | None:
+    """The names of the operators that a pattern calls, anywhere; None if it accepts any."""
+    found: set[str] = set()
+    for part in post_order_patterns(pattern):
+        names = called_operators(part)
+        if names is None:
+            return None
+        found |= names
+    return frozenset(found)
+
+
+def needed_operators(pattern: DFPattern) -> frozenset[str]:
+    """The names of the operators that every match of a pattern calls."""
+    needed: dict[DFPattern, frozenset[str]] = {}
+    for part in post_order_patterns(pattern):
+        below = [needed.get(child, frozenset()) for child in part.children()]
+        if isinstance(part, AltPattern):
+            needed[part] = below[0] & below[1]
+        elif isinstance(part, NotPattern):
+            needed[part] = frozenset()
+        else:
+            named = called_operators(part) or frozenset()
+            needed[part] = frozenset().union(named if len(named) == 1 else (), *below)
+    return needed[pattern]
 
 
 def post_order_patterns(root: DFPattern) -> list[DFPattern]:

@@ -12,8 +12,12 @@ pytest.importorskip("tvm", reason="apache-tvm is not installed")
 from tvm import relax
 from tvm.relax.dpl import is_const, is_op, is_tuple, is_tuple_get_item, wildcard
 
-from byoc_lab.relax.patterns.near_miss import CONSTANT, matching_calls, nearest_miss, operators_of
+from byoc_lab.relax.patterns.near_miss import Miss, matching_calls
+from byoc_lab.relax.patterns.near_miss import nearest_miss as nearest
+from byoc_lab.relax.patterns.reading import RelaxFunction, RelaxPattern
+from byoc_lab.relay.patterns.below import operators_of
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
+from byoc_lab.relay.patterns.patterns import ConstantPattern
 
 from ..test_partition import const, module, symbol, var
 from ..tracing.networks import SMALL, chain
@@ -25,7 +29,11 @@ ADD, ERF = is_op("relax.add"), is_op("relax.erf")
 CONCAT, SPLIT = is_op("relax.concat"), is_op("relax.split")
 
 
-def miss(pattern: Any) -> Any:
+def nearest_miss(pattern: Any, function: Any) -> Miss | None:
+    return nearest(RelaxPattern(pattern), RelaxFunction(function))
+
+
+def miss(pattern: Any) -> Miss:
     found = nearest_miss(pattern, MAIN)
     assert found is not None
     return found
@@ -40,72 +48,78 @@ def test_a_pattern_that_matches_has_none() -> None:
     [
         (
             is_op("relax.nn.relu")(CONV),
-            "operator", ".args[0]", "a call of nn.conv2d", "a call of add",
+            "CallPattern", ".args[0]", "a call of nn.conv2d", "a call of add",
         ),
         (
             is_op("relax.nn.conv2d")(wildcard(), is_const()),
-            CONSTANT, ".args[1]", "a constant", "the parameter %w",
+            "ConstantPattern", ".args[1]", "a constant", "the parameter %w",
         ),
-        (CONV.has_attr({"groups": 2}), "attribute", "", "a call with groups=2", "groups=1"),
-        (CONV.has_dtype("int8"), "type", "", "of dtype int8", "one of dtype float32"),
+        (CONV.has_attr({"groups": 2}), "AttrPattern", "", "nn.conv2d with groups=2", "groups=1"),
+        (
+            CONV.has_dtype("int8"),
+            "DataTypePattern", "", "nn.conv2d of dtype int8", "one of dtype float32",
+        ),
         (
             CONV.has_shape((1, 5, 8, 8)),
-            "type", "", "of shape [1, 5, 8, 8]", "one of shape [1, 4, 8, 8]",
+            "ShapePattern", "", "nn.conv2d of shape (1, 5, 8, 8)", "one of shape (1, 4, 8, 8)",
         ),
-        (is_op("relax.erf")(), "operands", "", "one of 0 operands", "one of 1"),
+        (
+            is_op("relax.erf")(),
+            "CallPattern", "", "a call of erf with 0 operands (not 1)", "a call of erf",
+        ),
         (
             is_op("relax.erf")(wildcard(), wildcard()),
-            "operands", "", "one of 2 operands", "one of 1",
+            "CallPattern", "", "a call of erf with 2 operands (not 1)", "a call of erf",
         ),
         (
             is_op("relax.add")(CONV, wildcard()) & is_op("relax.nn.relu")(wildcard()),
-            "operator", "", "a call of nn.relu", "a call of add",
+            "CallPattern", "", "a call of nn.relu", "a call of add",
         ),
         (
             ERF(is_op("relax.nn.gelu")(wildcard()) | is_op("relax.tanh")(wildcard())),
-            "operator", ".args[0]", "a call of nn.gelu or tanh", "a call of nn.relu",
+            "CallPattern", ".args[0]", "a call of nn.gelu or tanh", "a call of nn.relu",
         ),
         (
             ERF(is_op("relax.nn.gelu")(wildcard()) | is_const()),
-            "operator", ".args[0]", "a call of nn.gelu or a constant", "a call of nn.relu",
+            "CallPattern", ".args[0]", "a call of nn.gelu or a constant", "a call of nn.relu",
         ),
         (
             ERF(~is_op("relax.nn.relu")(wildcard())),
-            "other", ".args[0]", "anything but a call of nn.relu", "a call of nn.relu",
+            "NotPattern", ".args[0]", "anything but nn.relu", "a call of nn.relu",
         ),
         (
             ADD(SAME, SAME),
-            "other", "",
-            "one with the same value in each place of a pattern object that is used again",
+            "WildcardPattern", "",
+            "one value in all places of one pattern (anything; write it again for each value)",
             "different values",
         ),
         (
             is_op("relax.erf")(is_tuple_get_item(wildcard(), 0)),
-            "other", ".args[0]", "field 0 of anything", "a call of nn.relu",
+            "TupleGetItemPattern", ".args[0]", "field 0 of anything", "a call of nn.relu",
         ),
         (
             is_op("relax.erf")(is_tuple([wildcard()])),
-            "other", ".args[0]", "a tuple of 1", "a call of nn.relu",
+            "TuplePattern", ".args[0]", "a tuple of 1", "a call of nn.relu",
         ),
     ],
 )  # fmt: skip
 def test_the_part_that_fails(pattern: Any, kind: str, path: str, wanted: str, found: str) -> None:
     got = miss(pattern)
-    assert (got.kind, got.path, got.wanted) == (kind, path, wanted)
+    assert (type(got.stop.pattern).__name__, got.stop.path, got.wanted) == (kind, path, wanted)
     assert got.found == found
 
 
 def test_the_call_where_most_of_it_fits() -> None:
     got = miss(is_op("relax.nn.relu")(ADD(CONV.has_attr({"groups": 4}), wildcard())))
-    assert got.variable == "d" and got.fitting == 3
+    assert got.call.variable == "d" and (got.fit.matched, got.fit.total) == (3, 4)
     assert str(got) == (
-        "at %d, operand .args[0].args[0] must be a call with groups=4, found groups=1"
+        "at %d, operand .args[0].args[0] must be nn.conv2d with groups=4, found groups=1"
     )
 
 
 def test_operands_of_a_commutative_operator_in_both_orders() -> None:
     got = miss(ADD(wildcard(), is_op("relax.nn.conv2d")(wildcard(), is_const())))
-    assert got.kind == CONSTANT and got.variable == "c"
+    assert type(got.stop.pattern) is ConstantPattern and got.call.variable == "c"
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "minimum", "subtract", "equal"])
@@ -113,16 +127,16 @@ def test_tvm_tries_both_orders_for_commutative_operators_alone(name: str) -> Non
     operator = getattr(relax.op, name)
     main = module([var("x", 2)], lambda emit, x: emit(operator(x, const(2))))["main"]
     pattern = is_op(f"relax.{name}")(is_const(), wildcard())
-    assert any(matching_calls(pattern, main)) == (name in COMMUTATIVE)
+    assert any(matching_calls(pattern, RelaxFunction(main))) == (name in COMMUTATIVE)
 
 
 def test_an_operator_that_the_function_does_not_have() -> None:
     got = miss(is_op("relax.nn.softmax")(CONV))
-    assert got.fitting == 0 and str(got) == "the function has no call of nn.softmax"
+    assert got.fit.matched == 0 and str(got) == "the function has no call of nn.softmax"
 
 
 def test_the_operators_of_a_pattern() -> None:
-    assert operators_of(is_op("relax.nn.relu")(CONV)) == ["relax.nn.relu", "relax.nn.conv2d"]
+    assert operators_of(RelaxPattern(is_op("relax.nn.relu")(CONV)).root) == {"nn.relu", "nn.conv2d"}
 
 
 def test_nearest_miss_of_a_deep_pattern_in_a_long_chain_is_found() -> None:
@@ -131,7 +145,7 @@ def test_nearest_miss_of_a_deep_pattern_in_a_long_chain_is_found() -> None:
         pattern = ADD(pattern, is_const())
     assert nearest_miss(pattern, chain(200)["main"]) is None
     found = nearest_miss(is_op("relax.tanh")(pattern), chain(200)["main"])
-    assert found is not None and found.fitting == 0
+    assert found is not None and found.fit.matched == 0
 
 
 def tuples() -> Any:
@@ -153,15 +167,15 @@ def tuples() -> Any:
         ),
         (
             CONCAT(is_tuple([is_tuple_get_item(SPLIT(wildcard()), 1), wildcard()])),
-            ".args[0][0] must be field 1 of a call of split, found field 0 of a call of split",
+            ".args[0][0] must be field 1 of split, found field 0 of a call of split",
         ),
         (
             SPLIT(wildcard()).has_attr({"indices_or_sections": 3}),
-            "the call must be a call with indices_or_sections=3, found indices_or_sections=2",
+            "the call must be split with indices_or_sections=3, found indices_or_sections=2",
         ),
         (
             SPLIT(wildcard()).has_dtype("int8"),
-            "the call must be of dtype int8, found one of type",
+            "the call must be split of dtype int8, found one of type",
         ),
     ],
 )
@@ -173,5 +187,6 @@ def test_condition_on_a_value_of_unknown_shape_is_told() -> None:
     main = module([var("x", symbol("n"), 4)], lambda emit, x: emit(relax.op.erf(x)))
     found = nearest_miss(ERF(wildcard().has_shape((2, 4))), main["main"])
     assert (
-        str(found) == "at %lv, operand .args[0] must be of shape [2, 4], found one of shape [n, 4]"
+        str(found)
+        == "at %lv, operand .args[0] must be anything of shape (2, 4), found one of shape (n, 4)"
     )

@@ -64,7 +64,7 @@ def test_pattern_never_matches_outside_of_a_dataflow_block() -> None:
 def test_a_constant_that_is_not_bound() -> None:
     wanted = [("a.const", is_op("relax.nn.conv2d")(wildcard(), is_const()))]
     (entry,) = byoc_lab.explain_patterns(wanted, SMALL)
-    assert entry.unbound and entry.miss.variable == "a"
+    assert entry.miss.unbound and entry.miss.call.variable == "a"
     bound = tvm.relax.transform.BindParams("main", {"w": _weights()})(SMALL)
     assert statuses(wanted, bound) == ["matches"]
 
@@ -93,8 +93,8 @@ def test_entries_of_one_name_are_told_apart() -> None:
     ("root", "said"),
     [
         (is_op("relax.nn.relu"), "an operator, not a call of it"),
-        (is_tuple_get_item(wildcard(), 0), "an item of a tuple"),
-        (is_tuple([wildcard()]) | is_const(), "a constant or a tuple"),
+        (is_tuple_get_item(wildcard(), 0), "field 0 of anything"),
+        (is_tuple([wildcard()]) | is_const(), "a tuple of 1 or a constant"),
     ],
 )
 def test_a_root_that_no_call_can_be(root: Any, said: str) -> None:

@@ -6,15 +6,14 @@ expression side by side, as the matcher does, and keeps the place where they par
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from byoc_lab.errors import PassError, counted
 from byoc_lab.printing import printable
-from byoc_lab.relay.ir.expr import Call, Expr, Op, Tuple, TupleGetItem, Var, describe
+from byoc_lab.relay.ir.expr import Call, Expr, Tuple, TupleGetItem, Var
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import (
     MAX_DEPTH,
@@ -22,10 +21,11 @@ from byoc_lab.relay.patterns.below import (
     depth_of,
     levels_below,
     post_order_patterns,
-    remembered,
     root_operators,
     size_of,
 )
+from byoc_lab.relay.patterns.expectation import expectation, listed
+from byoc_lab.relay.patterns.foreign import AndPattern
 from byoc_lab.relay.patterns.grouping import group_at
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE, Matcher
@@ -33,7 +33,6 @@ from byoc_lab.relay.patterns.patterns import (
     AltPattern,
     AttrPattern,
     CallPattern,
-    ConstantPattern,
     DataTypePattern,
     DominatorPattern,
     ExprPattern,
@@ -41,13 +40,10 @@ from byoc_lab.relay.patterns.patterns import (
     TupleGetItemPattern,
     TuplePattern,
     TypePattern,
-    VarPattern,
     WildcardPattern,
 )
-from byoc_lab.relay.patterns.text import short_text
 
-NAMES = re.compile(r"[\w.]+((, | or )[\w.]+)*")
-"""A list of names of operators, in words."""
+Condition = AttrPattern | TypePattern | DataTypePattern | ShapePattern
 Conditions = (AttrPattern, TypePattern, DataTypePattern, ShapePattern)
 
 
@@ -57,7 +53,8 @@ class Stop:
 
     user: the expression with `found` as an operand, which fits. below: the operand that fits, where
     `found` uses it: a function, if the operand is its result. others: patterns that would do as
-    well. reused: `pattern` stands for several values.
+    well. reused: `pattern` stands for several values. path: from the root of the pattern to it, in
+    operands and fields, such as ".args[0].args[1]".
     """
 
     pattern: DFPattern
@@ -66,6 +63,11 @@ class Stop:
     below: Expr | None = None
     reused: bool = False
     others: tuple[DFPattern, ...] = ()
+    path: str = ""
+
+    def is_at(self, other: Stop) -> bool:
+        """Whether both are at one place of the graph."""
+        return self.found is other.found and self.path == other.path
 
     @property
     def expected(self) -> str:
@@ -122,71 +124,12 @@ ANYTHING = Fit(0, 0)
 """How far a wildcard matches any expression."""
 
 
-@remembered
-def expectation(pattern: DFPattern) -> str:
-    """Describe in words the expressions that a pattern accepts at its root."""
-    if isinstance(pattern, AttrPattern):
-        wanted = ", ".join(f"{k}={v!r}" for k, v in pattern.attrs.items())
-        return f"{expectation(pattern.pattern)} with {wanted}"
-    if isinstance(pattern, DataTypePattern):
-        return f"{expectation(pattern.pattern)} of dtype {pattern.dtype}"
-    if isinstance(pattern, ShapePattern):
-        return f"{expectation(pattern.pattern)} of shape {pattern.shape}"
-    if isinstance(pattern, TypePattern):
-        return f"{expectation(pattern.pattern)} of type {pattern.type}"
-    if isinstance(pattern, AltPattern):
-        return listed((expectation(pattern.left), expectation(pattern.right)))
-    if isinstance(pattern, ConstantPattern):
-        return "a constant"
-    if isinstance(pattern, VarPattern):
-        return f"the variable %{pattern.name}" if pattern.name else "a variable"
-    if isinstance(pattern, ExprPattern) and not isinstance(pattern.expr, Op):
-        return describe(pattern.expr)
-    if isinstance(pattern, TuplePattern):
-        return "a tuple" if pattern.fields is None else f"a tuple of {len(pattern.fields)}"
-    if isinstance(pattern, TupleGetItemPattern):
-        which = "any field" if pattern.index is None else f"field {pattern.index}"
-        return f"{which} of {expectation(pattern.tuple)}"
-    if isinstance(pattern, WildcardPattern):
-        return expectation(pattern.pattern) if pattern.pattern else "anything"
-    if isinstance(pattern, DominatorPattern):
-        child, path, parent = map(expectation, (pattern.child, pattern.path, pattern.parent))
-        return f"{child} whose operands all come from one {parent}, over {path} alone,"
-    if isinstance(pattern, CallPattern):
-        return callee_in_words(pattern)
-    return short_text(pattern) or "another expression"
-
-
-def listed(words: Iterable[str]) -> str:
-    """Such as "nn.conv1d, nn.conv2d or nn.dense"; each of them may be such a list of names."""
-    parts = (re.split(", | or ", w) if NAMES.fullmatch(w) else [w] for w in words)
-    different = list(dict.fromkeys(w for part in parts for w in part))
-    if len(different) < 2:
-        return "".join(different)
-    return f"{', '.join(different[:-1])} or {different[-1]}"
-
-
-def callee_in_words(pattern: CallPattern) -> str:
-    """The operators that a pattern of a call accepts, such as "add or nn.bias_add"."""
-    names = called_operators(pattern)
-    if names is None:
-        return "a call of any operator"
-    return listed(sorted(names)) or "a call of something other than an operator"
-
-
-def operators_of(pattern: DFPattern) -> frozenset[str] | None:
-    """The names of the operators that a pattern calls, anywhere; None if it accepts any."""
-    found: set[str] = set()
-    for part in post_order_patterns(pattern):
-        names = called_operators(part)
-        if names is None:
-            return None
-        found |= names
-    return frozenset(found)
-
-
 class NearMatcher:
-    """Matches one pattern partially with expressions of one graph; results are kept and shared."""
+    """Matches one pattern partially with expressions of one graph; results are kept and shared.
+
+    What a language decides by itself are methods: `matches` and `holds` judge a part of the
+    pattern, `operands` pairs the operands of a call, `fit` judges the whole.
+    """
 
     def __init__(self, pattern: DFPattern, graph: IndexedGraph):
         self.pattern = pattern
@@ -253,6 +196,19 @@ class NearMatcher:
             return found
         return Fit(found.matched, found.total + 1, (self._shared(root),), found.covered)
 
+    def matches(self, pattern: DFPattern, expr: Expr) -> bool:
+        """Whether a part of the pattern matches."""
+        return Matcher(self.graph).match(pattern, expr)
+
+    def holds(self, pattern: Condition, expr: Expr) -> bool:
+        """Whether the condition of a part holds for an expression that fits the rest of it."""
+        return pattern.holds(Matcher(self.graph), expr)
+
+    def operands(self, pattern: CallPattern, call: Call) -> Sequence[DFPattern] | None:
+        """The patterns of the operands of a call; None if it has another number of operands."""
+        args = pattern.args or ()
+        return args if len(args) == len(call.args) else None
+
     def _shared(self, root: Expr) -> Stop:
         """The mismatch if each part fits and the whole does not: one pattern object is used for two
         values."""
@@ -288,30 +244,33 @@ class NearMatcher:
             assert pattern.pattern is not None  # one that accepts anything is not walked
             return self._fit(pattern.pattern, expr, depth)
         if isinstance(pattern, AltPattern):
-            sides = [self._fit(p, expr, depth) for p in (pattern.left, pattern.right)]
-            return max(sides, key=lambda f: f.rank)
+            return _either(*(self._fit(p, expr, depth) for p in pattern.children()))
         if isinstance(pattern, Conditions):
             inner = self._fit(pattern.pattern, expr, depth)
             if inner.stops:
                 return replace(inner, total=inner.total + 1)
-            holds = pattern.holds(Matcher(self.graph), expr)
+            holds = self.holds(pattern, expr)
             stops = () if holds else (Stop(pattern, expr),)
             return Fit(inner.matched + holds, inner.total + 1, stops, inner.covered)
+        if isinstance(pattern, AndPattern):
+            return _both(*(self._fit(p, expr, depth) for p in pattern.children()))
         if isinstance(pattern, CallPattern):
             return self._call(pattern, expr, depth)
         if isinstance(pattern, DominatorPattern):
             return self._dominator(pattern, expr, depth)
         if isinstance(pattern, TuplePattern) and pattern.fields is not None:
             if isinstance(expr, Tuple) and len(expr.fields) == len(pattern.fields):
-                return self._parts(pattern.fields, expr.fields, expr, depth)
+                return self._parts(pattern.fields, expr.fields, expr, depth, "[{}]")
         elif isinstance(pattern, TupleGetItemPattern):
             if isinstance(expr, TupleGetItem):
-                found = self._parts([pattern.tuple], [expr.tuple_value], expr, depth)
+                found = self._parts(
+                    [pattern.tuple], [expr.tuple_value], expr, depth, ".tuple_value"
+                )
                 if pattern.index in (None, expr.index):
                     return found
                 further = (Stop(pattern, expr), *found.stops)
                 return replace(found, matched=found.matched - 1, stops=further)
-        elif Matcher(self.graph).match(pattern, expr):
+        elif self.matches(pattern, expr):
             return Fit(1, 1, (), frozenset({expr}))
         return _stopped(pattern, expr)
 
@@ -320,7 +279,7 @@ class NearMatcher:
         child = self._fit(pattern.child, expr, depth)
         if child.stops:
             return replace(child, total=total)
-        if Matcher(self.graph).match(pattern, expr):
+        if self.matches(pattern, expr):
             return Fit(total, total, (), frozenset({expr}))
         return Fit(child.matched, total, (Stop(pattern, expr),), child.covered)
 
@@ -331,7 +290,7 @@ class NearMatcher:
         is_named = isinstance(pattern.op, ExprPattern) and pattern.op.expr is expr.op
         callee = ANYTHING if is_named else self._fit(pattern.op, expr.op, depth)
         if callee.stops:
-            if Matcher(self.graph).match(pattern, expr):  # it was re-associated
+            if self.matches(pattern, expr):  # it was re-associated
                 size = size_of(pattern)
                 return Fit(size, size, (), frozenset({expr}))
             last = callee.stops[0].pattern
@@ -340,26 +299,56 @@ class NearMatcher:
             return _stopped(pattern, expr)
         if pattern.args is None:
             return Fit(1, 1, (), frozenset({expr}))
-        if len(pattern.args) != len(expr.args):
+        args = self.operands(pattern, expr)
+        if args is None:
             return Fit(1, size_of(pattern), (Stop(pattern, expr),), frozenset({expr}))
-        found = self._parts(pattern.args, expr.args, expr, depth)
+        found = self._parts(args, expr.args, expr, depth)
         if found.stops and pattern.op_name() in COMMUTATIVE:
-            swapped = self._parts(pattern.args[::-1], expr.args, expr, depth)
+            swapped = self._parts(args[::-1], expr.args, expr, depth)
             found = max(found, swapped, key=lambda f: f.rank)
         return found
 
     def _parts(
-        self, patterns: Sequence[DFPattern], exprs: Sequence[Expr], node: Expr, depth: int
+        self,
+        patterns: Sequence[DFPattern],
+        exprs: Sequence[Expr],
+        node: Expr,
+        depth: int,
+        step: str = ".args[{}]",
     ) -> Fit:
+        """The match of the operands of a node. step: from the node to an operand, by its number."""
         matched, total, beyond = 1, 1, 0
         stops: list[Stop] = []
         covered: set[Expr] = {node}
-        for pattern, expr in zip(patterns, exprs, strict=True):
+        for n, (pattern, expr) in enumerate(zip(patterns, exprs, strict=True)):
             fit = self._fit(pattern, expr, depth)
             matched, total, beyond = matched + fit.matched, total + fit.total, beyond + fit.beyond
-            stops += [_used(stop, expr, node) for stop in fit.stops]
+            stops += [_used(stop, expr, node, step.format(n)) for stop in fit.stops]
             covered |= fit.covered
         return Fit(matched, total, tuple(stops), frozenset(covered), beyond)
+
+
+def _either(left: Fit, right: Fit) -> Fit:
+    """The nearer match of two alternatives with one expression. Of two that come as near, and stop
+    at the same place, either part would do."""
+    if right.rank > left.rank:
+        return right
+    if left.rank == right.rank and left.stops and left.stops[0].is_at(right.stops[0]):
+        (first, *more), other = left.stops, right.stops[0]
+        others = (*first.others, other.pattern, *other.others)
+        return replace(left, stops=(replace(first, others=others), *more))
+    return left
+
+
+def _both(first: Fit, second: Fit) -> Fit:
+    """The match of two patterns with one expression."""
+    return Fit(
+        first.matched + second.matched + (not first.stops and not second.stops),
+        first.total + second.total + 1,
+        first.stops + second.stops,
+        first.covered | second.covered,
+        first.beyond + second.beyond,
+    )
 
 
 def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
@@ -369,11 +358,10 @@ def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
     return next(iter(graph.inputs.get(node, ())), None)
 
 
-def _used(stop: Stop, operand: Expr, user: Expr) -> Stop:
-    """A stop at an operand itself, with its user."""
-    if stop.found is not operand or stop.user is not None:
-        return stop
-    return Stop(stop.pattern, operand, user, stop.below, stop.reused, stop.others)
+def _used(stop: Stop, operand: Expr, user: Expr, step: str) -> Stop:
+    """A stop in an operand, as one of its user."""
+    here = stop.found is operand and stop.user is None
+    return replace(stop, user=user if here else stop.user, path=step + stop.path)
 
 
 def _stopped(pattern: DFPattern, expr: Expr) -> Fit:

@@ -1,0 +1,151 @@
+"""Patterns and functions of Relax as those of Relay, for one matcher to walk.
+
+TVM's own matcher judges whether a pattern matches a value (`near_miss`); what is read here has the
+parts of both, and the way back to TVM's objects. So only what has parts is read: the data of a
+constant, attributes and types are TVM's to compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, cached_property
+from typing import Any
+
+from byoc_lab.relax.ir.calls import OperatorCall, operator_calls
+from byoc_lab.relay.ir.expr import Call, Expr, Tuple, TupleGetItem, Var
+from byoc_lab.relay.ir.foreign import foreign_op
+from byoc_lab.relay.op.framework.from_relax import plain
+from byoc_lab.relay.patterns.foreign import AndPattern, ForeignPattern, NotPattern
+from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
+from byoc_lab.relay.patterns.patterns import (
+    AltPattern,
+    AttrPattern,
+    CallPattern,
+    ConstantPattern,
+    DataTypePattern,
+    DFPattern,
+    ExprPattern,
+    ShapePattern,
+    TupleGetItemPattern,
+    TuplePattern,
+    VarPattern,
+    WildcardPattern,
+)
+from byoc_lab.run.relax_values import name_of
+from byoc_lab.run.tvm_runtime import import_tvm
+
+
+class RelaxPattern:
+    """A pattern of `tvm.relax.dpl`.
+
+    root: the same as a pattern of Relay; an object that occurs twice is one object there, too.
+    sources: the pattern of Relax that each part was read from.
+    """
+
+    def __init__(self, pattern: Any):
+        self.source = pattern
+        self.sources: dict[DFPattern, Any] = {}
+        self._made: dict[Any, DFPattern] = {}
+        self.root = self.part(pattern)
+
+    def part(self, pattern: Any) -> DFPattern:
+        if pattern not in self._made:
+            read = _readers().get(type(pattern), _other)
+            made = self._made[pattern] = read(self.part, pattern)
+            self.sources[made] = pattern
+        return self._made[pattern]
+
+
+Part = Callable[[Any], DFPattern]
+_Reader = Callable[[Part, Any], DFPattern]
+
+
+@cache
+def _readers() -> Mapping[type, _Reader]:
+    """The function that reads each class of patterns."""
+    dpl = import_tvm().relax.dpl
+    return {
+        dpl.AndPattern: lambda part, p: AndPattern(part(p.left), part(p.right)),
+        dpl.AttrPattern: lambda part, p: AttrPattern(part(p.pattern), wanted_attributes(p)),
+        dpl.CallPattern: lambda part, p: CallPattern(part(p.op), list(map(part, p.args))),
+        dpl.ConstantPattern: lambda part, p: ConstantPattern(),
+        dpl.DataTypePattern: lambda part, p: DataTypePattern(part(p.pattern), p.dtype),
+        dpl.DataflowVarPattern: lambda part, p: VarPattern(str(p.name)),
+        dpl.ExprPattern: _expr,
+        dpl.NotPattern: lambda part, p: NotPattern(part(p.reject)),
+        dpl.OrPattern: lambda part, p: AltPattern(part(p.left), part(p.right)),
+        dpl.ShapePattern: lambda part, p: ShapePattern(part(p.pattern), plain(p.shape)),
+        dpl.TupleGetItemPattern: lambda part, p: TupleGetItemPattern(part(p.tuple), int(p.index)),
+        dpl.TuplePattern: lambda part, p: TuplePattern(list(map(part, p.fields))),
+        dpl.VarPattern: lambda part, p: VarPattern(str(p.name)),
+        dpl.WildcardPattern: lambda part, p: WildcardPattern(),
+    }
+
+
+def _expr(part: Part, pattern: Any) -> DFPattern:
+    if isinstance(pattern.expr, import_tvm().ir.Op):
+        return ExprPattern(foreign_op(str(pattern.expr.name)))
+    return _other(part, pattern)
+
+
+def _other(part: Part, pattern: Any) -> DFPattern:
+    """A pattern that Relay has nothing like."""
+    fields = list(map(part, getattr(pattern, "fields", ())))
+    words = f"a tuple of {len(fields)} in any order" if fields else f"what {pattern!s:.60} matches"
+    return ForeignPattern(words, fields)
+
+
+def wanted_attributes(pattern: Any) -> dict[str, Any]:
+    """The attributes that a pattern of Relax asks for."""
+    return {str(name): plain(value) for name, value in pattern.attrs.items()}
+
+
+class RelaxFunction:
+    """A function of Relax, as far as matching needs it.
+
+    calls: its operator calls. values: of its variables. sources: the value of each node; where that
+    is bound, its variable.
+    """
+
+    def __init__(self, function: Any):
+        self.tvm = import_tvm()
+        self.function = function
+        self.calls: list[OperatorCall] = list(operator_calls(function))
+        self.values = self.tvm.relax.analysis.get_var2val(function)
+        self.sources: dict[Expr, Any] = {}
+        self._nodes: dict[Any, Expr] = {}
+
+    @cached_property
+    def graph(self) -> IndexedGraph:
+        """The nodes of all operator calls."""
+        # Operands come first, so that a long chain is no deep recursion.
+        self.tvm.relax.analysis.post_order_visit(self.function, self.node)
+        return IndexedGraph(Tuple([self.node(call.call) for call in self.calls]))
+
+    def node(self, value: Any) -> Expr:
+        """The node of a value."""
+        if value not in self._nodes:
+            node = self._nodes[value] = self._read(value)
+            if node not in self.sources or isinstance(value, self.tvm.relax.Var):
+                self.sources[node] = value
+        return self._nodes[value]
+
+    def _read(self, value: Any) -> Expr:
+        tvm, relax = self.tvm, self.tvm.relax
+        if isinstance(value, relax.Var):
+            return self.node(self.values[value]) if value in self.values else Var(name_of(value))
+        if isinstance(value, relax.Call):
+            return Call(self.node(value.op), list(map(self.node, value.args)))
+        if isinstance(value, relax.Tuple):
+            return Tuple(list(map(self.node, value.fields)))
+        if isinstance(value, relax.TupleGetItem):
+            return TupleGetItem(self.node(value.tuple_value), int(value.index))
+        if isinstance(value, tvm.ir.Op):
+            return foreign_op(str(value.name))
+        return Var(type(value).__name__)  # without parts to enter
+
+    def resolved(self, value: Any) -> Any:
+        """The value that is bound to a variable; other values as they are."""
+        while isinstance(value, self.tvm.relax.Var) and value in self.values:
+            value = self.values[value]
+        return value

@@ -1,0 +1,50 @@
+"""Patterns of other languages, such as Relax, that Relay's pattern language does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.patterns.patterns import DFPattern
+
+if TYPE_CHECKING:
+    from byoc_lab.relay.patterns.matcher import Matcher
+
+
+class AndPattern(DFPattern):
+    """Both patterns, for one expression."""
+
+    def __init__(self, left: DFPattern, right: DFPattern):
+        self.left, self.right = left, right
+
+    def children(self) -> Sequence[DFPattern]:
+        return (self.left, self.right)
+
+    same_root = children
+
+    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+        return matcher.match(self.left, expr) and matcher.match(self.right, expr)
+
+
+class NotPattern(DFPattern):
+    """Anything but what a pattern matches."""
+
+    def __init__(self, reject: DFPattern):
+        self.reject = reject
+
+    def children(self) -> Sequence[DFPattern]:
+        return (self.reject,)
+
+    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+        return not matcher.match(self.reject, expr)
+
+
+class ForeignPattern(DFPattern):
+    """A pattern that only the matcher of its language can judge. words: what it matches."""
+
+    def __init__(self, words: str, children: Sequence[DFPattern] = ()):
+        self.words, self._children = words, tuple(children)
+
+    def children(self) -> Sequence[DFPattern]:
+        return self._children
