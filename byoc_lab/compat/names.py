@@ -25,6 +25,11 @@ _PASSES = (
     f"{_HERE}.passes",
     "byoc_lab.passes",
 )
+_ANALYSES = (
+    f"{_RELAY}.analysis.queries",
+    f"{_HERE}.variants.analysis",
+    f"{_HERE}.variants.features",
+)
 _RELAY_PASSES = (*_PASSES, f"{_HERE}.ir.relay_names")
 
 SOURCES: dict[str, tuple[str, ...]] = {
@@ -88,10 +93,11 @@ SOURCES: dict[str, tuple[str, ...]] = {
         f"{_HERE}.runtime.executors",
     ),
     "tvm.relay.adt": (f"{_RELAY}.ir.adt", f"{_RELAY}.ir.expr"),
-    "tvm.relay.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.variants.analysis"),
-    "tvm.relay.analysis.analysis": (f"{_RELAY}.analysis.queries", f"{_HERE}.variants.analysis"),
+    "tvm.relay.analysis": _ANALYSES,
+    "tvm.relay.analysis.analysis": _ANALYSES,
     "tvm.relay.analysis.annotated_regions": (f"{_HERE}.variants.analysis",),
     "tvm.relay.analysis.call_graph": (f"{_HERE}.variants.analysis",),
+    "tvm.relay.analysis.feature": (f"{_HERE}.variants.features",),
     "tvm.relay.backend": (f"{_HERE}.runtime.building",),
     "tvm.relay.collage": (),
     "tvm.relay.data_dep_optimization": (),
@@ -207,7 +213,6 @@ _NO_DEVICES = (
     "everything but regions runs on the CPU; AnnotateTarget says which compiler takes what"
 )
 NO_GRADIENTS = "byoc_lab compiles networks for inference; train in the framework they come from"
-_NO_FEATURES = "relay.analysis.post_order_visit shows each node, whose type is its kind"
 _NO_MEMORY = "memory is no part of Relay here; relay.build plans it for the module as a whole"
 
 INSTEAD: dict[str, str] = {
@@ -217,20 +222,14 @@ INSTEAD: dict[str, str] = {
     "tvm.meta_schedule": "apache-tvm has it as tvm.s_tir.meta_schedule, for Relax",
     "tvm.micro": "there is no microTVM; byoc_lab runs on this machine's CPU",
     "tvm.relay": "dir(byoc_lab.relay) lists the names of Relay that are supported",
-    "tvm.relay.analysis.Feature": _NO_FEATURES,
-    "tvm.relay.analysis.detect_feature": _NO_FEATURES,
     "tvm.relay.backend.contrib": "there is no UMA; byoc_lab.backends.register takes patterns, "
     "predicates and a code generator",
     "tvm.relay.collage": "take a pattern table and MergeComposite, AnnotateTarget, PartitionGraph",
-    "tvm.relay.collapse_sum_like": NO_GRADIENTS,
-    "tvm.relay.collapse_sum_to": NO_GRADIENTS,
     "tvm.relay.data_dep_optimization": "operators on sparse weights are not supported; "
     "simplify_fc_transpose is",
     "tvm.relay.frontend": "from_onnx and from_pytorch are there; byoc_lab.compat.load_importer "
     "loads another importer of TVM's from its file. Or import the network with the TVM it was "
     "written for, save its text (mod.astext()) and read that with relay.parse",
-    "tvm.relay.op.collapse_sum_like": NO_GRADIENTS,
-    "tvm.relay.op.collapse_sum_to": NO_GRADIENTS,
     "tvm.relay.op.contrib": "byoc_lab compiles for dnnl and partitions for arm_compute_lib, bnns, "
     "cublas, cudnn and cutlass; register a pattern table of your own with "
     "relay.op.contrib.register_pattern_table",

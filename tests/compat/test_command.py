@@ -78,10 +78,10 @@ USES = {
     "CCacheKey(1)": "relay.backend.te_compiler.CCacheKey",
     "isinstance(1, CCacheKey)": "relay.backend.te_compiler.CCacheKey",
     "exec('class Mine(CCacheKey): pass')": "relay.backend.te_compiler.CCacheKey",
-    "detect_feature(1)": "relay.analysis.detect_feature",
-    "Feature.fVar": "relay.analysis.Feature.fVar",
-    "list(Feature)": "relay.analysis.Feature",
-    "Feature[0]": "relay.analysis.Feature",
+    "gradient(1)": "relay.transform.gradient",
+    "Enumeration.value": "relay.analysis.Enumeration.value",
+    "list(Enumeration)": "relay.analysis.Enumeration",
+    "Enumeration[0]": "relay.analysis.Enumeration",
     "partition_rule.X": "relay.collage.partition_rule.X",
     "autotvm.apply": "autotvm.apply",
     "tvm.relay.nothing": "relay.nothing",
@@ -95,7 +95,8 @@ def test_names_that_are_not_supported_can_be_imported(tmp_path: Path) -> None:
         "import tvm\n"
         "from tvm.relay.collage import partition_rule\n"
         "from tvm import autotvm, relay\n"
-        "from tvm.relay.analysis import Feature, detect_feature\n"
+        "from tvm.relay.analysis import Enumeration\n"
+        "from tvm.relay.transform import gradient\n"
         "from tvm.relay.backend import te_compiler\n"
         "from tvm.relay.backend.te_compiler import CCacheKey\n"
         "from tvm.relay.op.strategy import generic\n"

@@ -82,8 +82,8 @@ def test_names_outside_the_overlay_are_those_of_apache_tvm() -> None:
         ("relay.no_such_name", "byoc_lab"),
         ("relay.no_such_module.name", "byoc_lab"),
         ("relay.transform.NoSuchPass", "passes"),
-        ("relay.op.collapse_sum_to", "for inference"),
-        ("relay.analysis.detect_feature", "post_order_visit"),
+        ("relay.transform.gradient", "for inference"),
+        ("relay.analysis.NoSuchQuery", "dir"),
         ("micro", "microTVM"),
     ],
 )

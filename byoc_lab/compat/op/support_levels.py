@@ -37,8 +37,8 @@ _BY_LEVEL = {
     """,
     4: """
         all any argmax argmin bitwise_and bitwise_not bitwise_or bitwise_xor broadcast_to
-        dyn.broadcast_to dyn.strided_slice equal greater greater_equal left_shift less
-        less_equal logical_and logical_not logical_or logical_xor max maximum mean min minimum
+        collapse_sum_to dyn.broadcast_to dyn.strided_slice equal greater greater_equal left_shift
+        less less_equal logical_and logical_not logical_or logical_xor max maximum mean min minimum
         not_equal ones_like power prod right_shift strided_set strided_slice sum variance where
         zeros_like
     """,

@@ -69,6 +69,7 @@ def concretized() -> Iterator[DFPatternCallback]:
         "full_like": lambda args, shape, dtype: function("full")(args[1], shape, dtype),
         "reshape_like": lambda args, shape, dtype: reshaped_to(args[0], shape),
         "broadcast_to_like": lambda args, shape, dtype: function("broadcast_to")(args[0], shape),
+        "collapse_sum_like": lambda args, shape, dtype: function("collapse_sum_to")(args[0], shape),
     }
     return (ConcretizeLike(n, make) for n, make in makers.items() if n in Op.list_op_names())
 

@@ -207,6 +207,8 @@ class Op(Expr):
     _registry: dict[str, Op] = {}
     elsewhere: ClassVar[dict[str, str]] = {}
     """Operators that a module defines which nothing here imports: their names, its name."""
+    unsupported: ClassVar[dict[str, str]] = {}
+    """How names of operators begin that are not supported, and what to do about them."""
 
     def __init__(self, name: str, definition: Any):
         super().__init__()
@@ -235,6 +237,9 @@ class Op(Expr):
             if name in Op.elsewhere:
                 home = Op.elsewhere[name]
                 raise UnknownNameError(f"{home} defines {name!r}: import {home} first") from None
+            for beginning, advice in Op.unsupported.items():
+                if name.startswith(beginning):
+                    raise UnknownNameError(f"{name!r} is not supported: {advice}") from None
             near = difflib.get_close_matches(name, Op._registry, n=3)
             hint = f"; did you mean {' or '.join(near)}?" if near else ""
             raise UnknownNameError(f"no operator is named {name!r}{hint}") from None

@@ -15,17 +15,20 @@ discover(annotation, tensor, nn, image, vision, qnn, last=["dyn"])
 
 # Defined by `byoc_lab.compat.op`; the names are here for the error messages.
 IN_COMPAT = frozenset({
-    "annotation.checkpoint", "contrib_reverse_reshape", "device_copy", "fast_erf", "fast_exp",
-    "fast_tanh", "image.crop_and_resize", "image.dilation2d", "invert_permutation",
-    "matrix_set_diag", "nn.batch_to_space_nd", "nn.contrib_conv2d_NCHWc", "nn.contrib_dense_pack",
-    "nn.contrib_depthwise_conv2d_NCHWc", "nn.correlation", "nn.cross_entropy",
-    "nn.cross_entropy_with_logits", "nn.dilate", "nn.fast_softmax", "nn.fifo_buffer", "nn.nll_loss",
-    "nn.space_to_batch_nd", "on_device", "qnn.contrib_dense_pack", "qnn.simulated_dequantize",
-    "qnn.simulated_quantize", "searchsorted", "sequence_mask", "sliding_window",
-    "vision.multibox_prior", "vision.multibox_transform_loc", "vision.proposal",
+    "annotation.checkpoint", "collapse_sum_like", "collapse_sum_to", "contrib_reverse_reshape",
+    "device_copy", "fast_erf", "fast_exp", "fast_tanh", "image.crop_and_resize", "image.dilation2d",
+    "invert_permutation", "matrix_set_diag", "nn.batch_to_space_nd", "nn.contrib_conv2d_NCHWc",
+    "nn.contrib_dense_pack", "nn.contrib_depthwise_conv2d_NCHWc", "nn.correlation",
+    "nn.cross_entropy", "nn.cross_entropy_with_logits", "nn.dilate", "nn.fast_softmax",
+    "nn.fifo_buffer", "nn.nll_loss", "nn.space_to_batch_nd", "on_device", "qnn.contrib_dense_pack",
+    "qnn.simulated_dequantize", "qnn.simulated_quantize", "searchsorted", "sequence_mask",
+    "sliding_window", "vision.multibox_prior", "vision.multibox_transform_loc", "vision.proposal",
     "vision.regular_non_max_suppression", "vision.yolo_reorg",
 })  # fmt: skip
 Op.elsewhere.update(dict.fromkeys(IN_COMPAT, "byoc_lab.compat"))
+# The beginnings of names that TVM's lowering makes; the texts end error messages.
+_LOWERED = "TVM's lowering makes it; give the module as it was before relay.build or vm.compile"
+Op.unsupported.update(dict.fromkeys(("call_lowered", "memory.", "vm."), _LOWERED))
 
 
 def get(name: str) -> Op:

@@ -148,6 +148,7 @@ MODULE_FAULTS = [
     ("extern def @f() { 1 }", 2, 8, "expected 'type'"),
     ("type List[A] { Nil }\ndef @f() { match (1) { Nul => 1 } }", 3, 24, "did you mean 'Nil'"),
     ("def @f() { X }\ntype A { X }", 2, 12, "no operator is named 'X'"),
+    ("def @f(%x: int64) { memory.kill(%x) }", 2, 21, "before relay.build or vm.compile"),
     ("def @main(%x: int32) { %0 = abs(%x); %0 }\ndef @g() { %0 }", 3, 12, "%0 is not defined"),
 ]
 
