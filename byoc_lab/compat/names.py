@@ -25,6 +25,7 @@ _PASSES = (
     f"{_HERE}.passes",
     "byoc_lab.passes",
 )
+_NN = (f"{_RELAY}.nn", f"{_RELAY}.ir.expr")  # `relay.nn.Constant`
 _ANALYSES = (
     f"{_RELAY}.analysis.queries",
     f"{_HERE}.variants.analysis",
@@ -137,7 +138,7 @@ SOURCES: dict[str, tuple[str, ...]] = {
     ),
     "tvm.relay.expr": (f"{_RELAY}.ir.expr", f"{_HERE}.ir.with_fields", f"{_HERE}.ir.relay_names"),
     "tvm.relay.function": (f"{_RELAY}.ir.expr", f"{_HERE}.ir.with_fields"),
-    "tvm.relay.nn": (f"{_RELAY}.nn",),
+    "tvm.relay.nn": _NN,
     "tvm.relay.op": _BUILDERS,
     "tvm.relay.op._make": _BUILDERS,
     "tvm.relay.op.algorithm": _BUILDERS,
@@ -146,9 +147,9 @@ SOURCES: dict[str, tuple[str, ...]] = {
     "tvm.relay.op.annotation.annotation": (f"{_RELAY}.annotation",),
     "tvm.relay.op.image": (f"{_HERE}.op.image", f"{_RELAY}.image"),
     "tvm.relay.op.image.image": (f"{_HERE}.op.image", f"{_RELAY}.image"),
-    "tvm.relay.op.nn": (f"{_RELAY}.nn",),
+    "tvm.relay.op.nn": _NN,
     "tvm.relay.op.nn._make": (f"{_RELAY}.nn",),
-    "tvm.relay.op.nn.nn": (f"{_RELAY}.nn",),
+    "tvm.relay.op.nn.nn": _NN,
     "tvm.relay.op.op": _BUILDERS,
     "tvm.relay.op.op_attrs": (f"{_HERE}.op.op_attrs",),
     "tvm.relay.op.reduce": _BUILDERS,
@@ -249,6 +250,7 @@ INSTEAD: dict[str, str] = {
     "tvm.relay.transform.LazyGradientInit": NO_GRADIENTS,
     "tvm.relay.transform.gradient": NO_GRADIENTS,
     "tvm.relay.transform.PartialEvaluate": "FoldConstant computes what depends on constants alone",
+    "tvm.relay.transform.Defunctionalization": "functions that are arguments run as they are",
     "tvm.relay.transform.CollagePartition": "take a pattern table and MergeComposite, "
     "AnnotateTarget, PartitionGraph",
     "tvm.relay.transform.ManifestAlloc": _NO_MEMORY,

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from byoc_lab.compat.ir.tensor_arrays import StaticTensorArrayOps, static_name
 from byoc_lab.compat.names import NO_GRADIENTS
-from byoc_lab.errors import UnknownNameError
+from byoc_lab.errors import UnknownNameError, UnsupportedNameError
 from byoc_lab.relay.ir.adt import Constructor
 from byoc_lab.relay.ir.expr import GlobalVar
 from byoc_lab.relay.ir.module import IRModule
@@ -88,6 +88,13 @@ class Prelude:
         import_from_std(self.mod, "prelude.rly")
         for name in Prelude.__annotations__:
             setattr(self, name, self.mod.get_global_var(name))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Raise UnsupportedNameError: TVM's prelude also has arrays of tensors of any rank."""
+        raise UnsupportedNameError(
+            f"tvm.relay.prelude.Prelude.{name} is not supported; StaticTensorArrayOps has "
+            f"arrays of tensors of a given shape"
+        )
 
     def get_global_var_static(self, canonical: str, dtype: str, shape: Sequence[Any]) -> GlobalVar:
         """The function for arrays of such tensors, which `StaticTensorArrayOps` registers:

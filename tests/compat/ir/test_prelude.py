@@ -6,7 +6,7 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.compat.ir.prelude import Prelude
-from byoc_lab.errors import UnknownNameError
+from byoc_lab.errors import UnknownNameError, UnsupportedNameError
 from byoc_lab.run.reference import ConstructorValue, evaluate
 
 # What TVM 0.16 infers for its own.
@@ -130,3 +130,10 @@ def test_an_unknown_file_is_named_with_those_there_are() -> None:
 def test_gradients_are_refused_where_they_are_used() -> None:
     with pytest.raises(UnknownNameError, match=r"no file 'gradient\.rly'.*train in the framework"):
         relay.IRModule().import_from_std("gradient.rly")
+
+
+def test_arrays_of_tensors_of_any_rank_are_refused_with_those_that_exist() -> None:
+    prelude = Prelude()
+    assert not hasattr(prelude, "get_global_var")
+    with pytest.raises(UnsupportedNameError, match=r"get_global_var .* StaticTensorArrayOps"):
+        prelude.get_global_var("tensor_array", "int32")
