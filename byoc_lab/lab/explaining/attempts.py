@@ -76,12 +76,11 @@ def attempts_with(inquiry: Inquiry, subject: Call) -> Iterator[Attempt]:
 def nearest_attempts(subject: Call, attempts: Sequence[Attempt]) -> list[Attempt]:
     """The attempts that come nearest, which all stop at one place."""
 
-    def rank(a: Attempt) -> tuple[bool, tuple[bool, float, int]]:
-        return subject in a.fit.covered, a.fit.rank
-
-    best = max(attempts, key=rank)
-    place = best.fit.stops[0].found
-    return [a for a in attempts if rank(a) == rank(best) and a.fit.stops[0].found is place]
+    ranks = [(subject in a.fit.covered, a.fit.rank) for a in attempts]
+    best = max(ranks)
+    place = attempts[ranks.index(best)].fit.stops[0].found
+    ranked = zip(attempts, ranks, strict=True)
+    return [a for a, rank in ranked if rank == best and a.fit.stops[0].found is place]
 
 
 def _concerns(fit: Fit, subject: Call, graph: IndexedGraph) -> bool:

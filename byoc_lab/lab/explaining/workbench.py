@@ -16,9 +16,12 @@ from byoc_lab.lab.explaining.outcome import Known, PipelineRun, Setup, annotated
 from byoc_lab.lab.explaining.trials import Trial, VerifiedChange
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
-from byoc_lab.relay.ir.expr import Call
+from byoc_lab.relay.ir.expr import Call, Function, Op
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns.below import operators_of
 
 GROUPING = (MergeCompilerRegions, PartitionGraph)
 """Passes that put nothing into a region that AnnotateTarget left out."""
@@ -41,6 +44,7 @@ class Workbench:
         self._helps: dict[object, bool] = {}  # results in parts, by the properties of the call
         self._parts: dict[object, tuple[IRModule, Call] | None] = {}
         self._known: Known = {}  # results of runs on parts
+        self._narrow: dict[tuple[MergeComposite, frozenset[str]], MergeComposite] = {}
 
     def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
         """The first change with which `call` is offloaded; None if no tried change does it."""
@@ -108,12 +112,33 @@ class Workbench:
         found = setup.first(AnnotateTarget)
         if found is None or any(type(p) not in GROUPING for p in setup.passes[found[0] + 1 :]):
             return False
-        begun = replace(setup, passes=setup.passes[: found[0] + 1])
+        position, annotate = found
+        merged = self._with_entries_of(call, replace(setup, passes=setup.passes[:position]))
+        if merged is not None and _is_unknown(call, annotate, merged):
+            return True
+        begun = replace(setup, passes=setup.passes[: position + 1])
         outcome = self._outcome(begun, self._known)
         if outcome is None:
             return False
         images = outcome.images(call)
         return bool(images) and annotated(outcome.trace.final, outcome.target).isdisjoint(images)
+
+    def _with_entries_of(self, call: Call, setup: Setup) -> PipelineRun | None:
+        """A run with those entries of the pattern table alone that may take a call, which no other
+        entry puts into a composite."""
+        found = setup.first(MergeComposite)
+        before = found and self._outcome(
+            replace(setup, passes=setup.passes[: found[0]]), self._known
+        )
+        if found and before:
+            position, merge = found
+            names = frozenset(i.op_name for i in before.images(call))
+            if (merge, names) not in self._narrow:
+                of_table = [(e, operators_of(e[1])) for e in merge.table]
+                entries = [e for e, of in of_table if of is None or not of.isdisjoint(names)]
+                self._narrow[merge, names] = MergeComposite(entries)
+            setup = setup.replacing(position, self._narrow[merge, names])
+        return self._outcome(setup, self._known)
 
     def first(self, trials: Iterator[Trial], call: Call) -> VerifiedChange | None:
         """The first of some changes with which `call` is offloaded."""
@@ -162,3 +187,18 @@ class Workbench:
         except ByocLabError:  # the pipeline fails with this change, so that it is not offered
             return None
         return outcome if outcome.trace.error is None else None
+
+
+def _is_unknown(call: Call, annotate: AnnotateTarget, before: PipelineRun) -> bool:
+    """Whether AnnotateTarget has no predicate to ask about a call, which the passes before it put
+    into no composite and no region."""
+    images, mod, target = before.images(call), before.trace.final, before.target
+    if not images or any(
+        not isinstance(i.op, Op) or annotate.predicate(i.op, target) is not None for i in images
+    ):
+        return False
+    inside = annotated(mod, target)
+    for node in post_order(*mod.functions.values()):
+        if isinstance(node, Function) and "Composite" in node.attrs:
+            inside.update(post_order(node.body))
+    return inside.isdisjoint(images)

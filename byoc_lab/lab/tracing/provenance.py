@@ -61,15 +61,17 @@ class Provenance:
     @cached_property
     def inputs(self) -> Mapping[Expr, Nodes]:
         """The images of each node of the input: first the nodes that have its place."""
-        nearest: dict[Expr, list[Expr]] = {n: [] for n in self._before}
+        nearest: dict[Expr, list[Expr]] = {}
         others: dict[Expr, list[Expr]] = {}
+        inner = self._tracked.inner
         for node, sources in self.results.items():
-            for n, source in enumerate(sources):
-                if n == 0 and node not in self._tracked.inner:
-                    nearest[source].append(node)
-                else:
-                    others.setdefault(source, []).append(node)
-        return {n: (*found, *others.get(n, ())) for n, found in nearest.items()}
+            if not sources:
+                continue
+            first = others if node in inner else nearest
+            first.setdefault(sources[0], []).append(node)
+            for source in sources[1:]:
+                others.setdefault(source, []).append(node)
+        return {n: (*nearest.get(n, ()), *others.get(n, ())) for n in self._before}
 
     @cached_property
     def results(self) -> Mapping[Expr, Nodes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import TypeVar
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.patterns.foreign import NotPattern
@@ -29,14 +29,14 @@ MAX_DEPTH = 60
 
 def remembered(function: Callable[[DFPattern], T]) -> Callable[[DFPattern], T]:
     """A function of a pattern, computed once for each pattern as long as that exists."""
-    results: WeakKeyDictionary[DFPattern, T] = WeakKeyDictionary()
+    results: dict[int, tuple[ref[DFPattern], T]] = {}  # by id: quicker than a WeakKeyDictionary
 
     @wraps(function)
     def remembering(pattern: DFPattern) -> T:
-        try:
-            return results[pattern]
-        except KeyError:
-            return results.setdefault(pattern, function(pattern))
+        key = id(pattern)
+        if key not in results:
+            results[key] = ref(pattern, lambda _: results.pop(key, None)), function(pattern)
+        return results[key][1]
 
     return remembering
 
@@ -99,6 +99,7 @@ def called_operators(pattern: DFPattern) -> frozenset[str] | None:
     return frozenset(found)
 
 
+@remembered
 def operators_of(pattern: DFPattern) -> frozenset[str] | None:
     """The names of the operators that a pattern calls, anywhere; None if it accepts any."""
     found: set[str] = set()

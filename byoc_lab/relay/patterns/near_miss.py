@@ -219,6 +219,10 @@ class NearMatcher:
     def _fit(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
         if isinstance(pattern, WildcardPattern) and pattern.pattern is None:
             return ANYTHING
+        if isinstance(pattern, CallPattern) and isinstance(expr, Call):
+            roots = root_operators(pattern)
+            if roots is not None and expr.op_name not in roots:
+                return _stopped(pattern, expr)  # most are, and too many to keep
         key = (pattern, expr)
         known = self._known.get(key)
         if known is not None:
@@ -240,6 +244,8 @@ class NearMatcher:
         return found
 
     def _walk(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
+        if isinstance(pattern, CallPattern):
+            return self._call(pattern, expr, depth)
         if isinstance(pattern, WildcardPattern):
             assert pattern.pattern is not None  # one that accepts anything is not walked
             return self._fit(pattern.pattern, expr, depth)
@@ -254,8 +260,6 @@ class NearMatcher:
             return Fit(inner.matched + holds, inner.total + 1, stops, inner.covered)
         if isinstance(pattern, AndPattern):
             return _both(*(self._fit(p, expr, depth) for p in pattern.children()))
-        if isinstance(pattern, CallPattern):
-            return self._call(pattern, expr, depth)
         if isinstance(pattern, DominatorPattern):
             return self._dominator(pattern, expr, depth)
         if isinstance(pattern, TuplePattern) and pattern.fields is not None:
@@ -284,8 +288,7 @@ class NearMatcher:
         return Fit(child.matched, total, (Stop(pattern, expr),), child.covered)
 
     def _call(self, pattern: CallPattern, expr: Expr, depth: int) -> Fit:
-        roots = root_operators(pattern)
-        if not isinstance(expr, Call) or (roots is not None and expr.op_name not in roots):
+        if not isinstance(expr, Call):
             return _stopped(pattern, expr)
         is_named = isinstance(pattern.op, ExprPattern) and pattern.op.expr is expr.op
         callee = ANYTHING if is_named else self._fit(pattern.op, expr.op, depth)
