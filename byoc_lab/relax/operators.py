@@ -13,12 +13,13 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.backends.dnnl.operators import OPERATORS as DNNL_OPERATORS
 from byoc_lab.errors import BuildError, ImporterError
-from byoc_lab.relax.ir.types import is_tensor, type_of
+from byoc_lab.relax.ir.types import type_of
 from byoc_lab.relay import nn
 from byoc_lab.relay.ir.expr import Expr, Tuple, TupleGetItem
 from byoc_lab.relay.ir.types import TensorType
-from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, number, relay_call
+from byoc_lab.relay.op.framework.from_relax import ints, number, relay_call
 from byoc_lab.relay.op.framework.registry import RELAX_NAMES
+from byoc_lab.run.relax_values import relax_call
 
 Translation = Callable[..., Expr]  # (Relax's call, its operands in Relay) -> Relay
 
@@ -149,15 +150,6 @@ def axes_of(values: Any, rank: int) -> list[int]:
     return ints(values) if values is not None else list(range(rank))[::-1]
 
 
-def relax_call(call: Any) -> RelaxCall:
-    """A call of Relax as translations on definitions of operators get it."""
-    name = str(call.op.name).removeprefix("relax.")
-    shapes = [type_of(arg).concrete_shape if is_tensor(arg) else None for arg in call.args]
-    result = type_of(call) if is_tensor(call) else None
-    shape, dtype = (result.concrete_shape, result.dtype) if result else (None, None)
-    return RelaxCall(name, call.attrs, shapes, shape, dtype)
-
-
 def any_counterpart(call: Any, operands: list[Any]) -> Expr:
     """A call of an operator in Relay as `from_relax` reads it.
 
@@ -167,7 +159,7 @@ def any_counterpart(call: Any, operands: list[Any]) -> Expr:
     if read is None:
         raise BuildError(f"byoc_lab has no counterpart of {call.op.name} in Relay")
     try:
-        made = read(relax_call(call), *map(_for_converter, operands))
+        made = read(relax_call(call, type_of), *map(_for_converter, operands))
     except ImporterError as error:
         raise BuildError(str(error)) from None
     return _whole(made) if isinstance(made, list) else made

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.op.framework.from_relax import RelaxCall
 from byoc_lab.run.tvm_runtime import import_tvm
 
 
@@ -50,6 +53,16 @@ def tensor_of(value: Any) -> Any:
     if not isinstance(value, _constant_class()):
         return None
     return value.data if hasattr(value, "data") else value.value
+
+
+def relax_call(call: Any, type_of: Callable[[Any], TensorType]) -> RelaxCall:
+    """A call of an operator as translations on definitions of operators get it. type_of: Relay's
+    type of a tensor."""
+    values = (*call.args, call)
+    types = [type_of(v) if is_tensor_type(type_object(v)) else None for v in values]
+    *shapes, result = (None if ty is None else ty.concrete_shape for ty in types)
+    dtype = None if types[-1] is None else types[-1].dtype
+    return RelaxCall(str(call.op.name).removeprefix("relax."), call.attrs, shapes, result, dtype)
 
 
 @cache

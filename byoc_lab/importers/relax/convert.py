@@ -13,13 +13,12 @@ from byoc_lab.importers.registry import Params
 from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, If, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
-from byoc_lab.relay.op.framework.from_relax import RelaxCall
 from byoc_lab.relay.op.framework.registry import RELAX_NAMES
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.relax_values import (
-    is_tensor_type,
     is_variable,
     name_of,
+    relax_call,
     sizes_of,
     tensor_of,
     type_object,
@@ -144,6 +143,13 @@ def _relay_type(ty: Any, what: str) -> Type:
     return TensorType([int(size.value) for size in sizes], str(ty.dtype))
 
 
+def _tensor_type(value: Any) -> TensorType:
+    """The Relay type of a Relax tensor. Raises ImporterError if its shape is not known."""
+    found = _relay_type(type_object(value), "a value")
+    assert isinstance(found, TensorType)
+    return found
+
+
 class _ModuleReader:
     """Reads the functions that @main reaches; `made` has those that are global in Relay too."""
 
@@ -235,16 +241,7 @@ class _ModuleReader:
         convert = RELAX_NAMES.get(name)
         if convert is None:
             raise ImporterError(_no_counterpart(name, call))
-        return convert(
-            RelaxCall(
-                name,
-                call.attrs,
-                [_shape(arg) for arg in call.args],
-                _shape(call),
-                _dtype(call),
-            ),
-            *arguments,
-        )
+        return convert(relax_call(call, _tensor_type), *arguments)
 
 
 def _no_counterpart(name: str, call: Any) -> str:
@@ -270,22 +267,6 @@ def _attributes(function: Any) -> dict[str, Any]:
     if "Composite" in attrs:
         found["Composite"] = str(attrs["Composite"])
     return found
-
-
-def _shape(value: Any) -> tuple[int, ...] | None:
-    """The shape of a Relax tensor. Raises ImporterError if it is unknown."""
-    ty = type_object(value)
-    if not is_tensor_type(ty):
-        return None
-    found = _relay_type(ty, "a value")
-    assert isinstance(found, TensorType)
-    return found.concrete_shape
-
-
-def _dtype(value: Any) -> str | None:
-    """The dtype of a Relax tensor."""
-    ty = type_object(value)
-    return str(ty.dtype) if is_tensor_type(ty) else None
 
 
 def _as_expr(value: Any) -> Expr:

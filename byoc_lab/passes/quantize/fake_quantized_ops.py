@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any as AnyValue
+from typing import TypeVar
 
 from byoc_lab import relay
 from byoc_lab.errors import PassError
@@ -39,12 +40,13 @@ from byoc_lab.relay.op.qnn.requantize_config import TOEVEN
 
 Result = tuple[Expr, AffineType]
 QuantizationRule = Callable[[AnyValue, AffineTypes], Result]
+R = TypeVar("R", bound=QuantizationRule)
 RULES: dict[FakeQuantized, QuantizationRule] = {}
 """For what definitions of operators say that it becomes, what makes it."""
 
 
-def _rule(kind: FakeQuantized) -> Callable[[QuantizationRule], QuantizationRule]:
-    def register(function: QuantizationRule) -> QuantizationRule:
+def _rule(kind: FakeQuantized) -> Callable[[R], R]:
+    def register(function: R) -> R:
         RULES[kind] = function
         return function
 
@@ -184,49 +186,43 @@ def wide_pool(call: AnyValue, types: AffineTypes) -> Result:
     x = call.args[0]
     t, out = types.of_tensor(x), types.of_tensor(call)
     wide = TensorAffineType(out.scale, out.zero_point, "int32", out.axis)
-    x = (
-        relay.cast(x, "int32")
-        if same_quantization(t, out)
-        else requantized(x, t, wide, types.rounding)
-    )
+    same = same_quantization(t, out)
+    x = relay.cast(x, "int32") if same else requantized(x, t, wide, types.rounding)
     return Call(call.op, [x], call.attrs), wide
 
 
 # Products ----------------------------------------------------------------------------------------
 
 
-def _quantized_product(name: str, call: AnyValue, types: AffineTypes, **more: AnyValue) -> Expr:
-    """The qnn operator of a product."""
+def _product(
+    call: AnyValue, types: AffineTypes, axis: int | None = None, **more: AnyValue
+) -> tuple[Expr, TensorAffineType]:
+    """The qnn operator of a product; axis: of the scales of its result, by default the data's."""
     x, y = call.args
     a, b = types.of_tensor(x), types.of_tensor(y)
-    build = getattr(relay.qnn.op, name)
-    return build(x, y, a.zero_point, b.zero_point, a.scale, b.scale, **more)
+    build = getattr(relay.qnn.op, call.op.name.removeprefix("nn."))
+    made = build(x, y, a.zero_point, b.zero_point, a.scale, b.scale, **more)
+    return made, product_type(a, b, a.axis if axis is None else axis)
 
 
 @_rule(FakeQuantized.CONVOLUTION)
 def convolution(call: AnyValue, types: AffineTypes) -> Result:
-    a, b = (types.of_tensor(x) for x in call.args)
     attrs = {name: value for name, value in call.attrs.items() if name != "out_dtype"}
-    made = _quantized_product(call.op.name.removeprefix("nn."), call, types, **attrs)
     channels = Layout(attrs["out_layout"] or attrs["data_layout"]).index_of("C")
-    return made, product_type(a, b, channels)
+    return _product(call, types, channels, **attrs)
 
 
 @_rule(FakeQuantized.DENSE)
 def dense(call: AnyValue, types: AffineTypes) -> Result:
-    a, b = (types.of_tensor(x) for x in call.args)
-    made = _quantized_product("dense", call, types, units=call.attrs.units)
-    return made, product_type(a, b, 1)
+    return _product(call, types, 1, units=call.attrs.units)
 
 
 @_rule(FakeQuantized.BATCH_MATMUL)
 def batch_matmul(call: AnyValue, types: AffineTypes) -> Result:
     if (call.attrs.transpose_a, call.attrs.transpose_b) != (False, True):
         raise PassError("qnn.batch_matmul needs transpose_a=False, transpose_b=True")
-    a, b = (types.of_tensor(x) for x in call.args)
-    scale = product_type(a, b, a.axis).scale
-    made = _quantized_product("batch_matmul", call, types)
-    return made, TensorAffineType(scale, relay.const(0), "int32", a.axis)
+    made, product = _product(call, types)
+    return made, TensorAffineType(product.scale, relay.const(0), "int32", product.axis)
 
 
 @_rule(FakeQuantized.BIAS)
@@ -317,32 +313,25 @@ def _scaled(x: Expr, t: TensorAffineType, out: TensorAffineType, types: AffineTy
 
 
 @_rule(FakeQuantized.FUNCTION)
-def function(call: AnyValue, types: AffineTypes) -> Result:
-    return _by_qnn(call, types)
-
-
-@_rule(FakeQuantized.LEAKY_RELU)
-def leaky_relu(call: AnyValue, types: AffineTypes) -> Result:
-    x, out = call.args[0], types.of_tensor(call)
-    if types.rounding == TOEVEN:
-        return _by_reals(call, types, out)
-    t = types.of_tensor(x)
-    parts = (t.scale, t.zero_point, out.scale, out.zero_point)
-    return relay.qnn.op.leaky_relu(x, call.attrs.alpha, *parts), out
-
-
-@_rule(FakeQuantized.SOFTMAX)
-def softmax(call: AnyValue, types: AffineTypes) -> Result:
-    return _by_qnn(call, types, axis=call.attrs.axis)
-
-
-def _by_qnn(call: AnyValue, types: AffineTypes, **options: AnyValue) -> Result:
+def function(call: AnyValue, types: AffineTypes, *own: AnyValue, **options: AnyValue) -> Result:
+    """The qnn operator; own, options: its arguments before and after the scales."""
     x, out = call.args[0], types.of_tensor(call)
     if types.rounding == TOEVEN:
         return _by_reals(call, types, out)
     t = types.of_tensor(x)
     build = getattr(relay.qnn.op, call.op.name.removeprefix("nn."))
-    return build(x, t.scale, t.zero_point, out.scale, out.zero_point, **options), out
+    parts = (t.scale, t.zero_point, out.scale, out.zero_point)
+    return build(x, *own, *parts, **options), out
+
+
+@_rule(FakeQuantized.LEAKY_RELU)
+def leaky_relu(call: AnyValue, types: AffineTypes) -> Result:
+    return function(call, types, call.attrs.alpha)
+
+
+@_rule(FakeQuantized.SOFTMAX)
+def softmax(call: AnyValue, types: AffineTypes) -> Result:
+    return function(call, types, axis=call.attrs.axis)
 
 
 def _by_reals(call: AnyValue, types: AffineTypes, out: TensorAffineType) -> Result:

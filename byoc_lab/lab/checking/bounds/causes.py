@@ -31,46 +31,40 @@ FAULT = "a fault of oneDNN"
 class Fact:
     """A special value for which a machine computes something else than IEEE 754 specifies.
 
-    words: {op} stands for the operator. elements(step, value): those of the result that it changes.
+    words: {op} stands for the operator. special: a mask of the values of the result that it
+        changes; of the first argument if `of_argument`.
     """
 
     words: str
-    elements: Callable[[Step, Array], Array]
+    special: Callable[[Array], Array]
+    of_argument: bool = False
 
     def cause(self, op: str) -> str:
         return self.words.format(op=op)
 
-
-def _is_nan(step: Step, value: Array) -> Array:
-    return np.asarray(np.isnan(value))
-
-
-def _is_infinite(step: Step, value: Array) -> Array:
-    return np.asarray(np.isinf(value))
+    def elements(self, step: Step, value: Array) -> Array:
+        """A mask of the elements of a result that it changes."""
+        return np.asarray(self.special(step.args[0] if self.of_argument else value))
 
 
-def _is_least(step: Step, value: Array) -> Array:
+def _is_least(value: Array) -> Array:
     return np.asarray(np.isnan(value) | np.isneginf(value))
 
 
-def _of_infinite(step: Step, value: Array) -> Array:
-    return np.asarray(np.isinf(step.args[0]))
-
-
-_ROW = Fact(f"{{op}} of a row with nan or inf has numbers on DNNL, {FAULT}", _is_nan)
-_SELECTED = Fact("{op} of nan and numbers may be one of the numbers", _is_nan)
+_ROW = Fact(f"{{op}} of a row with nan or inf has numbers on DNNL, {FAULT}", np.isnan)
+_SELECTED = Fact("{op} of nan and numbers may be one of the numbers", np.isnan)
 FACTS: dict[Arithmetic | str, tuple[Fact, ...]] = {
-    Arithmetic.RELU: (Fact("{op}(nan) is 0 on DNNL and in code of LLVM", _is_nan),),
+    Arithmetic.RELU: (Fact("{op}(nan) is 0 on DNNL and in code of LLVM", np.isnan),),
     Arithmetic.CLIP: (
-        Fact("{op}(nan) is the lower bound on DNNL, the upper one in code of LLVM", _is_nan),
-        Fact("{op} to an infinite bound gives 3.4e38 on DNNL in the place of inf", _is_infinite),
+        Fact("{op}(nan) is the lower bound on DNNL, the upper one in code of LLVM", np.isnan),
+        Fact("{op} to an infinite bound gives 3.4e38 on DNNL in the place of inf", np.isinf),
     ),
-    Arithmetic.SIGN: (Fact("{op}(nan) is 0 in code of LLVM", _is_nan),),
+    Arithmetic.SIGN: (Fact("{op}(nan) is 0 in code of LLVM", np.isnan),),
     Arithmetic.SOFTMAX: (_ROW,),
     Arithmetic.LOG_SOFTMAX: (_ROW,),
     Arithmetic.LARGER: (_SELECTED,),
     Arithmetic.EXTREME: (_SELECTED,),
-    Arithmetic.ORDER: (Fact("{op} has no order for nan", _is_nan),),
+    Arithmetic.ORDER: (Fact("{op} has no order for nan", np.isnan),),
     # oneDNN begins a maximum with the least finite number, and compares nan as if it were less.
     Arithmetic.MAX_POOL: (
         Fact(
@@ -80,10 +74,10 @@ FACTS: dict[Arithmetic | str, tuple[Fact, ...]] = {
         ),
     ),
     # Functions by their names.
-    "exp": (Fact(f"{{op}}(nan) is inf on DNNL, {FAULT}", _is_nan),),
-    "sigmoid": (Fact(f"{{op}}(nan) is 0 in scalar code of DNNL, {FAULT}", _is_nan),),
+    "exp": (Fact(f"{{op}}(nan) is inf on DNNL, {FAULT}", np.isnan),),
+    "sigmoid": (Fact(f"{{op}}(nan) is 0 in scalar code of DNNL, {FAULT}", np.isnan),),
     "erf": (
-        Fact(f"gelu(inf), which has {{op}}, is nan on DNNL with AVX-512, {FAULT}", _of_infinite),
+        Fact(f"gelu(inf), which has {{op}}, is nan on DNNL with AVX-512, {FAULT}", np.isinf, True),
     ),
 }
 

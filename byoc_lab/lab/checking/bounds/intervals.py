@@ -13,19 +13,12 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import REACH, Error, full, some
-from byoc_lab.lab.checking.bounds.step import Array, Step, flat
+from byoc_lab.lab.checking.bounds.step import Array, Step, flat, mapped
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
 # Operators whose float results jump.
 STEPS = (Arithmetic.FLOOR, Arithmetic.ROUND, Arithmetic.SIGN, Arithmetic.STEPS)
 DRAWS = 4  # number of samples of jumps in random directions
-
-
-def mapped(function: Callable[[Any, Any], Any], value: Any, error: Any) -> Any:
-    """`function` of each array and its error, in the structure of `value`."""
-    if isinstance(value, tuple):
-        return tuple(mapped(function, v, e) for v, e in zip(value, error, strict=True))
-    return function(value, error)
 
 
 def interval(step: Step, errors: list[Any]) -> list[Error]:

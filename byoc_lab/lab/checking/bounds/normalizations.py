@@ -78,22 +78,22 @@ def normalization(step: Step, errors: list[Any]) -> list[Error]:
 def variance_rounding(step: Step) -> Array:
     """In units of u / sqrt(3): of the differences from the mean, their squares, and the sum."""
     x, m = step.args
-    k = x.size // max(1, step.value.size)
     centred = np.abs(x - m)
     own = np.sqrt(centred * (np.abs(x) + np.abs(m)))
-    return np.asarray((sqrt(k) + 4) * np.abs(step.value) + 2 * step.again(own, np.zeros_like(m)))
+    return np.asarray(
+        (sqrt(step.reduced) + 4) * np.abs(step.value) + 2 * step.again(own, np.zeros_like(m))
+    )
 
 
 def variance(step: Step, errors: list[Any]) -> list[Error]:
     """mean((x - m) ** 2), where m is the mean of x: 2 * mean((x - m) * dx) + mean(dx ** 2)."""
     x, m = step.args
-    k = x.size // max(1, step.value.size)
     zero, centred = np.zeros_like(m), np.abs(x - m)
 
     def mean_square(array: Array) -> Array:
         return np.asarray(np.abs(step.again(np.broadcast_to(array, x.shape), zero)))
 
     d, j = full(errors[0].sigma, x), full(errors[0].jump, x)
-    sigma = hypot(2 * np.sqrt(mean_square(centred * d) / k), mean_square(d))
+    sigma = hypot(2 * np.sqrt(mean_square(centred * d) / step.reduced), mean_square(d))
     jump = 2 * mean_square(np.sqrt(centred * j)) + mean_square(j)
     return [Error(sigma, jump + mean_square(full(errors[1].reach, m)))]

@@ -29,9 +29,9 @@ from byoc_lab.lab.checking.bounds.derivatives import (
     softmax,
 )
 from byoc_lab.lab.checking.bounds.error import ANYTHING, EXACT, Error, full
-from byoc_lab.lab.checking.bounds.intervals import interval, mapped
+from byoc_lab.lab.checking.bounds.intervals import interval
 from byoc_lab.lab.checking.bounds.normalizations import normalization, variance
-from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
+from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat, mapped
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.registry import OpPattern
 

@@ -10,7 +10,7 @@ u / sqrt(3). Sums of products are in `products.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, prod, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from byoc_lab.lab.checking.bounds.step import (
     Sum,
     flat,
     hypot,
+    mapped,
     rounding_deviation,
 )
 from byoc_lab.lab.checking.bounds.summation import roundings
@@ -54,9 +55,7 @@ def _positive_sum(step: Step) -> Array:
     axes = _summed_axes(step)
     if axes is not None:
         return np.asarray(roundings(x, axes).reshape(magnitudes.shape) * magnitudes)
-    window = step.attrs.get("pool_size")
-    k = prod(window) if window else ceil(x.size / max(1, step.value.size))
-    return (sqrt(k) + 1) * magnitudes
+    return (sqrt(step.reduced) + 1) * magnitudes
 
 
 def _summed_axes(step: Step) -> tuple[int, ...] | None:
@@ -127,19 +126,17 @@ def _backward_stable(step: Step) -> Any:
     roundings = sqrt(inputs / max(1, outputs)) + FUNCTION_ROUNDINGS
     random, unit = np.random.default_rng(0), UNIT_ROUNDOFF["float32"]
 
-    def perturbed(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(map(perturbed, value))
+    def perturbed(value: Array) -> Array:
         if value.dtype.kind != "f":
             return value
-        return value * (1 + unit * random.standard_normal(value.shape))
+        return np.asarray(value * (1 + unit * random.standard_normal(value.shape)))
 
-    results = flat(step.again(*map(perturbed, step.args)))
-    found = tuple(
-        roundings * (_largest_change(m, v) / unit + np.abs(v)) if v.dtype.kind == "f" else 0.0
-        for m, v in zip(results, flat(step.value), strict=True)
-    )
-    return found if isinstance(step.value, tuple) else found[0]
+    def deviation(moved: Array, value: Array) -> Any:
+        if value.dtype.kind != "f":
+            return 0.0
+        return roundings * (_largest_change(moved, value) / unit + np.abs(value))
+
+    return mapped(deviation, step.again(*mapped(perturbed, tuple(step.args))), step.value)
 
 
 def _clip(step: Step) -> Array:
@@ -208,8 +205,5 @@ def rounding(step: Step) -> tuple[Any, Sum | None]:
     else:
         rule = ROUNDING.get(step.op.name) or RULES.get(step.arithmetic, _without_rule)
         found = rule(step)
-    return _times(rounding_deviation(step.dtype), found), known
-
-
-def _times(factor: float, value: Any) -> Any:
-    return tuple(factor * v for v in value) if isinstance(value, tuple) else factor * value
+    unit = rounding_deviation(step.dtype)
+    return mapped(lambda part: unit * part, found), known

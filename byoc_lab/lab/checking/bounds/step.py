@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
+from math import ceil, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,13 @@ class Step:
         kind: Arithmetic = self.op.definition.arithmetic_of(self.attrs)
         return kind
 
+    @property
+    def reduced(self) -> int:
+        """The number of elements of the first argument for each of the result, rounded up; for a
+        pooling those of its window."""
+        window = self.attrs.get("pool_size") if self.attrs is not None else None
+        return prod(window) if window else ceil(self.args[0].size / max(1, self.value.size))
+
     @cached_property
     def squares(self) -> Array:
         """The sums of the squares of the products of the first two arguments."""
@@ -101,6 +108,13 @@ def hypot(a: Any, b: Any) -> Array:
     of float32 numbers never overflow float64, and here the result is infinite then."""
     with np.errstate(over="ignore"):
         return np.asarray(np.sqrt(a * a + b * b))
+
+
+def mapped(function: Callable[..., Any], *values: Any) -> Any:
+    """`function` of the leaves of nested tuples of one structure, in that structure."""
+    if isinstance(values[0], tuple):
+        return tuple(mapped(function, *each) for each in zip(*values, strict=True))
+    return function(*values)
 
 
 def flat(value: Any) -> tuple[Any, ...]:

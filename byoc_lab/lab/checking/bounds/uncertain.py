@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from byoc_lab.lab.checking.bounds.intervals import measured_jumps
 from byoc_lab.lab.checking.bounds.propagation import propagated
 from byoc_lab.lab.checking.bounds.rounding import rounding
 from byoc_lab.lab.checking.bounds.samples import calibrated, joined, largest_errors
-from byoc_lab.lab.checking.bounds.step import Array, Step, Sum, flat, rounding_deviation
+from byoc_lab.lab.checking.bounds.step import Array, Step, Sum, flat, mapped, rounding_deviation
 from byoc_lab.lab.checking.bounds.undecided import denormal, rounded_steps, undecided
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
@@ -238,7 +239,7 @@ class _Uncertain(Reference):
         return made if isinstance(ty, TupleType) else made[0]
 
     def operator(self, node: Call, op: Op, args: list[Any], frame: ScopeFrame) -> Any:
-        exact = _mapped(lambda q: q.value, tuple(args))
+        exact = mapped(attrgetter("value"), tuple(args))
         value = super().operator(node, op, list(exact), frame)
         attrs = op.definition.attributes(node.attrs)
         sums = [a.sum if isinstance(a, Quantity) else None for a in args]
@@ -249,7 +250,7 @@ class _Uncertain(Reference):
         if self.watch is not None:
             self.watch(node, exact, value)
         results = flat(value)
-        errors = list(_mapped(lambda q: q.error, tuple(args)))
+        errors = list(mapped(attrgetter("error"), tuple(args)))
         inherited = propagated(step, errors) or self.measured(step, args, given, errors)
         own, total, causes = self._own(step, dtypes, errors, inherited)
         samples = self._samples(step, args, given, own)
@@ -322,7 +323,7 @@ class _Uncertain(Reference):
         for n in range(self.model.samples):
             results = flat(step.value)
             if inexact:
-                results = flat(step.again(*(_sample(a, n) for a in args)))
+                results = flat(step.again(*mapped(methodcaller("sample", n), tuple(args))))
             made.append(
                 tuple(
                     r + e.sigma * self._signs(r) if r.dtype.kind == "f" and some(e.sigma) else r
@@ -352,16 +353,6 @@ def _dtypes_of(ty: Type) -> list[str]:
 def flat_quantities(value: Any) -> tuple[Quantity, ...]:
     """The quantities of a nested tuple, in order."""
     return tuple(q for q in flat(value) if isinstance(q, Quantity))
-
-
-def _mapped(function: Callable[[Quantity], Any], value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(_mapped(function, v) for v in value)
-    return function(value)
-
-
-def _sample(argument: Any, n: int) -> Any:
-    return _mapped(lambda quantity: quantity.sample(n), argument)
 
 
 def _structured(value: Any, made: Iterator[Quantity]) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from math import ceil, prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from byoc_lab.lab.checking.bounds.causes import FACTS, NONE, OVERFLOW, Causes
 from byoc_lab.lab.checking.bounds.error import Error, some
 from byoc_lab.lab.checking.bounds.intervals import changes
-from byoc_lab.lab.checking.bounds.products import PRODUCTS, added_to
+from byoc_lab.lab.checking.bounds.products import PRODUCTS, added_to, along_axis
 from byoc_lab.lab.checking.bounds.step import UNIT_ROUNDOFF, Array, Step, flat
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
@@ -60,10 +59,8 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
     if step.arithmetic in AVERAGING:  # the sum may be beyond the range that its mean is in
         with np.errstate(all="ignore"):
             x = step.args[0]
-            window = step.attrs.get("pool_size")
-            k = prod(window) if window else ceil(x.size / value.size)
             # Infinite elements too: kernels with masks multiply values outside of the mask by 0.
-            free |= ~(step.again(np.abs(x)) * k <= largest) & ~np.isnan(value)
+            free |= ~(step.again(np.abs(x)) * step.reduced <= largest) & ~np.isnan(value)
     free |= _partial_sums_overflow(step, largest)
     causes = {OVERFLOW} if free.any() else set()
     for fact in (*FACTS.get(step.arithmetic, ()), *FACTS.get(step.op.name, ())):
@@ -106,12 +103,10 @@ def _partial_sums_overflow(step: Step, largest: float) -> Any:
 
 
 def _normalized(step: Step) -> Array:
-    x, _, _, mean, variance = step.args
-    shape = [1] * x.ndim
-    shape[step.attrs.axis] = -1
+    mean, variance = (along_axis(step, v) for v in step.args[3:])
     with np.errstate(all="ignore"):
-        scale = 1 / np.sqrt(variance.reshape(shape) + step.attrs.epsilon)
-        return np.asarray((np.abs(x) + np.abs(mean.reshape(shape))) * scale)
+        deviation = np.sqrt(variance + step.attrs.epsilon)
+        return np.asarray((np.abs(step.args[0]) + np.abs(mean)) / deviation)
 
 
 def rounded_steps(step: Step, value: Array, errors: Sequence[Any], inherited: Error) -> Any:
