@@ -44,10 +44,13 @@ WITHOUT_LETS = "no match crosses a let; and without lets (ToGraphNormalForm),"
 
 @without_collection()
 def diagnose_all(explanations: Iterable[Explanation]) -> None:
-    """Diagnose several calls; for a large module, intermediate results are kept until all are
-    explained."""
+    """Diagnose several calls; partial matches are kept until all are explained."""
+    inquiries: dict[Inquiry, None] = {}
     for explanation in explanations:
         explanation.diagnose()
+        inquiries[explanation._inquiry] = None
+    for inquiry in inquiries:
+        inquiry.forget_partial_matches()
 
 
 class Nearest:

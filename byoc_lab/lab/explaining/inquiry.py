@@ -337,3 +337,7 @@ class Inquiry:
         if key not in self._matchers:
             self._matchers[key] = NearMatcher(self.table[position][1], graph)
         return self._matchers[key]
+
+    def forget_partial_matches(self) -> None:
+        """Free the results of the matchers, many for each call and entry."""
+        self._matchers.clear()
