@@ -20,8 +20,6 @@ from byoc_lab.relax.tracing.outlining import (
 )
 from byoc_lab.run.tvm_runtime import import_tvm
 
-PARTS = ("CallPattern", "TupleGetItemPattern")  # patterns whose matches are in the function
-
 
 @dataclass(frozen=True)
 class Refusal:
@@ -124,10 +122,12 @@ class _Partitioner:
         matched = self.entry.pattern.extract_matched_expr(binding.value, self._values)
         if not matched:
             return
+        dpl = self.tvm.relax.dpl
+        inside = (dpl.CallPattern, dpl.TupleGetItemPattern)  # whose matches are in the function
         parts = [
             value
             for pattern, value in matched.items()
-            if type(pattern).__name__ in PARTS and value in self._bound
+            if isinstance(pattern, inside) and value in self._bound
         ]
         context = self._context(binding.value, matched, parts, uses)
         name = str(self.entry.name)

@@ -15,12 +15,12 @@ from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, plain
 from byoc_lab.relax.tracing.recorder import trace
 from byoc_lab.relax.tracing.script import Script
 from byoc_lab.relay.ir.foreign import ForeignModule
-from byoc_lab.relay.ir.module import Map
+from byoc_lab.relay.ir.module import IRModule, Map
 from byoc_lab.run.inputs import by_position
 from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
-_FIELDS = ("type_definitions", "declared", "notes", "source_map")
+_FIELDS = frozenset(vars(IRModule()))
 
 
 class RelaxModule(ForeignModule):
@@ -40,16 +40,16 @@ class RelaxModule(ForeignModule):
         script.mirror.see(source)
 
     def __getattr__(self, name: str) -> Any:
+        """A field that is made when it is first asked for: those of a module together."""
         if name == "lines":
             self.lines = self._script.lines(self.source)
-            return self.lines
-        if name == "findings":
+        elif name == "findings":
             self.findings = [*self.known, *findings_of(self)]
-            return self.findings
-        if name in ("functions", "attrs", "_by_name", *_FIELDS):
+        elif name in _FIELDS:
             self._mirror()
-            return getattr(self, name)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        else:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return getattr(self, name)
 
     def _mirror(self) -> None:
         functions = {
