@@ -27,7 +27,7 @@ from byoc_lab.relax.ir.calls import (
 from byoc_lab.relax.lab.costs import call_flops
 from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.partition import TARGET, unreached, why_not_relax
-from byoc_lab.relax.patterns.near_miss import Miss, nearest_miss
+from byoc_lab.relax.patterns.near_miss import NearMisses
 from byoc_lab.relax.patterns.reading import RelaxFunction
 from byoc_lab.relax.patterns.report import Entry, entries_of, fused
 from byoc_lab.run.relax_values import type_object
@@ -193,7 +193,7 @@ class _Function:
 
     def __init__(self, function: Any):
         self.function = function
-        self.miss = cache(self._miss)
+        self.misses = cache(self._misses)
         self._alone = cache(self._run_alone)
         self._matches = cache(self._found_by)
         self.read = RelaxFunction(function)
@@ -240,9 +240,8 @@ class _Function:
         left = {c.bound for c in operator_calls(made["main"])}
         return left, {} if entry.check is None else dict(entry.check.refused)
 
-    def _miss(self, entry: Entry) -> Miss | None:
-        """The failing part of a pattern at its nearest match."""
-        return nearest_miss(entry.read, self.read)
+    def _misses(self, entry: Entry) -> NearMisses:
+        return NearMisses(entry.read, self.read)
 
 
 class _Asked:
@@ -293,7 +292,8 @@ class _Asked:
                 )
         if roots:
             return self._left_over(call)
-        misses = {entry: where.miss(entry) for entry in with_it}
+        there = where.calls.get(call.bound, call)
+        misses = {entry: where.misses(entry).nearest_to(there) for entry in with_it}
         entry = max(with_it, key=lambda e: m.fit.matched if (m := misses[e]) is not None else 0)
         near = f"; nearest: {misses[entry]}" if misses[entry] is not None else ""
         return "no-match", f"pattern {entry.name} has {call.name}, and does not match here{near}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from byoc_lab.printing import printable
@@ -70,22 +71,40 @@ class Miss:
         return f"at %{self.call.variable}, {at} must be {self.wanted}, found {self.found}"
 
 
-def nearest_miss(pattern: RelaxPattern, function: RelaxFunction) -> Miss | None:
-    """The call of a function that is nearest to matching a pattern; None if one matches it, or
-    without calls."""
-    matcher = _Matcher(pattern, function)
-    best: tuple[Fit, OperatorCall] | None = None
-    for call in function.calls:
-        fit = matcher.fit(function.node(call.call))
-        if not fit.stops:
+class NearMisses:
+    """A pattern at each call of a function."""
+
+    def __init__(self, pattern: RelaxPattern, function: RelaxFunction):
+        self.function = function
+        self.matcher = _Matcher(pattern, function)
+
+    @cached_property
+    def fits(self) -> list[tuple[Fit, OperatorCall]]:
+        return [(self.matcher.fit(self.function.node(c.call)), c) for c in self.function.calls]
+
+    def nearest(self) -> Miss | None:
+        """The call that is nearest to matching; None if one matches, or without calls."""
+        if not all(fit.stops for fit, _ in self.fits):
             return None
-        if best is None or fit.rank > best[0].rank:
-            best = fit, call
-    if best is None:
-        return None
-    fit, call = best
-    value, found = matcher.found(fit.stops[0])
-    return Miss(call, fit, value, found)
+        return self._miss(max(self.fits, key=lambda found: found[0].rank, default=None))
+
+    def nearest_to(self, call: OperatorCall) -> Miss | None:
+        """The call that is nearest to matching, among those whose match would have `call` in it if
+        there is one; None if all match."""
+        node = self.function.node(call.call)
+
+        def key(found: tuple[Fit, OperatorCall]) -> tuple[bool, tuple[bool, float, int]]:
+            fit, _ = found
+            stops = fit.matched and any(stop.found is node for stop in fit.stops)
+            return bool(stops) or node in fit.covered, fit.rank
+
+        return self._miss(max((f for f in self.fits if f[0].stops), key=key, default=None))
+
+    def _miss(self, found: tuple[Fit, OperatorCall] | None) -> Miss | None:
+        if found is None:
+            return None
+        fit, call = found
+        return Miss(call, fit, *self.matcher.found(fit.stops[0]))
 
 
 def matching_calls(pattern: Any, function: RelaxFunction) -> Iterator[OperatorCall]:
@@ -117,10 +136,10 @@ class _Matcher(NearMatcher):
         return None if more < 0 else [*args, *(WildcardPattern() for _ in range(more))]
 
     def _walk(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
+        found = super()._walk(pattern, expr, depth)
         if self.matches(pattern, expr):
             size = size_of(pattern)
-            return Fit(size, size, (), frozenset({expr}))
-        found = super()._walk(pattern, expr, depth)
+            return Fit(size, size, (), found.covered | {expr})
         if found.stops:
             return found
         # Each part matches, and the whole does not.

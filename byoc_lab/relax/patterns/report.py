@@ -15,7 +15,7 @@ from byoc_lab.relax import backends
 from byoc_lab.relax.ir.calls import host_functions
 from byoc_lab.relax.passes import applied
 from byoc_lab.relax.patterns.checks import why_refused
-from byoc_lab.relax.patterns.near_miss import Miss, matching_calls, nearest_miss
+from byoc_lab.relax.patterns.near_miss import Miss, NearMisses, matching_calls
 from byoc_lab.relax.patterns.reading import RelaxFunction, RelaxPattern
 from byoc_lab.relay.patterns.below import (
     alternatives,
@@ -261,7 +261,7 @@ def _unmatched(position: int, entry: Entry, mods: Sequence[Any]) -> RelaxEntryRe
             reason = f"the pattern matches at %{found.variable}, and {why}"
             return RelaxEntryReport(position, entry.name, "never", reason)
         present.update(call.name for call in function.calls)
-        miss = nearest_miss(entry.read, function)
+        miss = NearMisses(entry.read, function).nearest()
         if miss is not None and (best is None or miss.fit.rank > best.fit.rank):
             best = miss
     reason = f"nothing fits; nearest: {best}" if best is not None else "the module has no operators"

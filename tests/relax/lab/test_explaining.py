@@ -131,6 +131,25 @@ def test_pattern_is_compared_with_the_module_before_other_entries_took_their_mat
     assert "operand .args[0].args[1] must be a constant, found the parameter %b" in product.reason
 
 
+def test_the_nearest_match_is_one_around_the_call() -> None:
+    """The other sum comes nearer to the pattern, and is not the one that is asked about."""
+    mod = module(
+        [var("x", 4, 8), var("w", 8, 3), var("b", 3), var("y", 4, 3)],
+        lambda emit, x, w, b, y: emit(
+            op.multiply(
+                emit(op.nn.relu(emit(op.add(emit(op.matmul(x, w)), b)))),
+                emit(op.nn.relu(emit(op.add(emit(op.sigmoid(y)), b)))),
+            )
+        ),
+    )
+    found = [
+        e.reason for e in explained([("npu.biased", biased(relax.dpl.is_const()))], mod)
+        if e.name == "add"
+    ]  # fmt: skip
+    assert "at %lv2, operand .args[0].args[1] must be a constant" in found[0]
+    assert "operand .args[0].args[0] must be a call of matmul, found a call of sigmoid" in found[1]
+
+
 def test_check_that_refuses_is_told_where_another_entry_took_the_root() -> None:
     dpl = relax.dpl
     entries = [

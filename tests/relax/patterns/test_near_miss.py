@@ -12,8 +12,7 @@ pytest.importorskip("tvm", reason="apache-tvm is not installed")
 from tvm import relax
 from tvm.relax.dpl import is_const, is_op, is_tuple, is_tuple_get_item, wildcard
 
-from byoc_lab.relax.patterns.near_miss import Miss, matching_calls
-from byoc_lab.relax.patterns.near_miss import nearest_miss as nearest
+from byoc_lab.relax.patterns.near_miss import Miss, NearMisses, matching_calls
 from byoc_lab.relax.patterns.reading import RelaxFunction, RelaxPattern
 from byoc_lab.relay.patterns.below import operators_of
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
@@ -30,7 +29,7 @@ CONCAT, SPLIT = is_op("relax.concat"), is_op("relax.split")
 
 
 def nearest_miss(pattern: Any, function: Any) -> Miss | None:
-    return nearest(RelaxPattern(pattern), RelaxFunction(function))
+    return NearMisses(RelaxPattern(pattern), RelaxFunction(function)).nearest()
 
 
 def miss(pattern: Any) -> Miss:
