@@ -95,6 +95,7 @@ generate: install-test  ## write what is generated: rules, operators, exercises,
 	$(BIN)/python tools/operator_table.py
 	$(BIN)/python tools/message_types.py
 	$(BIN)/python -m byoc_lab.lessons.grading.handout
+	$(BIN)/python -m tools.docs.operators
 	$(BIN)/python -m tools.docs.examples
 
 docs: install-docs  ## run the notebooks and write the documentation, build/site/index.html (3 minutes)

@@ -16,6 +16,7 @@ from byoc_lab.relay.op import IN_COMPAT, OpPattern
 from byoc_lab.relay.op.framework.registry import OpDef
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "operators.md"
+NEED_COMPAT = "Operators that need `import byoc_lab.compat`"
 FAMILIES = {
     "": "Tensors",
     "nn": "Neural networks",
@@ -34,27 +35,38 @@ All operators of `byoc_lab.relay`, generated from their definitions in `byoc_lab
 `byoc_lab/compat/op/definitions`. Every operator has type inference and a cost in floating-point
 operations. It has a NumPy reference unless the description gives the reason why not.
 
+- Operator: a link to an example.
 - Attributes: name, default and meaning. An attribute without a default is required.
 - Pattern: the class of the operator for fusion, as in TVM (`TOpPattern`).
 - Relax: whether a module with the operator can be built, or the reason why not.
 """
 
 
-def table() -> str:
-    """The whole file."""
+def tables() -> dict[str, list[str]]:
+    """The names of the operators of each table, by its title."""
     names = [name for name in Op.list_op_names() if not name.startswith("test.")]
-    tables = {
+    found = {
         title: sorted(n for n in names if _family(n) == prefix and n not in IN_COMPAT)
         for prefix, title in FAMILIES.items()
     }
-    tables["Operators that need `import byoc_lab.compat`"] = sorted(IN_COMPAT)
+    return {title: members for title, members in found.items() if members} | {
+        NEED_COMPAT: sorted(IN_COMPAT)
+    }
+
+
+def example_page(title: str) -> str:
+    """The page with the examples of a table, in the folder of this file."""
+    name = "compat" if title == NEED_COMPAT else title.lower().replace(" ", "-")
+    return f"operators/{name}.md"
+
+
+def table() -> str:
+    """The whole file."""
     parts = [HEAD]
-    for title, members in tables.items():
-        if not members:
-            continue
+    for title, members in tables().items():
         parts.append(f"\n## {title}\n\n| Operator | Computes | Attributes | Pattern | Relax |\n")
         parts.append("|---|---|---|---|---|\n")
-        parts += [_row(Op.get(name).definition) for name in members]
+        parts += [_row(Op.get(name).definition, example_page(title)) for name in members]
     return "".join(parts)
 
 
@@ -66,14 +78,15 @@ def _family(name: str) -> str:
     return prefix
 
 
-def _row(d: OpDef) -> str:
+def _row(d: OpDef, examples: str) -> str:
     arguments = ", ".join(n.rstrip("*") for n in d.inputs)
     fields = d.attrs.fields if d.attrs else ()
     attributes = "<br>".join(map(_attribute, fields)) or "none"
     pattern = OpPattern(d.pattern).name.lower().replace("_", " ")
     relax = "yes" if d.relax else f"no: {d.why_no('relax')}"
     doc = d.doc if d.reference else f"{d.doc} No reference: {d.why_no('reference')}."
-    cells = (f"`{d.name}({arguments})`", _escaped(doc), attributes, pattern, relax)
+    call = f"[`{d.name}({arguments})`]({examples}#{d.name})"
+    cells = (call, _escaped(doc), attributes, pattern, relax)
     return f"| {' | '.join(cells)} |\n"
 
 
@@ -99,7 +112,7 @@ def main(arguments: list[str]) -> int:
         print(f"{TARGET.name} is up to date" if fresh else f"run python {sys.argv[0]}")
         return 0 if fresh else 1
     TARGET.write_text(wanted, encoding="utf-8")
-    print(f"wrote {TARGET.name}: {wanted.count(chr(10) + '| `')} operators")
+    print(f"wrote {TARGET.name}: {wanted.count(chr(10) + '| [`')} operators")
     return 0
 
 

@@ -72,6 +72,13 @@ def test_an_output_that_differs_is_not_the_stored_text(tmp_path: Path) -> None:
     assert run(page, {}) == page.read_text(), "three dots stand for any text"
 
 
+def test_block_that_prints_something_else_when_it_is_run_again_is_refused(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nfound = []\n```\n\n```python\nfound.append(1)\nprint(found)\n```\n")
+    with pytest.raises(AssertionError, match=r"page\.md:6: run again, it prints \[1, 1\]"):
+        run(page, {})
+
+
 def test_no_other_page_has_blocks_that_nothing_runs() -> None:
     with_blocks = {
         p.name for p in DOCS.glob("*.md") if PYTHON.search(p.read_text(encoding="utf-8"))

@@ -9,11 +9,13 @@ import pytest
 
 import byoc_lab
 from byoc_lab import backends, importers, lessons, relax
-from tools.docs import commands
+from byoc_lab.relay import Op
+from tools.docs import commands, operators
 from tools.docs.docstrings import parts
 from tools.docs.entries import Entries, names, resolve
+from tools.docs.error_classes import error_classes
 from tools.docs.examples import BLOCK, DOCS
-from tools.docs.reference import ERROR, ERRORS, PASSES, error_classes, passes
+from tools.docs.reference import ERROR, ERRORS, PASSES, passes
 from tools.docs.source import Sources
 
 PAGES = {p.name: p.read_text(encoding="utf-8") for p in (DOCS / "reference").glob("*.md")}
@@ -51,6 +53,17 @@ def test_every_error_class_has_one_entry_with_an_example_of_its_own() -> None:
     assert sorted(entries[::2]) == sorted(error_classes())
     for name, entry in zip(entries[::2], entries[1::2], strict=True):
         assert name in "".join(part for block in BLOCK.findall(entry) for part in block)
+
+
+def test_every_operator_has_one_example_with_its_output_from_its_sample_calls() -> None:
+    shown = {path: path.read_text(encoding="utf-8") for path in operators.FOLDER.glob("*.md")}
+    unrun = {path: operators.without_outputs(text) for path, text in shown.items()}
+    assert unrun == operators.pages(), "run make generate"
+    sections = [s for text in shown.values() for s in re.split(r"^## ", text, flags=re.M)[1:]]
+    names = sorted(section.partition(" ")[0] for section in sections)
+    assert names == [n for n in Op.list_op_names() if not n.startswith("test.")]
+    for section in sections:
+        assert "```output\n" in section and section.partition(" ")[0] in section.split("```")[1]
 
 
 def test_every_pass_has_its_options_and_an_example_or_a_module_before_and_after() -> None:

@@ -60,6 +60,7 @@ def prepare(with_tutorials: bool = True) -> list[object]:
         {"Something went wrong": seen},
         {"How to": [p for p in (*_listed("how-to"), *_listed(".")) if p not in (*PLACED, *seen)]},
         {"Reference": [*(f"reference/{name}" for name in BY_TASK), "rules.md", "operators.md"]},
+        {"Examples of operators": _listed("operators")},
         {"Explanation": _listed("explanation")},
         {"Museum": "museum.md"},
         {"Glossary": "glossary.md"},

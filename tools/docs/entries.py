@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from byoc_lab import errors
 from byoc_lab.passes import Pass
 from tools.docs.docstrings import parts
+from tools.docs.error_classes import error_classes
 from tools.docs.source import Sources
 
 HEADING = re.compile(r"^## (byoc_lab(?:\.\w+)+)$", re.M)
@@ -109,7 +109,7 @@ class Entries:
 
     def _errors(self, text: str) -> str:
         def link(match: re.Match[str]) -> str:
-            known = hasattr(errors, match[0])
+            known = match[0] in error_classes()
             return f"[`{match[0]}`](errors.md#{match[0]})" if known else f"`{match[0]}`"
 
         return ERROR.sub(link, text)

@@ -12,6 +12,8 @@ import os
 import re
 import shlex
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\n```output\n(.*?)^```\n)?", re.M | re.S)
-FOLDERS = ("how-to", "reference", "explanation")
+FOLDERS = ("how-to", "reference", "operators", "explanation")
 
 
 def pages() -> list[Path]:
@@ -32,28 +34,38 @@ def pages() -> list[Path]:
 def run(page: Path, names: dict[str, Any]) -> str:
     """The text of the page with the outputs of this run, which works in the current folder.
 
-    A stored output stays if it is the same, where `...` stands for any text.
+    A stored output stays if it is the same, where `...` stands for any text. Each block runs twice,
+    as a reader may run it; raises AssertionError if it prints something else then.
     """
     text = page.read_text(encoding="utf-8")
-    checker = doctest.OutputChecker()
+    same = partial(doctest.OutputChecker().check_output, optionflags=doctest.ELLIPSIS)
 
     def replaced(match: re.Match[str]) -> str:
         kind, code, stored = match[1], match[2], match[3] or ""
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            if kind == "python":
-                before = "\n" * text.count("\n", 0, match.start(2))
-                exec(compile(before + code, str(page), "exec"), names)
-            else:
-                _commands(code)
-        output = re.sub(r"[ \t]+$", "", printed.getvalue(), flags=re.M).strip("\n")
-        output = f"{output}\n" if output else ""
-        if checker.check_output(stored, output, doctest.ELLIPSIS):
+        lines = text.count("\n", 0, match.start(2))
+        do = partial(_python, "\n" * lines + code, page, names)
+        output, again = (
+            _printed(do if kind == "python" else partial(_commands, code)) for _ in "12"
+        )
+        if same(stored, output):
             output = stored
+        assert same(output, again), f"{page.name}:{lines + 1}: run again, it prints {again}"
         block = f"```{kind}\n{code}```\n"
         return block + (f"\n```output\n{output}```\n" if output else "")
 
     return BLOCK.sub(replaced, text)
+
+
+def _printed(do: Callable[[], None]) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        do()
+    output = re.sub(r"[ \t]+$", "", printed.getvalue(), flags=re.M).strip("\n")
+    return f"{output}\n" if output else ""
+
+
+def _python(code: str, page: Path, names: dict[str, Any]) -> None:
+    exec(compile(code, str(page), "exec"), names)
 
 
 def _commands(lines: str) -> None:

@@ -19,6 +19,7 @@ from byoc_lab.passes import PassContext
 from byoc_lab.relay.ir.module import IRModule
 from tools.docs import rules
 from tools.docs.entries import Entries
+from tools.docs.error_classes import error_classes
 from tools.docs.symptoms import Symptom
 
 PASSES, ERRORS = "passes.md", "errors.md"
@@ -97,20 +98,15 @@ def known_messages(found: list[Symptom]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def error_classes() -> dict[str, type[ByocLabError]]:
-    """The public classes of errors, by name."""
-    found = {n: v for n, v in vars(errors).items() if inspect.isclass(v)}
-    return {name: cls for name, cls in found.items() if issubclass(cls, ByocLabError)}
-
-
 def _error(heading: re.Match[str]) -> str:
     """The heading of an error class, and what the class says of itself."""
     cls = error_classes()[heading[1]]
     bases = ", ".join(f"`{base.__name__}`" for base in cls.__bases__)
     doc = " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())
+    module = "" if cls.__module__ == errors.__name__ else f"In `{cls.__module__}`. "
     advice = [f"**To do**: {_prose(cls.advice)}."] if "advice" in vars(cls) else []
     head = f"## {cls.__name__} {{ #{cls.__name__} }}"
-    return "\n\n".join([head, f"Bases: {bases}", doc, *advice])
+    return "\n\n".join([head, f"{module}Bases: {bases}", doc, *advice])
 
 
 def _message(message: Message, found: list[Symptom]) -> str:

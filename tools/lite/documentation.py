@@ -28,6 +28,8 @@ def documentation() -> Iterator[Source]:
             yield _page(path, group, path.read_text(encoding="utf-8"))
     for name, text in reference_pages(Sources(), found).items():
         yield _page(DOCS / "reference" / name, "Reference", text)
+    for path in sorted((DOCS / "operators").glob("*.md")):
+        yield _page(path, "Examples of operators", path.read_text(encoding="utf-8"))
     rest = [DOCS / "rules.md", DOCS / "operators.md", DOCS / "glossary.md"]
     for path in (*rest, *sorted((DOCS / "explanation").glob("*.md"))):
         yield _page(path, "Background", path.read_text(encoding="utf-8"))

@@ -28,7 +28,9 @@ def test_file_is_up_to_date(tool: ModuleType) -> None:
 
 
 def test_every_operator_has_a_row_and_every_attribute_a_place(tool: ModuleType) -> None:
-    rows = {line.split("(")[0][3:]: line for line in tool.table().splitlines() if line[:3] == "| `"}
+    rows = {
+        line.split("(")[0][4:]: line for line in tool.table().splitlines() if line[:4] == "| [`"
+    }
     defined = [name for name in Op.list_op_names() if not name.startswith("test.")]
     assert sorted(rows) == sorted(defined)
     for name in defined:
