@@ -34,7 +34,8 @@ WRITTEN = {
     "arange": 'relay.arange(relay.const(1), relay.const(12), relay.const(4), dtype="int32")',
     "device_copy": 'relay.device_copy(relay.var("data", shape=(2, 3)), "cpu", "cuda:1")',
     "on_device": 'relay.annotation.on_device(relay.var("data", shape=(2, 3)), "cpu")',
-    "unique": '"unique(%data)", data=np.array([3, 1, 3, 2, 1])',
+    "unique": '"%0 = unique(%data); strided_slice(%0.0, begin=[0], end=[3], strides=[1])", '
+    'data=np.array([3, 1, 3, 2, 1], "int32")',
     **{
         name: f'"{name}(%data)", data=[1.5, -np.inf, np.inf, np.nan]'
         for name in ("isfinite", "isinf", "isnan")

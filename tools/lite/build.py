@@ -75,7 +75,7 @@ def page(ingredients: dict[str, str], connect: str) -> str:
         "choices": _json(choices()),
         "sample_state": _packed(json.dumps(sample_state())),
         "licence_texts": _packed(licences()),
-        "notebooks": _json(notebooks),
+        "notebooks": _packed(json.dumps(notebooks)),
         "stored": _json(stored_outputs(NOTEBOOKS)),
         "view": _json(esm()),
         "worker": _json(bundled("worker.js")),

@@ -48,7 +48,9 @@ class Laboratory:
     def cell(self, words: str) -> Any:
         """The cell of the article that is shown whose code has these words."""
         found = self.page.locator("article:visible .cell", has_text=words).first
-        return self.page.locator(f'[data-cell="{found.get_attribute("data-cell")}"]')
+        article = self.page.locator("body").get_attribute("data-article")
+        place = f'[data-cell="{found.get_attribute("data-cell")}"]'
+        return self.page.locator(f'article[id="{article}"] {place}')
 
     def write(self, cell: Any, source: str) -> None:
         """Type over the code of a cell."""

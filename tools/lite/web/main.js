@@ -1,14 +1,13 @@
 // The page: starts Python, shows one article at a time, and makes the cells of notebooks live.
 import { find, value } from "./dom.js";
 import { Exercises } from "./exercises.js";
-import { inflated } from "./inflated.js";
+import { inflatedText } from "./inflated.js";
 import { Kernel } from "./kernel.js";
 import { Models } from "./models.js";
 import { Notebook } from "./notebook.js";
 import { Playground } from "./playground.js";
 
 const FIRST = "playground";
-const files = value("notebooks");
 const stored = value("stored");
 /** @type {Map<string, Notebook>} */
 const opened = new Map();
@@ -16,6 +15,8 @@ const opened = new Map();
 let notebook;
 /** @type {Playground | undefined} */
 let playground;
+/** The notebooks of articles, by their names. @type {Record<string, any>} */
+let files;
 /** @type {import("./notebook.js").Host} */
 let host;
 
@@ -75,7 +76,7 @@ function open() {
 
 /** @param {HTMLElement} place */
 async function showLicences(place) {
-  place.textContent ||= await new Response(inflated(find("licence-texts").textContent)).text();
+  place.textContent ||= await inflatedText(find("licence-texts"));
 }
 
 /** @param {string} theme "light", "dark", or "" for the system's */
@@ -105,6 +106,7 @@ function listen() {
 }
 
 async function start() {
+  files = JSON.parse(await inflatedText(find("notebooks")));
   const source = new Blob([value("view")], { type: "text/javascript" });
   const { default: view } = await import(URL.createObjectURL(source));
   const kernel = new Kernel({ worker: value("worker"), python: ingredient("python"), files: ingredient("files") }, show, showMemory);

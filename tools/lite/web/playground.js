@@ -2,7 +2,7 @@
 // the input, so that it can be sent; nothing is run before the reader asks for it.
 import { find, make, value } from "./dom.js";
 import { editor, replace } from "./editor.js";
-import { inflated } from "./inflated.js";
+import { inflatedText } from "./inflated.js";
 import { input, linked } from "./link.js";
 import { Model } from "./models.js";
 import { Outputs } from "./outputs.js";
@@ -53,7 +53,7 @@ export class Playground {
 
   /** What the sample shows is in the page; it needs no Python. */
   async showSample() {
-    const state = JSON.parse(await new Response(inflated(find("sample-state").textContent)).text());
+    const state = JSON.parse(await inflatedText(find("sample-state")));
     if (this.outputs.element.childElementCount || this.input !== this.choices.sample) return;
     const model = new Model({ state, index: state.opens, selected_id: "", rewrite: 0, step: {} }, () => {});
     this.outputs.heading("Step by step");
