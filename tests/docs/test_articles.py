@@ -19,6 +19,7 @@ def test_links_lead_to_an_article_or_to_one_of_its_headings() -> None:
     known = {article.name for article in ARTICLES} | set(ANCHORS)
     links = {link for a in ARTICLES for link in re.findall(r'href="#([^"]+)"', a.html)}
     assert len(links) > 100 and links <= known
+    assert any(link.startswith("docs-museum/") for link in links), "of a message to its case"
 
 
 def test_headings_have_anchors_of_their_own() -> None:

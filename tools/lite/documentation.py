@@ -9,6 +9,7 @@ from typing import Any
 
 from tools.docs.build import PLACED, reference_pages
 from tools.docs.examples import BLOCK, DOCS, PYTHON, pages
+from tools.docs.reference import museum
 from tools.docs.source import Sources
 from tools.docs.symptoms import symptoms
 from tools.lite.articles import Source
@@ -33,6 +34,7 @@ def documentation() -> Iterator[Source]:
     rest = [DOCS / "rules.md", DOCS / "operators.md", DOCS / "glossary.md"]
     for path in (*rest, *sorted((DOCS / "explanation").glob("*.md"))):
         yield _page(path, "Background", path.read_text(encoding="utf-8"))
+    yield _page(DOCS / "museum.md", "Background", museum())
 
 
 def _page(path: Path, group: str, text: str) -> Source:
