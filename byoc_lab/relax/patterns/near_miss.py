@@ -6,7 +6,7 @@ part of the pattern TVM's matcher is asked whether it matches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -82,9 +82,14 @@ class NearMisses:
     def fits(self) -> list[tuple[Fit, OperatorCall]]:
         return [(self.matcher.fit(self.function.node(c.call)), c) for c in self.function.calls]
 
+    @property
+    def match(self) -> OperatorCall | None:
+        """The first call that the pattern matches."""
+        return next((call for fit, call in self.fits if not fit.stops), None)
+
     def nearest(self) -> Miss | None:
         """The call that is nearest to matching; None if one matches, or without calls."""
-        if not all(fit.stops for fit, _ in self.fits):
+        if self.match is not None:
             return None
         return self._miss(max(self.fits, key=lambda found: found[0].rank, default=None))
 
@@ -105,11 +110,6 @@ class NearMisses:
             return None
         fit, call = found
         return Miss(call, fit, *self.matcher.found(fit.stops[0]))
-
-
-def matching_calls(pattern: Any, function: RelaxFunction) -> Iterator[OperatorCall]:
-    """The calls that a pattern of Relax matches."""
-    return (c for c in function.calls if pattern.match(c.call, function.values))
 
 
 class _Matcher(NearMatcher):

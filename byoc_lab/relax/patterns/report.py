@@ -15,7 +15,7 @@ from byoc_lab.relax import backends
 from byoc_lab.relax.ir.calls import host_functions
 from byoc_lab.relax.passes import applied
 from byoc_lab.relax.patterns.checks import why_refused
-from byoc_lab.relax.patterns.near_miss import Miss, NearMisses, matching_calls
+from byoc_lab.relax.patterns.near_miss import Miss, NearMisses
 from byoc_lab.relax.patterns.reading import RelaxFunction, RelaxPattern
 from byoc_lab.relay.patterns.below import (
     alternatives,
@@ -149,7 +149,13 @@ def explain_patterns(table: str | Sequence[Any], mods: Sequence[Any]) -> Pattern
     """
     entries = entries_of(backends.get(table).table() if isinstance(table, str) else table)
     made = composites(entries, mods)
-    return PatternReport([_report(n, e, entries, made, mods) for n, e in enumerate(entries)])
+    functions = [RelaxFunction(f) for mod in mods for f in host_functions(mod)]
+    return PatternReport(
+        [
+            _matched(n, entry, entries, made, mods) or _unmatched(n, entry, functions)
+            for n, entry in enumerate(entries)
+        ]
+    )
 
 
 def entries_of(table: Sequence[Any]) -> list[Entry]:
@@ -205,9 +211,11 @@ def composites(
     return Counter(names)
 
 
-def _report(
+def _matched(
     position: int, entry: Entry, entries: Sequence[Entry], made: Counter[str], mods: Sequence[Any]
-) -> RelaxEntryReport:
+) -> RelaxEntryReport | None:
+    """The report of an entry that FuseOpsByPattern matches, at least alone and without its
+    check."""
     count = made[entry.key]
     if count:
         times = counted(count, "composite")
@@ -232,7 +240,7 @@ def _report(
         if idle:
             reason += "; other entries take these calls"
         return RelaxEntryReport(position, entry.name, "refused", reason, idle=idle)
-    return _unmatched(position, entry, mods)
+    return None
 
 
 def _in_words(root: DFPattern) -> str:
@@ -240,7 +248,7 @@ def _in_words(root: DFPattern) -> str:
     return "an operator, not a call of it" if operator else expectation(root)
 
 
-def _unmatched(position: int, entry: Entry, mods: Sequence[Any]) -> RelaxEntryReport:
+def _unmatched(position: int, entry: Entry, functions: Sequence[RelaxFunction]) -> RelaxEntryReport:
     roots = list(alternatives(entry.read.root))
     if all(isinstance(root, NO_CALLS) for root in roots):
         reason = (
@@ -250,8 +258,9 @@ def _unmatched(position: int, entry: Entry, mods: Sequence[Any]) -> RelaxEntryRe
         return RelaxEntryReport(position, entry.name, "never", reason)
     best: Miss | None = None
     present: set[str] = set()
-    for function in (RelaxFunction(f) for mod in mods for f in host_functions(mod)):
-        found = next(iter(matching_calls(entry.pattern, function)), None)
+    for function in functions:
+        misses = NearMisses(entry.read, function)
+        found = misses.match
         if found is not None:
             why = (
                 "FuseOpsByPattern makes no composite of it"
@@ -261,7 +270,7 @@ def _unmatched(position: int, entry: Entry, mods: Sequence[Any]) -> RelaxEntryRe
             reason = f"the pattern matches at %{found.variable}, and {why}"
             return RelaxEntryReport(position, entry.name, "never", reason)
         present.update(call.name for call in function.calls)
-        miss = NearMisses(entry.read, function).nearest()
+        miss = misses.nearest()
         if miss is not None and (best is None or miss.fit.rank > best.fit.rank):
             best = miss
     reason = f"nothing fits; nearest: {best}" if best is not None else "the module has no operators"
