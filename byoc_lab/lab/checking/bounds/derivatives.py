@@ -120,14 +120,14 @@ def _centred(x: Array, zero_point: Array) -> Array:
 
 def of_mean(step: Step, errors: list[Any]) -> list[Error]:
     """Sums and means. Jumps add linearly, since the jumps of neighbours may have one sign."""
-    (x,), (error,) = step.args, errors
+    x, error = step.args[0], errors[0]
     window = step.attrs.get("pool_size") if step.attrs is not None else None
     k = prod(window) if window else x.size // max(1, step.value.size)
     squares = np.square(full(error.sigma, x))
-    jump = np.abs(step.again(np.asarray(full(error.jump, x)))) if some(error.jump) else 0.0
+    jump = np.abs(step.of(full(error.jump, x))) if some(error.jump) else 0.0
     is_sum = step.arithmetic is Arithmetic.SUM
     times = k if is_sum else 1 / k
-    mean = step.again(squares) / (k if is_sum else 1)
+    mean = step.of(squares) / (k if is_sum else 1)
     return [Error(np.sqrt(np.abs(mean) * times), jump)]
 
 

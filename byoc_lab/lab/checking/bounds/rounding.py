@@ -50,8 +50,8 @@ RoundingRule = Callable[[Step], Any]
 
 def _positive_sum(step: Step) -> Array:
     """Sums and means of elements. No partial sum exceeds the sum of the magnitudes."""
-    (x,) = step.args
-    magnitudes: Array = step.again(np.abs(x))
+    x = step.args[0]
+    magnitudes: Array = step.of(np.abs(x))
     axes = _summed_axes(step)
     if axes is not None:
         return np.asarray(roundings(x, axes).reshape(magnitudes.shape) * magnitudes)
@@ -60,11 +60,12 @@ def _positive_sum(step: Step) -> Array:
 
 def _summed_axes(step: Step) -> tuple[int, ...] | None:
     """The axes that a sum or mean reduces; None for windows, which have few elements."""
-    (x,) = step.args
+    x = step.args[0]
     if step.attrs.get("keepdims") is not None:
         return reduced_axes(step.op.name, step.attrs, x.ndim)
-    axes = tuple(n for n in range(x.ndim) if x.shape[n] != step.value.shape[n])
-    return axes if all(step.value.shape[n] == 1 for n in axes) else None
+    kept = (1,) * (x.ndim - step.value.ndim) + step.value.shape
+    axes = tuple(n for n in range(x.ndim) if x.shape[n] != kept[n])
+    return axes if all(kept[n] == 1 for n in axes) else None
 
 
 def _addition(step: Step) -> Any:

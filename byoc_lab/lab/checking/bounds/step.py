@@ -97,6 +97,10 @@ class Step:
         """The result of the operator for other arguments."""
         return evaluate_op(self.op, self.attrs, args)
 
+    def of(self, data: Array) -> Any:
+        """The result of the operator for another first argument."""
+        return self.again(data, *self.args[1:])
+
 
 def rounding_deviation(dtype: str) -> float:
     """The standard deviation of one rounding, relative to its result."""

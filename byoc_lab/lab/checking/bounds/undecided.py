@@ -54,13 +54,12 @@ def undecided(step: Step, value: Array, dtype: str) -> tuple[Any, Causes]:
         with np.errstate(all="ignore"):
             beyond = x.size * np.square(x) > largest
             if np.any(beyond):  # results that depend on it become nan
-                args = (np.where(beyond, np.nan, x), *step.args[1:])
-                free |= np.isnan(flat(step.again(*args))[0])
+                free |= np.isnan(flat(step.of(np.where(beyond, np.nan, x)))[0])
     if step.arithmetic in AVERAGING:  # the sum may be beyond the range that its mean is in
         with np.errstate(all="ignore"):
             x = step.args[0]
             # Infinite elements too: kernels with masks multiply values outside of the mask by 0.
-            free |= ~(step.again(np.abs(x)) * step.reduced <= largest) & ~np.isnan(value)
+            free |= ~(step.of(np.abs(x)) * step.reduced <= largest) & ~np.isnan(value)
     free |= _partial_sums_overflow(step, largest)
     causes = {OVERFLOW} if free.any() else set()
     for fact in (*FACTS.get(step.arithmetic, ()), *FACTS.get(step.op.name, ())):

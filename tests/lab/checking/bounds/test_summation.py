@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byoc_lab import relay
+from byoc_lab.compat.op.definitions.collapse_sum import collapse_sum_to
 from byoc_lab.lab.checking.bounds.summation import largest_repetition, roundings
 from byoc_lab.relay import nn
 from tests.lab.checking.bounds.test_products import share, typed
@@ -61,3 +62,16 @@ def test_the_largest_repetition_is_that_of_a_counter(elements: list[float]) -> N
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
 def test_sums_of_no_elements_repeat_nothing(shape: tuple[int, int]) -> None:
     assert largest_repetition(np.zeros(shape), (1,)).tolist() == [[0.0]] * shape[0]
+
+
+@pytest.mark.parametrize("shape", [(), (1, 28), (28,), (28, 1)])
+def test_sum_that_undoes_a_broadcast_is_within_the_tolerance_in_turn(
+    shape: tuple[int, ...],
+) -> None:
+    values = np.abs(np.random.default_rng(0).standard_normal((28, 28))).astype(np.float32)
+    padded = (1,) * (2 - len(shape)) + shape
+    axes = tuple(n for n in range(2) if padded[n] == 1)
+    rows = np.moveaxis(values, axes, range(len(axes))).reshape(28 ** len(axes), -1)
+    in_turn = np.add.accumulate(rows, axis=0, dtype=np.float32)[-1].reshape(shape)
+    mod = typed(collapse_sum_to(relay.var("x", shape=(28, 28)), shape))
+    assert share(mod, [values], in_turn) <= 1
