@@ -85,7 +85,7 @@ def _row(d: OpDef, examples: str) -> str:
     pattern = OpPattern(d.pattern).name.lower().replace("_", " ")
     relax = "yes" if d.relax else f"no: {d.why_no('relax')}"
     doc = d.doc if d.reference else f"{d.doc} No reference: {d.why_no('reference')}."
-    call = f"[`{d.name}({arguments})`]({examples}#{d.name})"
+    call = f"[`{d.name}({arguments})`]({examples}#{d.name.replace('.', '').lower()})"
     cells = (call, _escaped(doc), attributes, pattern, relax)
     return f"| {' | '.join(cells)} |\n"
 

@@ -60,10 +60,10 @@ def test_every_operator_has_one_example_with_its_output_from_its_sample_calls() 
     unrun = {path: operators.without_outputs(text) for path, text in shown.items()}
     assert unrun == operators.pages(), "run make generate"
     sections = [s for text in shown.values() for s in re.split(r"^## ", text, flags=re.M)[1:]]
-    names = sorted(section.partition(" ")[0] for section in sections)
+    names = sorted(section.partition("\n")[0] for section in sections)
     assert names == [n for n in Op.list_op_names() if not n.startswith("test.")]
     for section in sections:
-        assert "```output\n" in section and section.partition(" ")[0] in section.split("```")[1]
+        assert "```output\n" in section and section.partition("\n")[0] in section.split("```")[1]
 
 
 def test_every_pass_has_its_options_and_an_example_or_a_module_before_and_after() -> None:

@@ -100,7 +100,7 @@ def pages() -> dict[Path, str]:
 def _section(name: str) -> str:
     doc = Op.get(name).definition.doc
     shown = f"show({WRITTEN[name]})" if name in WRITTEN else _best(name)
-    return f"## {name} {{ #{name} }}\n\n{_escaped(doc)}\n\n```python\n{shown}\n```\n"
+    return f"## {name}\n\n{_escaped(doc)}\n\n```python\n{shown}\n```\n"
 
 
 def _escaped(text: str) -> str:

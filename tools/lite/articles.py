@@ -91,8 +91,8 @@ class _Prose(mistune.HTMLRenderer):
     def heading(self, text: str, level: int, **attrs: Any) -> str:
         given = ANCHOR.search(text)
         text = ANCHOR.sub("", text)
-        words = html.unescape(re.sub(r"<[^>]+>", "", text)).lower()
-        slug = given[1] if given else re.sub(r"\W+", "-", words).strip("-")
+        words = re.sub(r"[^\w\s-]", "", html.unescape(re.sub(r"<[^>]+>", "", text)).lower())
+        slug = given[1] if given else re.sub(r"[\s-]+", "-", words.strip())  # as MkDocs makes it
         self.slugs[slug] += 1
         slug += f"_{self.slugs[slug] - 1}" if self.slugs[slug] > 1 else ""
         return f'<h{level} id="{self.source.name}/{slug}" tabindex="-1">{text}</h{level}>\n'
