@@ -61,7 +61,7 @@ def _positive_sum(step: Step) -> Array:
 def _summed_axes(step: Step) -> tuple[int, ...] | None:
     """The axes that a sum or mean reduces; None for windows, which have few elements."""
     x = step.args[0]
-    if step.attrs.get("keepdims") is not None:
+    if step.attrs is not None and step.attrs.get("keepdims") is not None:
         return reduced_axes(step.op.name, step.attrs, x.ndim)
     kept = (1,) * (x.ndim - step.value.ndim) + step.value.shape
     axes = tuple(n for n in range(x.ndim) if x.shape[n] != kept[n])

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from byoc_lab.lab.checking.bounds.error import EXACT, Error
-from byoc_lab.lab.checking.bounds.intervals import distance, mapped
+from byoc_lab.lab.checking.bounds.intervals import distance
 from byoc_lab.lab.checking.bounds.propagation import propagated
-from byoc_lab.lab.checking.bounds.step import Step, flat
+from byoc_lab.lab.checking.bounds.rounding import rounding
+from byoc_lab.lab.checking.bounds.step import Step, flat, mapped
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
@@ -23,18 +24,28 @@ FIRST_ONLY = (Arithmetic.INDEXED, Arithmetic.RESAMPLED)
 MARGIN = 1.01  # for what is not linear
 
 
-def excess(sample: Sample) -> float | None:
-    """By how much a result moves beyond its error; None for an operator whose errors are measured.
-
-    The first argument alone moves if the others are positions or sizes.
-    """
+def step_of(sample: Sample) -> Step | None:
+    """The sample's call in float64; None for one without such arguments."""
     found = call_with_arguments(sample, "float64")
     if found is None:
         return None
     call, args = found
     attrs = widened_attrs(call.op.definition.attributes(call.attrs))
+    results = evaluate_op(call.op, attrs, args)
+    return Step(call.op, attrs, tuple(args), results, [None] * len(args))
+
+
+def excess(sample: Sample) -> float | None:
+    """By how much a result moves beyond its error; None for an operator whose errors are measured.
+
+    The first argument alone moves if the others are positions or sizes.
+    """
+    step = step_of(sample)
+    if step is None:
+        return None
+    args, results = step.args, step.value
     random = np.random.default_rng(0)
-    first_only = call.op.definition.arithmetic_of(attrs) in FIRST_ONLY
+    first_only = step.arithmetic in FIRST_ONLY
 
     def error(value: Any) -> Any:
         if isinstance(value, tuple):
@@ -46,8 +57,6 @@ def excess(sample: Sample) -> float | None:
     def moved(value: np.ndarray, by: Error) -> np.ndarray:
         return value + by.jump * random.choice([-1, 1], value.shape) if np.any(by.jump) else value
 
-    results = evaluate_op(call.op, attrs, args)
-    step = Step(call.op, attrs, tuple(args), results, [None] * len(args))
     errors = [EXACT if n and first_only else error(arg) for n, arg in enumerate(args)]
     bounds = propagated(step, errors)
     if bounds is None:
@@ -64,6 +73,20 @@ def excess(sample: Sample) -> float | None:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.label)
 def test_a_result_moves_within_its_error(sample: Sample) -> None:
     assert not excess(sample)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.label)
+def test_rounding_of_each_finite_result_is_a_finite_deviation(sample: Sample) -> None:
+    step = step_of(sample)
+    if step is None:
+        return
+    with np.errstate(all="ignore"):
+        found, _ = rounding(step)
+    parts = found if isinstance(found, tuple) else (found,) * len(flat(step.value))
+    for part, value in zip(parts, flat(step.value), strict=True):
+        if value.dtype.kind == "f":
+            known = np.broadcast_to(part, value.shape)[np.isfinite(value)]
+            assert np.all((known >= 0) & np.isfinite(known))
 
 
 def test_a_wrong_kind_is_found() -> None:
