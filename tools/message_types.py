@@ -44,7 +44,7 @@ def _type(hint: Any) -> str:
         return " | ".join(map(_type, inner))
     if kind is Literal:
         return " | ".join(f'"{value}"' for value in inner)
-    if kind is list:
+    if kind is list or inner[1:] == (...,):
         item = _type(inner[0])
         return f"({item})[]" if "|" in item else f"{item}[]"
     if kind is tuple:

@@ -77,9 +77,9 @@ def test_types_are_hidden_until_asked_for(new_page: NewPage, chain_state: Any) -
 def test_a_change_of_types_alone_is_shown(new_page: NewPage) -> None:
     state = trace_state(chain())
     stage = state["stages"][1]
-    lines_ = state["modules"][stage["after"]]["lines"]
-    lines_[1][0] = "  %0 = f(%x) /* ty=int8 */;"
-    state["modules"][stage["before"]]["lines"][1][0] = "  %0 = f(%x) /* ty=int32 */;"
+    for side, dtype in (("before", "int32"), ("after", "int8")):
+        lines_ = state["modules"][stage[side]]["lines"]
+        lines_[1] = (f"  %0 = f(%x) /* ty={dtype} */;", lines_[1][1])
     stage["hunks"] = [["~", 1, 1, 1]]
     root = mount(new_page(), state, index=1)
     assert root.locator(".byl-typed .byl-t-type").first.is_visible()

@@ -19,8 +19,7 @@ def test_text_from_a_module_is_never_markup(new_page: NewPage, chain_state: Any)
     state = copy.deepcopy(chain_state)
     state["title"] = HOSTILE
     for module in state["modules"]:
-        for line in module["lines"]:
-            line[0] += HOSTILE
+        module["lines"] = [(text + HOSTILE, ident) for text, ident in module["lines"]]
         module["names"][HOSTILE] = HOSTILE
         for finding in module["findings"]:
             finding.update(message=HOSTILE, what_to_do=HOSTILE, name=HOSTILE)

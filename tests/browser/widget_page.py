@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from byoc_lab.lab.view.assets import css, esm
+from byoc_lab.lab.view.assets import css, packed_esm
 
 NewPage = Callable[..., Any]
 TALL = {"width": 1400, "height": 22_000}  # a viewport that shows all lines of MobileNet
@@ -45,7 +45,7 @@ _MOUNT = """async ({ esm, css, state, index }) => {
 def mount(page: Any, state: dict[str, Any], index: int = 0) -> Any:
     """Show `state` in `page`; gives the locator of the widget's root, with the focus in it."""
     page.set_content(_PAGE)
-    page.evaluate(_MOUNT, {"esm": esm(), "css": css(), "state": state, "index": index})
+    page.evaluate(_MOUNT, {"esm": packed_esm(), "css": css(), "state": state, "index": index})
     root = page.locator(".byl")
     root.wait_for()
     drawn(root)

@@ -36,12 +36,12 @@ declare namespace Sent {
   }
 
   /** The graph to draw: boxes in evaluation order, and groups, each after the one that it is in.
-   * arrows: [[from, to, crossing, begin, end]]: positions in `boxes`; begin and end are the ids of
-   * the annotations on it, or null; they are drawn where it meets the border of a region. */
+   * arrows: (from, to, crossing, begin, end): positions in `boxes`; begin and end are the ids of the
+   * annotations on it, or null; they are drawn where it meets the border of a region. */
   interface Scene {
     boxes: Box[];
     groups: Group[];
-    arrows: any[][];
+    arrows: ([number, number, boolean, string | null, string | null])[];
   }
 
   /** The graph of a module. graph_note: why `scene` is null. */
@@ -64,14 +64,14 @@ declare namespace Sent {
     operand: string | null;
   }
 
-  /** A module. lines: [[text, node id or null], ...]; names: the nodes that the names in the text
+  /** A module. lines: [(text, node id or null), ...]; names: the nodes that the names in the text
    * denote: {"%3": node id, "@main": node id, "meta[relay.Constant][0]": node id}. drawn: in a part,
    * the position of the module that has its scene. */
   interface Module {
     stats: Record<string, number>;
     graph_note: string;
     scene: Scene | null;
-    lines: ((string | null)[])[];
+    lines: ([string, string | null])[];
     names: Record<string, string>;
     findings: Finding[];
     drawn?: number;

@@ -5,11 +5,11 @@ from __future__ import annotations
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, Var
 
 
-def pairs(original: Expr | None, copied: Expr) -> list[tuple[Expr, Expr]]:
-    """The nodes that differ in two graphs of one structure, in pairs; nothing if their structures
-    differ."""
+def pairs(original: Expr | None, copied: Expr) -> dict[Expr, Expr]:
+    """The nodes that differ in two graphs of one structure, each with its copy, which no other one
+    has; nothing if their structures differ."""
     if original is None:
-        return []
+        return {}
     of: dict[Expr, Expr] = {}
     todo = [(original, copied)]
     while todo:
@@ -19,12 +19,12 @@ def pairs(original: Expr | None, copied: Expr) -> list[tuple[Expr, Expr]]:
         if a not in of:
             mine, theirs = a.parts(), b.parts()
             if len(mine) != len(theirs) or not _is_alike(a, b):
-                return []
+                return {}
             of[a] = b
             todo += [(p, q) for p, q in zip(mine, theirs, strict=True) if p is not q]
         elif of[a] is not b:
-            return []
-    return list(of.items()) if len(set(of.values())) == len(of) else []
+            return {}
+    return of if len(set(of.values())) == len(of) else {}
 
 
 def _is_alike(a: Expr, b: Expr) -> bool:

@@ -16,7 +16,7 @@ from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.expr import Expr, GlobalVar, Var
 from byoc_lab.relay.ir.module import IRModule
 
-Pairs = list[tuple[Expr, Expr]]
+Copies = Mapping[Expr, Expr]
 """Nodes and their copies, of which each has the place of its node."""
 
 
@@ -25,7 +25,7 @@ class Added:
     """A function that the pass added or replaced. copied: the nodes of the function before it."""
 
     event: Event
-    copied: Pairs
+    copied: Copies
 
 
 @dataclass(eq=False)
@@ -37,7 +37,7 @@ class Applied:
     events: list[Event] = field(default_factory=list)
     replaced: Replaced = field(default_factory=dict)
     made: Mapping[Expr, Expr] = field(default_factory=dict)
-    copied: Pairs = field(default_factory=list)
+    copied: Copies = field(default_factory=dict)
 
 
 class Course:
@@ -57,7 +57,7 @@ class Course:
         """events: the reports of the pass. count: `after` is the state after this many of them;
         None for the result of the pass."""
         self.steps: list[Added | Applied] = []
-        self.copied: list[Pairs] = []
+        self.copied: list[Copies] = []
         self._whole = count is None  # the pass made all of it, rather than `replay` a part
         self._later = {event.before for event in ([] if count is None else events[count:])}
         self._roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
@@ -72,11 +72,11 @@ class Course:
         inputs: the nodes of the input."""
         places: dict[Expr, Expr] = {node: node for node in inputs}
         for step in self.steps:
-            _enter(places, step.copied)
+            _enter(places, step.copied.items())
             if isinstance(step, Applied):
                 self._enter_round(places, step)
         for copied in self.copied:
-            _enter(places, copied)
+            _enter(places, copied.items())
         return places
 
     def _enter_round(self, places: dict[Expr, Expr], step: Applied) -> None:

@@ -366,7 +366,7 @@ def _typed(module: IRModule, origins: Mapping[Expr, Expr]) -> tuple[IRModule, di
     typed = typed_if_possible(module)
     found = dict(origins)
     for gv, func in module.functions.items():
-        for node, copied in pairs(func, typed[gv.name_hint]):
+        for node, copied in pairs(func, typed[gv.name_hint]).items():
             if node in origins:
                 found[copied] = origins[node]
     return typed, found

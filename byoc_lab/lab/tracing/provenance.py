@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from byoc_lab.errors import UnknownNodeError
-from byoc_lab.lab.tracing.course import Added, Applied, Course, Pairs
+from byoc_lab.lab.tracing.course import Added, Applied, Copies, Course
 from byoc_lab.lab.tracing.nodes import SHARED, has_origin, nodes_of
 from byoc_lab.lab.tracing.replay import function_of
 from byoc_lab.passes.framework.hook import Event, Round
@@ -143,10 +143,10 @@ class _Tracker:
         for copied in course.copied:
             self._copy(copied)
 
-    def _copy(self, pairs: Pairs) -> None:
+    def _copy(self, copied: Copies) -> None:
         """Nodes of a copy, typed or renamed, have the origins of the copied nodes."""
         origins = self.origins
-        for old, new in pairs:
+        for old, new in copied.items():
             if not isinstance(old, SHARED):
                 origins[new] = origins.get(old, ())
                 self._inherit(old, new)

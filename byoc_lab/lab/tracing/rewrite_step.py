@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from byoc_lab.lab.diffing import Diff
+from byoc_lab.lab.diffing.result import no_lineage
 from byoc_lab.lab.diffing.side import Side
 from byoc_lab.lab.tracing.lineage import ComposedLineage
 from byoc_lab.passes.framework.hook import Event
@@ -64,16 +65,14 @@ class RewriteStep:
     def diff(self) -> Diff:
         """The diff of the two states; nodes that kept their position are paired with themselves."""
         sides = self._states[0].side, self._states[1].side
-        return Diff(self.before, self.after, self._lineage, sides)
+        lineage = partial(_lineage, *self.provenances) if self.is_reported else no_lineage
+        return Diff(self.before, self.after, lineage, sides)
 
-    def _lineage(self) -> ComposedLineage | None:
-        if not self.is_reported:
-            return None
-        first, second = self.provenances
-        places = {first.identity(node): node for node in first.results}
-        pairs = {
-            places[place]: node
-            for node in second.results
-            if (place := second.identity(node)) in places
-        }
-        return ComposedLineage([pairs])
+
+def _lineage(first: Provenance, second: Provenance) -> ComposedLineage:
+    """The nodes of two states of a pass that have the same place."""
+    places = {first.identity(node): node for node in first.results}
+    pairs = {
+        places[place]: node for node in second.results if (place := second.identity(node)) in places
+    }
+    return ComposedLineage([pairs])

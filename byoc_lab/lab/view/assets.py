@@ -6,6 +6,8 @@ that import each other; they are joined by removing these imports, so no bundler
 
 from __future__ import annotations
 
+import base64
+import gzip
 import re
 from functools import cache
 from pathlib import Path
@@ -56,22 +58,47 @@ _COMMENT = re.compile(r"(?:^ *| +)// .*$|/\*\*(?:[^*]|\*(?!/))*\*/", re.MULTILIN
 _INDENT = re.compile(r"^\s+", re.MULTILINE)
 _BREAK = re.compile(r"(?<=[{(\[,;])\n|\n(?=[})\]])")  # line breaks that no statement needs
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
+_CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_CSS_BREAK = re.compile(r"(?<=[{;,}])\n")
+_UNPACKING = """const bytes = Uint8Array.from(atob("PACKED"), (c) => c.charCodeAt(0));
+const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+const source = new Blob([await new Response(stream).text()], { type: "text/javascript" });
+const address = URL.createObjectURL(source);
+const { default: view } = await import(address);
+URL.revokeObjectURL(address);
+export default view;
+"""
 
 
 @cache
 def esm() -> str:
     """The stepper as one ES module whose default export has `render({model, el})`; without
-    comments, indentation and needless line breaks, since every widget sends it."""
+    comments, indentation and needless line breaks."""
     sources = ((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in MODULES)
     joined = "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
     return _BREAK.sub("", _INDENT.sub("", _COMMENT.sub("", joined)))
 
 
 @cache
+def packed_esm() -> str:
+    """The same module, compressed: every widget sends it, and notebooks keep it. It unpacks itself
+    while it is imported, in each browser that opens saved pages."""
+    return _UNPACKING.replace("PACKED", packed(esm()))
+
+
+def packed(text: str) -> str:
+    """A text as gzip in base64, the same bytes each time."""
+    # UTF-8 cannot encode half of a surrogate pair; in JSON a backslash escape represents it.
+    data = text.encode("utf-8", "backslashreplace")
+    return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")
+
+
+@cache
 def css() -> str:
-    """The style sheet of the stepper, graph included."""
+    """The style sheet of the stepper, graph included, without comments and indentation."""
     names = ("graph/graph.css", "stepper.css", "graph/scene.css", "result_tables.css")
-    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+    joined = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+    return _CSS_BREAK.sub("", _INDENT.sub("", _CSS_COMMENT.sub("", joined)))
 
 
 @cache

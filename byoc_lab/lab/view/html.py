@@ -8,12 +8,10 @@ the same bytes.
 
 from __future__ import annotations
 
-import base64
-import gzip
 import html
 import json
 
-from byoc_lab.lab.view.assets import css, esm
+from byoc_lab.lab.view.assets import css, esm, packed
 from byoc_lab.lab.view.messages import State
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'"
@@ -114,10 +112,10 @@ def page(state: State, text: str = "") -> str:
     return _PAGE.format(
         policy=POLICY,
         title=html.escape(f"{state['title']} · byoc_lab"),
-        css=_packed(css()),
+        css=packed(css()),
         text=html.escape(text),
-        esm=_packed(esm()),
-        state=_packed(json.dumps(state, ensure_ascii=False, separators=(",", ":"))),
+        esm=packed(esm()),
+        state=packed(json.dumps(state, ensure_ascii=False, separators=(",", ":"))),
     )
 
 
@@ -162,9 +160,3 @@ def iframe(page_text: str, height: int = 640) -> str:
         f'srcdoc="{html.escape(page_text)}" '
         f'style="width:100%;height:{height}px;border:1px solid #8886;border-radius:8px"></iframe>'
     )
-
-
-def _packed(text: str) -> str:
-    # UTF-8 cannot encode half of a surrogate pair; in JSON a backslash escape represents it.
-    data = text.encode("utf-8", "backslashreplace")
-    return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")

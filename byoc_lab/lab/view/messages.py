@@ -23,9 +23,9 @@ class Box(TypedDict):
 
     id: str
     kind: str
-    lines: list[str]
+    lines: tuple[str, ...]
     group: int
-    ids: list[str]
+    ids: tuple[str, ...]
     weights: int
     flops: int | None
     bytes: int | None
@@ -46,7 +46,7 @@ class Group(TypedDict):
 
     id: str
     kind: str
-    lines: list[str]
+    lines: tuple[str, ...]
     label: str
     compiler: str | None
     partly: bool
@@ -59,13 +59,13 @@ class Group(TypedDict):
 class Scene(TypedDict):
     """The graph to draw: boxes in evaluation order, and groups, each after the one that it is in.
 
-    arrows: [[from, to, crossing, begin, end]]: positions in `boxes`; begin and end are the ids of
+    arrows: (from, to, crossing, begin, end): positions in `boxes`; begin and end are the ids of
     the annotations on it, or null; they are drawn where it meets the border of a region.
     """
 
     boxes: list[Box]
     groups: list[Group]
-    arrows: list[list[Any]]
+    arrows: list[tuple[int, int, bool, str | None, str | None]]
 
 
 class Drawing(TypedDict):
@@ -91,13 +91,13 @@ class Finding(TypedDict):
 
 
 class _Module(Drawing):
-    lines: list[list[str | None]]
+    lines: list[tuple[str, str | None]]
     names: dict[str, str]
     findings: list[Finding]
 
 
 class Module(_Module, total=False):
-    """A module. lines: [[text, node id or null], ...]; names: the nodes that the names in the text
+    """A module. lines: [(text, node id or null), ...]; names: the nodes that the names in the text
     denote: {"%3": node id, "@main": node id, "meta[relay.Constant][0]": node id}. drawn: in a part,
     the position of the module that has its scene."""
 

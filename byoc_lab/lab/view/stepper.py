@@ -13,7 +13,7 @@ import traitlets
 from byoc_lab.errors import ArgumentError, UnknownNodeError
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.nodes import nodes_of
-from byoc_lab.lab.view.assets import css, esm
+from byoc_lab.lab.view.assets import css, packed_esm
 from byoc_lab.lab.view.bundles import publish, without_kernel
 from byoc_lab.lab.view.export import export_trace
 from byoc_lab.lab.view.messages import State
@@ -47,7 +47,7 @@ class View(anywidget.AnyWidget):
         saved_as: the name of the HTML that a notebook keeps of it, which the browser hides.
     """
 
-    _esm = esm()
+    _esm = packed_esm()
     _css = css()
     state = traitlets.Dict().tag(sync=True)
     index = traitlets.Int(0).tag(sync=True)

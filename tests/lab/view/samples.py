@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from byoc_lab import relay
 from byoc_lab.lab.tracing import Trace, trace
@@ -95,3 +96,10 @@ def mobilenet() -> Trace:
     ]
     with PassContext(opt_level=3):
         return trace(mod, passes, title="MobileNet v1")
+
+
+def lists(data: Any) -> Any:
+    """The data with its tuples, which JSON lacks, as lists."""
+    if isinstance(data, dict):
+        return {key: lists(value) for key, value in data.items()}
+    return [lists(each) for each in data] if isinstance(data, (list, tuple)) else data

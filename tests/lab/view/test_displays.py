@@ -22,7 +22,7 @@ from byoc_lab.lab.view.html import page
 from byoc_lab.lab.view.states.objects import state_of
 from byoc_lab.lab.view.states.state import trace_state
 from byoc_lab.passes.framework.infer_type import InferType
-from tests.lab.view.samples import annotated, chain, network
+from tests.lab.view.samples import annotated, chain, lists, network
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -58,10 +58,24 @@ def test_the_modules_are_joined_without_a_bundler() -> None:
     source = assets.esm()
     assert not re.search(r"^\s*import\b", source, re.MULTILINE)
     assert re.findall(r"^export .*", source, re.MULTILINE) == ["export default { render };"]
-    assert len(source) < 132_000, "every widget sends its source"
     assert {
         str(f.relative_to(assets.STATIC).with_suffix("")) for f in assets.STATIC.rglob("*.js")
     } == set(assets.MODULES)
+
+
+def test_a_widget_sends_the_module_compressed() -> None:
+    """Notebooks keep what widgets send, once per widget."""
+    sent = Stepper(chain())._esm
+    (data,) = re.findall(r'atob\("([^"]+)"\)', sent)
+    assert gzip.decompress(base64.b64decode(data)).decode() == assets.esm()
+    assert len(sent) < 53_000
+    assert len(assets.css()) < 35_000
+
+
+def test_the_style_sheet_keeps_its_rules_without_comments() -> None:
+    sources = "".join(file.read_text(encoding="utf-8") for file in assets.STATIC.rglob("*.css"))
+    assert assets.css().count("{") == re.sub(r"/\*.*?\*/", "", sources, flags=re.DOTALL).count("{")
+    assert "/*" not in assets.css() and "*/" in sources
 
 
 def test_nothing_writes_html_from_strings() -> None:
@@ -79,7 +93,7 @@ def test_the_page_holds_the_state() -> None:
     document = page(state, "the text")
     packed = re.search(r'id="state">([^<]*)</script>', document)
     assert packed
-    assert json.loads(gzip.decompress(base64.b64decode(packed[1]))) == state
+    assert json.loads(gzip.decompress(base64.b64decode(packed[1]))) == lists(state)
     assert '<pre id="text">the text</pre>' in document
     assert "default-src 'none'" in document
 

@@ -56,7 +56,7 @@ def problems(value: Any, hint: Any, where: str = "") -> Iterator[str]:
         if not isinstance(value, (list, tuple)):
             yield f"{where}: a list expected, found {value!r:.40}"
             return
-        items = inner if kind is tuple else inner * len(value)
+        items = inner[:1] * len(value) if kind is list or inner[1:] == (...,) else inner
         for n, (each, item) in enumerate(zip(value, items, strict=True)):
             yield from problems(each, item, f"{where}[{n}]")
     elif kind is dict:

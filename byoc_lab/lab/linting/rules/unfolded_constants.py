@@ -131,13 +131,6 @@ def constant_nodes(nodes: Iterable[Expr]) -> set[Expr]:
     """The nodes, given in evaluation order, that are computed from constants alone: calls of
     operators and of composite functions, tuples and projections of them."""
     found: set[Expr] = set()
-
-    def is_constant(operand: Expr) -> bool:
-        value = skip_annotations(operand)
-        if isinstance(value, Tuple) and value not in found:
-            return all(map(is_constant, value.fields))
-        return operand in found or value in found or isinstance(value, Constant)
-
     for node in nodes:
         if isinstance(node, Call):
             pure = isinstance(node.op, Function) or (
@@ -148,6 +141,14 @@ def constant_nodes(nodes: Iterable[Expr]) -> set[Expr]:
             operands = node.parts()
         else:
             continue
-        if operands and all(map(is_constant, operands)):
+        if operands and all(_is_constant(operand, found) for operand in operands):
             found.add(node)
     return found
+
+
+def _is_constant(operand: Expr, found: set[Expr]) -> bool:
+    """Whether an operand is constant. found: the constant nodes before its user."""
+    value = skip_annotations(operand)
+    if isinstance(value, Tuple) and value not in found:
+        return all(_is_constant(field, found) for field in value.fields)
+    return operand in found or value in found or isinstance(value, Constant)

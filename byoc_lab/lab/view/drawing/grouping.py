@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -35,44 +35,23 @@ class Group:
     kind: str
     label: str
     compiler: str | None = None
-    parent: Group | None = None
     expr: Expr | None = None
     members: list[Box | Group] = field(default_factory=list)
     name: str = ""
-
-    def back_ends(self) -> set[str | None]:
-        """The back ends that run it, None for the host."""
-        group: Group | None = self
-        while group is not None:
-            if group.compiler is not None:
-                return {None if group.compiler == "default" else group.compiler}
-            group = group.parent
-        found: set[str | None] = set()
-        todo: list[Group] = [self]
-        while todo:
-            for member in todo.pop().members:
-                if not isinstance(member, Group):
-                    if member.kind not in ("input", "output"):
-                        found.add(None)
-                elif member.compiler is not None:
-                    found.add(None if member.compiler == "default" else member.compiler)
-                else:
-                    todo.append(member)
-        return found
 
 
 @dataclass(eq=False)
 class Grouping:
     """The boxes, edges and groups to draw.
 
-    roots: what is in no group. homes: the innermost group of each box. opened: whether all groups
-    are open at first.
+    roots: what is in no group. homes: the innermost group around each box and each group. opened:
+    whether all groups are open at first.
     """
 
     boxes: list[Box]
     edges: list[Edge]
     roots: list[Member]
-    homes: dict[Box, Group | None]
+    homes: Homes
     opened: bool = False
 
     def groups(self) -> list[Group]:
@@ -82,6 +61,26 @@ class Grouping:
         while todo:
             found.append(todo.pop())
             todo += [m for m in reversed(found[-1].members) if isinstance(m, Group)]
+        return found
+
+    def back_ends(self, group: Group) -> set[str | None]:
+        """The back ends that run a group, None for the host."""
+        outer: Group | None = group
+        while outer is not None:
+            if outer.compiler is not None:
+                return {None if outer.compiler == "default" else outer.compiler}
+            outer = self.homes[outer]
+        found: set[str | None] = set()
+        todo: list[Group] = [group]
+        while todo:
+            for member in todo.pop().members:
+                if not isinstance(member, Group):
+                    if member.kind not in ("input", "output"):
+                        found.add(None)
+                elif member.compiler is not None:
+                    found.add(None if member.compiler == "default" else member.compiler)
+                else:
+                    todo.append(member)
         return found
 
     def members_of(self, group: Group | None) -> list[Member]:
@@ -107,17 +106,23 @@ class Grouping:
             found.setdefault(edge.source, []).append(edge.target)
         return found
 
+    def new(self, kind: str, label: str, home: Group | None) -> Group:
+        """A group inside another one, or outside all groups; the caller puts it among the
+        members there."""
+        group = Group(kind, label)
+        self.homes[group] = home
+        return group
+
     def move(self, members: Sequence[Member], group: Group) -> None:
         """Put members into a group; the caller takes them out of the list that they are in."""
         group.members += members
-        for member in members:
-            if isinstance(member, Group):
-                member.parent = group
-            else:
-                self.homes[member] = group
+        self.homes.update(dict.fromkeys(members, group))
 
 
 Member = Box | Group
+Homes = dict[Member, Group | None]
+"""The innermost group around each box and group; None outside all groups. Groups do not refer to
+it, so that they are freed with their grouping, without the garbage collector."""
 
 
 def boxes_of(member: Member) -> Iterator[Box]:
@@ -131,12 +136,12 @@ def boxes_of(member: Member) -> Iterator[Box]:
             yield found
 
 
-def group_of(frame: PictureFrame, parent: Group | None) -> Group:
+def group_of(frame: PictureFrame) -> Group:
     """The group of the boxes in a frame."""
-    return Group(frame.kind, frame.label, frame.compiler, parent, frame.expr)
+    return Group(frame.kind, frame.label, frame.compiler, frame.expr)
 
 
-def collect(boxes: Iterable[Box], homes: Mapping[Box, Group | None]) -> list[Member]:
+def collect(boxes: Iterable[Box], homes: Homes) -> list[Member]:
     """Put boxes and groups into the groups that they are in; returns those that are in none."""
     roots: list[Member] = []
     placed: set[Group] = set()
@@ -148,7 +153,7 @@ def collect(boxes: Iterable[Box], homes: Mapping[Box, Group | None]) -> list[Mem
             if home in placed:
                 break
             placed.add(home)
-            member, home = home, home.parent
+            member, home = home, homes[home]
         else:
             roots.append(member)
     return roots

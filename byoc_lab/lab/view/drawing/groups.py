@@ -10,6 +10,7 @@ from byoc_lab.lab.view.drawing.grouping import (
     Edge,
     Group,
     Grouping,
+    Homes,
     Member,
     boxes_of,
     collect,
@@ -43,14 +44,14 @@ def framed(picture: Picture) -> Grouping:
     return Grouping(boxes, edges, collect(boxes, homes), homes, opened=True)
 
 
-def _homes(picture: Picture, boxes: list[Box]) -> dict[Box, Group | None]:
-    made: dict[PictureFrame, Group] = {}
-    for frame in picture.frames:  # parents come first
-        made[frame] = group_of(frame, made.get(frame.parent) if frame.parent else None)
-    return {box: made.get(box.frame) if box.frame else None for box in boxes}
+def _homes(picture: Picture, boxes: list[Box]) -> Homes:
+    made = {frame: group_of(frame) for frame in picture.frames}
+    homes: Homes = {made[f]: made.get(f.parent) if f.parent else None for f in picture.frames}
+    homes.update((box, made.get(box.frame) if box.frame else None) for box in boxes)
+    return homes
 
 
-def find_groups(boxes: list[Box], edges: list[Edge], homes: dict[Box, Group | None]) -> Grouping:
+def find_groups(boxes: list[Box], edges: list[Edge], homes: Homes) -> Grouping:
     """Add the groups that are found in a graph to those that its boxes are in."""
     weights = _group_weights(boxes, edges, homes)
     if len(boxes) > MAX_LOOSE:
@@ -111,9 +112,7 @@ def without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:
     return [b for b in picture.boxes if b not in notes], edges
 
 
-def _group_weights(
-    boxes: list[Box], edges: list[Edge], homes: dict[Box, Group | None]
-) -> dict[Box, Group]:
+def _group_weights(boxes: list[Box], edges: list[Edge], homes: Homes) -> dict[Box, Group]:
     """Group the operators that compute with constants and parameters with names of weights alone,
     by the box that uses their result."""
     sources: dict[Box, list[Box]] = {}
@@ -139,7 +138,8 @@ def _group_weights(
     groups: dict[Box, Group] = {}
     for user, members in together.items():
         if len(members) > 1:
-            groups[user] = Group("weights", "computed from weights", parent=homes[user])
+            groups[user] = Group("weights", "computed from weights")
+            homes[groups[user]] = homes[user]
             homes.update(dict.fromkeys(members, groups[user]))
     return groups
 
@@ -152,7 +152,7 @@ def _named_weight(title: str) -> bool:
 def _group_chains(
     boxes: list[Box],
     edges: list[Edge],
-    homes: dict[Box, Group | None],
+    homes: Homes,
     weights: dict[Box, Group],
 ) -> None:
     """Group a convolution or product with the element-wise operators that follow it, unless a
@@ -176,11 +176,12 @@ def _group_chains(
                 break
             chain.append(following)
         if len(chain) > 1:
-            group = Group("chain", "", parent=home)
+            group = Group("chain", "")
+            homes[group] = home
             for member in chain:
                 homes[member] = group
                 if member in weights:
-                    weights[member].parent = group
+                    homes[weights[member]] = group
 
 
 def _is_follower(box: Box) -> bool:
@@ -256,7 +257,7 @@ def _group_inputs(grouping: Grouping) -> None:
                 taken.setdefault(min(users[n]), []).append(member)
         for inputs in taken.values():
             if len(inputs) > MAX_INPUTS:
-                made = Group("inputs", f"{len(inputs)} parameters", parent=group)
+                made = grouping.new("inputs", f"{len(inputs)} parameters", group)
                 members[members.index(inputs[0])] = made
                 members[:] = [each for each in members if each not in inputs]
                 grouping.move(inputs, made)
@@ -266,7 +267,7 @@ def _block(owner: Group | None, inside: list[Member], grouping: Grouping) -> lis
     """Members as one block; few or many stay as they are."""
     if sum(not _is_attached(member) for member in inside) < 2 or len(inside) > MAX_LOOSE:
         return inside
-    block = Group("block", "block", parent=owner)
+    block = grouping.new("block", "block", owner)
     grouping.move(inside, block)
     return [block]
 
@@ -281,11 +282,11 @@ def _is_light(member: Member) -> bool:
 
 
 def _repeat(owner: Group | None, blocks: list[list[Member]], grouping: Grouping) -> Group:
-    repeat = Group("repeat", f"{len(blocks)} times", parent=owner)
+    repeat = grouping.new("repeat", f"{len(blocks)} times", owner)
     for n, block in enumerate(blocks, 1):
         home = repeat
         if len(block) > 1:
-            home = Group("copy", f"block {n} of {len(blocks)}", parent=repeat)
+            home = grouping.new("copy", f"block {n} of {len(blocks)}", repeat)
             repeat.members.append(home)
         grouping.move(block, home)
     return repeat

@@ -18,6 +18,7 @@ from byoc_lab.lab.view.drawing.grouping import (
     Edge,
     Group,
     Grouping,
+    Homes,
     IdOf,
     boxes_of,
     collect,
@@ -52,27 +53,29 @@ class PassFold:
         self._opened = found.opened
         drawn: set[Group] = set()
         for group in found.groups():
-            if group.kind in FRAMES and not self._stand_in(group, len(found.boxes)):
+            if group.kind in FRAMES and not self._stand_in(group, found):
                 continue
             drawn.add(group)
             *_, end = boxes_of(group)
             group.name = f"{group.kind}:{names[end]}"
             if group.kind == "section":
-                group.name = f"{group.parent.name if group.parent else ''}/{group.label}"
+                outer = found.homes[group]
+                group.name = f"{outer.name if outer else ''}/{group.label}"
         for box, name in names.items():
-            path = _outwards(found.homes[box])
+            path = _outwards(box, found.homes)
             self._around[name] = [group for group in reversed(path) if group in drawn]
 
-    def _stand_in(self, group: Group, boxes: int) -> bool:
+    def _stand_in(self, group: Group, found: Grouping) -> bool:
         """Whether a frame of one of the two states is drawn as a group in the other state, which
         lacks it."""
-        repeat = group.parent if group.parent and group.parent.kind == "repeat" else None
+        outer = found.homes[group]
+        repeat = outer if outer and outer.kind == "repeat" else None
         if len(list(boxes_of(group))) < 2:
             return False
         if repeat is not None:
             place = repeat.members.index(group) + 1
             group.kind, group.label = "copy", f"block {place} of {len(repeat.members)}"
-        elif group.kind == "composite" and boxes > MAX_LOOSE:
+        elif group.kind == "composite" and len(found.boxes) > MAX_LOOSE:
             group.kind, group.label = "chain", ""
         else:
             return False
@@ -85,18 +88,20 @@ class PassFold:
         groups = {name: self._groups_of(name, state) for name in state.around}
         paths = _nested(state.around, groups, self._stand_ins)
         made: dict[Path, Group] = {}
+        homes: Homes = {}
         blocks: dict[Group, set[Hashable]] = {}
         for name, path in paths.items():
             for n, last in enumerate(path, 1):
                 if path[:n] not in made:
-                    made[path[:n]] = _made(last, made.get(path[: n - 1]), state)
+                    made[path[:n]] = _made(last, state)
+                    homes[made[path[:n]]] = made.get(path[: n - 1])
                 if isinstance(last, _Piece) and last.group.kind == "repeat":
                     inside = groups[name][groups[name].index(last.group) + 1 :]
                     blocks.setdefault(made[path[:n]], set()).add(inside[0] if inside else name)
         for piece, shown in blocks.items():
             if piece.label != f"{len(shown)} times":
                 piece.label = f"{len(shown)} of {piece.label}"
-        homes = {box: made.get(paths[name]) for box, name in state.names.items()}
+        homes.update((box, made.get(paths[name])) for box, name in state.names.items())
         roots = collect(state.boxes, homes)
         grouping = Grouping(state.boxes, state.edges, roots, homes, self._opened)
         _in_order(grouping)
@@ -161,13 +166,14 @@ def _joined(first: _State, last: _State) -> tuple[Grouping, dict[Box, str]]:
     frames = {**kept, **last.around}
     others = {n: [k for k in first.around.get(n, ()) if k not in last.frames] for n in order}
     made: dict[Path, Group] = {}
-    homes: dict[Box, Group | None] = {}
+    homes: Homes = {}
     for name, path in _nested(frames, others, set(first.frames)).items():
         keys = [each.group if isinstance(each, _Piece) else each for each in path]
         for n, key in enumerate(keys):
             if path[: n + 1] not in made:
                 frame = last.frames.get(key) or first.frames[key]
-                made[path[: n + 1]] = group_of(frame, made.get(path[:n]))
+                made[path[: n + 1]] = group_of(frame)
+                homes[made[path[: n + 1]]] = made.get(path[:n])
         homes[boxes[name]] = made.get(path)
     in_order = [boxes[name] for name in order]
     names = {boxes[name]: name for name in order}
@@ -223,20 +229,21 @@ def _nested(frames: Around, groups: Around, stand_ins: Collection[Hashable]) -> 
     return paths
 
 
-def _made(last: Hashable, parent: Group | None, state: _State) -> Group:
+def _made(last: Hashable, state: _State) -> Group:
     """The group of a frame, or of a piece of a group."""
     if not isinstance(last, _Piece):
-        return group_of(state.frames[last], parent)
+        return group_of(state.frames[last])
     name = "/".join((*map(str, last.frames), last.group.name))
-    return Group(last.group.kind, last.group.label, None, parent, None, name=name)
+    return Group(last.group.kind, last.group.label, name=name)
 
 
-def _outwards(group: Group | None) -> list[Group]:
-    """A group and those that it is in, the outermost last."""
+def _outwards(box: Box, homes: Homes) -> list[Group]:
+    """The groups that a box is in, the outermost last."""
     path: list[Group] = []
+    group = homes[box]
     while group is not None:
         path.append(group)
-        group = group.parent
+        group = homes[group]
     return path
 
 

@@ -61,17 +61,18 @@ def scene_of(picture: Picture, id_of: IdOf, grouping: Grouping | None = None) ->
     drawn: list[GroupSent] = []
     for group in groups:
         *_, last = boxes_of(group)
-        home_place = place[group.parent] if group.parent is not None else -1
+        around = grouping.homes[group]
+        home_place = place[around] if around is not None else -1
         name = group.name or f"{group.kind}:{names[last]}"
         if group.kind == "section" and not group.name:  # the third line stays, whatever it contains
             name = f"{drawn[home_place]['id'] if home_place >= 0 else ''}/{group.label}"
-        drawn.append(_group(group, name, home_place, id_of, grouping.opened))
+        drawn.append(_group(grouping, group, name, home_place, id_of))
 
     def note(annotation: Box | None) -> str | None:
         return id_of(annotation.exprs[0]) if annotation is not None else None
 
     arrows = [
-        [number[e.source], number[e.target], e.crossing, note(e.begin), note(e.end)]
+        (number[e.source], number[e.target], e.crossing, note(e.begin), note(e.end))
         for e in grouping.edges
     ]
     return {"boxes": boxes, "groups": drawn, "arrows": arrows}
@@ -83,9 +84,9 @@ def _box(box: Box, name: str, home: int, id_of: IdOf, costs: dict[Any, Cost]) ->
     return {
         "id": name,
         "kind": box.kind,
-        "lines": [_cut(text) for text in (box.title, detail) if text],
+        "lines": _lines(box.title, detail),
         "group": home,
-        "ids": [i for i in dict.fromkeys(map(id_of, box.exprs)) if i],
+        "ids": tuple(filter(None, dict.fromkeys(map(id_of, box.exprs)))),
         "weights": box.weights,
         "flops": flops,
         "bytes": size,
@@ -108,8 +109,8 @@ def _cost(box: Box, known: dict[Any, Cost]) -> Cost:
     return known[types]
 
 
-def _group(group: Group, name: str, home: int, id_of: IdOf, opened: bool) -> GroupSent:
-    back_ends = group.back_ends()
+def _group(grouping: Grouping, group: Group, name: str, home: int, id_of: IdOf) -> GroupSent:
+    back_ends = grouping.back_ends(group)
     compiled = sorted(name for name in back_ends if name is not None)
     compiler = compiled[0] if compiled else None
     return {
@@ -122,17 +123,17 @@ def _group(group: Group, name: str, home: int, id_of: IdOf, opened: bool) -> Gro
         "colour": colour_of(compiler),
         "group": home,
         "node": id_of(group.expr) if group.expr is not None else None,
-        "open": opened or group.kind == "function",
+        "open": grouping.opened or group.kind == "function",
     }
 
 
-def _text_of(group: Group) -> list[str]:
+def _text_of(group: Group) -> tuple[str, ...]:
     """The text of a group that is drawn as one box: its content, and its name."""
     if group.kind == "weights":
         count = sum(box.kind == "op" for box in boxes_of(group))
-        return [counted(count, "operator"), "on weights alone"]
+        return counted(count, "operator"), "on weights alone"
     if group.kind == "inputs":
-        return [group.label]
+        return (group.label,)
     lines = _wrapped(contents(group)) or (_cut(group.label),)
     last = group.label
     if group.kind == "section":
@@ -141,7 +142,7 @@ def _text_of(group: Group) -> list[str]:
     if group.kind in ("chain", "block"):  # the shape of its result
         last = [box.detail for box in boxes_of(group)][-1]
     names = last.split(" · ") if len(last) > WIDTH else [last]
-    return [*lines, *map(_cut, filter(None, names))]
+    return *lines, *map(_cut, filter(None, names))
 
 
 @lru_cache(maxsize=4096)
@@ -160,6 +161,12 @@ def _ends(names: str) -> str:
     while len(" + ".join([*first, *others[:1], "…", last])) <= WIDTH and others:
         first.append(others.pop(0))
     return _cut(" + ".join([*first, "…", last]) if others else names)
+
+
+@lru_cache(maxsize=4096)
+def _lines(*texts: str) -> tuple[str, ...]:
+    """The lines of a box; boxes of the same text share them."""
+    return tuple(_cut(text) for text in texts if text)
 
 
 @lru_cache(maxsize=4096)

@@ -27,7 +27,7 @@ def make_sections(grouping: Grouping) -> None:
         count = len(cuts) - 1
         sections: list[Member] = []
         for n, (start, stop) in enumerate(pairwise(cuts), 1):
-            section = Group("section", f"section {n} of {count}", parent=owner)
+            section = grouping.new("section", f"section {n} of {count}", owner)
             grouping.move(members[start:stop], section)
             sections.append(section)
             todo.append(section)

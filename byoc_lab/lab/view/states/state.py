@@ -238,7 +238,7 @@ class Builder:
         key = tuple((line.text, id(line.node)) for line in lines)
         if key in self.known:
             return self.known[key]
-        shown: list[list[str | None]] = []
+        shown: list[tuple[str, str | None]] = []
         names: dict[str, str] = {}
         at: dict[str | None, int] = {}
         readable = isinstance(mod, IRModule) and not isinstance(mod, UnparsedModule)
@@ -247,7 +247,7 @@ class Builder:
             names[f"@{gv.name_hint}"] = self.ids.of(func)
         for n, line in enumerate(lines):
             ident = self.ids.of(line.node) if line.node is not None else None
-            shown.append([line.text, ident])
+            shown.append((line.text, ident))
             at.setdefault(ident, n)
             for name, node in line.refs.items():
                 if not isinstance(node, GlobalVar):
@@ -270,7 +270,7 @@ class Builder:
     def _module(
         self,
         mod: IRModule | Expr,
-        lines: list[list[str | None]],
+        lines: list[tuple[str, str | None]],
         names: dict[str, str],
         findings: list[messages.Finding],
     ) -> messages.Module:

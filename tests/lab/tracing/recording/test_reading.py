@@ -99,7 +99,7 @@ def test_a_text_that_does_not_parse_is_shown_and_compared(tmp_path: Path) -> Non
     assert trace["B"].diff().summary == "1 line of the text changed"
     assert "+     T.evaluate(0) # b" in stage_text(trace, 1)
     shown = state_of(trace)["modules"][1]
-    assert ["@T.prim_func", None] in shown["lines"] and "cannot parse it" in shown["graph_note"]
+    assert ("@T.prim_func", None) in shown["lines"] and "cannot parse it" in shown["graph_note"]
     assert trace.save_html(tmp_path / "r.html").stat().st_size > 1000
     saved = load_trace(trace.save(tmp_path / "saved"))
     assert str(saved) == text

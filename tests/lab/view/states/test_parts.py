@@ -196,6 +196,24 @@ def test_garbage_is_collected_again_after_a_part() -> None:
     assert gc.isenabled()
 
 
+@pytest.mark.parametrize("what", ["picture", "text"])
+def test_parts_and_steps_leave_no_reference_cycles(what: str) -> None:
+    trace = mobilenet()
+    merge, partition = trace["MergeComposite"].index, trace["PartitionGraph"].index
+    made = Parts(trace)
+    made.part(merge, what)  # modules that are imported when they are first used
+    made.step(merge, 1, what)
+    gc.collect()
+    gc.disable()
+    try:
+        made.part(partition, what)
+        made.step(merge, 2, what)
+        made.step(partition, 1, what)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize("wanted", [{"stage": 99}, {"stage": -1}, {"rewrite": 9_999}])
 def test_request_for_a_missing_stage_sends_nothing(
     wanted: dict[str, int], monkeypatch: pytest.MonkeyPatch
