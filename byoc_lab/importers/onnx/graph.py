@@ -20,11 +20,10 @@ from byoc_lab.importers.onnx.converters import converter_of, supported
 from byoc_lab.importers.onnx.node import EMPTY, Node
 from byoc_lab.importers.onnx.reading import TensorTypeError, array_of, check_text, dtype_of
 from byoc_lab.importers.settle import Settler
-from byoc_lab.relay.analysis.known_lengths import deciding_variables
+from byoc_lab.relay.analysis.known_lengths import deciding_variables, values_read
 from byoc_lab.relay.ir.dims import Any as AnyDim
 from byoc_lab.relay.ir.expr import Constant, Expr, Tuple, Var
 from byoc_lab.relay.ir.types import TensorType
-from byoc_lab.relay.ir.variables import free_vars
 
 MAX_NODES = 100_000  # in a model with its loops unrolled; a hostile file may nest them
 
@@ -110,8 +109,9 @@ class GraphConverter:
         )
 
     def deciding_inputs(self, value: Expr) -> dict[str, Var]:
-        """The inputs of the model that a value depends on, by name."""
-        used = free_vars(value)
+        """The inputs of the model that a value depends on, by name; not those of which it reads
+        only the shape."""
+        used = values_read(value)
         return {name: v for name, v in self._root.inputs.items() if v in used}
 
     @property

@@ -112,7 +112,10 @@ class _Backward:
             message = self.messages.get(taker)
             if message is None:
                 continue
-            scale = as_scale(taker.checked_type, factor, message.axes)
+            ty = factor.checked_type
+            # As in TVM, the factor is not rewritten. What it shares with `taker` is computed twice
+            # where another scale moves there.
+            scale = as_scale(taker.checked_type, factor, ty, message.axes)
             if scale is not None and fits(message, scale):
                 self.dropped[call] = taker
                 self.scale_for[taker] = scale

@@ -142,7 +142,8 @@ class _Forward:
         if message is None or any(a in self.scaled for a in call.args):
             return False
         for value, factor in (call.args, call.args[::-1]):
-            scale = as_scale(value.checked_type, factor, message.axes)
+            ty = factor.checked_type
+            scale = as_scale(value.checked_type, self._plain(factor), ty, message.axes)
             if scale is not None and fits(message, scale):
                 plain = self._plain(value)
                 self.scaled[call] = _Scaled(plain, message.axes, scale, call, factor)

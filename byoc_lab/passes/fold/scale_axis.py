@@ -51,14 +51,13 @@ def matches(full: TensorType, other: TensorType, axes: tuple[int, ...]) -> bool:
     return True
 
 
-def as_scale(full: TensorType, value: Expr, axes: tuple[int, ...]) -> Expr | None:
-    """`value` as a tensor of only `axes` of a tensor of type `full`; None if it does not fit.
+def as_scale(full: TensorType, value: Expr, ty: TensorType, axes: tuple[int, ...]) -> Expr | None:
+    """`value`, of type `ty`, as a tensor of only `axes` of a tensor of type `full`; None if it does
+    not fit.
 
     A scalar fits any axes: it is repeated along each. (TVM 0.16 repeats it along each axis by the
     length of the first one, and fails where they differ.)
     """
-    ty = value.checked_type
-    assert isinstance(ty, TensorType)
     if not _is_static(full, axes):
         return None
     if not ty.shape:

@@ -50,9 +50,14 @@ def _shape_and_value(node: Expr) -> tuple[bool, bool]:
 def deciding_variables(expr: Expr) -> set[Expr]:
     """The variables whose values, not their shapes alone, decide the shape of an expression."""
     calls = [n for n in post_order(expr) if isinstance(n, Call)]
+    return values_read(*(argument for call in calls for argument in _shape_arguments(call)))
+
+
+def values_read(*exprs: Expr) -> set[Expr]:
+    """The variables whose values, not their shapes alone, the expressions are computed from."""
     seen: dict[Expr, bool] = {}
-    for shape in (argument for call in calls for argument in _shape_arguments(call)):
-        for node in post_order_new(shape, seen, lambda node: not _is_shape(node)):
+    for expr in exprs:
+        for node in post_order_new(expr, seen, lambda node: not _is_shape(node)):
             seen[node] = isinstance(node, Var)
     return {node for node, variable in seen.items() if variable}
 

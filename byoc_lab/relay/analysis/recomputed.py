@@ -26,7 +26,7 @@ class Recomputed:
     """A value that is computed in several places, one of them a region or composite.
 
     calls: one for each place, in the order of computation. places: their names, such as "@main",
-    "@tvmgen_default_dnnl_main_0" or "dnnl.conv2d_relu".
+    "@region", "dnnl.conv2d" or "dnnl.conv2d in @region".
     """
 
     calls: tuple[Call, ...]
@@ -129,7 +129,8 @@ class _Values:
                 symbol = call.op.name_hint if isinstance(call.op, GlobalVar) else "a region"
                 return self._region(inner, args, f"@{symbol}", call)
             if "Composite" in inner.attrs:
-                where = name if place is not None else str(inner.attrs["Composite"])
+                composite = str(inner.attrs["Composite"])
+                where = composite if place is None else f"{composite} in {name}"
                 return self._region(inner, args, where, call)
         if not isinstance(call.op, Op) or call.op.get_attr("TOpIsStateful"):
             return call

@@ -16,6 +16,7 @@ from byoc_lab.errors import (
     BuildError,
     ImporterError,
     TypeInferenceError,
+    UnknownShapeError,
     UnknownValueError,
     UnsupportedOperatorError,
 )
@@ -321,6 +322,27 @@ def test_a_condition_that_shapes_decide_needs_the_branch_that_is_taken() -> None
         assert executable.run([x])[0] == 2.5
         with pytest.raises(TypeInferenceError, match=r"^squash: reshape: \(4, 3\) cannot"):
             executable.run([np.ones((4, 3), "float32")])
+
+
+def test_a_condition_that_lengths_decide_asks_for_the_lengths_alone() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Equal", ["s", "one"], ["c"]),
+        helper.make_node("Squeeze", ["c"], ["q"]),
+    ]  # fmt: skip
+    column = helper.make_graph(
+        [helper.make_node("Unsqueeze", ["x", "axes"], ["e"])], "e", [], [info("e", FLOAT, None)]
+    )
+    node = helper.make_node(
+        "If", ["q"], ["y"], then_branch=_branch("Relu", "t"), else_branch=column
+    )
+    known = [helper.make_tensor(name, INT64, [1], [1]) for name in ("one", "axes")]
+    model = _model([*nodes, node], [info("x", FLOAT, ["N"])], [info("y", FLOAT, None)], known)
+    with pytest.raises(UnknownShapeError) as found:
+        from_onnx(model)
+    assert "the lengths of 'x' are unknown: give shapes by" in str(found.value)
+    assert "freeze" not in str(found.value)
+    for length in (1, 3):
+        from_onnx(model, shape={"x": (length,)})
 
 
 @pytest.mark.parametrize(("condition", "advice"), [("", "freeze n=VALUE"), ("c", "freeze c=VALUE")])

@@ -131,6 +131,31 @@ def before_conv_shared(tvm, relay, np):
     return _module(tvm, relay, relay.add(_conv(relay, np, scaled), scaled))
 
 
+def _gated(relay, np, data):
+    """conv(data) * a gate that is computed from it, as squeeze-and-excite does."""
+    features = _conv(relay, np, data)
+    squeezed = _weight(relay, np, 4, 4, 1, 1)
+    gate = relay.nn.conv2d(
+        relay.nn.global_avg_pool2d(features), squeezed, channels=4, kernel_size=(1, 1)
+    )
+    return relay.multiply(features, relay.squeeze(relay.sigmoid(gate), axis=[0]))
+
+
+def before_gates(tvm, relay, np):
+    """Each of three convolutions takes the gate before it; the second gate depends on the first."""
+    body = _data(relay)
+    for _ in range(3):
+        body = _gated(relay, np, body)
+    return _module(tvm, relay, _conv(relay, np, body))
+
+
+def after_gate_of_scaled(tvm, relay, np):
+    """conv * a gate that is computed from a convolution which takes another scale."""
+    first = relay.multiply(_conv(relay, np, _data(relay)), _scale(relay, np, 4, 1, 1))
+    gate = relay.squeeze(relay.nn.global_avg_pool2d(first), axis=[0])
+    return _module(tvm, relay, relay.multiply(_conv(relay, np, first), gate))
+
+
 def before_projected(tvm, relay, np):
     """A field of a tuple that is written out: gone, though there is nothing to fold."""
     pair = relay.Tuple([relay.nn.relu(_data(relay)), relay.var("other", shape=DATA)])

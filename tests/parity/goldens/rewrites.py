@@ -39,6 +39,8 @@ SCALES = (
     "before_two_convs",
     "before_conv_shared",
     "before_projected",
+    "before_gates",
+    "after_gate_of_scaled",
     "after_blocked",
     "after_blocked_channels_last",
     "after_blocked_relu_and_bias",

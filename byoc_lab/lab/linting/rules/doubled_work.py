@@ -56,8 +56,10 @@ class DoubledWork(LintRule):
         for places, calls in doubled.items():
             names = Counter(c.op_name for c in calls)
             listed = ", ".join(f"{count} {name}" for name, count in names.items())
+            alike = f"{counted(len(places), 'call')} of {places[0]}"
+            where = " and ".join(places) if len(set(places)) > 1 else alike
             yield self.finding(
-                f"{' and '.join(places)} each compute {counted(len(calls), 'operator')} ({listed}) "
+                f"{where} each compute {counted(len(calls), 'operator')} ({listed}) "
                 f"of the same values",
                 "let the check of the pattern refuse a match with an inner value that is also used "
                 "outside, or end the pattern at that value",
