@@ -8,12 +8,13 @@ fuses whatever follows an operation and is a post-op in `operators.py` or spelle
 Names, order and checks are those of TVM 0.16's DNNL pattern table (python/tvm/relay/op/contrib/
 dnnl.py): quantized chains, residual sums, biased chains before unbiased ones, a chain before the
 shorter chain it begins with. Two oversights of its checks are fixed: a convolution that leaves
-its attribute `channels` to be inferred, and a bias added from the left.
+its attribute `channels` to be inferred, and a bias or residual added from the left, which `compat`
+refuses as TVM does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
@@ -107,6 +108,27 @@ class Chain:
         reason = self.why_not(match)
         return Refused(reason) if reason else True
 
+    def check_of_tvm(self, match: Call) -> bool | Refused:
+        """`check`, and TVM's rule that a convolution is in the left operand of what is added."""
+        answer = self.check(match)
+        if answer is not True or self.root not in CONVOLUTIONS or not self._is_plain:
+            return answer
+        call = match.args[0] if self.activation else match
+        steps = self._additions()
+        for position, step in enumerate(steps):
+            assert isinstance(call, Call)
+            call = call.args[0]
+            if not self._is_chain(call, steps[position + 1 :]):
+                return Refused(
+                    f"TVM's rule wants the {self.root} in the left operand of the {step}"
+                )
+        return True
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether TVM looks at the additions: before no other activation than relu."""
+        return self.activation in (None, "nn.relu")
+
     def _additions(self) -> list[str]:
         """From the end of the chain to its root."""
         return [word for word, there in (("sum", self.sum), ("bias", self.bias)) if there]
@@ -133,9 +155,7 @@ class Chain:
             return None
         if step == "sum":
             return _why_no_sum(call, other)
-        if self.activation in (None, "nn.relu"):  # TVM looks before no other activation
-            return _why_no_bias(call, other)
-        return None
+        return _why_no_bias(call, other) if self._is_plain else None
 
 
 @dataclass(frozen=True)
@@ -233,13 +253,20 @@ def chains() -> Iterator[Chain]:
 def pattern_table(beyond_tvm: bool = True) -> list[tuple[Any, ...]]:
     """The table that `get_pattern_table("dnnl")` returns: (name, pattern, check) for each chain.
 
-    beyond_tvm: also chains that TVM 0.16's table leaves out: an nn.bias_add as the bias, quantized
-        chains of Relay's own operators, and hard-swish and hard-sigmoid. These come before TVM's
-        chains, which would take the clip in them and leave their division to the host.
+    beyond_tvm: also chains that TVM 0.16's table leaves out: an nn.bias_add as the bias, additions
+        with the convolution on the right, quantized chains of Relay's own operators, and
+        hard-swish and hard-sigmoid. These come before TVM's chains, which would take the clip in
+        them and leave their division to the host.
     """
     every: list[Chain | QuantizedChain | Activation] = [
         *map(QuantizedChain, quantized.PRODUCTS),
         *(map(Activation, ALONE) if beyond_tvm else ()),
         *chains(),
     ]
-    return [(chain.name, chain.pattern(beyond_tvm), chain.check) for chain in every]
+    return [(chain.name, chain.pattern(beyond_tvm), _check(chain, beyond_tvm)) for chain in every]
+
+
+def _check(
+    chain: Chain | QuantizedChain | Activation, beyond_tvm: bool
+) -> Callable[[Call], bool | Refused]:
+    return chain.check if beyond_tvm or not isinstance(chain, Chain) else chain.check_of_tvm

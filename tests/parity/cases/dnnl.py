@@ -139,6 +139,18 @@ def residual_blocks(tvm, relay, np):
     return _module(tvm, relay, body)
 
 
+def added_from_the_left(tvm, relay, np):
+    """A bias, a residual of the network and one of an operator, as left operands: TVM refuses."""
+    call, vector = _roots(relay, np)["conv2d"]
+    residual = relay.nn.relu(relay.var("residual", shape=(1, 6, 6, 6)))
+    fields = [
+        relay.add(vector, call),
+        relay.add(residual, relay.add(call, vector)),
+        relay.nn.relu(relay.add(residual, relay.add(vector, call))),
+    ]
+    return _module(tvm, relay, relay.Tuple(fields))
+
+
 def residual_without_bias(tvm, relay, np):
     call, _ = _roots(relay, np)["conv2d"]
     residual = relay.var("residual", shape=(1, 6, 6, 6))

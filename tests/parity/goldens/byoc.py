@@ -177,7 +177,10 @@ def _dnnl_pipelines() -> Iterator[Golden]:
 def _dnnl_integration() -> Iterator[Golden]:
     """TVM's whole table on every chain; its rewrites; regions that do not pay."""
     chains = [f"{root}_chains" for root in ("conv1d", "conv2d", "conv3d", "deconv2d", "dense")]
-    sums = ("sums", "residual_blocks", "residual_without_bias", "residual_before_tanh")
+    sums = (
+        "sums", "residual_blocks", "added_from_the_left", "residual_without_bias",
+        "residual_before_tanh",
+    )  # fmt: skip
     for name in (*chains, *sums, "light_regions"):
         yield Golden(f"dnnl.{name}", ("InferType",), DNNL_WHOLE_TABLE)
     for name in ("layer_norm", "layer_norm_by_variance"):

@@ -95,7 +95,7 @@ def make_dense_pattern(with_bias: bool = True, with_eltwise: str | None = None) 
 def make_dnnl_pattern(op_name: str, with_bias: bool, with_eltwise: str | None) -> tuple[Any, ...]:
     """An entry of a pattern table: (name, pattern, check)."""
     chain = _chain(op_name, with_bias, with_eltwise)
-    return chain.name, chain.pattern(beyond_tvm=False), chain.check
+    return chain.name, chain.pattern(beyond_tvm=False), chain.check_of_tvm
 
 
 def make_conv_bias_sum_relu_pattern(conv_type: str, has_relu: bool = True) -> DFPattern:
