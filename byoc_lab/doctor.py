@@ -151,13 +151,13 @@ def _runs_here() -> str:
 
 
 def _tvm() -> str:
-    from byoc_lab.run.tvm_runtime import import_tvm
+    from byoc_lab.run.tvm_runtime import REQUIREMENT, import_tvm
 
     tvm = import_tvm()
     if not tvm.runtime.enabled("llvm"):
         raise NativeExtensionError(
             f"apache-tvm {tvm.__version__} has no LLVM; "
-            f"install the wheel with: pip install 'apache-tvm>=0.25,<0.28'"
+            f"install the wheel with: pip install '{REQUIREMENT}'"
         )
     return f"{tvm.__version__}, with LLVM"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import byoc_lab
+from byoc_lab.run.tvm_runtime import REQUIREMENT
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("CONTRIBUTING.md", "README.md", "CHANGELOG.md", "SECURITY.md")
@@ -39,6 +40,10 @@ def test_the_licence_is_the_one_that_is_declared() -> None:
     assert 'license = "Apache-2.0"' in _text("pyproject.toml")
     for work in ("Apache TVM", "oneDNN"):
         assert work in _text("NOTICE"), "whose work is used is named"
+
+
+def test_the_apache_tvm_that_messages_ask_for_is_the_one_that_is_declared() -> None:
+    assert f'"{REQUIREMENT}"' in _text("pyproject.toml")
 
 
 def test_the_citation_names_this_version() -> None:

@@ -17,7 +17,6 @@ from byoc_lab.relax.registration import TARGET, register_codegen
 from byoc_lab.relax.to_relay import BATCHED, call_to_relay
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.run.relax_values import type_object
 from byoc_lab.run.tvm_runtime import import_tvm
 
 WHO = "partition_for_dnnl"
@@ -86,7 +85,7 @@ def _has_unknown_shapes(mod: Any) -> bool:
         found = found or (isinstance(value, relax.Var) and is_tensor(value) and not sizes(value))
 
     def sizes(value: Any) -> bool:
-        ty = type_object(value)
+        ty = value.ty
         return ty.shape is not None and hasattr(ty.shape, "values")
 
     relax = import_tvm().relax

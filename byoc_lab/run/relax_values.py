@@ -1,5 +1,4 @@
-"""Properties of Relax values whose names or classes differ between apache-tvm 0.25, 0.26 and
-0.27."""
+"""Properties of Relax values, and of their types."""
 
 from __future__ import annotations
 
@@ -17,16 +16,6 @@ def name_of(variable: Any) -> str:
     return str(variable.name if hasattr(variable, "name") else variable.name_hint)
 
 
-def type_object(value: Any) -> Any:
-    """Relax's type of a value."""
-    return value.ty if hasattr(value, "ty") else value.struct_info
-
-
-def result_type(function: Any) -> Any:
-    """Relax's type of the result of a function."""
-    return function.ret_ty if hasattr(function, "ret_ty") else function.ret_struct_info
-
-
 def sizes_of(ty: Any) -> list[Any] | None:
     """The sizes of a tensor type; None for other types, and if it has none."""
     values = getattr(getattr(ty, "shape", None), "values", None)
@@ -35,12 +24,12 @@ def sizes_of(ty: Any) -> list[Any] | None:
 
 def is_tensor_type(ty: Any) -> bool:
     """Whether a type is the type of one tensor, of any shape."""
-    return isinstance(ty, _class("TensorStructInfo", "TensorType"))
+    return isinstance(ty, _relax().TensorType)
 
 
 def is_tuple_type(ty: Any) -> bool:
     """Whether a type is the type of a tuple."""
-    return isinstance(ty, _class("TupleStructInfo", "TupleType"))
+    return isinstance(ty, _relax().TupleType)
 
 
 def is_variable(size: Any) -> bool:
@@ -59,20 +48,19 @@ def relax_call(call: Any, type_of: Callable[[Any], TensorType]) -> RelaxCall:
     """A call of an operator as translations on definitions of operators get it. type_of: Relay's
     type of a tensor."""
     values = (*call.args, call)
-    types = [type_of(v) if is_tensor_type(type_object(v)) else None for v in values]
+    types = [type_of(v) if is_tensor_type(v.ty) else None for v in values]
     *shapes, result = (None if ty is None else ty.concrete_shape for ty in types)
     dtype = None if types[-1] is None else types[-1].dtype
     return RelaxCall(str(call.op.name).removeprefix("relax."), call.attrs, shapes, result, dtype)
 
 
 @cache
-def _class(*names: str) -> Any:
-    """The class of Relax that a release has under the first of these names that it knows."""
-    relax = import_tvm().relax
-    return next(getattr(relax, name) for name in names if hasattr(relax, name))
+def _relax() -> Any:
+    return import_tvm().relax
 
 
 @cache
 def _constant_class() -> Any:
+    """The class of a constant: Relax's own in apache-tvm 0.26, one for all of TVM in 0.27."""
     tvm = import_tvm()
     return tvm.relax.Constant if hasattr(tvm.relax, "Constant") else tvm.ir.GenericConst

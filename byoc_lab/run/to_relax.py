@@ -30,7 +30,7 @@ from byoc_lab.relay.op.framework.relax_types import in_dtype_of
 from byoc_lab.run.deep import register_deeper
 from byoc_lab.run.empty import value_without_data
 from byoc_lab.run.symbols import checked_symbol, shown
-from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, tensor_type, tuple_type, type_arguments
+from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, tensor_type, tuple_type
 
 ENTRY = "main"
 SYMBOL = "global_symbol"
@@ -254,7 +254,7 @@ class _Translator:
         """One level deeper: the depth check has a result that is used, so that no pass removes
         it."""
         return self.relax.op.call_pure_packed(
-            register_deeper(), depth, **type_arguments((), "int64")
+            register_deeper(), depth, ty_args=tensor_type((), "int64")
         )
 
     def _recursion(self, node: Call, callee: Any, values: dict[Any, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Importing apache-tvm, and the few names that differ between its releases 0.25 to 0.27."""
+"""Importing apache-tvm; its types and tensors."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from byoc_lab.errors import MissingDependencyError
 from byoc_lab.run.stand_in import in_place_of
 from byoc_lab.run.threads import limit_threads
 
+REQUIREMENT = "apache-tvm>=0.26,<0.28"
+"""The releases that byoc_lab works with, as pip reads it."""
 ALIGNMENT = 64  # bytes: what TVM gives its own tensors, and compiled code expects
 SPIN_COUNT = "TVM_THREAD_POOL_SPIN_COUNT"
 # Held while TVM creates, compiles or loads a module: `relax.BlockBuilder` keeps its state in one
@@ -36,7 +38,7 @@ def import_tvm() -> Any:
     except (ImportError, OSError) as error:
         raise MissingDependencyError(
             f"this needs apache-tvm, which cannot be imported ({error}); "
-            f"install it with: pip install 'apache-tvm>=0.25,<0.28'"
+            f"install it with: pip install '{REQUIREMENT}'"
         ) from error
     return tvm
 
@@ -57,9 +59,6 @@ def cpu_target(target: str) -> Any:
 
 def same_structure(a: Any, b: Any) -> bool:
     """Whether two objects of TVM are structurally equal."""
-    ir = import_tvm().ir
-    if hasattr(ir, "structural_equal"):
-        return bool(ir.structural_equal(a, b))
     import tvm_ffi
 
     return bool(tvm_ffi.structural_equal(a, b))
@@ -67,28 +66,12 @@ def same_structure(a: Any, b: Any) -> bool:
 
 def tensor_type(shape: tuple[int, ...], dtype: str) -> Any:
     """Relax's type of a tensor."""
-    relax = import_tvm().relax
-    kind = relax.TensorStructInfo if _has_struct_info() else relax.TensorType
-    return kind(shape, dtype)
+    return import_tvm().relax.TensorType(shape, dtype)
 
 
 def tuple_type(fields: list[Any]) -> Any:
     """Relax's type of a tuple."""
-    relax = import_tvm().relax
-    kind = relax.TupleStructInfo if _has_struct_info() else relax.TupleType
-    return kind(fields)
-
-
-def type_arguments(shape: tuple[int, ...], dtype: str) -> dict[str, Any]:
-    """The keyword argument that declares the result of a packed function, here a tensor."""
-    keyword = "sinfo_args" if _has_struct_info() else "ty_args"
-    return {keyword: tensor_type(shape, dtype)}
-
-
-def _has_struct_info() -> bool:
-    """Whether a type of Relax is a "struct info", as in 0.25, whose `TensorType` is another class
-    with less in it."""
-    return hasattr(import_tvm().relax, "TensorStructInfo")
+    return import_tvm().relax.TupleType(fields)
 
 
 @cache
@@ -104,9 +87,9 @@ def to_device(array: Any) -> Any:
     """
     runtime, flags = _runtime(), array.flags
     shared = flags.c_contiguous and flags.writeable and array.ctypes.data % ALIGNMENT == 0
-    if shared and array.size and array.dtype.kind == "f" and hasattr(runtime, "from_dlpack"):
+    if shared and array.size and array.dtype.kind == "f":
         return runtime.from_dlpack(array)
-    return (runtime.tensor if hasattr(runtime, "tensor") else runtime.ndarray.array)(array)
+    return runtime.tensor(array)
 
 
 # The dtypes that DLPack and NumPy share. A tensor's own `numpy()` supports more, and takes ten

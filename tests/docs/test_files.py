@@ -99,9 +99,8 @@ def test_importers_page_from_relax_example_runs() -> None:
     pytest.importorskip("tvm")
     from tvm import relax
 
-    kind = getattr(relax, "TensorType", None) or relax.TensorStructInfo
     block = relax.BlockBuilder()
-    x = relax.Var("x", kind((1, 8), "float32"))
+    x = relax.Var("x", relax.TensorType((1, 8), "float32"))
     with block.function("main", [x]):
         with block.dataflow():
             out = block.emit_output(relax.op.nn.relu(x))
@@ -145,8 +144,7 @@ def test_recorder_example_writes_a_readable_recording(
         assert main(["recorder"]) == 0
     monkeypatch.syspath_prepend(tmp_path)
     block = tvm.relax.BlockBuilder()
-    kind = getattr(tvm.relax, "TensorType", None) or tvm.relax.TensorStructInfo
-    x = tvm.relax.Var("x", kind((1, 8), "float32"))
+    x = tvm.relax.Var("x", tvm.relax.TensorType((1, 8), "float32"))
     with block.function("main", [x]):
         block.emit_func_output(block.emit(tvm.relax.op.nn.relu(x)))
     names = {"mod": block.get(), "partition": tvm.relax.transform.LegalizeOps()}

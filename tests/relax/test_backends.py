@@ -446,7 +446,6 @@ def test_trace_and_bisect_take_modules_with_functions_that_main_does_not_call() 
 
 def test_trace_takes_a_tensor_of_unknown_shape() -> None:
     lab.register("npu", supports=["exp"], codegen=exactly)
-    kind = getattr(relax, "TensorType", None) or relax.TensorStructInfo
-    x = relax.Var("x", kind(ndim=2, dtype="float32"))
+    x = relax.Var("x", relax.TensorType(ndim=2, dtype="float32"))
     mod = module([x], lambda emit, x: emit(op.exp(x)))
     assert byoc_lab.trace(mod, "npu").error is None

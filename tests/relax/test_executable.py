@@ -148,10 +148,9 @@ def test_wrong_arguments() -> None:
 
 
 def test_a_tuple_as_input_is_refused_with_the_way_out() -> None:
-    pair = tvm.ir.TupleType if hasattr(relax, "TensorType") else relax.TupleStructInfo
-    first = var("x", 2, 3)
-    ty = first.ty if hasattr(first, "ty") else first.struct_info
-    mod = module([relax.Var("x", pair([ty, ty]))], lambda emit, x: emit(relax.TupleGetItem(x, 0)))
+    ty = var("x", 2, 3).ty
+    pair = relax.Var("x", tvm.ir.TupleType([ty, ty]))
+    mod = module([pair], lambda emit, x: emit(relax.TupleGetItem(x, 0)))
     built = byoc_relax.build(mod)
     for use in (lambda: built.run([random(2, 3)]), lambda: byoc_relax.validate(mod, built)):
         with pytest.raises(InputError, match=r"^input x is a tuple.* one parameter for each field"):

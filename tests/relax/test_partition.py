@@ -37,8 +37,7 @@ def const(*shape: int, seed: int = 0) -> Any:
 
 
 def var(name: str, *shape: int, dtype: str = "float32") -> Any:
-    kind = relax.TensorType if hasattr(relax, "TensorType") else relax.TensorStructInfo
-    return relax.Var(name, kind(shape, dtype))
+    return relax.Var(name, relax.TensorType(shape, dtype))
 
 
 def module(params: list[Any], build: Any) -> Any:
@@ -121,8 +120,7 @@ def test_host_operators_between_and_several_outputs() -> None:
 
 
 def symbol(name: str) -> Any:
-    tir = tvm.tirx if hasattr(tvm, "tirx") else tvm.tir
-    return tir.Var(name, "int64")
+    return tvm.tirx.Var(name, "int64")
 
 
 def test_a_batch_that_is_known_at_run_time(tmp_path) -> None:

@@ -25,7 +25,7 @@ def from_relax(
 ) -> tuple[IRModule, Params]:
     """A Relay module that computes what @main of a Relax module computes, and its parameters.
 
-    mod: a `tvm.ir.IRModule` of Relax, with any of its releases 0.25 to 0.27. Functions that a back
+    mod: a `tvm.ir.IRModule` of Relax, with any of its releases 0.26 and 0.27. Functions that a back
         end compiles (attribute Codegen) become external functions, composites stay composites.
     params: arrays by function, {"main": [...]}, as `relax.frontend.detach_params` gives them: they
         belong to the last parameters of the function. They are returned by name.

@@ -21,7 +21,6 @@ from byoc_lab.run.relax_values import (
     relax_call,
     sizes_of,
     tensor_of,
-    type_object,
 )
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -84,11 +83,11 @@ def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:
                 f"from_relax: shape has {name!r}, and no parameter of @main has that name; "
                 f"{nearest(name, by_name)}"
             )
-        declared = sizes_of(type_object(by_name[name]))
+        declared = sizes_of(by_name[name].ty)
         if declared is None or len(declared) != len(sizes):
             raise ArgumentError(
                 f"from_relax: shape of {name!r} has {len(sizes)} sizes, and the parameter is "
-                f"{type_object(by_name[name])}"
+                f"{by_name[name].ty}"
             )
         for size, value in zip(declared, sizes, strict=True):
             if is_variable(size):
@@ -96,7 +95,7 @@ def _bound(tvm: Any, mod: Any, shape: Mapping[str, Sequence[int]]) -> Any:
             elif int(getattr(size, "value", value)) != int(value):
                 raise ArgumentError(
                     f"from_relax: shape of {name!r} says {list(sizes)}, and the parameter is "
-                    f"{type_object(by_name[name])}"
+                    f"{by_name[name].ty}"
                 )
     return tvm.relax.transform.BindSymbolicVars(values, MAIN)(mod) if values else mod
 
@@ -145,7 +144,7 @@ def _relay_type(ty: Any, what: str) -> Type:
 
 def _tensor_type(value: Any) -> TensorType:
     """The Relay type of a Relax tensor. Raises ImporterError if its shape is not known."""
-    found = _relay_type(type_object(value), "a value")
+    found = _relay_type(value.ty, "a value")
     assert isinstance(found, TensorType)
     return found
 
@@ -160,9 +159,7 @@ class _ModuleReader:
 
     def function(self, function: Any, outer: Mapping[Any, Any] | None = None) -> Function:
         """A Relax function in Relay, with its attributes in Relay's words."""
-        params = [
-            Var(name_of(p), _relay_type(type_object(p), f"%{name_of(p)}")) for p in function.params
-        ]
+        params = [Var(name_of(p), _relay_type(p.ty, f"%{name_of(p)}")) for p in function.params]
         values: dict[Any, Any] = dict(outer or {})
         values |= zip(function.params, params, strict=True)
         body = self._body(function.body, values)

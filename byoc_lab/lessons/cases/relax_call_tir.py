@@ -13,8 +13,7 @@ import tvm
 from tvm import relax, topi
 
 def var(name):
-    kind = getattr(relax, "TensorType", None) or relax.TensorStructInfo
-    return relax.Var(name, kind((10,), "float32"))
+    return relax.Var(name, relax.TensorType((10,), "float32"))
 
 block = relax.BlockBuilder()
 p, x = var("p"), var("x")

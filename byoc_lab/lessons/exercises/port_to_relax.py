@@ -74,10 +74,9 @@ def answer(mod):
         """A Relax module: blocks, a conv2d and relu without bias, and an operator of the host."""
         blocks, host = drawn
         relax = import_tvm().relax
-        kind = relax.TensorType if hasattr(relax, "TensorType") else relax.TensorStructInfo
 
         def var(name: str, *shape: int) -> Any:
-            return relax.Var(name, kind(shape, "float32"))
+            return relax.Var(name, relax.TensorType(shape, "float32"))
 
         x, w, b = var("x", 1, 3, 8, 8), var("w", 3, 3, 3, 3), var("b", 1, 3, 1, 1)
         builder = relax.BlockBuilder()

@@ -17,7 +17,7 @@ import numpy as np
 from byoc_lab.errors import BuildError, InputError
 from byoc_lab.relay.ir.expr import Call, Expr, Op
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.run.relax_values import is_variable, name_of, sizes_of, type_object
+from byoc_lab.run.relax_values import is_variable, name_of, sizes_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 # No 1, which would broadcast.
@@ -56,7 +56,7 @@ def unknown_sizes(function: Any) -> dict[str, list[tuple[int, int]]]:
     its positions: the numbers of parameters and of their axes."""
     found: dict[str, list[tuple[int, int]]] = {}
     for n, param in enumerate(function.params):
-        for axis, size in enumerate(sizes_of(type_object(param)) or ()):
+        for axis, size in enumerate(sizes_of(param.ty) or ()):
             if is_variable(size):
                 found.setdefault(name_of(size), []).append((n, axis))
     return found

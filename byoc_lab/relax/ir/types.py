@@ -8,7 +8,7 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relax.ir import batch
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.op.framework.from_relax import number
-from byoc_lab.run.relax_values import is_tensor_type, is_tuple_type, sizes_of, type_object
+from byoc_lab.run.relax_values import is_tensor_type, is_tuple_type, sizes_of
 
 
 def type_of(value: Any) -> TensorType:
@@ -40,22 +40,22 @@ def unknown_sizes_of(value: Any) -> list[Any]:
 
 def is_tensor(value: Any) -> bool:
     """Whether a Relax value is one tensor, of any shape."""
-    return is_tensor_type(type_object(value))
+    return is_tensor_type(value.ty)
 
 
 def is_tuple(value: Any) -> bool:
     """Whether a Relax value is a tuple."""
-    return is_tuple_type(type_object(value))
+    return is_tuple_type(value.ty)
 
 
 def is_known_shape(value: Any) -> bool:
     """Whether a Relax value is a shape of numbers; others are operands that DNNL cannot read."""
-    return all(map(batch.is_number, getattr(type_object(value), "values", None) or ()))
+    return all(map(batch.is_number, getattr(value.ty, "values", None) or ()))
 
 
 def type_and_sizes(value: Any) -> tuple[Any, Any]:
     """The type of a Relax value, and its sizes if it is a tensor with some."""
-    ty = type_object(value)
+    ty = value.ty
     return ty, sizes_of(ty)
 
 

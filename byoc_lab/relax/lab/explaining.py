@@ -30,7 +30,6 @@ from byoc_lab.relax.partition import TARGET, unreached, why_not_relax
 from byoc_lab.relax.patterns.near_miss import NearMisses
 from byoc_lab.relax.patterns.reading import RelaxFunction
 from byoc_lab.relax.patterns.report import Entry, entries_of, fused
-from byoc_lab.run.relax_values import type_object
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CAUSES = {
@@ -369,4 +368,4 @@ def _with_first(table: Table, name: str) -> list[Any]:
 
 
 def _type(call: OperatorCall) -> str:
-    return str(type_object(call.call)).strip().splitlines()[-1].replace("R.", "")
+    return str(call.call.ty).strip().splitlines()[-1].replace("R.", "")

@@ -28,7 +28,7 @@ from byoc_lab.relay.patterns.patterns import (
     ShapePattern,
     WildcardPattern,
 )
-from byoc_lab.run.relax_values import name_of, tensor_of, type_object
+from byoc_lab.run.relax_values import name_of, tensor_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 
@@ -191,4 +191,4 @@ def _typed(condition: DFPattern, value: Any) -> str:
         return f"one of dtype {ty.dtype}"
     if isinstance(condition, ShapePattern) and sizes is not None:
         return f"one of shape ({', '.join(map(str, plain(sizes)))})"
-    return f"one of type {type_object(value)}"
+    return f"one of type {value.ty}"

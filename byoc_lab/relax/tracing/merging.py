@@ -22,7 +22,7 @@ from byoc_lab.relax.tracing.outlining import (
     substituted,
     variables_of,
 )
-from byoc_lab.run.relax_values import is_tensor_type, result_type, type_object
+from byoc_lab.run.relax_values import is_tensor_type
 from byoc_lab.run.tvm_runtime import import_tvm
 
 MAIN = "main"  # the function whose composites TVM merges
@@ -204,7 +204,7 @@ class _Regions:
 
 def _is_flat(value: Any) -> bool:
     """Whether a value is a tuple of tensors, with at least one."""
-    fields = getattr(type_object(value), "fields", None) or ()
+    fields = getattr(value.ty, "fields", None) or ()
     return bool(fields) and all(map(is_tensor_type, fields))
 
 
@@ -321,5 +321,5 @@ def _calling(builder: Any, function: Any, callees: Mapping[Any, Any]) -> Any:
 
 def _with_body(function: Any, body: Any) -> Any:
     relax = import_tvm().relax
-    ret = result_type(function)
+    ret = function.ret_ty
     return relax.Function(function.params, body, ret, function.is_pure, function.attrs)

@@ -40,7 +40,6 @@ from byoc_lab.run.relax_values import (
     name_of,
     sizes_of,
     tensor_of,
-    type_object,
 )
 from byoc_lab.run.tvm_runtime import import_tvm
 
@@ -164,7 +163,7 @@ class _Body:
             assert isinstance(node, Function)
             self.made.inner[at] = node
         elif isinstance(binding, self.relax.MatchCast):
-            ty = type_object(binding.var)
+            ty = binding.var.ty
             node = Call(
                 foreign_op(f"{LANGUAGE}.match_cast"),
                 [self.expr(value, scope)],
@@ -358,7 +357,7 @@ def _set_type(node: Any, ty: Type | None) -> Any:
 
 def type_of(value: Any) -> Type | None:
     """The type of a value of Relax; None for one that Relay has no counterpart of."""
-    return _mirrored_type(type_object(value))
+    return _mirrored_type(value.ty)
 
 
 def _mirrored_type(ty: Any) -> Type | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byoc_lab.relax.ir.types import is_tuple
-from byoc_lab.run.relax_values import name_of, result_type, tensor_of, type_object
+from byoc_lab.run.relax_values import name_of, tensor_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CALLS_CODE = ("relax.call_tir", "relax.call_tir_inplace")
@@ -100,8 +100,7 @@ def substituted(value: Any, places: Mapping[Any, Any]) -> Any:
         args = [substituted(arg, places) for arg in value.args]
         if _same(args, value.args):
             return value
-        types = value.ty_args if hasattr(value, "ty_args") else value.sinfo_args
-        return relax.Call(value.op, args, value.attrs, types)
+        return relax.Call(value.op, args, value.attrs, value.ty_args)
     return value
 
 
@@ -130,7 +129,7 @@ class _Function:
         body = relax.SeqExpr(blocks, substituted(function.body.body, self.places))
         body = self.builder.normalize(body)
         self.builder.end_scope()
-        ret = result_type(function)
+        ret = function.ret_ty
         return relax.Function(function.params, body, ret, function.is_pure, function.attrs)
 
     def block(self, block: Any) -> Any:
@@ -193,7 +192,7 @@ class _Function:
         if value is not binding.value:
             value = self.builder.normalize(value)
             if isinstance(binding, self.relax.MatchCast):
-                binding = self.relax.MatchCast(binding.var, value, type_object(binding))
+                binding = self.relax.MatchCast(binding.var, value, binding.ty)
             else:
                 binding = self.relax.VarBinding(binding.var, value)
         self.builder.emit_normalized(binding)
@@ -288,7 +287,7 @@ class _Creator:
             name = name_of(value)
         else:
             name, self._lifted = f"param_{self._lifted}", self._lifted + 1
-        self.params.append(self.relax.Var(name, type_object(value)))
+        self.params.append(self.relax.Var(name, value.ty))
         self.arguments.append(value)
         if is_tuple(value):
             self._items[value] = []
@@ -318,7 +317,7 @@ class _Creator:
         """Parameters for the items of a tuple in the place of the tuple."""
         for whole, indices in self._items.items():
             at = next(n for n, arg in enumerate(self.arguments) if arg.same_as(whole))
-            name, fields = name_of(self.params[at]), type_object(whole).fields
+            name, fields = name_of(self.params[at]), whole.ty.fields
             indices = list(dict.fromkeys(indices))
             params = [self.relax.Var(f"{name}_{n}", fields[n]) for n in indices]
             inside |= {(whole, n): p for n, p in zip(indices, params, strict=True)}

@@ -17,6 +17,7 @@ from byoc_lab.run.hosts.host import Direct, Instrument, LinkedRegion, Lock
 from byoc_lab.run.inline import Flat
 from byoc_lab.run.interpreter import ScopeFrame
 from byoc_lab.run.reference import Reference, Result
+from byoc_lab.run.tvm_runtime import REQUIREMENT
 
 
 class NumpyHost:
@@ -48,7 +49,7 @@ class NumpyHost:
     def export(self, path: Path, regions: Sequence[LinkedRegion], lock: Lock) -> None:
         raise MissingDependencyError(
             f"writing {path} needs apache-tvm, which compiles the host part of a library; install "
-            f"it with: pip install 'apache-tvm>=0.25,<0.28'"
+            f"it with: pip install '{REQUIREMENT}'"
         )
 
 

@@ -24,7 +24,7 @@ from tests.relay.op.test_relax import translated
 tvm = pytest.importorskip("tvm")
 relax = pytest.importorskip("tvm.relax")
 op = relax.op
-TENSOR = getattr(relax, "TensorType", None) or relax.TensorStructInfo
+TENSOR = relax.TensorType
 
 
 def known(sample: Sample) -> bool:
@@ -132,8 +132,7 @@ def test_a_partitioned_module_has_external_functions() -> None:
 
 
 def test_sizes_that_are_known_at_run_time_are_given() -> None:
-    tir = tvm.tirx if hasattr(tvm, "tirx") else tvm.tir
-    n = tir.Var("n", "int64")
+    n = tvm.tirx.Var("n", "int64")
     mod = built([var("x", n, 3)], lambda emit, x: emit(op.nn.relu(x)))
     with pytest.raises(ImporterError, match=r"%x must be a tensor of known shape.*shape="):
         from_relax(mod)

@@ -93,8 +93,7 @@ def test_a_region_that_was_compiled() -> None:
 
 def test_sizes_that_are_not_known() -> None:
     relax = tvm.relax
-    kind = getattr(relax, "TensorType", None) or relax.TensorStructInfo
-    n = tvm.tirx.Var("n", "int64") if hasattr(tvm, "tirx") else tvm.tir.Var("n", "int64")
+    kind, n = relax.TensorType, tvm.tirx.Var("n", "int64")
     x, y = relax.Var("x", kind((n, 3), "float32")), relax.Var("y", kind(None, "float32", ndim=2))
     builder = relax.BlockBuilder()
     with builder.function("main", [x, y]):

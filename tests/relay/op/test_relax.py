@@ -25,13 +25,11 @@ def translated(functions: dict[str, Function]) -> Any:
     from tvm import relax
 
     block = relax.BlockBuilder()
-    # apache-tvm 0.27 has TensorType where 0.25 and 0.26 have TensorStructInfo.
-    tensor_type = getattr(relax, "TensorType", None) or relax.TensorStructInfo
     for name, function in functions.items():
         made: dict[Expr, Any] = {}
         for p in function.params:
             ty = p.type_annotation
-            made[p] = relax.Var(p.name_hint, tensor_type(ty.shape, ty.dtype))
+            made[p] = relax.Var(p.name_hint, relax.TensorType(ty.shape, ty.dtype))
         with block.function(name, [made[p] for p in function.params]):
             with block.dataflow():
                 for node in post_order(function.body):

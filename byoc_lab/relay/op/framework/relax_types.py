@@ -15,33 +15,28 @@ NARROW_FLOATS = ("float16", "bfloat16")
 FLOATS = (*NARROW_FLOATS, "float32", "float64")
 
 
-def _type_of(expr: Any) -> Any:
-    """The type: `ty` in apache-tvm 0.27, `struct_info` in 0.25 and 0.26."""
-    return expr.ty if hasattr(expr, "ty") else expr.struct_info
-
-
 def fields_of(expr: Any) -> list[Any]:
     """The fields of a Relax tuple, as expressions."""
     from tvm import relax
 
     if isinstance(expr, relax.Tuple):
         return list(expr.fields)
-    return [relax.TupleGetItem(expr, n) for n in range(len(_type_of(expr).fields))]
+    return [relax.TupleGetItem(expr, n) for n in range(len(expr.ty.fields))]
 
 
 def rank_of(expr: Any) -> int:
     """The number of dimensions of a normalised (typed) Relax expression."""
-    return int(_type_of(expr).ndim)
+    return int(expr.ty.ndim)
 
 
 def shape_of(expr: Any) -> list[int]:
     """The shape of a Relax expression whose dimensions are all constants."""
-    return [int(d) for d in _type_of(expr).shape]
+    return [int(d) for d in expr.ty.shape]
 
 
 def dtype_of(expr: Any) -> str:
     """The dtype of a Relax expression."""
-    return str(_type_of(expr).dtype)
+    return str(expr.ty.dtype)
 
 
 def is_empty(*exprs: Any) -> bool:
@@ -133,7 +128,7 @@ def in_dtype_of(R: Any, value: Any, ty: Type | None) -> Any:
         return value if dtype_of(value) == ty.dtype else typed(R.astype(value, ty.dtype))
     assert isinstance(ty, TupleType)
     wanted: list[Any] = list(ty.fields)
-    if [str(f.dtype) for f in _type_of(value).fields] == [f.dtype for f in wanted]:
+    if [str(f.dtype) for f in value.ty.fields] == [f.dtype for f in wanted]:
         return value
     from tvm import relax
 
