@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import gzip
 import html
@@ -118,6 +119,23 @@ def test_jupyter_gets_widget_html_and_text() -> None:
         bundle["text/html"],
     )
     assert frame and html.unescape(frame[1]).startswith("<!doctype html>")
+
+
+def test_nbconvert_writes_the_text_as_markdown_with_the_option_of_the_documentation() -> None:
+    nbformat = pytest.importorskip("nbformat")
+    exporters = pytest.importorskip("nbconvert.exporters")
+    documented = (Path(__file__).parents[3] / "docs/view.md").read_text(encoding="utf-8")
+    found = re.search(r'--NbConvertBase\.display_data_priority="(.*)"', documented)
+    assert found is not None
+    make = nbformat.v4
+    bundle = mimebundle(chain())
+    output = make.new_output("display_data", data=bundle)
+    notebook = make.new_notebook(cells=[make.new_code_cell("recorded", outputs=[output])])
+    wanted = {"NbConvertBase": {"display_data_priority": ast.literal_eval(found[1])}}
+    exporter = exporters.MarkdownExporter(config=traitlets.config.Config(wanted))
+    text, _ = exporter.from_notebook_node(notebook)
+    assert "Conv, batch norm, relu: 3 stages" in text and "<iframe" not in text
+    assert len(text) < 2 * len(bundle["text/plain"])
 
 
 def test_everything_that_can_be_shown_is_shown() -> None:
