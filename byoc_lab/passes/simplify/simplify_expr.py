@@ -25,7 +25,8 @@ class SimplifyExpr(PatternRewrite):
     """
 
     replaces = tuple(
-        f"{name}_like" for name in ("broadcast_to", "cast", "full", "ones", "reshape", "zeros")
+        f"{name}_like"
+        for name in ("broadcast_to", "cast", "collapse_sum", "full", "ones", "reshape", "zeros")
     )
 
     def callbacks(self) -> Sequence[DFPatternCallback]:
