@@ -25,7 +25,7 @@ from report import arguments, table, verdict, write_json
 
 SMALL = 3000  # bytes: files of a single node, such as tests have
 SECOND = 16_000  # samples of a second of speech
-HEAD = ("file", "size", "import", "regions", "offloaded", "of largest", "valid")
+HEAD = ("file", "size", "regions", "offloaded", "of largest", "valid", "import")
 
 
 def unpacked(given: Path, folder: Path) -> Iterator[Path]:
@@ -135,7 +135,7 @@ def main() -> int:
                 if "error" in found:
                     missed.append(f"{name}: {found['error']}")
                 elif not found["valid"] or found.get("difference", 0.0) > options.tolerance:
-                    missed.append(f"{name}: {rows[-1][-2]} of the largest output")
+                    missed.append(f"{name}: {rows[-1][4]} of the largest output")
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "real_files.txt").write_text(table(HEAD, rows) + "\n")
     write_json(options.out / "real_files.json", {"files": results})
@@ -144,9 +144,9 @@ def main() -> int:
 
 def row(name: str, size: int, found: dict[str, Any]) -> list[str]:
     difference = f"{found['difference']:.1e}" if "difference" in found else "no outputs"
-    cells = (found.get(key, "") for key in ("import", "regions", "offloaded"))
+    cells = (str(found.get(key, "")) for key in ("regions", "offloaded"))
     valid = "yes" if found.get("valid") else "no"
-    return [name, f"{size / 1e6:.1f} MB", *map(str, cells), difference, valid]
+    return [name, f"{size / 1e6:.1f} MB", *cells, difference, valid, found["import"]]
 
 
 if __name__ == "__main__":
