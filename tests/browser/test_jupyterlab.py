@@ -96,7 +96,8 @@ def test_the_theme_of_jupyterlab_is_followed(
     jupyterlab.run_all(page)
     page.wait_for_selector('.byl[data-theme="light"]')
     change = "(theme) => jupyterapp.commands.execute('apputils:change-theme', { theme })"
-    page.evaluate(change, "JupyterLab Dark")
-    page.wait_for_selector('.byl[data-theme="dark"]')
-    page.evaluate(change, "JupyterLab Light")
-    page.wait_for_selector('.byl[data-theme="light"]')
+    for theme in ("Dark", "Light"):
+        # JupyterLab fails to remove the cover of a change if the next one begins before.
+        page.wait_for_selector("#jupyterlab-splash", state="detached")
+        page.evaluate(change, f"JupyterLab {theme}")
+        page.wait_for_selector(f'.byl[data-theme="{theme.lower()}"]')
