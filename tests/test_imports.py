@@ -154,6 +154,7 @@ TYPE_CYCLES = {
 class Imported(NamedTuple):
     name: str
     lazy: bool  # inside a function
+    for_types: bool  # under `if TYPE_CHECKING`
 
 
 def _modules() -> dict[str, Path]:
@@ -168,25 +169,25 @@ MODULE_PATHS = _modules()
 
 
 def _statements(
-    node: ast.AST, lazy: bool = False, types: bool = False
-) -> Iterator[tuple[ast.stmt, bool]]:
-    """Every import below a node, and whether a function holds it; with `types`, also those under
-    `if TYPE_CHECKING`."""
+    node: ast.AST, lazy: bool = False, for_types: bool = False
+) -> Iterator[tuple[ast.stmt, bool, bool]]:
+    """Every import statement below a node, whether a function holds it, and whether it is there for
+    types alone."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
-            yield child, lazy
-        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test) and not types:
-            for statement in child.orelse:
-                yield from _statements(ast.Module([statement], []), lazy)
-        else:
-            function = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-            yield from _statements(child, lazy or function, types)
+            yield child, lazy, for_types
+        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            yield from _statements(ast.Module(child.body, []), lazy, True)
+            yield from _statements(ast.Module(child.orelse, []), lazy, for_types)
+        elif not isinstance(child, ast.expr):  # which hold no statements
+            function = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+            yield from _statements(child, lazy or function, for_types)
 
 
-def imports_of(source: str, package: str, types: bool = False) -> set[Imported]:
+def imports_of(source: str, package: str) -> set[Imported]:
     """The dotted names that a module's text imports; relative ones start from `package`."""
     found = set()
-    for statement, lazy in _statements(ast.parse(source), types=types):
+    for statement, lazy, for_types in _statements(ast.parse(source)):
         if isinstance(statement, ast.Import):
             names = {alias.name for alias in statement.names}
         else:
@@ -195,16 +196,16 @@ def imports_of(source: str, package: str, types: bool = False) -> set[Imported]:
             start = parents[: len(parents) + 1 - statement.level] if statement.level else []
             origin = [*start, *([statement.module] if statement.module else [])]
             names = {".".join((*origin, alias.name)) for alias in statement.names}
-        found |= {Imported(name, lazy) for name in names}
+        found |= {Imported(name, lazy, for_types) for name in names}
     return found
 
 
 @cache
-def _imports(types: bool = False) -> dict[str, set[Imported]]:
+def _imports() -> dict[str, set[Imported]]:
     found = {}
     for module, path in MODULE_PATHS.items():
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-        found[module] = imports_of(path.read_text(encoding="utf-8"), package, types)
+        found[module] = imports_of(path.read_text(encoding="utf-8"), package)
     return found
 
 
@@ -217,10 +218,11 @@ def _defining(name: str) -> str | None:
 
 @cache
 def _graph(types: bool = False) -> dict[str, set[str]]:
-    """For each module the others of this package that it imports; `types`: see `_statements`."""
+    """For each module the others of this package that it imports; `types`: also for types alone."""
     return {
-        module: {m for name, _ in names if (m := _defining(name))} - {module}
-        for module, names in _imports(types).items()
+        module: {m for n in names if (types or not n.for_types) and (m := _defining(n.name))}
+        - {module}
+        for module, names in _imports().items()
     }
 
 
@@ -342,7 +344,10 @@ def _users_of(packages: set[str], lazy: bool = True) -> set[str]:
     return {
         module
         for module, names in _imports().items()
-        if any(n.name.split(".")[0] in packages and (lazy or not n.lazy) for n in names)
+        if any(
+            n.name.split(".")[0] in packages and (lazy or not n.lazy) and not n.for_types
+            for n in names
+        )
     }
 
 
@@ -362,9 +367,10 @@ def f():
         except ImportError:
             from .near.inner import other
 """
-    assert "a.hidden" in {name for name, _ in imports_of(source, "p.q", types=True)}
     found = imports_of(source, "p.q")
-    assert {name for name, lazy in found if not lazy} == {"a.b", "typing.TYPE_CHECKING", "a.shown"}
-    assert {name for name, lazy in found if lazy} == {
+    assert {n.name for n in found if n.for_types} == {"a.hidden"}
+    rest = [n for n in found if not n.for_types]
+    assert {n.name for n in rest if not n.lazy} == {"a.b", "typing.TYPE_CHECKING", "a.shown"}
+    assert {n.name for n in rest if n.lazy} == {
         "p.q.near", "p.up.thing", "p.q.near.inner.other",
     }  # fmt: skip
