@@ -145,8 +145,8 @@ def main() -> int:
     print(table(["file", "MB"], [[name, f"{mb:.1f}"] for name, mb in weight.items()]))
     turns, spent = [], []
     taken, native = dict.fromkeys(WORK, math.inf), dict.fromkeys(WORK, math.inf)
-    with chromium() as browser:
-        for _ in range(options.repeat):
+    for _ in range(options.repeat):
+        with chromium() as browser:  # a new one: processes that end take their time with them
             page = browser.new_context(offline=True).new_page()
             before = processor_seconds(os.getpid())
             turns.append(opened(page))
