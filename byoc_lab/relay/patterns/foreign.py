@@ -1,13 +1,18 @@
 """Patterns of other languages, such as Relax, that Relay's pattern language does not have.
 
-They say what their parts are. Whether they match is judged by the matcher of their language.
+The matcher of their language tells whether they match its values (`relax.patterns.near_miss`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.patterns.patterns import DFPattern
+
+if TYPE_CHECKING:
+    from byoc_lab.relay.patterns.matcher import Matcher
 
 
 class AndPattern(DFPattern):
@@ -21,6 +26,9 @@ class AndPattern(DFPattern):
 
     same_root = children
 
+    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+        return matcher.match(self.left, expr) and matcher.match(self.right, expr)
+
 
 class NotPattern(DFPattern):
     """Anything but what a pattern matches."""
@@ -31,12 +39,18 @@ class NotPattern(DFPattern):
     def children(self) -> Sequence[DFPattern]:
         return (self.reject,)
 
+    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+        return not matcher.match(self.reject, expr)
+
 
 class ForeignPattern(DFPattern):
-    """Any other pattern. words: what it matches."""
+    """Any other pattern, which matches no expression of Relay. words: what it matches."""
 
     def __init__(self, words: str, children: Sequence[DFPattern] = ()):
         self.words, self._children = words, tuple(children)
 
     def children(self) -> Sequence[DFPattern]:
         return self._children
+
+    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+        return False

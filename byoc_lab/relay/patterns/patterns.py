@@ -5,6 +5,7 @@ Source: `tvm.relay.dataflow_pattern` of TVM 0.16 (names, sugar and meaning).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from byoc_lab.relay.patterns.matcher import Matcher
 
 
-class DFPattern:
+class DFPattern(ABC):
     """Base of all patterns. Patterns compare by identity: one pattern used twice means one value.
 
     A subclass defines its sub-patterns (`children`, in matching order) and whether it matches an
@@ -40,8 +41,8 @@ class DFPattern:
     def children(self) -> Sequence[DFPattern]:
         return ()
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
-        raise NotImplementedError(f"{type(self).__name__} must say what it fits")
+    @abstractmethod
+    def fits(self, matcher: Matcher, expr: Expr) -> bool: ...
 
     def same_root(self) -> Sequence[DFPattern]:
         """Sub-patterns that apply to the same expression as this pattern; one of them must
@@ -236,9 +237,9 @@ class TuplePattern(DFPattern):
         return len(self.fields or ())
 
     def fits(self, matcher: Matcher, expr: Expr) -> bool:
-        if not isinstance(expr, Tuple):
-            return False
-        return self.fields is None or matcher.match_all(self.fields, expr.fields)
+        return isinstance(expr, Tuple) and (
+            self.fields is None or matcher.match_all(self.fields, expr.fields)
+        )
 
 
 class TupleGetItemPattern(DFPattern):
@@ -335,8 +336,8 @@ class _Refined(DFPattern):
     def fits(self, matcher: Matcher, expr: Expr) -> bool:
         return matcher.match(self.pattern, expr) and self.holds(matcher, expr)
 
-    def holds(self, matcher: Matcher, expr: Expr) -> bool:
-        raise NotImplementedError(f"{type(self).__name__} must say when it holds")
+    @abstractmethod
+    def holds(self, matcher: Matcher, expr: Expr) -> bool: ...
 
 
 class AttrPattern(_Refined):

@@ -8,6 +8,7 @@ from byoc_lab import relay
 from byoc_lab.errors import UnknownNameError
 from byoc_lab.relay.patterns import (
     AltPattern,
+    DFPattern,
     FunctionPattern,
     dominates,
     has_attr,
@@ -19,6 +20,7 @@ from byoc_lab.relay.patterns import (
     wildcard,
 )
 from byoc_lab.relay.patterns.below import root_operators
+from byoc_lab.relay.patterns.foreign import AndPattern, ForeignPattern, NotPattern
 
 X = relay.var("x", shape=(2, 3))
 
@@ -85,3 +87,20 @@ def test_root_of_a_redirected_wildcard() -> None:
     recursive = wildcard()
     recursive.redirect_to(AltPattern(is_op("abs")(recursive), RELU(is_var())))
     assert root_operators(recursive) == {"abs", "nn.relu"}
+
+
+def test_pattern_that_does_not_say_what_it_fits_cannot_be_made() -> None:
+    class Unfinished(DFPattern):
+        """Defines nothing."""
+
+    with pytest.raises(TypeError, match="fits"):
+        Unfinished()  # type: ignore[abstract]
+
+
+def test_patterns_of_other_languages_match_as_they_say() -> None:
+    relu, sum_ = relay.nn.relu(X), relay.add(X, X)
+    a_relu = RELU(wildcard())
+    assert NotPattern(a_relu).match(sum_) and not NotPattern(a_relu).match(relu)
+    both = AndPattern(a_relu, wildcard().has_dtype("float32"))
+    assert both.match(relu) and not both.match(sum_)
+    assert not ForeignPattern("a tuple in any order").match(relu)

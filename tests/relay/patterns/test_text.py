@@ -6,6 +6,7 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.backends.dnnl import patterns
+from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.patterns import (
     DFPattern,
     FunctionPattern,
@@ -19,6 +20,7 @@ from byoc_lab.relay.patterns import (
     is_var,
     wildcard,
 )
+from byoc_lab.relay.patterns.matcher import Matcher
 
 ANY = wildcard()
 CONV = is_op("nn.conv2d")(wildcard(), wildcard())
@@ -83,7 +85,13 @@ def test_a_pattern_of_ones_own() -> None:
         def children(self) -> list[DFPattern]:
             return [CONV]
 
+        def fits(self, matcher: Matcher, expr: Expr) -> bool:
+            return isinstance(expr, Call) and all(matcher.match(CONV, arg) for arg in expr.args)
+
     assert repr(Twice()) == "Twice(nn.conv2d(*, *))"
+    x, w = relay.var("x", shape=(1, 3, 4, 4)), relay.var("w", shape=(3, 3, 1, 1))
+    assert Twice().match(relay.abs(relay.nn.conv2d(x, w)))
+    assert not Twice().match(relay.nn.conv2d(x, w))
 
 
 def test_the_table_of_dnnl_can_be_read() -> None:
