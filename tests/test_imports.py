@@ -32,6 +32,7 @@ LAYERS = {
     "markup": "",
     "files": "errors",
     "terminal": "printing",
+    "seeds": "errors",
     "processor_time": "",
     "containment": "errors printing processor_time",
     "output": "version",
@@ -45,7 +46,7 @@ LAYERS = {
     "relay.op": "errors relay.ir relay.op.framework",
     "relay.*": "errors relay.ir relay.op relay.patterns",
     "relay.qnn": "relay.op",
-    "relay.testing": "relay.ir relay.op relay.typing relay.analysis relay.*",
+    "relay.testing": "seeds relay.ir relay.op relay.typing relay.analysis relay.*",
     "relay": (
         "relay.ir relay.op relay.typing relay.text relay.analysis relay.patterns relay.* "
         "relay.qnn relay.testing"
@@ -58,7 +59,7 @@ LAYERS = {
     "passes.normal_form": "errors relay passes.framework passes.simplify",
     "passes.quantize": "errors relay passes.framework passes.fold passes.layout",
     "passes": "errors relay passes",
-    "run": "errors printing plugins display files markup relay passes",
+    "run": "errors printing seeds plugins display files markup relay passes",
     "backends": "errors plugins containment processor_time relay passes run",
     "backends.dnnl": "errors printing display markup relay passes run backends",
     "lab.language": "errors relay",
@@ -74,7 +75,7 @@ LAYERS = {
     ),
     "lab.comparing": "errors printing display relay lab.diffing lab.tracing",
     "lab.checking": (
-        "errors printing output display files markup terminal relay "
+        "errors printing output seeds display files markup terminal relay "
         "passes run backends lab.language lab.tracing lab.explaining"
     ),
     "lab.reducing": (
@@ -88,7 +89,7 @@ LAYERS = {
     "lessons.tools": "relay passes backends",
     "lessons.solutions": "errors relay passes run backends lab lessons.tools byoc_lab transform",
     "lessons": (
-        "errors printing display files containment relay passes run backends lab importers "
+        "errors printing seeds display files containment relay passes run backends lab importers "
         "lessons.tools"
     ),
     "lessons.grading": "errors printing files processor_time containment relay run lab lessons",

@@ -22,6 +22,7 @@ from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.testing import mobilenet
 from byoc_lab.relay.testing.init import Initializer, create_workload
 from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.seeds import checked_seed
 
 SEED = 2020
 IMAGE_SHAPE = (1, 3, 224, 224)
@@ -69,5 +70,5 @@ def module(image_size: int = 224, classes: int = CLASSES, seed: int = SEED) -> I
 
 def image(image_size: int = 224, seed: int = 0) -> np.ndarray:
     """A fixed image of noise with mean 0 and variance 1, float32 (1, 3, image_size, image_size)."""
-    random = np.random.RandomState(seed)
+    random = np.random.RandomState(checked_seed("mobilenet.image", seed))
     return uniform(random, (1, 3, image_size, image_size), 1).astype(np.float32)

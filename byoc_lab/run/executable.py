@@ -27,6 +27,7 @@ from byoc_lab.run.metering.cards import HOST
 from byoc_lab.run.metering.meter import Meter, library_facts
 from byoc_lab.run.metering.program import MeteredProgram
 from byoc_lab.run.stand_in import NUMPY, stated
+from byoc_lab.seeds import checked_seed
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class Executable(MeteredProgram):
 
     def example_inputs(self, seed: int = 0) -> dict[str, np.ndarray]:
         """Standard normal numbers for every input. Raises InputError for inputs that are tuples."""
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(checked_seed("example_inputs", seed))
         made = {}
         for p in self.mod["main"].params:
             ty = p.checked_type

@@ -35,6 +35,7 @@ from byoc_lab.run.hosts.host import LinkedRegion, stand_ins_of
 from byoc_lab.run.inputs import bind_inputs, checked_module
 from byoc_lab.run.shaped import shaped, unknown_lengths
 from byoc_lab.run.stand_in import stated
+from byoc_lab.seeds import checked_seed
 
 Backends = Mapping[str, "Codegen | None"]
 # Passes may compute new constants in float32, and every run is one of float64.
@@ -69,6 +70,7 @@ def bisect(
 
     Raises PassError if a pass fails, and what `trace` and `evaluate` raise.
     """
+    checked_seed("bisect", seed)
     foreign = in_language(mod, "bisect")
     if foreign is not None:
         return foreign.bisect(

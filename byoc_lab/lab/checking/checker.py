@@ -13,6 +13,7 @@ from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import NOT_CALLED, Report, region_errors, worst_of
 from byoc_lab.lab.checking.tolerances import Bounded
 from byoc_lab.run.metering.cards import RegionErrors
+from byoc_lab.seeds import checked_seed
 
 DETAILS = ("region", "operator")
 
@@ -74,8 +75,10 @@ class Checker:
         )
 
 
-def checked_options(who: str, detail: str, samples: int | None) -> None:
-    """Raise ArgumentError for an unknown detail, and InputError for fewer than one sample."""
+def checked_options(who: str, detail: str, samples: int | None, seed: int) -> None:
+    """Raise ArgumentError for an unknown detail or no seed, and InputError for fewer than one
+    sample."""
+    checked_seed(who, seed)
     if samples is not None and samples < 1:
         raise InputError(f"samples must be at least 1, found {samples}")
     if detail not in DETAILS:

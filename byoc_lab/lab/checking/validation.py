@@ -65,7 +65,7 @@ def validate(
     foreign = in_language(before, "validate")
     if foreign is not None:
         return foreign.validate(after, inputs, detail=detail, samples=samples, seed=seed)
-    checked_options("validate", detail, samples)
+    checked_options("validate", detail, samples, seed)
     before = infer_module(checked_module(before, "validate"))
     if not isinstance(after, Executable):
         if isinstance(after, (list, tuple)):

@@ -10,12 +10,12 @@ from string import Template
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons import structure
 from byoc_lab.lessons.needs import missing
 from byoc_lab.lessons.verdict import Mistake, Verdict
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.seeds import checked_seed
 
 __all__ = ["HIDDEN", "Exercise", "Mistake", "ModuleExercise", "Verdict"]
 
@@ -216,9 +216,7 @@ class Variant:
     """An exercise with the seed of one student: `start()` is its module, `check(answer)` grades."""
 
     def __init__(self, exercise: Exercise, seed: int = 0):
-        if not isinstance(seed, int):
-            raise ArgumentError(f"a seed must be an int, found {type(seed).__name__} {seed!r:.60}")
-        self.exercise, self.seed = exercise, seed
+        self.exercise, self.seed = exercise, checked_seed("exercise", seed)
 
     @cached_property
     def _question(self) -> Any:

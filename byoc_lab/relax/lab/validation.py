@@ -54,7 +54,7 @@ def validate(
     run, so that its error is its own. Raises ArgumentError, InputError, ValidationError for another
     number of outputs, and the errors of `relax.build`.
     """
-    checked_options("relax.validate", detail, samples)
+    checked_options("relax.validate", detail, samples, seed)
     before = checked_relax(before, "relax.validate")
     for param in before["main"].params:
         check_is_array(param)

@@ -12,6 +12,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.seeds import checked_seed
 
 
 class Initializer:
@@ -26,7 +27,7 @@ class Initializer:
 
     def seed(self, seed: int) -> None:
         """Restart the random numbers from a seed."""
-        self.random = np.random.RandomState(seed)
+        self.random = np.random.RandomState(checked_seed("Initializer.seed", seed))
 
     def __call__(self, name: str, array: np.ndarray) -> None:
         """Fill `array`. Raises ValueError for a name with an unknown ending."""

@@ -188,24 +188,38 @@ def test_the_walkthroughs_run_without_errors(path: Path) -> None:
     assert not any(wrong), [cell for cell, bad in zip(cells, wrong, strict=False) if bad]
 
 
-SEARCH = """
+# Long enough that no address, hash or size in a text has their digits by chance.
+SEEDS = (4_242_424_241, 3_515_151_517)
+REVERSED = [str(seed)[::-1] for seed in SEEDS]  # the search itself must not be found
+SEARCH = f"""
 import gc
 import sys
 
-frame, found = sys._getframe(), []
+backwards, found, left, frame = {REVERSED}, set(), [], sys._getframe()
 while frame is not None:
-    found += [repr(frame.f_locals), repr(frame.f_globals.get("request"))]
+    left.append(frame.f_locals)
     frame = frame.f_back
-found += [repr(each) for each in gc.get_objects() if type(each) in (list, dict, tuple)]
-answer = [seed for seed in (424_242, 515_151) if any(str(seed) in text for text in found)]
-""".replace("424_242", "int('242424'[::-1])").replace("515_151", "int('151515'[::-1])")
+left += gc.get_objects()
+while left:
+    for each in gc.get_referents(left.pop()):
+        if type(each) in (list, dict, tuple) and not gc.is_tracked(each):
+            left.append(each)
+        elif type(each) is str or type(each) is int and each > 1 << 31:
+            text = str(each)
+            found.update(digits for digits in backwards if digits[::-1] in text)
+answer = sorted(found)
+"""
 
 
 def test_seeds_of_hidden_variants_are_not_in_the_process_of_a_student() -> None:
+    """The search finds those that the notebook itself makes."""
+    planted = f"planted = [int(digits[::-1]) for digits in {REVERSED}]"
     tasks = [
-        {"exercise": name, "cells": [SEARCH], "seeds": [0, seed]}
-        for name, seed in ((NAME, 424_242), ("order-the-passes", 515_151))
+        {"exercise": NAME, "cells": [SEARCH], "seeds": [0, SEEDS[0]]},
+        {"exercise": NAME, "cells": [planted, SEARCH], "seeds": [0, SEEDS[1]]},
+        {"exercise": "order-the-passes", "cells": [], "seeds": [0, SEEDS[1]]},
     ]
-    (first, _) = run_sandboxed(tasks, LIMITS, [], BEST)
-    reply = json.loads(first["reply"])
-    assert reply["errors"] == [] and reply["replies"] == [{"value": {"list": []}}]
+    clean, found, _ = (json.loads(each["reply"]) for each in run_sandboxed(tasks, LIMITS, [], BEST))
+    assert clean["errors"] == found["errors"] == []
+    assert clean["replies"] == [{"value": {"list": []}}]
+    assert found["replies"] == [{"value": {"list": sorted(REVERSED)}}]
