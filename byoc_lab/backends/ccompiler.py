@@ -37,6 +37,15 @@ def patterns() -> list[tuple[Any, ...]]:
     return [(f"{NAME}.dense_bias", is_op("add")(is_op(DENSE)(wildcard(), wildcard()), wildcard()))]
 
 
+def why_not_compiled(call: Call) -> str | None:
+    """Why there is no C for a call in a region, in words; None if there is. Composites are inlined,
+    so that each operator answers for itself."""
+    if call.op_name not in OPERATORS:
+        return f"{NAME} has no C for {call.op_name}"
+    answer = supports(call)
+    return answer.reason if isinstance(answer, Refused) else None
+
+
 class CRegion(ModuleRegion):
     """A region compiled from C, which `source` holds; header: C to write before the function."""
 
@@ -59,4 +68,5 @@ register(
     patterns=patterns,
     supports={operator: supports for operator in OPERATORS},
     codegen=CRegion,
+    compiles=why_not_compiled,
 )

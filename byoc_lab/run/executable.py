@@ -130,9 +130,14 @@ class Executable(MeteredProgram):
         Its size and a checksum are written behind its end (`library_file.py`), which loading
         verifies.
 
-        Raises BuildError when the code of a region cannot be saved, or no C compiler is found,
-        MissingDependencyError without apache-tvm.
+        Raises BuildError when the code of a region cannot be saved, no C compiler is found, or
+        `path` names an archive, MissingDependencyError without apache-tvm.
         """
+        if Path(path).suffix == ".tar":  # TVM would write the objects, which nothing can load
+            raise BuildError(
+                f"{path} names an archive, and export_library writes one shared library: give a "
+                f"path such as {Path(path).with_suffix('.so')}"
+            )
         self._host.export(Path(path), self.linked, self._lock)
         try:
             seal(Path(path), library_facts(self._metered, self._varying, self.host))

@@ -138,6 +138,14 @@ def test_regions_of_ccompiler_are_exported_too(tmp_path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "result.npy"), wanted)
 
 
+def test_an_archive_is_refused(tmp_path) -> None:
+    data = relay.var("data", shape=(2, 3))
+    program = build(infer_module(IRModule.from_expr(nn.relu(data))))
+    with pytest.raises(BuildError, match=r"names an archive.*lib\.so"):
+        program.export_library(tmp_path / "lib.tar")
+    assert not list(tmp_path.iterdir())
+
+
 class LibraryRegion(backends.ModuleRegion):
     """The code of ccompiler, of which nothing is known but the loaded library."""
 

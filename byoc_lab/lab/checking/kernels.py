@@ -24,6 +24,7 @@ from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
 from byoc_lab.lab.checking.call_sites import CallSite, called, calls_of
 from byoc_lab.lab.checking.comparison import Comparison, compare
 from byoc_lab.lab.checking.tolerances import bounded
+from byoc_lab.passes.normal_form.to_graph_normal_form import graph_form
 from byoc_lab.relay.ir.expr import (
     Call,
     Expr,
@@ -96,16 +97,22 @@ class RegionChecker:
     ):
         self.region, self.mod = region, mod
         self.options: dict[str, Any] = {"samples": samples, "seed": seed, "exact_constants": True}
-        self.function = _typed(region.function)
+        given, moved = _typed(region.function), dict[Expr, Expr]()
+        flat_form = graph_form(given, moved)  # a step is found by the values that it uses
+        self.function = _typed(flat_form)
         self.runs = 0
         self.programs: dict[tuple[Expr, ...], tuple[set[Var], Any]] = {}
         self.numbers: dict[object, int] = {}  # numbers of the call sites of steps, in order
         self.inputs = ""  # the name of the set of inputs
         self.notes: list[str] = []
         self.exact_values: dict[Expr, Any] = {}  # values of the region on its arguments
+        typed: dict[Expr, Call] = dict(
+            zip(calls_of(flat_form), calls_of(self.function), strict=True)
+        )
         self.sites: dict[Expr, CallSite] = {
-            call: CallSite(region.symbol, n, called(call))
-            for n, call in enumerate(calls_of(self.function))
+            typed[moved[call]]: CallSite(region.symbol, n, called(call))
+            for n, call in enumerate(calls_of(given))
+            if moved[call] in typed  # others compute what nothing uses
         }
 
     def kernels(self, arguments: Sequence[Any], whole_fails: bool = False) -> list[Kernel]:
@@ -318,15 +325,19 @@ def _step(node: Expr, values: dict[Expr, Any]) -> tuple[Function, list[Any]]:
     params: dict[Expr, Var] = {}
 
     def parameter(argument: Expr) -> Expr:
-        if isinstance(argument, Tuple):
-            listed: Expr = typed_as(Tuple([parameter(f) for f in argument.fields]), argument)
-            return listed
-        if argument not in values:
-            return argument  # a constant
-        if argument not in params:
-            name = argument.name_hint if isinstance(argument, Var) else f"x{len(params)}"
-            params[argument] = typed_as(Var(name, argument.checked_type), argument)
-        return params[argument]
+        if argument in values:
+            if argument not in params:
+                name = argument.name_hint if isinstance(argument, Var) else f"x{len(params)}"
+                params[argument] = typed_as(Var(name, argument.checked_type), argument)
+            return params[argument]
+        if isinstance(argument, TupleGetItem) and isinstance(argument.tuple_value, Tuple):
+            return parameter(argument.tuple_value.fields[argument.index])
+        if isinstance(argument, Function) or not argument.parts():
+            return argument  # a constant, or a function that is passed
+        # A tuple, a field of one, or a call that returns one: part of the step.
+        parts = [parameter(p) for p in argument.parts()]
+        made: Expr = typed_as(argument.with_parts(parts), argument)
+        return made
 
     def typed_as(made: Any, like: Expr) -> Any:
         return made.with_type(like.checked_type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
@@ -39,23 +40,32 @@ class ToGraphNormalForm(FunctionPass):
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         ordered = _with_effects(func) if self._keeps_order else set()
-        lets = [
-            n
-            for n in post_order(func)
-            if isinstance(n, Let) and not is_recursive(n) and n.value not in ordered
-        ]
-        value_of = {let.var: let.value for let in lets}
-        memo: dict[Expr, Expr] = {}
+        return without_lets(func, [n for n in _lets(func) if n.value not in ordered], {})
 
-        def use_value(pre: Any, post: Any) -> Expr:
-            # A let's value comes before its variable in evaluation order, so it is in the memo.
-            return memo[value_of[pre]] if isinstance(pre, Var) and pre in value_of else post
 
-        def drop_let(pre: Any, post: Any) -> Expr | None:
-            return post.body if isinstance(pre, Let) and pre.var in value_of else None
+def without_lets(func: Function, lets: Collection[Let], memo: dict[Expr, Expr]) -> Function:
+    """`func` without these lets; `memo` gets the new expression for each of the old ones."""
+    value_of = {let.var: let.value for let in lets}
 
-        rules = [RewriteRule("drop let", "its value stands where its variable stood", drop_let)]
-        return rewrite(func, rules, memo=memo, prepare=use_value)
+    def use_value(pre: Any, post: Any) -> Expr:
+        # A let's value comes before its variable in evaluation order, so it is in the memo.
+        return memo[value_of[pre]] if isinstance(pre, Var) and pre in value_of else post
+
+    def drop_let(pre: Any, post: Any) -> Expr | None:
+        return post.body if isinstance(pre, Let) and pre.var in value_of else None
+
+    rules = [RewriteRule("drop let", "its value stands where its variable stood", drop_let)]
+    return rewrite(func, rules, memo=memo, prepare=use_value)
+
+
+def graph_form(func: Function, memo: dict[Expr, Expr]) -> Function:
+    """`func` without the lets that are not recursive, outside of a pass; `memo` as for
+    `without_lets`."""
+    return without_lets(func, list(_lets(func)), memo)
+
+
+def _lets(func: Function) -> Iterator[Let]:
+    return (n for n in post_order(func) if isinstance(n, Let) and not is_recursive(n))
 
 
 def _with_effects(func: Function) -> set[Expr]:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from byoc_lab.backends.registry import Backend
-from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
+from byoc_lab.lab.linting.base import (
+    Finding,
+    LintRule,
+    Sample,
+    Severity,
+    Subject,
+    called,
+)
 from byoc_lab.lab.linting.bound import as_compiled
 from byoc_lab.lab.linting.composites import prefix_of
 from byoc_lab.lab.linting.edits import Proposal, Remove
 from byoc_lab.lab.linting.external import is_external
 from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
+from byoc_lab.relay.ir.visit import post_order
 
 _T = "Tensor[(20, 300), float32]"
 
@@ -27,7 +36,9 @@ class RefusedByCodegen(LintRule):
     """A region, or an external function, has an operator that its back end does not compile.
 
     It is reported for the back ends that are known: `lint(mod, backend=...)`, or the targets of
-    `lint(mod, pipeline=...)`. The answer is that of the code generator itself.
+    `lint(mod, pipeline=...)`. The answer is that of the code generator itself. A composite whose
+    name the pattern table does not have is a warning: a code generator that goes by the table does
+    not know it. DNNL and ccompiler compile the operators inside, and are asked about each.
 
     ## Why is this bad?
     Partitioning looks at annotations only and succeeds. The build fails later, in the code
@@ -48,6 +59,17 @@ class RefusedByCodegen(LintRule):
     def check(self, subject: Subject) -> Iterator[Finding]:
         for node, compiler in _compiled(subject):
             backend = subject.context.backends[compiler]
+            if isinstance(node.op, Function):
+                yield self.finding(
+                    f"{called(node)} goes to {compiler}, whose pattern table has no composite of "
+                    f"this name: a code generator that goes by the table refuses it",
+                    f"give the composite a name of the table of {compiler}, or add its entry there",
+                    node,
+                    subject,
+                    severity=Severity.WARNING,
+                    proposals=_left_out(node, subject),
+                )
+                continue
             reason = _refusal(node, subject, backend)
             if reason is not None:
                 yield self.finding(
@@ -60,7 +82,9 @@ class RefusedByCodegen(LintRule):
 
 
 def _compiled(subject: Subject) -> Iterator[tuple[Call, str]]:
-    """The calls that a known back end gets, with its name."""
+    """The calls that a known back end gets, with its name: those of operators, also inside of a
+    composite that its table does not have if it compiles operator by operator, and of such a
+    composite otherwise."""
     known = subject.context.backends
     if not known:
         return
@@ -76,19 +100,30 @@ def _compiled(subject: Subject) -> Iterator[tuple[Call, str]]:
             continue
         region = subject.regions.of(node) if whole is None else None
         compiler = whole or (region.target if region is not None else "")
-        if compiler in known:
+        if compiler not in known:
+            continue
+        if isinstance(node.op, Op):
             yield node, compiler
+        elif isinstance(node.op, Function) and _is_unknown(node.op, known[compiler]):
+            if known[compiler].compiles is None:
+                yield node, compiler
+            else:
+                yield from ((n, compiler) for n in post_order(node.op.body) if _calls_operator(n))
+
+
+def _is_unknown(composite: Function, backend: Backend) -> bool:
+    """Whether a composite has the prefix of a back end, and no entry in its table."""
+    name = str(composite.attrs.get("Composite", ""))
+    return prefix_of(name) == backend.name and name not in {n for n, *_ in backend.patterns()}
+
+
+def _calls_operator(node: Expr) -> TypeGuard[Call]:
+    return isinstance(node, Call) and isinstance(node.op, Op)
 
 
 def _refusal(node: Call, subject: Subject, backend: Backend) -> str | None:
-    if isinstance(node.op, Op):
-        call = as_compiled(node, subject)
-        return backend.why_not_compiled(call) if call is not None else None
-    if isinstance(node.op, Function):
-        name = str(node.op.attrs.get("Composite", ""))
-        if prefix_of(name) == backend.name and name not in {n for n, *_ in backend.patterns()}:
-            return f"its pattern table has no {name!r}"
-    return None
+    call = as_compiled(node, subject)
+    return backend.why_not_compiled(call) if call is not None else None
 
 
 def _left_out(node: Call, subject: Subject) -> list[Proposal]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from byoc_lab import lint, relay
+from byoc_lab import build, lint, relay
 from byoc_lab.backends import register, unregister
 from byoc_lab.backends.dnnl import region_graph
 from byoc_lab.errors import BuildError
+from byoc_lab.lab.linting.base import Severity
 from byoc_lab.lab.linting.rules.refused_by_codegen import RefusedByCodegen
 from byoc_lab.passes import InferType, PartitionGraph
 from tests.lab.linting.samples import TENSOR, RuleChecks, begin, end, main, read
@@ -58,11 +59,34 @@ class TestRefusedByCodegen(RuleChecks):
         (found,) = lint(read(text), backend="dnnl").by_code("BYL026")
         assert "must be a tensor" not in found.message
 
-    def test_a_composite_that_the_table_does_not_have(self) -> None:
-        composite = f'fn (%p: {TENSOR}, Composite="dnnl.my_relu") {{\n    nn.relu(%p)\n  }}'
-        text = main(begin("%x", "dnnl"), composite, "%1(%0)", end("%2", "dnnl"))
-        (found,) = lint(read(text), backend="dnnl").by_code("BYL026")
-        assert "no 'dnnl.my_relu'" in found.message
+    def test_operators_answer_for_a_composite_that_is_not_in_the_table(self) -> None:
+        """As the code generators of DNNL and ccompiler do, which compile the operators inside."""
+        for compiler in ("dnnl", "ccompiler"):
+            for op in ("nn.relu", "tan"):
+                composite = f'fn (%p: {TENSOR}, Composite="{compiler}.my") {{ {op}(%p) }}'
+                text = main(begin("%x", compiler), composite, "%1(%0)", end("%2", compiler))
+                mod = InferType()(read(text))
+                partitioned = PartitionGraph()(mod)
+                refused = False
+                try:
+                    build(partitioned)
+                except BuildError:
+                    refused = True
+                assert refused is (op == "tan")
+                for module in (mod, partitioned):
+                    found = lint(module, backend=compiler).by_code("BYL026")
+                    assert [f.message.split(" is ")[0] for f in found] == [op] * refused
+
+    def test_an_unknown_composite_of_another_back_end_is_a_warning(self) -> None:
+        register("npu", supports=["nn.relu"])
+        try:
+            composite = f'fn (%p: {TENSOR}, Composite="npu.my_relu") {{ nn.relu(%p) }}'
+            text = main(begin("%x", "npu"), composite, "%1(%0)", end("%2", "npu"))
+            (found,) = lint(read(text), backend="npu").by_code("BYL026")
+            assert found.severity is Severity.WARNING
+            assert found.message.startswith("npu.my_relu goes to npu, whose pattern table has no")
+        finally:
+            unregister("npu")
 
     def test_the_fix_leaves_the_operator_to_the_host(self) -> None:
         fix = self.sample_finding().fix
