@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         found = explain(mod, options.target, options.call, options.pipeline)
         as_json = options.format == "json"
         # The text looks for changes, which takes time.
-        shown = to_json("explanations", found.as_dict()) if as_json else str(found)
+        shown = to_json("explanations", found.as_dict(), schema=2) if as_json else str(found)
     print(shown)
     if least is None:
         return NO if found.host else OK

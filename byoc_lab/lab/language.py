@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from byoc_lab.lab.checking.bisected import Bisection
     from byoc_lab.lab.checking.coverage import Coverage
     from byoc_lab.lab.checking.validation import Report
-    from byoc_lab.lab.explaining import PatternReport
-    from byoc_lab.lab.explaining.answers import Answers
+    from byoc_lab.lab.explaining import Explanations, PatternReport
     from byoc_lab.lab.linting.finding import Fix
     from byoc_lab.lab.tracing.stages import Trace
 
@@ -27,7 +26,7 @@ class Language(Protocol):
 
     def trace(self, pipeline: Any, **options: Any) -> Trace: ...
 
-    def explain(self, target: Any, call: Any, pipeline: Any) -> Answers[Any]: ...
+    def explain(self, target: Any, call: Any, pipeline: Any) -> Explanations[Any]: ...
 
     def explain_patterns(self, table: Any, others: Sequence[Any]) -> PatternReport: ...
 

@@ -45,7 +45,7 @@ def test_explain_command_prints_json(
     monkeypatch.setattr("sys.stdin", io.StringIO(HALF))
     assert cli.main(["explain", "-", "--format", "json"]) == cli.NO
     found = json.loads(capsys.readouterr().out)
-    assert (found["schema"], found["kind"], found["target"]) == (1, "explanations", "dnnl")
+    assert (found["schema"], found["kind"], found["target"]) == (2, "explanations", "dnnl")
     assert [c["status"] for c in found["calls"]] == ["host", "offloaded"]
     assert found["calls"][0]["place"].startswith("<stdin>:3")
     assert found["groups"][found["calls"][0]["group"]]["numbers"] == ["%0"]

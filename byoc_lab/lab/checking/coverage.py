@@ -14,7 +14,7 @@ from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, OffloadError, counted
 from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, changes, setup_of, totals
 from byoc_lab.lab.explaining import Explanations
-from byoc_lab.lab.explaining.answers import Answer, Answers
+from byoc_lab.lab.explaining.answer import Answer
 from byoc_lab.lab.explaining.calls import explained
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
 from byoc_lab.lab.language import in_language
@@ -87,7 +87,7 @@ class HostGroup:
 class CoverageSource(Protocol):
     """The parts of a coverage that are computed on first access."""
 
-    def explained(self) -> Answers[Any]:
+    def explained(self) -> Explanations[Any]:
         """The answers of `explain` about the calls of the module."""
 
     def changes(self, before: Totals) -> tuple[CoverageChange, ...]:
@@ -351,9 +351,8 @@ class _Source:
     setup: Setup
     outcome: PipelineRun
 
-    def explained(self) -> Explanations:
-        calls = self.outcome.calls
-        return explained(self.setup, self.outcome, {c: c for c in calls}, calls)
+    def explained(self) -> Explanations[Any]:
+        return explained(self.setup, self.outcome, {c: c for c in self.outcome.calls})
 
     def changes(self, before: Totals) -> tuple[CoverageChange, ...]:
         return changes(self.setup, self.outcome.target, before)

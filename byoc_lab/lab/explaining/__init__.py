@@ -1,9 +1,10 @@
 """The reasons why calls are offloaded or not, changes that would alter it, and the meaning of TVM's
 error messages."""
 
+from byoc_lab.lab.explaining.answer import CAUSES
 from byoc_lab.lab.explaining.calls import explain
 from byoc_lab.lab.explaining.decoding import Decoded, Meaning, decode
-from byoc_lab.lab.explaining.explanation import CAUSES, Explanation
+from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.pattern_report import EntryReport, PatternReport, explain_patterns
 from byoc_lab.lab.explaining.trials import VerifiedChange

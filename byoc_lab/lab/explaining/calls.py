@@ -6,19 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from byoc_lab.backends import registry
-from byoc_lab.errors import ArgumentError, UnknownNodeError, kind_of, nearest
-from byoc_lab.lab.explaining.answers import Answers
+from byoc_lab.errors import ArgumentError, kind_of
 from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.naming import NodeNames
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
 from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.lab.language import in_language
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.annotations import is_annotation
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, describe
+from byoc_lab.relay.ir.expr import Call, Function, Op, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
@@ -43,7 +41,7 @@ def explain(
     pipeline: str | Pass | Sequence[Member] | None = None,
     *,
     cards: Sequence[Card] = (),
-) -> Explanations | Answers[Any]:
+) -> Explanations[Any]:
     """For each call of `mod`: does back end `target` compute it, and if not, why not?
 
     mod: a module or function before partitioning. target: the name of a registered back end.
@@ -89,27 +87,28 @@ def explain(
     if pipeline is None:
         _check_not_annotated(mod)
     typed, types = typed_calls(mod)
-    wanted = _wanted(call, mod, types)
+    if isinstance(call, str) and not call.startswith("%"):
+        Op.get(call)  # which names the one that was meant
     setup = Setup.of(typed, target if pipeline is None else pipeline)
     given = {t: c for c, t in types.items()}
     outcome = setup.run(backend.name)
     if outcome.trace.error is not None and not _has_annotations(outcome.trace.final):
         raise outcome.trace.error  # not because of regions
     warnings = {c.symbol: c.warning for c in cards if c.compiler == backend.name}
-    return explained(setup, outcome, given, [types[c] for c in wanted], warnings)
+    found = explained(setup, outcome, given, warnings)
+    return found if call is None else found.of(call)
 
 
 def explained(
     setup: Setup,
     outcome: PipelineRun,
     given: Mapping[Call, Call],
-    wanted: Sequence[Call],
     warnings: Mapping[str, str] | None = None,
-) -> Explanations:
-    """The explanations of some typed calls in a run. given, warnings: as `Inquiry` takes them."""
+) -> Explanations[Explanation]:
+    """The explanations of the calls of a run. given, warnings: as `Inquiry` takes them."""
     inquiry = Inquiry(setup, outcome, given, warnings)
     workbench = Workbench(inquiry)
-    found = [Explanation(given[typed], typed, inquiry, workbench) for typed in wanted]
+    found = [Explanation(call, typed, inquiry, workbench) for typed, call in given.items()]
     return Explanations(outcome.target, found, outcome.odd_answers)
 
 
@@ -125,36 +124,3 @@ def _check_not_annotated(mod: IRModule) -> None:
                 f"module before AnnotateTarget; or, for the passes that come after it, "
                 f"pipeline=['MergeCompilerRegions', 'PartitionGraph']"
             )
-
-
-def _wanted(call: Call | str | None, mod: IRModule, calls: dict[Call, Call]) -> list[Call]:
-    if call is None:
-        return list(calls)
-    if isinstance(call, str):
-        return _by_name(call, mod, list(calls))
-    if not isinstance(call, Call) or call not in calls:
-        what = describe(call) if isinstance(call, Expr) else repr(call)
-        raise UnknownNodeError(
-            f"explain: {what:.80} is not a call of this module. Nodes are found by identity: take "
-            f"it from the module, or give its name in the text ('%12') or the name of its operator"
-        )
-    return [call]
-
-
-def _by_name(name: str, mod: IRModule, calls: Sequence[Call]) -> list[Call]:
-    if name.startswith("%"):
-        names = NodeNames(mod)
-        found = {names.of(c): [c] for c in calls if names.of(c).startswith("%")}
-        if name not in found:
-            raise UnknownNodeError(
-                f"explain: the text of this module shows no call as {name}; {nearest(name, found)}"
-            )
-        return found[name]
-    op = Op.get(name)
-    if not (of_op := [c for c in calls if c.op is op]):
-        called = sorted({c.op_name for c in calls if c.op_name})
-        shown = ", ".join(called[:20]) + ", ..." * (len(called) > 20)
-        raise UnknownNodeError(
-            f"explain: this module has no call of {name}; it has calls of {shown or 'no operator'}"
-        )
-    return of_op

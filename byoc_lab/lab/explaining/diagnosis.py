@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from byoc_lab.lab.explaining.attempts import Attempt
-from byoc_lab.relay.ir.expr import Call, Expr
-from byoc_lab.relay.patterns.near_miss import Stop
+from byoc_lab.printing import printable
+from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.patterns.near_miss import Fit, Stop
+
+
+class Nearest:
+    """The pattern that came nearest: `matched` of its `total` parts fit."""
+
+    def __init__(self, name: str, fit: Fit):
+        self.name, self.matched, self.total = name, fit.matched, fit.needed
+
+    @printable
+    def __str__(self) -> str:
+        return f"{self.name} ({self.matched} of {self.total} parts match)"
+
+    __repr__ = __str__
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +34,7 @@ class Diagnosis:
 
     cause: str
     reason: str
-    subject: Call
+    subject: Any
     attempt: Attempt | None = None
     expected: str = ""
     found: str = ""
@@ -33,3 +48,7 @@ class Diagnosis:
     def stop(self) -> Stop | None:
         stops = self.attempt.fit.stops if self.attempt else ()
         return stops[0] if stops else None
+
+    @property
+    def nearest(self) -> Nearest | None:
+        return Nearest(self.attempt.name, self.attempt.fit) if self.attempt else None

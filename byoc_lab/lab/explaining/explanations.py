@@ -1,12 +1,77 @@
-"""`Explanations`: the answers about the calls of a module of Relay."""
+"""`Explanations`: for each call of a module, in any language, where it is computed and why."""
 
 from __future__ import annotations
 
-from byoc_lab.lab.explaining.answers import Answers
-from byoc_lab.lab.explaining.explanation import Explanation, diagnose_all
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from functools import cached_property
+from html import escape
+from typing import Any, TypeVar
+
+from byoc_lab.display import text_in_full
+from byoc_lab.errors import UnknownNodeError, counted, nearest
+from byoc_lab.lab.explaining.answer import Answer
+from byoc_lab.markup import table
+from byoc_lab.printing import printable
+from byoc_lab.relay.ir.expr import Expr, describe
+
+SHOWN = 30
+"""Groups of calls that a text or table has."""
+NAMED = 5
+"""Calls of a group that are named."""
+VARYING = re.compile(r"%[\w.:]+|result of @\w+|Tensor\[[^\]]*\]")
+"""What differs between the explanations of two calls that are alike: names and types."""
 
 
-class Explanations(Answers[Explanation]):
+A = TypeVar("A", bound=Answer)
+
+
+class Group(list[A]):
+    """Calls on the host for one reason: calls of one operator, or the parts of one match."""
+
+    @cached_property
+    def change(self) -> Any:
+        """The smallest change with which the first call is offloaded; if parameters lack values,
+        those of all calls are bound. None if none of the tried changes does it."""
+        return self[0].shared_change(self)
+
+    @cached_property
+    def offloads(self) -> int:
+        """The number of these calls that the change offloads."""
+        change = self.change
+        return 0 if change is None else sum(e.offloaded_by(change) for e in self)
+
+    @property
+    def change_in_words(self) -> str:
+        """The change, and the number of calls it offloads if that is not all of them."""
+        some = f" (offloads {self.offloads} of these {len(self)})"
+        return f"{self.change or self[0].without_change}" + some * (0 < self.offloads < len(self))
+
+    @property
+    def operators(self) -> str:
+        """Such as "nn.conv2d and nn.relu"."""
+        return " and ".join(dict.fromkeys(e.name for e in self))
+
+    @property
+    def numbers(self) -> str:
+        """The names of the calls in the printed module, shortened."""
+        shown = [e.number for e in self if e.number][:NAMED]
+        rest = len(self) - len(shown)
+        return ", ".join(shown) + (f" and {rest} more" if rest else "")
+
+    @printable
+    def __str__(self) -> str:
+        first = self[0]
+        if len(self) == 1:
+            return str(first)
+        head = f"{len(self)} calls of {self.operators} {first.where}: {first.cause}"
+        words = self.change_in_words
+        change = [f"  change    {words}"] if words else []
+        return "\n".join([f"{head} ({self.numbers})", *first.about, *change])
+
+
+class Explanations(Sequence[A]):
     """The explanations of the calls of a module, in its order; displays itself as a table.
 
     `explanations[call]` is the one of a call, `explanations.host` has those that are not offloaded,
@@ -14,8 +79,153 @@ class Explanations(Answers[Explanation]):
     predicates of the back end that count as True and may not be meant so.
     """
 
+    def __init__(self, target: str, found: Sequence[A], warnings: Sequence[str] = ()):
+        self.target = target
+        self.warnings = list(warnings)
+        self._all = list(found)
+        self._of = {e.call: e for e in found}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[A]:
+        return iter(self._all)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Explanations(self.target, self._all[index], self.warnings)
+        if isinstance(index, int):
+            return self._all[index]
+        return self.of(index)[0]
+
+    def of(self, call: Any) -> Explanations[A]:
+        """Those of one call, of its name in the printed module ("%12"), or of all calls of an
+        operator. Raises UnknownNodeError."""
+        if isinstance(call, str):
+            found = [e for e in self._all if call == (e.number if call[:1] == "%" else e.name)]
+        else:
+            known = isinstance(call, Hashable) and call in self._of
+            found = [self._of[call]] if known else []
+        if not found:
+            raise UnknownNodeError(f"explain: {self._unknown(call)}")
+        return Explanations(self.target, found, self.warnings)
+
+    def _unknown(self, call: Any) -> str:
+        if not isinstance(call, str):
+            what = describe(call) if isinstance(call, Expr) else repr(call)
+            return (
+                f"{what:.80} is not a call of this module. Nodes are found by identity: take it "
+                f"from the module, or give its name in the text ('%12') or the name of its operator"
+            )
+        if call.startswith("%"):
+            named = [e.number for e in self._all if e.number.startswith("%")]
+            return f"the text of this module shows no call as {call}; {nearest(call, named)}"
+        called = sorted({e.name for e in self._all})
+        shown = ", ".join(called[:20]) + ", ..." * (len(called) > 20)
+        return f"this module has no call of {call}; it has calls of {shown or 'no operator'}"
+
     @property
-    def by_cause(self) -> dict[str, list[Explanation]]:
+    def offloaded(self) -> list[A]:
+        """Those that a back end computes."""
+        return [e for e in self._all if e.offloaded]
+
+    @property
+    def host(self) -> list[A]:
+        """Those that are computed elsewhere."""
+        return [e for e in self._all if e.status == "host"]
+
+    @property
+    def by_cause(self) -> dict[str, list[A]]:
         """Those that are not offloaded, by cause, the most frequent cause first."""
-        diagnose_all(self.host)
-        return super().by_cause
+        host, groups = self.host, dict[str, list[A]]()
+        for e in host[:1]:
+            e.diagnose_all(host)
+        for e in host:
+            groups.setdefault(str(e.cause), []).append(e)
+        return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
+
+    @property
+    def summary(self) -> str:
+        """Such as "58 of 86 calls offloaded to dnnl, 2 on the host (1 no-pattern, 1 check)"."""
+        computed = Counter(str(e.back_end) for e in self.offloaded)
+        own = computed.pop(self.target, 0)
+        text = f"{own} of {counted(len(self), 'call')} offloaded to {self.target}"
+        text += "".join(f", {count} to {other}" for other, count in computed.items())
+        left = {cause: len(es) for cause, es in self.by_cause.items()}
+        if left:
+            causes = ", ".join(f"{count} {cause}" for cause, count in left.items())
+            text += f", {sum(left.values())} on the host ({causes})"
+        removed = sum(e.status == "removed" for e in self._all)
+        return text + (f", {removed} removed" if removed else "")
+
+    @cached_property
+    def groups(self) -> list[Group[A]]:
+        """Those that are not offloaded; those with the same reason are one group, names and types
+        aside. The most frequent cause is first."""
+        groups: dict[tuple[str | None, ...], Group[A]] = {}
+        for es in self.by_cause.values():
+            for e in es:
+                groups.setdefault((e.cause, VARYING.sub("", e.reason)), Group()).append(e)
+        return list(groups.values())
+
+    @printable
+    def __str__(self) -> str:
+        lines = [self.summary, *(f"warning: {text}" for text in self.warnings)]
+        for group in self.groups[:SHOWN]:
+            lines += ["", str(group)]
+        if len(self.groups) > SHOWN:
+            lines += ["", f"... {len(self.groups) - SHOWN} more; explanations.groups has all"]
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The explanations as plain data, for JSON.
+
+        Calls with the same reason are one group, and have the change of the group, which was tried.
+        `offloads`: how many calls of the group it offloads.
+        """
+        group_of = {id(e): n for n, es in enumerate(self.groups) for e in es}
+        return {
+            "target": self.target,
+            "summary": self.summary,
+            "warnings": self.warnings,
+            "calls": [{**e.row, "group": group_of.get(id(e))} for e in self._all],
+            "groups": [
+                {
+                    "call": es[0].name,
+                    "cause": es[0].cause,
+                    "numbers": [e.number for e in es],
+                    "change": str(es.change) if es.change else None,
+                    "offloads": es.offloads,
+                }
+                for es in self.groups
+            ],
+        }
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.summary}>"
+
+    _repr_pretty_ = text_in_full
+
+    def _repr_html_(self) -> str:
+        """The summary, and a row for each group of alike calls: first those on the host."""
+        titles = ("calls", "operator", "where", "why", "nearest pattern", "change")
+        inside: dict[tuple[str, str | None], Group[A]] = {}
+        for e in self.offloaded:
+            inside.setdefault((e.name, e.pattern), Group()).append(e)
+        rows = [_row(g) for g in (*self.groups, *inside.values())]
+        more = f"<p>{len(rows) - SHOWN} more rows</p>" if len(rows) > SHOWN else ""
+        warnings = "".join(f"<p>warning: {escape(text)}</p>" for text in self.warnings)
+        return f"<p>{escape(self.summary)}</p>{warnings}{table(titles, rows[:SHOWN], (0,))}{more}"
+
+
+def _row(group: Group[Any]) -> list[str]:
+    first = group[0]
+    if first.offloaded:
+        regions = {e.region for e in group}
+        where = f"@{first.region}" if len(regions) == 1 else f"{len(regions)} regions"
+        alone, matched = "supported by itself", f"matched {first.pattern}"
+        return [str(len(group)), first.name, where, matched if first.pattern else alone, "", ""]
+    why = f"{first.cause}: {first.reason}"
+    calls = f"{group.operators} ({group.numbers})" if group.numbers else group.operators
+    nearest = str(first.nearest or "")
+    return [str(len(group)), calls, "host", why, nearest, group.change_in_words]

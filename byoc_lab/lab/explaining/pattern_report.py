@@ -10,7 +10,7 @@ from typing import Any, overload
 from byoc_lab.backends.registry import is_registered
 from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, ByocLabError, UnknownNameError, counted, nearest
-from byoc_lab.lab.explaining.explanation import Nearest
+from byoc_lab.lab.explaining.diagnosis import Nearest
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import Setup, typed_calls
 from byoc_lab.lab.language import in_language
@@ -350,7 +350,7 @@ class _Entry:
             what = " or ".join(sorted(roots)) if roots else "what it begins with"
             return self._report("never", f"no module has {what}")
         fit, root, number, run = best
-        near = Nearest(self.name, fit.matched, fit.needed)
+        near = Nearest(self.name, fit)
         if not fit.stops:
             reason = "a value inside the match is also used outside of it"
             return self._report("used outside", reason, number, root, nearest=near)

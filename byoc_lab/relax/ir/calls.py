@@ -22,12 +22,14 @@ class OperatorCall:
     """A call of an operator.
 
     call: Relax's. bound: the variable that it is bound to; None without one. dataflow: whether it
-    is in a dataflow block; passes match patterns in these alone.
+    is in a dataflow block; passes match patterns in these alone. composite: the name of the pattern
+    that it is matched by, in a region; None without one.
     """
 
     call: Any
     bound: Any
     dataflow: bool
+    composite: str | None = None
 
     @property
     def variable(self) -> str:
@@ -64,7 +66,9 @@ def operator_calls(function: Any) -> Iterator[OperatorCall]:
             branches = (value.false_branch, value.true_branch)
             todo += [(branch, bound, False, outer) for branch in branches]
         elif isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.Op):
-            yield OperatorCall(value, bound, dataflow)
+            attrs = (local[outer[-1]].attrs if outer else None) or {}
+            composite = str(attrs[COMPOSITE]) if COMPOSITE in attrs else None
+            yield OperatorCall(value, bound, dataflow, composite)
         elif isinstance(value, relax.Call) and value.op in local and value.op not in outer:
             body = local[value.op].body
             todo.append((body, bound, dataflow, (*outer, value.op)))

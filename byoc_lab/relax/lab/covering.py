@@ -16,6 +16,7 @@ from byoc_lab.lab.checking.coverage_changes import (
     Totals,
     those_that_matter,
 )
+from byoc_lab.lab.explaining import Explanations
 from byoc_lab.relax import backends
 from byoc_lab.relax.backends import RelaxBackend
 from byoc_lab.relax.ir.batch import NOMINAL, unknown_sizes
@@ -28,7 +29,7 @@ from byoc_lab.relax.ir.calls import (
     region_functions,
 )
 from byoc_lab.relax.lab.costs import host_cost, region_facts
-from byoc_lab.relax.lab.explaining import RelaxExplanations, explain
+from byoc_lab.relax.lab.explaining import explain
 from byoc_lab.relax.partition import (
     TARGET,
     partitioning_passes,
@@ -107,7 +108,7 @@ class _Source:
     cut: Any
     backend: RelaxBackend
 
-    def explained(self) -> RelaxExplanations:
+    def explained(self) -> Explanations[Any]:
         return explain(self.mod, self.backend.name)
 
     def changes(self, before: Totals) -> tuple[CoverageChange, ...]:

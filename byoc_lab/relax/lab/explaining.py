@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.lab.explaining.answers import Answers
-from byoc_lab.printing import printable
+from byoc_lab.lab.explaining import CAUSES, Explanations
+from byoc_lab.lab.explaining.answer import Answer
+from byoc_lab.lab.explaining.attempts import Attempt
+from byoc_lab.lab.explaining.diagnosis import Diagnosis
+from byoc_lab.lab.explaining.outcome import Home
 from byoc_lab.relax import backends
 from byoc_lab.relax.backends import RelaxBackend, Table
 from byoc_lab.relax.ir.batch import NOMINAL, unknown_sizes, with_sizes
@@ -32,100 +35,71 @@ from byoc_lab.relax.patterns.reading import RelaxFunction
 from byoc_lab.relax.patterns.report import Entry, entries_of, fused
 from byoc_lab.run.tvm_runtime import import_tvm
 
-CAUSES = {
-    "no-pattern": "the back end has no pattern with the operator",
-    "no-match": "the back end has patterns with the operator, and none matches here",
-    "check": "the back end has the operator, and refuses this call",
-    "order": "an earlier entry of the table took a part of the match",
-    "needs-pass": "the call is in no dataflow block, where alone patterns are matched",
-    "other-function": "the partitioning takes the operators of main alone",
-    "unknown": "a pattern of the back end matches the call, and its passes left it",
-}
-"""Why a call is not offloaded, in a word and in a sentence."""
+OUTSIDE_DATAFLOW = "the call is in no dataflow block, where alone patterns are matched"
 LOWERED = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed")
 """Operators that call code below operators."""
 
 
-@dataclass(frozen=True)
-class RelaxExplanation:
-    """The outcome of one operator call after the passes before the partitioning.
+class RelaxExplanation(Answer):
+    """Why one operator call is offloaded, or why not, after the passes before the partitioning.
 
-    name: of the operator; variable: what its result is bound to; type: of it. region: the symbol of
-    the region that computes it; back_end: whose region that is. cause, reason: if none does: one of
-    CAUSES, and in words. change: what would turn that, which was tried; "" where nothing that was
-    tried did. pattern, nearest: not known, "".
+    operator: the call. home: the region that computes it; None if none does. asked: the back end.
+    where: the function around a call on the host; apart: whether main does not call that.
     """
 
-    name: str
-    variable: str
-    type: str
-    region: str | None = None
-    cause: str | None = None
-    reason: str = ""
-    change: str = ""
-    call: Any = field(default=None, repr=False, compare=False)
-    back_end: str | None = None
-
-    where = "not offloaded"
-    pattern = nearest = without_change = ""
-
-    @property
-    def offloaded(self) -> bool:
-        return self.region is not None
-
-    @property
-    def status(self) -> str:
-        """ "offloaded" or "host"."""
-        return "offloaded" if self.offloaded else "host"
+    def __init__(
+        self,
+        operator: OperatorCall,
+        asked: _Asked,
+        home: Home | None = None,
+        where: _Function | None = None,
+        apart: bool = False,
+    ):
+        super().__init__(operator.call, operator.name)
+        self.operator = operator
+        self._home, self._asked, self._where, self._apart = home, asked, where, apart
 
     @property
     def number(self) -> str:
-        """The name of its result in the printed module, such as "%lv1"."""
-        return f"%{self.variable}"
+        return f"%{self.operator.variable}"
+
+    @property
+    def heading(self) -> str:
+        shown = str(self.call.ty).strip().splitlines()[-1].replace("R.", "")
+        return f"{self.name} ({self.number}: {shown})"
 
     @property
     def flops(self) -> int | None:
-        """Floating-point operations; None where they are not known."""
         return call_flops(self.call)
 
-    def shared_change(self, group: Sequence[RelaxExplanation]) -> str | None:
-        """The first change of calls of a group."""
-        return next(filter(None, (e.change for e in group)), None)
-
-    def offloaded_by(self, change: str) -> bool:
-        """Whether a change was tried that offloads the call."""
-        return change == self.change
-
     @property
-    def about(self) -> list[str]:
-        return [f"  reason    {self.reason}"]
+    def home(self) -> Home | None:
+        return self._home
 
-    @property
-    def row(self) -> dict[str, Any]:
-        """The fields of an explanation but for the call, which is TVM's."""
-        names = ("name", "variable", "type", "region", "cause", "reason", "change")
-        return {name: getattr(self, name) for name in names}
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        if self._where is None:
+            return None
+        found = self._asked.why(self.operator, self._where)
+        if self._apart and found.cause in ("unknown", "needs-pass", "order"):
+            return Diagnosis("other-function", CAUSES["other-function"], self.operator)
+        return found
 
-    @printable
-    def __str__(self) -> str:
-        head = f"{self.name} ({self.number}: {self.type})"
-        if self.offloaded:
-            return f"{head}: offloaded in @{self.region}"
-        change = [f"  change    {self.change}"] if self.change else []
-        return "\n".join([f"{head}: {self.where}: {self.cause}", *self.about, *change])
-
-
-class RelaxExplanations(Answers[RelaxExplanation]):
-    """The explanations of a module of Relax; see `Answers`."""
+    @cached_property
+    def change(self) -> str | None:
+        """A change that leaves fewer calls of this kind on the host, which was tried."""
+        if self._where is None or self.cause in ("no-pattern", "other-function"):
+            return None
+        return self._asked.change(self.operator, self._where)
 
 
-def explain(mod: Any, target: str = TARGET) -> RelaxExplanations:
+def explain(mod: Any, target: str = TARGET) -> Explanations[RelaxExplanation]:
     """Of each operator of a Relax module, whether a back end computes it, and if not, why not.
 
     mod: before partitioning for the target, or partitioned. Operators are those that the passes in
-    front of the partitioning leave (batch norms are folded there). A change is one that was tried:
-    it is named if the module, changed so, has that call in a region. target: a back end of
-    `relax.register`, or one whose patterns TVM has.
+    front of the partitioning leave (batch norms are folded there). Causes and changes are computed
+    when asked for. A change is one that was tried: it is named if the module, changed so, has that
+    call in a region. target: a back end of `relax.register`, or one whose patterns TVM has.
 
     Raises ArgumentError for something else than a module of Relax, UnknownNameError for another
     target, PassError for a pass of TVM that fails.
@@ -134,38 +108,23 @@ def explain(mod: Any, target: str = TARGET) -> RelaxExplanations:
     backend = backends.get(target)
     partitioned = any(str(f.attrs[CODEGEN]) == target for f in region_functions(mod).values())
     given, cut = (mod, mod) if partitioned else backend.matched(mod)
-    regions = region_functions(cut)
-    inside = {symbol: list(operator_calls(f)) for symbol, f in regions.items()}
-    found = [  # regions that are equal are one function, which is called several times
-        RelaxExplanation(
-            c.name,
-            c.variable,
-            _type(c),
-            symbol,
-            call=c.call,
-            back_end=str(regions[symbol].attrs[CODEGEN]),
-        )
-        for symbol in region_calls(cut)
-        for c in inside[symbol]
-    ]
     asked, there = _Asked(backend, None if partitioned else mod), _Given(given)
+    regions = {
+        symbol: (str(f.attrs[CODEGEN]), list(operator_calls(f)))
+        for symbol, f in region_functions(cut).items()
+    }
+    found = [  # regions that are equal are one function, which is called several times
+        RelaxExplanation(call, asked, Home(symbol, regions[symbol][0], call.composite))
+        for symbol in region_calls(cut)
+        for call in regions[symbol][1]
+    ]
     apart = {cut[gv] for gv in unreached(cut)}
-    for function in host_functions(cut):
-        for call in operator_calls(function):
-            where = there.of(call, function)
-            found.append(_on_host(call, asked, where, function in apart))
-    return RelaxExplanations(target, found)
-
-
-def _on_host(call: OperatorCall, asked: _Asked, where: _Function, apart: bool) -> RelaxExplanation:
-    """apart: whether it is in a function that main does not call."""
-    cause, reason = asked.why(call, where)
-    if apart and cause in ("unknown", "needs-pass", "order"):
-        cause, reason = "other-function", CAUSES["other-function"]
-    change = "" if cause in ("no-pattern", "other-function") else asked.change(call, where)
-    return RelaxExplanation(
-        call.name, call.variable, _type(call), None, cause, reason, change, call.call
-    )
+    found += [
+        RelaxExplanation(call, asked, None, there.of(call, function), function in apart)
+        for function in host_functions(cut)
+        for call in operator_calls(function)
+    ]
+    return Explanations(target, found)
 
 
 class _Given:
@@ -192,7 +151,7 @@ class _Function:
 
     def __init__(self, function: Any):
         self.function = function
-        self.misses = cache(self._misses)
+        self.misses: Callable[[Entry], NearMisses] = cache(lambda e: NearMisses(e.read, self.read))
         self._alone = cache(self._run_alone)
         self._matches = cache(self._found_by)
         self.read = RelaxFunction(function)
@@ -239,9 +198,6 @@ class _Function:
         left = {c.bound for c in operator_calls(made["main"])}
         return left, {} if entry.check is None else dict(entry.check.refused)
 
-    def _misses(self, entry: Entry) -> NearMisses:
-        return NearMisses(entry.read, self.read)
-
 
 class _Asked:
     """Queries to a back end about calls on the host, and changes, each tried once: the calls they
@@ -256,22 +212,26 @@ class _Asked:
     def entries(self) -> list[Entry]:
         return entries_of(self.backend.table())
 
-    def why(self, call: OperatorCall, where: _Function) -> tuple[str, str]:
-        """The cause and the reason of a call on the host. where: the function as FuseOpsByPattern
-        gets it."""
+    def why(self, call: OperatorCall, where: _Function) -> Diagnosis:
+        """Why a call is on the host. where: the function as FuseOpsByPattern gets it."""
+
+        def found(cause: str, reason: str, attempt: Attempt | None = None) -> Diagnosis:
+            return Diagnosis(cause, reason, call, attempt)
+
         if call.name in LOWERED:
-            return "no-pattern", (
+            return found(
+                "no-pattern",
                 f"{call.name} calls code that an earlier pass made of operators, and patterns "
-                f"match operators: run that pass after the partitioning"
+                f"match operators: run that pass after the partitioning",
             )
         if self.backend.name == TARGET:
             reason = why_not_relax(call.call)
             if reason is not None:
-                return "check" if call.name in OPERATORS else "no-pattern", reason
+                return found("check" if call.name in OPERATORS else "no-pattern", reason)
             return self._left_over(call)
         with_it = [e for e in self.entries if call.name in e.operators]
         if not with_it:
-            return "no-pattern", f"no pattern of {self.backend.name} has {call.name}"
+            return found("no-pattern", f"no pattern of {self.backend.name} has {call.name}")
         roots = [e for e in with_it if where.is_root(e, call)]
         for e in [*roots, *with_it]:
             refusal = where.refusal(e, call)
@@ -281,11 +241,11 @@ class _Asked:
                     if e in roots
                     else f"it is part of a match of {e.name}, whose check refuses"
                 )
-                return "check", f"{why}: {refusal}" if refusal else why
+                return found("check", f"{why}: {refusal}" if refusal else why)
         for e in with_it:
             if where.takes(e, call):
                 self._late[e.name] = None
-                return (
+                return found(
                     "order",
                     f"{e.name} alone takes it; an earlier entry took a part of its match",
                 )
@@ -294,18 +254,29 @@ class _Asked:
         there = where.calls.get(call.bound, call)
         misses = {entry: where.misses(entry).nearest_to(there) for entry in with_it}
         entry = max(with_it, key=lambda e: m.fit.matched if (m := misses[e]) is not None else 0)
-        near = f"; nearest: {misses[entry]}" if misses[entry] is not None else ""
-        return "no-match", f"pattern {entry.name} has {call.name}, and does not match here{near}"
+        reason = f"pattern {entry.name} has {call.name}, and does not match here"
+        miss = misses[entry]
+        if miss is None:
+            return found("sub-pattern", reason)
+        root, graph, at = (
+            where.read.node(miss.call.call),
+            where.read.graph,
+            self.entries.index(entry),
+        )
+        pattern = entry.read.root
+        attempt = Attempt(at, entry.name, pattern, entry.check, root, graph, miss.fit)
+        return found("sub-pattern", f"{reason}; nearest: {miss}", attempt)
 
-    def _left_over(self, call: OperatorCall) -> tuple[str, str]:
-        cause = "unknown" if call.dataflow else "needs-pass"
-        return cause, CAUSES[cause]
+    def _left_over(self, call: OperatorCall) -> Diagnosis:
+        if call.dataflow:
+            return Diagnosis("unknown", CAUSES["unknown"], call)
+        return Diagnosis("needs-pass", OUTSIDE_DATAFLOW, call)
 
-    def change(self, call: OperatorCall, where: _Function) -> str:
+    def change(self, call: OperatorCall, where: _Function) -> str | None:
         """The first change that leaves fewer calls of this operator on the host, and fewer of this
-        reason; "" if none."""
+        reason; None if none does."""
         if self.mod is None:
-            return ""
+            return None
         keys = self._keys(call, where)
         for what, backend, mod in self._attempts():
             if what not in self._gone:
@@ -314,7 +285,7 @@ class _Asked:
                     self._gone[what] = self._before - self._left(backend, mod)
             if all(self._gone.get(what, {}).get(key) for key in keys):
                 return what
-        return ""
+        return None
 
     def _attempts(self) -> Iterator[tuple[str, RelaxBackend, Any]]:
         for what, made in self._modules:
@@ -345,7 +316,8 @@ class _Asked:
         )
 
     def _keys(self, call: OperatorCall, where: _Function) -> list[Any]:
-        return [call.name, (call.name, *self.why(call, where))]
+        why = self.why(call, where)
+        return [call.name, (call.name, why.cause, why.reason)]
 
 
 def _changed(mod: Any) -> Iterator[tuple[str, Any]]:
@@ -365,7 +337,3 @@ def _changed(mod: Any) -> Iterator[tuple[str, Any]]:
 def _with_first(table: Table, name: str) -> list[Any]:
     """The entries of a table, those of one name first."""
     return sorted(table(), key=lambda e: str(e[0] if isinstance(e, tuple) else e.name) != name)
-
-
-def _type(call: OperatorCall) -> str:
-    return str(call.call.ty).strip().splitlines()[-1].replace("R.", "")

@@ -71,13 +71,11 @@ class RelaxModule(ForeignModule):
         return trace(self.source, pipeline, RelaxModule, **options)
 
     def explain(self, target: Any, call: Any, pipeline: Any) -> Any:
-        from byoc_lab.relax.lab.explaining import RelaxExplanations, explain  # which import much
+        from byoc_lab.relax.lab.explaining import explain  # which imports much
 
         _check_pipeline("explain", pipeline)
         found = explain(self.source, target)
-        if call is None:
-            return found
-        return RelaxExplanations(target, [e for e in found if call in (e.name, e.number)])
+        return found if call is None else found.of(call)
 
     def validate(self, after: Any, inputs: Any, **options: Any) -> Any:
         from byoc_lab.relax.lab.validation import validate

@@ -108,7 +108,7 @@ def np_values(value: object) -> list[np.ndarray]:
 
 
 def test_every_cause_is_planted() -> None:
-    assert {m.cause for m in ALL} == set(CAUSES)
+    assert {m.cause for m in ALL} == CAUSES.keys() - {"other-function", "unknown"}  # of Relax
     assert len([m for m in ALL if m.table is None]) >= 15
     assert len([m for m in ALL if m.table is not None]) >= 15
 

@@ -28,7 +28,6 @@ from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.lessons.cases import all_cases, table
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.verdict import Verdict
-from byoc_lab.relax.lab.explaining import RelaxExplanation, RelaxExplanations
 from byoc_lab.run.metering.cards import Cards, RegionCard, RegionFacts
 from byoc_lab.run.metering.op_cards import OpCard
 
@@ -67,9 +66,6 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "graph": lambda: graph(chain()[0].before),
     "board": lambda: Board(network()),
     "saved diff": lambda: Diff.from_json(chain()[1].diff().to_json()),
-    "relax": lambda: RelaxExplanations(
-        "dnnl", [RelaxExplanation("add", "lv", "R.Tensor", None, "no-pattern", "é → ●")]
-    ),
     "stepper": lambda: Stepper(chain()),
 }
 OBJECTS = {name: cache(make) for name, make in MAKERS.items()}

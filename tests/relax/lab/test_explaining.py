@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+import byoc_lab
 from byoc_lab.backends import Refused
 from byoc_lab.backends.dnnl import native
-from byoc_lab.errors import ArgumentError
+from byoc_lab.errors import ArgumentError, UnknownNodeError
 from byoc_lab.relax import backends, explain, partition_for_dnnl
 from tests.plain_cells import plain
 
@@ -36,7 +37,7 @@ def test_each_operator_is_listed_once(cut: bool) -> None:
     assert left.reason == "DNNL has no counterpart of relax.cumsum"
     assert found.summary == "4 of 5 calls offloaded to dnnl, 1 on the host (1 no-pattern)"
     shown = json.loads(json.dumps(found.as_dict()))
-    assert (shown["calls"][-1]["name"], shown["calls"][-1]["group"]) == ("cumsum", 0)
+    assert (shown["calls"][-1]["call"], shown["calls"][-1]["group"]) == ("cumsum", 0)
     assert [(g["call"], g["numbers"]) for g in shown["groups"]] == [("cumsum", [left.number])]
     assert found[left.call] is left
     row = (
@@ -54,7 +55,7 @@ def test_call_outside_of_a_dataflow_block_needs_a_pass() -> None:
         builder.emit_func_output(pooled)
     relu, pool = explain(builder.get())
     assert relu.cause == "needs-pass" and "ConvertToDataflow" in relu.change
-    assert pool.cause == "check" and "ceil_mode" in pool.reason and pool.change == ""
+    assert pool.cause == "check" and "ceil_mode" in pool.reason and pool.change is None
 
 
 def test_sizes_that_are_not_known() -> None:
@@ -126,7 +127,7 @@ def test_pattern_is_compared_with_the_module_before_other_entries_took_their_mat
         ("npu.relu", dpl.is_op("relax.nn.relu")(dpl.wildcard())),
     ]
     product = explained(entries, product_and_relu())[1]
-    assert (product.name, product.cause) == ("matmul", "no-match")
+    assert (product.name, product.cause) == ("matmul", "sub-pattern")
     assert product.reason.startswith("pattern npu.biased has matmul, and does not match here")
     assert "operand .args[0].args[1] must be a constant, found the parameter %b" in product.reason
 
@@ -179,7 +180,7 @@ def test_producer_of_an_operand_is_not_part_of_a_refused_match() -> None:
         ("npu.sum", dpl.is_op("relax.add")(dpl.wildcard(), dpl.is_const())),
     ]
     total = explained(entries, product_and_relu())[1]
-    assert (total.name, total.cause) == ("add", "no-match")
+    assert (total.name, total.cause) == ("add", "sub-pattern")
 
 
 def test_an_operand_of_a_refused_match_has_the_reason_of_the_check() -> None:
@@ -202,4 +203,37 @@ def test_an_operand_of_a_refused_match_has_the_reason_of_the_check() -> None:
         "check",
         "the pattern matches, and the check of npu.chain refuses: too small",
     )
-    assert reasons[2][:2] == ("matmul", "no-match")
+    assert reasons[2][:2] == ("matmul", "sub-pattern")
+
+
+def test_calls_have_the_rows_of_calls_of_relay() -> None:
+    entries = [("npu.relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]
+    entries.append(("npu.biased", biased(relax.dpl.is_const())))
+    found = explained(entries, product_and_relu())
+    relay = byoc_lab.explain(
+        byoc_lab.IRModule.from_expr(byoc_lab.relay.abs(byoc_lab.relay.var("x", shape=(2,)))), "dnnl"
+    )
+    assert [row.keys() for row in found.as_dict()["calls"]] == [
+        row.keys() for row in relay.as_dict()["calls"] * 3
+    ]
+    relu, product = found.offloaded[0], found[1]
+    assert (relu.status, relu.pattern, relu.back_end) == ("offloaded", "npu.relu", "npu")
+    assert str(relu).endswith(f"offloaded: in @{relu.region} as part of npu.relu")
+    assert str(product.nearest) == "npu.biased (3 of 4 parts match)"
+    assert str(product).endswith("\n  nearest   npu.biased (3 of 4 parts match)")
+
+
+def test_one_call_is_found_by_name_or_operator() -> None:
+    mod = product_and_relu()
+    found = explain(mod)
+    (relu,) = byoc_lab.explain(mod, "dnnl", "nn.relu")
+    assert relu.name == "nn.relu" in {e.name for e in found.of(relu.number)}
+    assert [e.name for e in byoc_lab.explain(mod, "dnnl", "add")] == ["add"]
+    assert found[relu.number] in list(found)
+    with pytest.raises(UnknownNodeError, match=r"no call of nn\.relo; it has calls of add, matmul"):
+        byoc_lab.explain(mod, "dnnl", "nn.relo")
+    with pytest.raises(UnknownNodeError, match="shows no call as %none"):
+        byoc_lab.explain(mod, "dnnl", "%none")
+    for other in ([], mod):
+        with pytest.raises(UnknownNodeError, match="is not a call of this module"):
+            found[other]

@@ -11,7 +11,8 @@ from typing import Any
 from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.lab.checking.coverage import Coverages
 from byoc_lab.lab.checking.report import Report
-from byoc_lab.lab.explaining import Explanation, Explanations
+from byoc_lab.lab.explaining import Explanations
+from byoc_lab.lab.explaining.answer import Answer
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.messages import Overlays, Reason, Table
 from byoc_lab.lab.view.states.ids import Ids
@@ -61,7 +62,7 @@ def _is_placed(places: Places, obj: Any, tables: list[Table]) -> bool:
 # ---- reasons ------------------------------------------------------------------------------------
 
 
-def _add_reasons(reasons: dict[str, Reason], ids: Ids, found: Explanations) -> None:
+def _add_reasons(reasons: dict[str, Reason], ids: Ids, found: Explanations[Any]) -> None:
     """Add why calls are on the host; calls with one reason share a change."""
     for group in found.groups:
         for explanation in group:
@@ -70,7 +71,7 @@ def _add_reasons(reasons: dict[str, Reason], ids: Ids, found: Explanations) -> N
                 reasons[ident] = _reason(explanation, group.change_in_words)
 
 
-def _reason(found: Explanation, change: str) -> Reason:
+def _reason(found: Answer, change: str) -> Reason:
     nearest = found.nearest
     lines = [
         ["reason", found.reason],

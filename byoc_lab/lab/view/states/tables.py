@@ -50,7 +50,7 @@ def _row(node: str | None, stage: int | None, wrong: bool, *cells: str) -> Row:
     return {"node": node, "stage": stage, "wrong": wrong, "cells": list(cells)}
 
 
-def _explain(places: Places, found: Explanations) -> Table:
+def _explain(places: Places, found: Explanations[Any]) -> Table:
     """The calls on the host, those with the most work first; one change for calls of one reason."""
     rows = []
     for group in found.groups:
