@@ -234,8 +234,15 @@ class Correspondence:
     # ---- by neighbourhood ---------------------------------------------------------------------
 
     def _spread(self, step: Callable[[Expr, Expr], Iterator[tuple[Expr, Expr]]]) -> None:
-        """Apply a step to all pairs, and to those that it finds."""
-        self._queue = deque(self.to_after.items())
+        """Apply a step to all pairs beside a node without a partner, and to those that it finds."""
+        beside: set[Expr] = set()
+        for operand, uses in self.before.users.items():
+            for user, _ in uses:
+                if operand not in self.to_after:
+                    beside.add(user)
+                if user not in self.to_after:
+                    beside.add(operand)
+        self._queue = deque((x, y) for x, y in self.to_after.items() if x in beside)
         while self._queue:
             x, y = self._queue.popleft()
             if self.before.is_real(x) and self.after.is_real(y):

@@ -107,12 +107,13 @@ def _gap(a: list[Line], b: list[Line]) -> Iterator[Row]:
     yield from (Row("added", None, other) for other in b[at:])
 
 
-def _without_names(line: Line) -> str:
-    """The text of a line, with a placeholder for each name. In another language than Relay names
-    have no sigil: they are those that the line is known to contain."""
-    text = _NAME.sub("%", line.text)
+def _without_names(line: Line) -> tuple[str, int]:
+    """The text of a line, with a placeholder for each name, and the number of names with a sigil.
+    In another language than Relay names have none: they are those that the line is known to
+    contain."""
+    text, count = _NAME.subn("%", line.text)
     own = {name for name in (*line.refs, line.defines or "") if name.isidentifier()}
-    return _WORD.sub(lambda m: "%" if m[1] in own else m[0], text) if own else text
+    return _WORD.sub(lambda m: "%" if m[1] in own else m[0], text) if own else text, count
 
 
 def _is_other_name(line: Line) -> bool:
@@ -124,8 +125,7 @@ def _are_same(found: Correspondence, a: Line, b: Line) -> bool:
     """Whether two lines of corresponding nodes have the same content."""
     x, y = a.node, b.node
     assert x is not None and y is not None
-    names_a, names_b = _NAME.findall(a.text), _NAME.findall(b.text)
-    if _without_names(a) != _without_names(b) or len(names_a) != len(names_b):
+    if a.text != b.text and _without_names(a) != _without_names(b):
         return False
     if isinstance(x, Function) and isinstance(y, Function):
         names = found.functions.get(a.function or "") == b.function

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from byoc_lab.lab.diffing.flow import Flow
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.text.printer import print_lines
+from byoc_lab.relay.text.printer import print_both
 from byoc_lab.relay.text.printer_lines import Line
 
 
@@ -15,7 +15,6 @@ class Side:
 
     def __init__(self, module: IRModule):
         self.module = module
-        self._lines: dict[bool, list[Line]] = {}
 
     @cached_property
     def flow(self) -> Flow:
@@ -24,8 +23,9 @@ class Side:
     def lines(self, show_types: bool) -> list[Line]:
         """The lines of its text without a header and metadata, with type comments if
         `show_types`."""
-        if show_types not in self._lines:
-            self._lines[show_types] = print_lines(
-                self.module, show_meta_data=False, show_types=show_types, header=False
-            )
-        return self._lines[show_types]
+        typed, untyped = self._printed
+        return typed if show_types else untyped
+
+    @cached_property
+    def _printed(self) -> tuple[list[Line], list[Line]]:
+        return print_both(self.module)

@@ -61,10 +61,14 @@ class Course:
         self._whole = count is None  # the pass made all of it, rather than `replay` a part
         self._later = {event.before for event in ([] if count is None else events[count:])}
         self._roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
+        self.is_copy = True  # whether nothing but types changed
         if after is not before:
             self._follow(events[:count])
             for gv, func in after.functions.items():
-                self.copied.append(pairs(self._roots.get(gv.name_hint), func))
+                root = self._roots.get(gv.name_hint)
+                self.copied.append(pairs(root, func))
+                self.is_copy &= root is func or bool(self.copied[-1])
+        self.is_copy &= not self.steps
 
     def places(self, inputs: Iterable[Expr]) -> dict[Expr, Expr]:
         """For each node of any step: the node of the input whose place it has, or the node that a

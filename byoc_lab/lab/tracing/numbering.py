@@ -100,7 +100,7 @@ class Numbering:
     def of_state(self, mod: IRModule, provenance: Provenance) -> Numbers:
         """In a state between two rewrites. provenance: of its nodes, in the input."""
         places = {node: provenance.identity(node) for node in _named(mod)}
-        return module_numbers(mod, self._known(places, self.before))
+        return module_numbers(mod, self._known(places, self.before)) if places else {}
 
     def of_function(self, func: Expr, found: Round, places: Mapping[Expr, Expr]) -> Numbers:
         """The numbers in a function between two rewrites of a round. places: maps its nodes to the
@@ -113,10 +113,12 @@ class Numbering:
         """In the root of a round."""
         if found not in self._of_round:
             provenance = self.root(found)
-            begins = (n for n in provenance.results if is_annotation(n, BEGIN))
+            begins = (n for n in post_order(found.root) if is_annotation(n, BEGIN))
             places: dict[Expr, Expr] = {b: provenance.identity(b) for b in begins}
             known = self._known(places, self.before)
-            self._of_round[found] = region_numbers(found.root, known)
+            if not provenance.is_copy:
+                known = region_numbers(found.root, known)
+            self._of_round[found] = known
         return self._of_round[found]
 
     def root(self, found: Round) -> Provenance:

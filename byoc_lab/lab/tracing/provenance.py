@@ -79,6 +79,11 @@ class Provenance:
         origins = self._tracked.origins
         return {n: origins.get(n, ()) for n in self._after}
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether the result has the structure of the input, and each node the place of another."""
+        return self._course.is_copy
+
     def is_input(self, node: Expr) -> bool:
         """Whether a node is one of the input."""
         return node in self._before

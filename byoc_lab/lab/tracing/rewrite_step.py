@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 
 class Followed(NamedTuple):
-    """A state of a pass between two rewrites, and where its nodes come from in the input."""
+    """A state of a pass between two rewrites, where its nodes come from in the input, and the
+    numbers of its regions."""
 
     side: Side
     provenance: Provenance
+    numbers: Numbers
 
 
 class RewriteStep:
@@ -57,9 +59,7 @@ class RewriteStep:
     @property
     def numbers(self) -> tuple[Numbers, Numbers]:
         """The numbers of the regions in the two states, by begin."""
-        of_state = self._stage.numbering.of_state
-        before, after = (of_state(s.side.module, s.provenance) for s in self._states)
-        return before, after
+        return self._states[0].numbers, self._states[1].numbers
 
     @cached_property
     def diff(self) -> Diff:

@@ -151,7 +151,8 @@ class Stage:
             provenance = Provenance(self.before, mod, self.events, count)
             while len(self._followed) >= MAX_FOLLOWED:
                 del self._followed[next(iter(self._followed))]
-            self._followed[count] = Followed(Side(mod), provenance)
+            numbers = self.numbering.of_state(mod, provenance)
+            self._followed[count] = Followed(Side(mod), provenance, numbers)
         return self._followed[count]
 
     @cached_property

@@ -164,15 +164,18 @@ class RegionSet:
         region._outputs[end] = None
 
     def _join(self, node: Expr, args: Sequence[Expr]) -> None:
-        found = [(a, r) for a in args if (r := self.of(a)) and not is_annotation(a, END)]
-        if not found:
+        if not self.opened:
             return
-        regions = [region for _, region in found]
-        first = regions[0]
-        outside = [a for a in args if self.of(a) is None and not is_annotation(a, END)]
+        found = [(a, self.of(a)) for a in args if not is_annotation(a, END)]
+        first = next((region for _, region in found if region), None)
+        if first is None:
+            return
+        outside = [a for a, region in found if region is None]
         if outside:
             self.problem("inconsistent", node, {"region": first, "outside": outside})
-        for region in regions:
+        for _, region in found:
+            if region is None or region is first:
+                continue
             if region.target != first.target and self._on_problem:
                 targets = (first.target, region.target)
                 self.problem("mixed-targets", node, {"opened_for": targets})

@@ -5,6 +5,7 @@ Source: the text printers of TVM 0.16, 0.7 and 0.6, checked against what they pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -22,6 +23,9 @@ from byoc_lab.relay.text.printer_nodes import NodePrinter
 # A level of nesting is two blanks, but only so far: a text of n nested blocks would otherwise have
 # n * n blanks. White space has no meaning in Relay.
 _MAX_INDENT = 40
+_MARK = "\x02", "\x03"  # around the type comments of `print_both`; strings have them escaped
+_MARKS = re.compile("[\x02\x03]")
+_TYPE = re.compile("\x02[^\x03]*\x03")
 _OPTIONS = ("show_meta_data", "header", "style", "show_types", "show_span", "exact", "for_tvm")
 
 
@@ -95,6 +99,18 @@ def print_lines(
     )[0]
 
 
+def print_both(mod: IRModule) -> tuple[list[Line], list[Line]]:
+    """The lines of a module with type comments, and the same lines without them, printed once.
+    Neither has a header or metadata."""
+    marked = _print(mod, False, None, header=False, mark_types=True)[0]
+    typed = [_with_text(line, _MARKS.sub("", line.text)) for line in marked]
+    return typed, [_with_text(line, _TYPE.sub("", line.text)) for line in marked]
+
+
+def _with_text(line: Line, text: str) -> Line:
+    return Line(text, line.node, line.function, line.refs, line.defines)
+
+
 def _print(
     obj: Expr | IRModule | TupleWrapper,
     show_meta_data: bool,
@@ -105,6 +121,7 @@ def _print(
     show_span: bool = False,
     exact: bool | None = None,
     for_tvm: bool = False,
+    mark_types: bool = False,
 ) -> tuple[list[Line], bool]:
     """The lines, and whether metadata exists, shown or not."""
     if style not in STYLES:
@@ -117,6 +134,7 @@ def _print(
     is_to_be_read = show_meta_data and annotate is None
     exact = style == "0.0.5" and (is_to_be_read if exact is None else exact)
     nodes = NodePrinter(chosen, show_meta_data, annotate, show_types, show_span, exact, for_tvm)
+    nodes.marks = _MARK if mark_types else ("", "")
     lines = [Line(chosen.header)] if header else []
     if isinstance(obj, IRModule):
         items = list(obj.items())

@@ -62,6 +62,7 @@ class NodePrinter(ValuePrinter):
         self.annotate = annotate
         self.show_types = show_types
         self.show_span = show_span
+        self.marks = "", ""  # around type comments
         self.names = Names()
         self.global_names: dict[str, str] = {}  # the names of globals in the text
         self.taken_globals: set[str] = set()
@@ -102,7 +103,8 @@ class NodePrinter(ValuePrinter):
             parts.append(f"ty={self.type(node.checked_type)}")
         if self.show_span and node.span is not None:
             parts.append(f"span={node.span}")
-        return f" /* {' '.join(parts)} */" if parts else ""
+        first, last = self.marks
+        return f"{first} /* {' '.join(parts)} */{last}" if parts else ""
 
     def note_new(self, node: Expr) -> str:
         """The same where old printers wrote none."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from byoc_lab import diff, relay
+from byoc_lab.lab.diffing import side
+from byoc_lab.relay.text.printer import print_both
+from byoc_lab.relay.text.printer_lines import Line
 
 TEXT = """#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 4), float32]) {
@@ -47,3 +50,16 @@ def @main(%x: Tensor[(1, 4), float32], %y: Tensor[(1, 4), float32]) {
     one = relay.parse(template.replace("NAME", "%x").replace("OTHER", "%y"))
     two = relay.parse(template.replace("NAME", "%y").replace("OTHER", "%x"))
     assert any(row.kind == "changed" for row in diff(one, two).rows())
+
+
+def test_a_module_is_printed_once_for_all_its_diffs(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[relay.IRModule] = []
+
+    def count(mod: relay.IRModule) -> tuple[list[Line], list[Line]]:
+        printed.append(mod)
+        return print_both(mod)
+
+    monkeypatch.setattr(side, "print_both", count)
+    found = diff(relay.parse(TEXT), relay.parse(TEXT.replace("tanh", "exp")))
+    assert len(found.rows()) == len(found.rows(show_types=True))
+    assert printed == [found.before, found.after]

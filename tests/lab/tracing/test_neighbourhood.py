@@ -111,7 +111,7 @@ def test_nodes_of_a_part_are_those_of_the_state(
             if step is None:
                 continue
             for side, state in ((step.before, count - 1), (step.after, count)):
-                whole, provenance = stage.followed(state)
+                whole, provenance, _ = stage.followed(state)
                 places = {provenance.identity(node) for node in nodes_of(whole.module)}
                 assert set(identities(side, step.root).values()) <= places, (stage.name, count)
 

@@ -14,7 +14,7 @@ from byoc_lab import relay
 from byoc_lab.errors import AttributeValueError, UnknownNameError
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.attrs import DictAttrs
-from byoc_lab.relay.text.printer import STYLES, print_lines, print_text
+from byoc_lab.relay.text.printer import STYLES, print_both, print_lines, print_text
 
 from .texts import PRINTED, THREADS, code_of, style_of, without_comments, words
 
@@ -299,6 +299,17 @@ def test_print_options_are_applied_or_refused():
     assert "abs(%x) /* call */\n" in noted and "ty=" not in noted
     with pytest.raises(UnknownNameError, match=re.escape("0.0.5, 0.7, 0.0.4")):
         text_of(mod, style="0.0.6")
+
+
+def test_lines_with_and_without_types_are_printed_at_once() -> None:
+    call = relay.nn.relu(relay.add(X, relay.const(np.ones(3, "float32"))))
+    func = relay.Function([X], relay.Let(relay.var("y"), call, relay.const(2.0)))
+    mod = IRModule.from_expr(func.with_attr("said", "\x02 /* ty=int32 */\x03"))
+    for read in (mod, relay.transform.InferType()(mod)):
+        options = {"show_meta_data": False, "header": False}
+        expected = [print_lines(read, show_types=shown, **options) for shown in (True, False)]
+        assert list(print_both(read)) == expected
+    assert expected[0] != expected[1]
 
 
 def test_annotations_stand_where_tvm_puts_them():

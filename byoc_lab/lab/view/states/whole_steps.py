@@ -63,8 +63,8 @@ class WholeSteps:
         stage = self._stage
         last, numbers = stage.after, stage.numbering.after
         if last is None:  # the pass failed: the module at that point
-            side, provenance = stage.followed(len(stage.events))
+            side, provenance, numbers = stage.followed(len(stage.events))
             self._ids.follow(provenance)
-            last, numbers = side.module, stage.numbering.of_state(side.module, provenance)
+            last = side.module
         first = picture_of(stage.before, stage.numbering.before)
         return PassFold(first, picture_of(last, numbers), self._ids.drawn)
