@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.diffing.flow import Flow, label
+from byoc_lab.lab.diffing.matching import Correspondence
 from byoc_lab.relay import Call, Constant, Expr, IRModule
 from byoc_lab.relay.analysis import post_order_visit
 from byoc_lab.relay.ir.visit import post_order, rebuild
@@ -188,3 +189,22 @@ def test_a_trace_diffs_some_of_its_stages() -> None:
     assert trace.diff(1, 1).summary == trace[1].diff().summary == "14 lets added"
     with pytest.raises(ArgumentError, match="swap them"):
         trace.diff(2, 1)
+
+
+def test_only_pairs_beside_nodes_without_a_partner_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x: Expr = relay.var("x", shape=SHAPE)
+    for _ in range(100):
+        x = relay.nn.relu(relay.add(x, x))
+    before, after = (IRModule.from_expr(relay.tanh(op(x))) for op in (relay.exp, relay.abs))
+    looked: list[Expr] = []
+    _near = Correspondence._near
+
+    def near(self: Correspondence, x: Expr, y: Expr) -> Iterator[tuple[Expr, Expr]]:
+        looked.append(x)
+        return _near(self, x, y)
+
+    monkeypatch.setattr(Correspondence, "_near", near)
+    assert len(_pairs(before, after)) > 200
+    assert 0 < len(looked) < 10

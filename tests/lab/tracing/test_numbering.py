@@ -49,3 +49,9 @@ def test_only_a_result_of_the_same_structure_is_a_copy() -> None:
         assert stage.after is not None
         unreported = Provenance(stage.before, stage.after, [])
         assert unreported.is_copy is not stage.changed, stage.name
+
+
+def test_a_state_between_two_rewrites_is_numbered_once() -> None:
+    stage = traced()["AnnotateTarget"]
+    assert stage.step(2).numbers[1]
+    assert stage.step(2).numbers[1] is stage.step(3).numbers[0]
