@@ -104,6 +104,20 @@ def test_special_values_are_those_of_onnx_runtime(case: Case) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("op", ["ReduceSum", *REDUCING])
+def test_a_reduction_over_no_axes_changes_each_element(op: str) -> None:
+    node = h.make_node(op, ["v", "axes"], ["r"], noop_with_empty_axes=1)
+    axes = nh.from_array(np.zeros(0, "int64"), "axes")
+    given = h.make_tensor_value_info("v", T.FLOAT, [2])
+    result = h.make_tensor_value_info("r", T.FLOAT, None)
+    graph = h.make_graph([node], "net", [given], [result], [axes])
+    net = h.make_model(graph, opset_imports=[h.make_opsetid("", 18)], ir_version=9)
+    data = np.float32([-2, 3])
+    found = byoc_lab.evaluate(from_onnx(net)[0], {"v": data}).outputs[0]
+    np.testing.assert_allclose(found, by_framework(net, data), rtol=1e-6)
+
+
 def test_the_page_lists_the_differences() -> None:
     _, _, text = PAGE.read_text().partition("### Numbers that differ from ONNX Runtime")
     rows = [line.split("|")[1].strip() for line in text.split("##")[0].splitlines() if "|" in line]

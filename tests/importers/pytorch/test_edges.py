@@ -76,6 +76,8 @@ REDUCTIONS: Cases = {
             "log_softmax nansum count_nonzero",
         ).items()
     },
+    "variance of one value": lambda x: x[:, :1].var(1),
+    "deviation with a correction above the count": lambda x: x[:4, :3].std(1, correction=4),
     "vector norm": lambda x: torch.linalg.vector_norm(x, dim=1),
     "maximum": lambda x: x.max(1)[0],
     "position of the maximum": lambda x: x.max(1)[1],

@@ -22,7 +22,7 @@ def _axes_at_run_time(node: Node) -> bool:
 
 
 def _axes(node: Node) -> tuple[list[int] | None, bool]:
-    """The axes to reduce (None: all of them), and whether nothing is reduced."""
+    """The axes to reduce (None: all of them), and whether each element is reduced by itself."""
     axes = axes_of(node, 13 if node.op_type == "ReduceSum" else 18)
     if axes:
         return axes, False
@@ -43,7 +43,7 @@ def reduction(node: Node) -> Expr:
         else _axes(node)
     )
     if nothing:
-        return node[0]
+        return _by_kind(node, lambda x, _: x)
     return _by_kind(node, lambda x, build: build(x, axis=axes, keepdims=keepdims))
 
 

@@ -61,7 +61,8 @@ def place_of_extreme(node: Node) -> Any:
 
 @converts("var.correction", "std.correction", "var.dim", "std.dim", "var_mean.correction")
 def variance(node: Node) -> Any:
-    """Divided by the number of elements less the correction, which is 1 by default."""
+    """Divided by the number of elements less the correction, which is 1 by default; by 0 if that is
+    less than 0."""
     axes = _axes(node) or list(range(node.rank()))
     keep = bool(node["keepdim"])
     if node.name.endswith(".dim"):
@@ -71,7 +72,9 @@ def variance(node: Node) -> Any:
     found = relay.variance(node["self"], axis=axes, keepdims=keep)
     if correction:
         count = float(np.prod([node.static()[a] for a in axes]))
-        found = found * Constant(np.asarray(count / (count - correction), node.dtype()))
+        freedom = max(count - correction, 0)
+        scale = count / freedom if freedom else np.inf
+        found = found * Constant(np.asarray(scale, node.dtype()))
     if node.overload == "var_mean":
         return found, relay.mean(node["self"], axis=axes, keepdims=keep)
     return relay.sqrt(found) if node.overload == "std" else found
