@@ -199,6 +199,29 @@ class Module:
         np.testing.assert_array_equal(z, wanted * wanted)
 
 
+def test_nearest_pixels_are_those_of_relax() -> None:
+    cases = [("half_pixel", "round"), ("half_pixel", ""), ("align_corners", "")]
+    cases += [("asymmetric", rule) for rule in ("round", "round_prefer_ceil", "ceil", "floor")]
+
+    def resized(emit: Any, x: Any) -> Any:
+        nearest = {"method": "nearest_neighbor"}
+        made = [
+            op.image.resize2d(
+                x, (6, 8), **nearest, coordinate_transformation_mode=mode, rounding_method=rule
+            )
+            for mode, rule in cases
+        ]
+        return relax.Tuple([emit(call) for call in made])
+
+    mod = built([var("x", 1, 1, 4, 4)], resized)
+    compiled = tvm.compile(mod, tvm.target.Target("llvm")).mod
+    data = np.arange(16, dtype="float32").reshape(1, 1, 4, 4)
+    wanted = relax.VirtualMachine(compiled, tvm.cpu())["main"](tvm.runtime.tensor(data))
+    found = evaluate(from_relax(mod)[0], [data]).outputs
+    for case, got, expected in zip(cases, found, wanted, strict=True):
+        np.testing.assert_array_equal(got, expected.numpy(), err_msg=str(case))
+
+
 def test_operator_without_relay_counterpart_raises_error_with_its_name() -> None:
     mod = built([var("x", 2, 3)], lambda emit, x: emit(op.unique(x)))
     with pytest.raises(ImporterError, match=r"Relay has no counterpart of relax\.unique"):

@@ -23,7 +23,7 @@ from byoc_lab.relay.ir.attrs import (
     number,
     string,
 )
-from byoc_lab.relay.ir.expr import Constant, Expr, Op
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, const
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
@@ -335,7 +335,7 @@ def resampling(attrs: AnyValue) -> Arithmetic:
 def _from_relax(op: Op, call: RelaxCall, x: Expr, size: AnyValue) -> Expr:
     attrs = call.attrs
     roi = [float(number_of(value)) for value in attrs.roi or ()]
-    return relay_call(
+    made = relay_call(
         call.name,
         x,
         size=ints(size),
@@ -349,6 +349,36 @@ def _from_relax(op: Op, call: RelaxCall, x: Expr, size: AnyValue) -> Expr:
         extrapolation_value=float(attrs.extrapolation_value),
         out_dtype=str(attrs.out_dtype) if attrs.out_dtype else None,
     )
+    assert isinstance(made, Call)
+    indices = _nearest_in_relax(op.name, made.attrs, call.shape)
+    if not indices:
+        return made
+    for axis, index in indices:
+        x = relay_call("take", x, const(index), axis=axis)
+    return relay_call("cast", x, dtype=made.attrs.out_dtype) if made.attrs.out_dtype else x
+
+
+def _nearest_in_relax(
+    op: str, attrs: AnyValue, shape: Sequence[int]
+) -> list[tuple[int, np.ndarray]]:
+    """(axis, indices) of each spatial axis, if Relax chooses other nearest pixels than TVM 0.16:
+    halfway between two it rounds to even, and only "floor" divides integers."""
+    mode, rank = attrs.coordinate_transformation_mode, len(attrs.size)
+    if attrs.method != "nearest_neighbor" or mode == "tf_crop_and_resize":
+        return []
+    order = positions(op, "layout", attrs.layout, f"NC{SPATIAL[rank]}")
+    indices, differs = [], False
+    for axis, target in zip(order[2:], attrs.size, strict=True):
+        length, region = shape[axis], (0.0, 0.0)
+        at = sample_positions(length, target, mode, region)
+        rounds = (attrs.rounding_method or ("round" if mode == "align_corners" else "")) == "round"
+        index = np.rint(at) if rounds else nearest_index(at, attrs.rounding_method, mode)
+        index = index.astype(np.int64).clip(0, length - 1)
+        before = resize_positions(attrs, length, target, region, rank)
+        before = nearest_index(before, attrs.rounding_method, mode).clip(0, length - 1)
+        differs |= not np.array_equal(index, before)
+        indices.append((axis, index))
+    return indices if differs else []
 
 
 def _values(given: AnyValue) -> list[AnyValue]:
