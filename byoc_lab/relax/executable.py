@@ -27,6 +27,7 @@ from byoc_lab.relax.ir.calls import (
 )
 from byoc_lab.relax.ir.types import is_tensor, is_tuple, type_and_sizes
 from byoc_lab.relax.lab.costs import host_cost, region_facts
+from byoc_lab.relax.passes import is_of_tvm, said
 from byoc_lab.relax.reference import region_if_any
 from byoc_lab.relax.registration import PREFIX, is_registered
 from byoc_lab.relay.analysis.costs import Cost
@@ -38,7 +39,7 @@ from byoc_lab.run.hosts.exporting import export_compiled
 from byoc_lab.run.inputs import by_position, given_inputs
 from byoc_lab.run.metering.meter import Meter, MeteredRegion, native_modules, only_float32
 from byoc_lab.run.metering.program import MeteredProgram
-from byoc_lab.run.relax_values import name_of
+from byoc_lab.run.relax_values import is_variable, name_of
 from byoc_lab.run.stand_in import stated
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
 
@@ -90,11 +91,14 @@ class RelaxExecutable(MeteredProgram):
             try:
                 linked = tvm.relax.transform.RunCodegen()(mod)
                 self.compiled = tvm.compile(linked, tvm_runtime.cpu_target(target)).mod
+                self._machine = tvm.relax.VirtualMachine(self.compiled, tvm.cpu())
             except ByocLabError:
                 raise
-            except (RuntimeError, ValueError, TypeError) as error:
-                raise BuildError(f"TVM cannot compile the module: {error}") from error
-            self._machine = tvm.relax.VirtualMachine(self.compiled, tvm.cpu())
+            except Exception as error:
+                python = isinstance(error, RuntimeError | ValueError | TypeError)
+                if not python and not is_of_tvm(error):
+                    raise
+                raise BuildError(f"TVM cannot compile the module: {said(error)}") from error
         self._main = self._machine["main"]
         self._lock = threading.Lock()
         native = native_modules(self.compiled)
@@ -120,12 +124,13 @@ class RelaxExecutable(MeteredProgram):
 
     def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
         """The outputs, as new arrays, for inputs by name or in order. Raises InputError for names
-        or a number of inputs that "main" does not have, and for other dtypes and shapes; TVM checks
-        that sizes of one name agree."""
+        or a number of inputs that "main" does not have, for other dtypes and shapes, and for two
+        lengths of one unknown size."""
         given = given_inputs(inputs, more, named)
         arrays = [np.asarray(value) for value in by_position(given, self.inputs)]
+        known: dict[Any, int] = {}
         for param, array in zip(self.mod["main"].params, arrays, strict=True):
-            _check_input(param, array)
+            _check_input(param, array, known)
         on_device = list(map(to_device, arrays))
         with self._lock:
             result = self._main(*on_device)
@@ -189,8 +194,9 @@ def check_is_array(param: Any) -> None:
         )
 
 
-def _check_input(param: Any, array: np.ndarray) -> None:
-    """Raises InputError for an array that is not of the type of a parameter of "main"."""
+def _check_input(param: Any, array: np.ndarray, known: dict[Any, int]) -> None:
+    """Raises InputError for an array that is not of the type of a parameter of "main". known: the
+    lengths that earlier inputs gave to unknown sizes, to which this one's are added."""
     check_is_array(param)
     ty, sizes = type_and_sizes(param)
     if not is_tensor(param):
@@ -200,7 +206,14 @@ def _check_input(param: Any, array: np.ndarray) -> None:
         fits = fits and len(sizes) == array.ndim
         pairs = zip(sizes, array.shape, strict=False)
         fits = fits and all(int(number(size)) == n for size, n in pairs if is_number(size))
-    if not fits:
+    if fits:
+        for size, length in zip(sizes or (), array.shape, strict=False):
+            if is_variable(size) and known.setdefault(size, length) != length:
+                raise InputError(
+                    f"input {name_of(param)}: expected {ty} with {size} = {known[size]}, as "
+                    f"before, found an array of shape {array.shape}"
+                )
+    else:
         raise InputError(
             f"input {name_of(param)}: expected {ty}, found an array of shape {array.shape} and "
             f"dtype {array.dtype}"

@@ -8,7 +8,7 @@ from typing import Any
 from byoc_lab.backends.dnnl.operators import why_not
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relax.ir import batch
-from byoc_lab.relax.ir.calls import checked_relax, composite_names
+from byoc_lab.relax.ir.calls import checked_relax, composite_names, is_compiled
 from byoc_lab.relax.ir.types import is_tensor
 from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.passes import MERGES, applied
@@ -20,6 +20,7 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.tvm_runtime import import_tvm
 
 WHO = "partition_for_dnnl"
+RESHAPES = ("relax.reshape", "relax.broadcast_to")
 INSIDE_SPELLINGS = ("erf",)  # computed as part of an activation, and by nothing else
 
 
@@ -69,52 +70,72 @@ def why_not_relax(call: Any) -> str | None:
 
 
 def preparing_passes(mod: Any = None) -> list[Any]:
-    """The passes before the partitioning: they fold batch norms and constants. For modules with
-    tensors of unknown shape without FoldConstant, which fails on them."""
+    """The passes before the partitioning: they fold batch norms and constants. Without FoldConstant
+    for modules that it fails on."""
     transform = import_tvm().relax.transform
-    fold = [] if mod is not None and _has_unknown_shapes(mod) else [transform.FoldConstant()]
+    fold = [] if mod is not None and _stops_folding(mod) else [transform.FoldConstant()]
     return [transform.FoldBatchnormToConv2D(), transform.DecomposeOpsForInference(), *fold]
 
 
-def _has_unknown_shapes(mod: Any) -> bool:
-    """Whether a value in a module is a tensor whose type has no list of sizes."""
-    found = False
+def _stops_folding(mod: Any) -> bool:
+    """Whether a module has a value that FoldConstant fails on: a tensor whose type has no list of
+    sizes, or a shape from run time as the operand of reshape or broadcast_to."""
+    tvm = import_tvm()
+    relax, found = tvm.relax, False
 
     def visit(value: Any) -> None:
         nonlocal found
         found = found or (isinstance(value, relax.Var) and is_tensor(value) and not sizes(value))
+        found = found or (isinstance(value, relax.Call) and is_reshape(value) and not listed(value))
 
     def sizes(value: Any) -> bool:
         ty = value.ty
         return ty.shape is not None and hasattr(ty.shape, "values")
 
-    relax = import_tvm().relax
+    def is_reshape(call: Any) -> bool:
+        return isinstance(call.op, tvm.ir.Op) and call.op.name in RESHAPES
+
+    def listed(call: Any) -> bool:
+        return isinstance(bound.get(call.args[1], call.args[1]), relax.ShapeExpr)
+
     for function in mod.functions.values():
         if isinstance(function, relax.Function):
+            bound = dict(relax.analysis.get_var2val(function))
             relax.analysis.post_order_visit(function, visit)
     return found
 
 
 def partitioning_passes(table: Sequence[Any] | None = None, mod: Any = None) -> list[Any]:
     """The passes that make functions for DNNL. table: the patterns, `patterns()` if None. mod: the
-    module; if it has branches, at which MergeCompositeFunctions stops, each match is a function."""
+    module; if MergeCompositeFunctions stops at something in it, other than what RunCodegen left,
+    each match is a function."""
     transform = import_tvm().relax.transform
     table = patterns() if table is None else list(table)
-    alone = mod is not None and _has_branches(mod)
+    alone = mod is not None and not is_compiled(mod) and _stops_merging(mod)
     fuse = transform.FuseOpsByPattern(table, bind_constants=True, annotate_codegen=alone)
     return [fuse] if alone else [fuse, transform.MergeCompositeFunctions()]
 
 
-def _has_branches(mod: Any) -> bool:
-    """Whether a function that "main" reaches has an If."""
-    relax = import_tvm().relax
-    found: list[Any] = []
+def _stops_merging(mod: Any) -> bool:
+    """Whether a function that "main" reaches has a value without a rule in MergeCompositeFunctions:
+    a branch, a match_cast, or the name of a packed function or another text."""
+    tvm = import_tvm()
+    relax = tvm.relax
+    texts = relax.StringImm if hasattr(relax, "StringImm") else tvm.ir.StringImm
+    stops = (relax.If, relax.ExternFunc, texts)
+    found = False
+
+    def visit(value: Any) -> None:
+        nonlocal found
+        blocks = value.blocks if isinstance(value, relax.SeqExpr) else ()
+        bindings = (binding for block in blocks for binding in block.bindings)
+        found = found or isinstance(value, stops)
+        found = found or any(isinstance(binding, relax.MatchCast) for binding in bindings)
+
     for function in _apart(mod)[0].functions.values():
         if isinstance(function, relax.Function):
-            relax.analysis.post_order_visit(
-                function, lambda node: found.append(node) if isinstance(node, relax.If) else None
-            )
-    return bool(found)
+            relax.analysis.post_order_visit(function, visit)
+    return found
 
 
 def partition_for_dnnl(mod: Any) -> Any:

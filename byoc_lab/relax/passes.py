@@ -36,7 +36,7 @@ def applied(passes: Iterable[Any], mod: Any, who: str) -> Any:
 
 def pass_error(who: str, name: str, error: Exception) -> PassError:
     """The PassError for an exception of a pass of TVM."""
-    return PassError(f"{who}: {name} of TVM failed: {_said(error)}")
+    return PassError(f"{who}: {name} of TVM failed: {said(error)}")
 
 
 def is_of_tvm(error: Exception) -> bool:
@@ -52,12 +52,20 @@ def is_of_tvm(error: Exception) -> bool:
     )
 
 
-def _said(error: Exception) -> str:
-    """TVM's message in one line, with the remedy if it is known."""
+def said(error: Exception) -> str:
+    """TVM's message in one line, with the remedy if it is known; for an error without a message,
+    the place in TVM that raised it."""
     from byoc_lab.lab.explaining.decoding import decode  # imports much
 
-    lines = str(error).strip().splitlines() or [type(error).__name__]
+    lines = str(error).strip().splitlines() or [_place(error)]
     known = ""
     for meaning in decode(error)[:1]:
         known = f". {'' if meaning.certain else 'Likely: '}{meaning.cause}. {meaning.what_to_do}"
     return f"{lines[0][:300]}{known}"
+
+
+def _place(error: Exception) -> str:
+    """Such as "AssertionError in reshape_call_te: assert isinstance(tgt_shape, ShapeExpr)"."""
+    frames = traceback.extract_tb(error.__traceback__)
+    name = type(error).__name__
+    return f"{name} in {frames[-1].name}: {frames[-1].line}" if frames else name

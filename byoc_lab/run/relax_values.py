@@ -38,10 +38,12 @@ def is_variable(size: Any) -> bool:
 
 
 def tensor_of(value: Any) -> Any:
-    """TVM's tensor of a constant; None for other values."""
+    """TVM's tensor of a constant; None for other values, constants of another kind (a dtype, as
+    lowering gives to memory) among them."""
     if not isinstance(value, _constant_class()):
         return None
-    return value.data if hasattr(value, "data") else value.value
+    held = value.data if hasattr(value, "data") else value.value
+    return held if hasattr(held, "numpy") else None
 
 
 def relax_call(call: Any, type_of: Callable[[Any], TensorType]) -> RelaxCall:

@@ -10,7 +10,7 @@ import pytest
 import byoc_lab
 from byoc_lab import relax as byoc_relax
 from byoc_lab.backends.dnnl import native
-from byoc_lab.errors import ArgumentError, InputError, OffloadError
+from byoc_lab.errors import ArgumentError, BuildError, InputError, OffloadError
 from byoc_lab.relay.analysis.costs import Cost
 from byoc_lab.run.stand_in import in_place_of
 
@@ -145,6 +145,26 @@ def test_wrong_arguments() -> None:
     for wrong in (x[:, :2], x[0], x.astype("float64")):
         with pytest.raises(InputError, match=r"^input x: expected R\.Tensor.*, found an array of"):
             exe(wrong)
+
+
+def test_two_lengths_of_one_unknown_size_are_refused() -> None:
+    k = symbol("k")
+    params = [var("x", 2, k), var("w", k, 4)]
+    mod = module(params, lambda emit, x, w: emit(op.matmul(x, w)))
+    exe = byoc_relax.build(mod)
+    assert exe(random(2, 3), random(3, 4))[0].shape == (2, 4)
+    with pytest.raises(InputError, match=r"input w: expected .* with k = 3, as before, found an"):
+        exe(random(2, 3), random(5, 4))
+
+
+def test_what_tvm_says_of_a_module_that_it_cannot_build_is_explained() -> None:
+    call = op.call_dps_packed("mychip.absent", (x := var("x", 2, 4),), out_ty=x.ty)
+    with pytest.raises(BuildError, match=r"calls mychip\.absent, and no linked library"):
+        byoc_relax.build(module([x], lambda emit, _: emit(call)))
+    shape = relax.Var("s", relax.ShapeType([4, 2]))
+    mod = module([x, shape], lambda emit, x, s: emit(op.reshape(x, s)))
+    with pytest.raises(BuildError, match=r"the module: AssertionError in reshape_call_te: assert "):
+        byoc_relax.build(mod)
 
 
 def test_a_tuple_as_input_is_refused_with_the_way_out() -> None:

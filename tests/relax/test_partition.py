@@ -240,6 +240,27 @@ def test_operator_that_dnnl_does_not_support_stays_with_the_reason() -> None:
     assert regions(partition_for_dnnl(module([doubles], build))) == []
 
 
+def packed(emit: Any, y: Any) -> Any:
+    return emit(op.call_dps_packed("mychip.f", (y,), out_ty=y.ty))
+
+
+def cast(emit: Any, y: Any) -> Any:
+    return relax.BlockBuilder.current().match_cast(y, y.ty)
+
+
+def reshaped(emit: Any, y: Any) -> Any:
+    return emit(op.reshape(y, emit(op.shape_of(y))))
+
+
+@pytest.mark.parametrize("between", [packed, cast, reshaped])
+def test_values_that_passes_of_tvm_stop_at_are_partitioned_around(between: Any) -> None:
+    def body(emit: Any, x: Any) -> Any:
+        return emit(op.tanh(between(emit, emit(op.nn.relu(x)))))
+
+    cut = partition_for_dnnl(module([var("x", 2, 4)], body))
+    assert len(regions(cut)) == 2
+
+
 def test_an_operator_without_counterpart_in_a_region_is_named() -> None:
     mod = module([var("x", 2, 3)], lambda emit, x: emit(op.cumsum(x, axis=1)))
     with pytest.raises(BuildError, match=r"^@main: DNNL has no counterpart of relax\.cumsum"):

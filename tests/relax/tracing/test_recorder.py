@@ -87,6 +87,11 @@ def test_nested_sequences_give_their_names_to_their_members() -> None:
     ]  # fmt: skip
 
 
+def test_stages_that_lower_memory_are_shown() -> None:
+    traced = byoc_lab.trace(SMALL, "default")
+    assert "VMShapeLower" in str(traced) and not traced.findings
+
+
 def test_the_passes_of_a_named_pipeline_are_stages() -> None:
     names = [s.name for s in byoc_lab.trace(SMALL, "zero")]
     assert {"LegalizeOps", "FuseOps", "FoldConstant"} <= set(names)

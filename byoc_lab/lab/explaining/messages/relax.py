@@ -63,16 +63,84 @@ MESSAGES = (
     ),
     Message(
         "relax-no-rule",
-        ("Do not have a default for relax.expr.",),
-        r"Do not have a default for relax\.expr\.(?P<kind>\w+)",
+        ("Do not have a default for ", "Invalid type: relax.expr."),
+        r"(?:Do not have a default for|Invalid type:) (?:relax\.expr|ir)\.(?P<kind>\w+)",
         RELAX,
         "A pass of TVM met {kind}, for which it has no rule. MergeCompositeFunctions has none for "
-        "branches (If) and for what RunCodegen leaves (ExternFunc)",
-        "Partition before RunCodegen and only once. For a function with branches, leave the pass "
-        "out and give FuseOpsByPattern annotate_codegen=True, as "
-        "byoc_lab.relax.partition_for_dnnl does; or read the module with "
-        "byoc_lab.importers.relax.from_relax",
-        ("InternalError: Do not have a default for relax.expr.If",),
+        "branches (If), R.match_cast (MatchCast), texts (StringImm) and packed functions "
+        "(ExternFunc): those of R.call_packed and R.call_dps_packed, and what RunCodegen leaves",
+        "After RunCodegen: partition before it, and only once. Else leave the pass out and give "
+        "FuseOpsByPattern annotate_codegen=True, as byoc_lab.relax.partition_for_dnnl does; or "
+        "read the module with byoc_lab.importers.relax.from_relax",
+        (
+            "InternalError: Do not have a default for relax.expr.If",
+            "TypeError: Invalid type: relax.expr.MatchCast",
+        ),
+        stated=True,
+    ),
+    Message(
+        "relax-cycle",
+        ("A cyclic dependency detected",),
+        r"A cyclic dependency detected between the groups (?P<inside>\w+) and (?P<outside>\w+) "
+        r"are in",
+        RELAX,
+        "FuseOpsByPattern matched %{inside} and an operator before it, and %{outside} is between "
+        "the two but not in the match: the composite would need a value that needs the composite",
+        "Let the pattern have %{outside}, or match less. If %{outside} is a tuple, write it into "
+        "the call instead of binding it: R.concat((a, b))",
+        (
+            "InternalError: Check failed: (depgroup != cur_group) is false: A cyclic dependency "
+            "detected between the groups lv3 and lv2 are in.",
+        ),
+        stated=True,
+    ),
+    Message(
+        "relax-local-functions",
+        ("do not work for local functions",),
+        r"VMShapeLower do not work for local functions",
+        RELAX,
+        "The module has local functions when it is built. A function with the attribute Codegen "
+        "has its composites as local functions until RunCodegen compiles it",
+        "Run relax.transform.RunCodegen() before relax.build, or build with "
+        "byoc_lab.relax.build(mod), which runs it. For local functions of one's own run "
+        "relax.transform.LambdaLift()",
+        (
+            "ValueError: VMShapeLower do not work for local functions, make sure  to run it after "
+            "LambdaLift",
+        ),
+    ),
+    Message(
+        "relax-function-not-found",
+        ("in either Relax VM kernel library",),
+        r"Cannot find ffi::Function (?P<name>\S+) in either Relax VM kernel library",
+        RELAX,
+        "The compiled module calls {name}, and no linked library and no registered function has "
+        "that name",
+        "Register a packed function before: tvm_ffi.register_global_func(name, function). For a "
+        "function of a back end, build the module that RunCodegen gave, with its attribute "
+        "external_mods",
+        (
+            "InternalError: Check failed: (func.has_value()) is false: Error: Cannot find "
+            "ffi::Function my.copy in either Relax VM kernel library, or in TVM runtime "
+            "ffi::Function registry, or in global Relax functions of the VM executable",
+        ),
+        stated=True,
+    ),
+    Message(
+        "relax-not-lowered",
+        ("CodeGenVM cannot emit this Relax operator directly",),
+        r"CodeGenVM cannot emit this Relax operator directly\.[\s\S]{0,300}?Offending call:\s*"
+        r"(?P<call>[^\n]+)",
+        "Relax in TVM 0.27",
+        "The call {call} was still there when the module was built: no back end took it, and "
+        "LegalizeOps did not lower it",
+        "Run relax.transform.LegalizeOps() after the partitioning; relax.build runs it unless "
+        "relax_pipeline= is given. An operator without a rule there must be in a region",
+        (
+            "InternalError: CodeGenVM cannot emit this Relax operator directly. Run the "
+            "appropriate lowering pass, or route the operator to an external codegen before VM "
+            "codegen.\nOffending call:\nR.nn.relu(x)",
+        ),
         stated=True,
     ),
     Message(
