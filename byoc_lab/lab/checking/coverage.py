@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from byoc_lab import display
 from byoc_lab.backends.registry import stand_in_of
 from byoc_lab.display import text_in_full
 from byoc_lab.errors import ArgumentError, OffloadError, counted
-from byoc_lab.lab.checking.coverage_changes import CoverageChange, Totals, changes, setup_of, totals
+from byoc_lab.lab.checking.coverage_changes import (
+    CoverageChange,
+    Work,
+    attempts,
+    setup_of,
+    those_that_matter,
+    work_of,
+)
 from byoc_lab.lab.explaining import Explanations
 from byoc_lab.lab.explaining.answer import Answer
 from byoc_lab.lab.explaining.calls import explained
@@ -23,7 +31,6 @@ from byoc_lab.markup import escaped, table
 from byoc_lab.output import to_json
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.printing import columns, percent, printable
-from byoc_lab.relay.analysis.costs import boundary_bytes, cost
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule
@@ -84,52 +91,45 @@ class HostGroup:
         )
 
 
-class CoverageSource(Protocol):
-    """The parts of a coverage that are computed on first access."""
-
-    def explained(self) -> Explanations[Any]:
-        """The answers of `explain` about the calls of the module."""
-
-    def changes(self, before: Totals) -> tuple[CoverageChange, ...]:
-        """The changes that give other totals."""
-
-
 class Coverage:
     """The share of a module that a back end computes; displays itself as a table.
 
     backend: its name. totals: of the partitioned module, whose operators are those that the passes
     before partitioning left. regions: in the order of the module. result: the partitioned module.
     assumed: the sizes that FLOP and bytes are for where the module leaves them open, in words; "".
+
+    explained, attempts: compute the explanations of the calls of the module, and the changes that
+    can be tried, on first access.
     """
 
     def __init__(
         self,
         backend: str,
-        totals: Totals,
-        regions: Sequence[RegionSize],
-        source: CoverageSource,
+        work: Work,
         result: Any,
+        explained: Callable[[], Explanations[Any]],
+        attempts: Callable[[], Iterable[CoverageChange]],
         assumed: str = "",
     ):
-        self.assumed = assumed
-        self.backend = backend
-        self.totals = totals
-        self.regions = tuple(regions)
-        self.result = result
-        self._source = source
+        self.backend, self.totals, self.result, self.assumed = backend, work.totals, result, assumed
+        self.regions = tuple(
+            RegionSize(r.symbol, r.cost.calls, None if r.cost.unknown else r.cost.flops, r.bytes)
+            for r in work.regions
+        )
+        self._explained, self._attempts = explained, attempts
 
     @cached_property
     def host(self) -> tuple[HostGroup, ...]:
         """The calls that stay on the host, grouped by cause as `explain` finds it: the most work
         first."""
-        found = [_group(cause, es) for cause, es in self._source.explained().by_cause.items()]
+        found = [_group(cause, es) for cause, es in self._explained().by_cause.items()]
         return tuple(sorted(found, key=lambda g: (-g.flops, -g.calls)))
 
     @cached_property
     def changes(self) -> tuple[CoverageChange, ...]:
         """The other region sizes, pattern orders and pass orders that change the totals, the most
         work offloaded first. Each is tried by a separate run."""
-        return self._source.changes(self.totals)
+        return those_that_matter(self._attempts(), self.totals)
 
     @property
     def tried(self) -> tuple[CoverageChange, ...] | None:
@@ -139,8 +139,9 @@ class Coverage:
     def with_cards(self, cards: Sequence[RegionCard]) -> Coverage:
         """The same, with what the cards of an executable say of its regions."""
         said = {c.symbol: c.warning for c in cards if c.compiler == self.backend}
-        regions = [replace(r, warning=said.get(r.symbol, "")) for r in self.regions]
-        return Coverage(self.backend, self.totals, regions, self._source, self.result, self.assumed)
+        found = copy(self)
+        found.regions = tuple(replace(r, warning=said.get(r.symbol, "")) for r in self.regions)
+        return found
 
     @property
     def warnings(self) -> list[str]:
@@ -335,27 +336,13 @@ def _one(mod: IRModule | Function, backend: str, pipeline: Any) -> Coverage:
             f"{outcome.trace.error}"
         )
     result = outcome.trace.result
-    regions = [
-        RegionSize(gv.name_hint, found.calls, None if found.unknown else found.flops, size)
-        for gv, f in result.functions.items()
-        if f.attrs.get("Compiler") == backend
-        for found, size in [(cost(f), boundary_bytes(f))]
-    ]
-    return Coverage(backend, totals(result, backend), regions, _Source(setup, outcome), result)
+    work = work_of(result, backend)
+    tried = partial(attempts, setup, backend)
+    return Coverage(backend, work, result, partial(_explained, setup, outcome), tried)
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Of a module of Relay."""
-
-    setup: Setup
-    outcome: PipelineRun
-
-    def explained(self) -> Explanations[Any]:
-        return explained(self.setup, self.outcome, {c: c for c in self.outcome.calls})
-
-    def changes(self, before: Totals) -> tuple[CoverageChange, ...]:
-        return changes(self.setup, self.outcome.target, before)
+def _explained(setup: Setup, outcome: PipelineRun) -> Explanations[Any]:
+    return explained(setup, outcome, {c: c for c in outcome.calls})
 
 
 def _group(cause: str, found: Sequence[Answer]) -> HostGroup:

@@ -3,11 +3,12 @@ and of passes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from byoc_lab.backends import registry
 from byoc_lab.errors import ArgumentError, ByocLabError, counted, kind_of
@@ -30,6 +31,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 
+T = TypeVar("T")
 SMALLEST_REGIONS = (2, 3, 5, 10)
 """Operators that a region must have at least, in the runs with another minimum."""
 
@@ -84,6 +86,52 @@ class Totals:
         return found
 
 
+class Region(NamedTuple):
+    """A region of a partitioned module: the cost of one call of it, and the bytes that cross its
+    boundary in one; None if a shape is not known. sites: its calls in the module."""
+
+    symbol: str
+    cost: Cost
+    bytes: int | None
+    sites: int
+
+
+class Copies(NamedTuple):
+    """all: the cost of operators that are computed several times, without one computation of each.
+    inside: the cost of calls in regions that do not count as offloaded: repeated ones, and those
+    that the host computes too."""
+
+    all: Cost = Cost()
+    inside: Cost = Cost()
+
+
+class Work(NamedTuple):
+    """The work of a partitioned module. host: the cost of the operators outside of its regions."""
+
+    regions: list[Region]
+    host: Cost
+    copies: Copies = Copies()
+
+    @property
+    def totals(self) -> Totals:
+        """The sums over the module."""
+        regions, host, copies = self
+        inside = sum((r.cost * r.sites for r in regions), Cost())
+        sizes = [None if r.bytes is None else r.bytes * r.sites for r in regions]
+        return Totals(
+            operators=inside.calls + host.calls - copies.all.calls,
+            offloaded=inside.calls - copies.inside.calls,
+            flops=inside.flops + host.flops - copies.all.flops,
+            offloaded_flops=inside.flops - copies.inside.flops,
+            regions=len(regions),
+            smallest=min((r.cost.calls for r in regions), default=0),
+            bytes=None if None in sizes else sum(s for s in sizes if s is not None),
+            unknown=inside.unknown + host.unknown - copies.all.unknown,
+            again=copies.all.calls,
+            again_flops=copies.all.flops,
+        )
+
+
 @dataclass(frozen=True)
 class CoverageChange:
     """A change of the pipeline that was run: the change in words, and the totals with it; None if
@@ -123,44 +171,23 @@ def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
     return Setup.of(infer_module(mod), backend if pipeline is None else pipeline)
 
 
-def totals(result: IRModule, backend: str) -> Totals:
-    """The sums over a partitioned module."""
+def work_of(result: IRModule, backend: str) -> Work:
+    """The work of a partitioned module."""
     inside = {gv: f for gv, f in result.functions.items() if f.attrs.get("Compiler") == backend}
-    costs = {gv: cost(f) for gv, f in inside.items()}
-    offloaded = sum(costs.values(), Cost())
-    outside = sum((cost(f) for gv, f in result.functions.items() if gv not in inside), Cost())
-    copies = _copies(result, {c for f in inside.values() for c in operator_calls(f)})
-    calls = [
+    sites = Counter(
         node.op
         for f in result.functions.values()
         for node in post_order(f)
-        if isinstance(node, Call) and isinstance(node.op, GlobalVar) and node.op in inside
-    ]
-    sizes = [boundary_bytes(inside[gv]) for gv in calls]
-    return Totals(
-        operators=offloaded.calls + outside.calls - copies.all.calls,
-        offloaded=offloaded.calls - copies.inside.calls,
-        flops=offloaded.flops + outside.flops - copies.all.flops,
-        offloaded_flops=offloaded.flops - copies.inside.flops,
-        regions=len(inside),
-        smallest=min((c.calls for c in costs.values()), default=0),
-        bytes=None if None in sizes else sum(s for s in sizes if s is not None),
-        unknown=offloaded.unknown + outside.unknown - copies.all.unknown,
-        again=copies.all.calls,
-        again_flops=copies.all.flops,
+        if isinstance(node, Call) and isinstance(node.op, GlobalVar)
+    )
+    return Work(
+        [Region(gv.name_hint, cost(f), boundary_bytes(f), sites[gv]) for gv, f in inside.items()],
+        sum((cost(f) for gv, f in result.functions.items() if gv not in inside), Cost()),
+        _copies(result, {c for f in inside.values() for c in operator_calls(f)}),
     )
 
 
-class _Copies(NamedTuple):
-    """all: the cost of operators that are computed several times, without one computation of each.
-    inside: the cost of calls in regions that do not count as offloaded: repeated ones, and those
-    that the host computes too."""
-
-    all: Cost
-    inside: Cost
-
-
-def _copies(result: IRModule, inside: set[Call]) -> _Copies:
+def _copies(result: IRModule, inside: set[Call]) -> Copies:
     every = within = Cost()
     for value in recomputed(result):
         calls = list(dict.fromkeys(value.calls))
@@ -168,21 +195,20 @@ def _copies(result: IRModule, inside: set[Call]) -> _Copies:
         in_regions = sum(call in inside for call in calls)
         every += one * (len(calls) - 1)
         within += one * (in_regions - (in_regions == len(calls)))
-    return _Copies(every, within)
+    return Copies(every, within)
 
 
-def changes(setup: Setup, backend: str, before: Totals) -> tuple[CoverageChange, ...]:
-    """The changes that give other totals, the most work offloaded first (of those with the same
-    totals the first one that was tried), and then those that make the pipeline fail."""
+def attempts(setup: Setup, backend: str) -> Iterator[CoverageChange]:
+    """The changes, each tried by a run."""
     ready = _Ready(setup)
-    attempts = (ready.run(what, changed, backend) for what, changed in _attempts(ready, backend))
-    return those_that_matter(attempts, before)
+    return (ready.run(what, changed, backend) for what, changed in _changed(ready, backend))
 
 
 def those_that_matter(
     attempts: Iterable[CoverageChange], before: Totals
 ) -> tuple[CoverageChange, ...]:
-    """Those that give other totals than `before`, in the order of `changes`."""
+    """Those that give other totals than `before`, the most work offloaded first (of those with the
+    same totals the first one that was tried), and then those that make the pipeline fail."""
     found: dict[Totals, CoverageChange] = {}
     failed = []
     for change in attempts:
@@ -219,13 +245,13 @@ class _Ready:
             result = self.before(same)
             with changed.context:
                 result = as_pass(changed.passes[same:], None)(result)
-            found = totals(infer_module(result), backend)
+            found = work_of(infer_module(result), backend).totals
             return CoverageChange(what, found, setup=changed)
         except ByocLabError as error:
             return CoverageChange(what, None, str(error).partition("\n")[0][:200], changed)
 
 
-def _attempts(ready: _Ready, backend: str) -> Iterator[tuple[str, Setup]]:
+def _changed(ready: _Ready, backend: str) -> Iterator[tuple[str, Setup]]:
     setup = ready.setup
     needed = {p.opt_level for p in leaves([p for p in setup.passes if isinstance(p, Pass)])}
     for level in sorted(level for level in needed if level > setup.opt_level):
@@ -277,24 +303,21 @@ def _pass_orders(setup: Setup) -> Iterator[tuple[str, Setup]]:
             "SimplifyInference, FoldConstant and FoldScaleAxis before it",
             setup.with_pass(0, *simplify),
         )
+    for what, passes in pass_orders(setup.passes, names, ("InferType", PartitionGraph.__name__)):
+        yield what, replace(setup, passes=tuple(passes))
+
+
+def pass_orders(
+    passes: Sequence[T], names: Sequence[str], needed: Collection[str]
+) -> Iterator[tuple[str, list[T]]]:
+    """Each pass left out, unless it is needed, and neighbours in the other order."""
     for n, name in enumerate(names):
-        if name not in ("InferType", PartitionGraph.__name__):
-            yield (
-                f"without {name} (pass {n})",
-                replace(setup, passes=(*setup.passes[:n], *setup.passes[n + 1 :])),
-            )
+        if name not in needed:
+            yield f"without {name} (pass {n})", [*passes[:n], *passes[n + 1 :]]
     for n in range(len(names) - 1):
         if names[n] != names[n + 1]:
-            passes = [
-                *setup.passes[:n],
-                setup.passes[n + 1],
-                setup.passes[n],
-                *setup.passes[n + 2 :],
-            ]
-            yield (
-                f"{names[n + 1]} before {names[n]} (pass {n})",
-                replace(setup, passes=tuple(passes)),
-            )
+            swapped = [*passes[:n], passes[n + 1], passes[n], *passes[n + 2 :]]
+            yield f"{names[n + 1]} before {names[n]} (pass {n})", swapped
 
 
 def _name(member: Any) -> str:

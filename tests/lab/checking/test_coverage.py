@@ -12,7 +12,7 @@ from byoc_lab import backends, relay
 from byoc_lab.backends.dnnl import native as extension
 from byoc_lab.errors import ArgumentError, OffloadError, PartitionError, UnknownNameError
 from byoc_lab.lab.checking.coverage import WHY_TOTALS_DIFFER, Coverage, coverage
-from byoc_lab.lab.checking.coverage_changes import setup_of, totals
+from byoc_lab.lab.checking.coverage_changes import setup_of, work_of
 from byoc_lab.lab.explaining import explain
 from byoc_lab.lab.tracing.recorder import as_pass
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
@@ -154,7 +154,7 @@ def test_every_change_gives_the_totals_of_a_run_from_the_beginning(
     for made in totals_of.values():
         with setup.context:
             result = as_pass(setup.replacing(merge_at, made).passes, None)(setup.mod)
-        wanted.add(totals(infer_module(result), name))
+        wanted.add(work_of(infer_module(result), name).totals)
     wanted.discard(found.totals)
     got = {c.totals for c in found.changes if c.what in totals_of}
     assert got <= wanted <= {c.totals for c in found.changes}
