@@ -90,9 +90,13 @@ def _expr(part: Part, pattern: Any) -> DFPattern:
 
 def _other(part: Part, pattern: Any) -> DFPattern:
     """A pattern that Relay has nothing like."""
-    fields = list(map(part, getattr(pattern, "fields", ())))
-    words = f"a tuple of {len(fields)} in any order" if fields else f"what {pattern!s:.60} matches"
-    return ForeignPattern(words, fields)
+    dpl = import_tvm().relax.dpl
+    if isinstance(pattern, dpl.UnorderedTuplePattern):
+        fields = list(map(part, pattern.fields))
+        return ForeignPattern(f"a tuple of {len(fields)} in any order", fields)
+    if isinstance(pattern, dpl.PrimArrPattern):
+        return ForeignPattern(f"the shape ({', '.join(map(str, pattern.fields))})", [])
+    return ForeignPattern(f"what {pattern!s:.60} matches", [])
 
 
 def wanted_attributes(pattern: Any) -> dict[str, Any]:

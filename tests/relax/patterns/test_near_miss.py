@@ -11,7 +11,7 @@ pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
 
 from tvm import relax
-from tvm.relax.dpl import is_const, is_op, is_tuple, is_tuple_get_item, wildcard
+from tvm.relax.dpl import is_const, is_op, is_shape, is_tuple, is_tuple_get_item, wildcard
 
 from byoc_lab.relax.patterns.near_miss import Miss, NearMisses
 from byoc_lab.relax.patterns.reading import RelaxFunction, RelaxPattern
@@ -182,6 +182,16 @@ def tuples() -> Any:
 )
 def test_tuples_are_told_in_words(pattern: Any, message: str) -> None:
     assert message in str(nearest_miss(pattern, tuples()))
+
+
+def test_a_wanted_shape_operand_is_named() -> None:
+    def body(emit: Any, x: Any) -> Any:
+        return emit(relax.op.reshape(x, (2, 4)))
+
+    pattern = is_op("relax.reshape")(wildcard(), is_shape([4, 2]))
+    found = nearest_miss(pattern, module([var("x", 8)], body)["main"])
+    wanted = "operand .args[1] must be the shape (4, 2), found ShapeExpr R.shape([2, 4])"
+    assert found and wanted in str(found)
 
 
 def test_condition_on_a_value_of_unknown_shape_is_told() -> None:
