@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from byoc_lab.backends import registry
@@ -16,7 +16,7 @@ from byoc_lab.lab.language import in_language
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.annotations import is_annotation
-from byoc_lab.relay.ir.expr import Call, Function, Op, describe
+from byoc_lab.relay.ir.expr import Call, Function, GlobalVar, Op, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
@@ -46,7 +46,7 @@ def explain(
 
     mod: a module or function before partitioning. target: the name of a registered back end.
     call: explain this call alone, a node of `mod` or its name in the text of `mod` ("%12"), or the
-        calls of the operator of this name.
+        calls of the operator of this name. Calls in regions of other back ends are left out.
     pipeline: the passes that partition, as for `trace`; by default those of the back end. They run
         at the level at which they run by themselves: that of the active PassContext; without one,
         that of a pipeline given by name (3 for back ends), or 2 as for any Sequential.
@@ -61,8 +61,8 @@ def explain(
     is "dnnl".
 
     Raises UnknownNameError for an unknown back end, pipeline or operator, ArgumentError if `mod` is
-    no module, `target` no name, or cards are given for Relax, UnknownNodeError if `call` is not in
-    `mod`, and what a pass of the pipeline raises.
+    no module, `target` no name, `call` in a region of another, or cards are given for Relax,
+    UnknownNodeError if `call` is not in `mod`, and what a pass of the pipeline raises.
     """
     foreign = in_language(mod, "explain")
     if foreign is not None:
@@ -89,13 +89,20 @@ def explain(
     typed, types = typed_calls(mod)
     if isinstance(call, str) and not call.startswith("%"):
         Op.get(call)  # which names the one that was meant
+    there = _elsewhere(mod, backend.name)
+    named = [c for c in types if c is call or c.op_name == call]
+    if named and all(c in there for c in named):
+        raise ArgumentError(
+            f"explain: {describe(named[0])} is in a region of {there[named[0]]} already; give the "
+            f"module before it was partitioned"
+        )
     setup = Setup.of(typed, target if pipeline is None else pipeline)
     given = {t: c for c, t in types.items()}
     outcome = setup.run(backend.name)
     if outcome.trace.error is not None and not _has_annotations(outcome.trace.final):
         raise outcome.trace.error  # not because of regions
     warnings = {c.symbol: c.warning for c in cards if c.compiler == backend.name}
-    found = explained(setup, outcome, given, warnings)
+    found = explained(setup, outcome, given, warnings, there)
     return found if call is None else found.of(call)
 
 
@@ -104,12 +111,41 @@ def explained(
     outcome: PipelineRun,
     given: Mapping[Call, Call],
     warnings: Mapping[str, str] | None = None,
+    left_out: Collection[Call] = (),
 ) -> Explanations[Explanation]:
-    """The explanations of the calls of a run. given, warnings: as `Inquiry` takes them."""
+    """The explanations of the calls of a run. given, warnings: as `Inquiry` takes them. left_out:
+    the calls that are not explained."""
     inquiry = Inquiry(setup, outcome, given, warnings)
     workbench = Workbench(inquiry)
-    found = [Explanation(call, typed, inquiry, workbench) for typed, call in given.items()]
+    found = [
+        Explanation(call, typed, inquiry, workbench)
+        for typed, call in given.items()
+        if call not in left_out
+    ]
     return Explanations(outcome.target, found, outcome.odd_answers)
+
+
+def _elsewhere(mod: IRModule, target: str) -> dict[Call, str]:
+    """The calls in regions that a module has already for back ends other than `target`, and the
+    calls of these regions; with the back end of each."""
+    found: dict[Call, str] = {}
+    called = {
+        gv.name_hint: str(f.attrs["Compiler"])
+        for gv, f in mod.functions.items()
+        if isinstance(f, Function) and "Compiler" in f.attrs
+    }
+    for node in post_order(*mod.functions.values()):
+        if isinstance(node, Function) and "Compiler" in node.attrs:
+            inside = (n for n in post_order(node) if isinstance(n, Call))
+            found.update(dict.fromkeys(inside, str(node.attrs["Compiler"])))
+        elif isinstance(node, Call):
+            name = node.op.name_hint if isinstance(node.op, GlobalVar) else ""
+            compiler = called.get(name)
+            if isinstance(node.op, Function):
+                compiler = node.op.attrs.get("Compiler")
+            if compiler is not None:
+                found[node] = str(compiler)
+    return {call: compiler for call, compiler in found.items() if compiler != target}
 
 
 def _has_annotations(mod: IRModule) -> bool:

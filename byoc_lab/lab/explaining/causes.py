@@ -231,9 +231,9 @@ def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt
     attempt = attempts[0]
     stop = attempt.fit.stops[0]
     expected = listed(a.fit.stops[0].expected for a in attempts)
-    found, where = inquiry.described(stop.found), ""
+    found, where = stop.seen(inquiry.described(stop.found)), ""
     if stop.reused:
-        found = "different values"
+        pass  # the values are in several places
     elif stop.below is not None:
         where = f" as the user of {inquiry.called(stop.below)}"
         if stop.found is stop.below:

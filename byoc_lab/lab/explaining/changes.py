@@ -13,6 +13,7 @@ from byoc_lab.lab.explaining.module_changes import (
     Edited,
     bound,
     computed_in_float32,
+    computed_once,
     computed_twice,
     other_attributes,
     swapped,
@@ -21,18 +22,28 @@ from byoc_lab.lab.explaining.module_changes import (
 )
 from byoc_lab.lab.explaining.outcome import Setup, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
-from byoc_lab.lab.explaining.recipes import FOLDED, FOLDING, other_forms, simplifiers
+from byoc_lab.lab.explaining.recipes import (
+    FOLD_QNN,
+    FOLDED,
+    FOLDING,
+    merging,
+    other_forms,
+    simplifiers,
+    undone,
+)
 from byoc_lab.lab.explaining.trials import Trial
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.fold.fold_constant import FoldConstant
 from byoc_lab.passes.framework.passes import Pass, make_pass
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.passes.simplify.canonicalize_ops import CanonicalizeOps
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.analysis.guessed_lengths import BATCH, guessed_lengths
 from byoc_lab.relay.ir.expr import Call, Expr, Var
+from byoc_lab.relay.patterns import DominatorPattern
 
 OWN_CAUSES = (
     "name", "merge", "pruned", "let", "order", "outside-user", "computed-twice", "malformed",
@@ -48,7 +59,7 @@ class Changes:
 
     def __init__(self, inquiry: Inquiry):
         self.inquiry = inquiry
-        self._made: dict[str, Pass] = {}
+        self._made: dict[str, Pass] = {FOLD_QNN: FoldConstant(fold_qnn=True)}
 
     def of(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         """The candidate changes for the diagnosis of a call, the smallest first."""
@@ -70,8 +81,8 @@ class Changes:
             yield from self.passes(found)
         if found.cause in ("no-pattern", "sub-pattern", "unbound-constant"):
             yield from self._prepared()
-        if found.subject.op is not call.op:
-            yield self._leaving_out(self.inquiry.pass_that_replaced(call))
+        for name in undone(self.inquiry, found, call):
+            yield self._leaving_out(name)
         if found.cause in ("check", "predicate", "sub-pattern"):
             yield from self._other_form()
 
@@ -112,6 +123,9 @@ class Changes:
         if any(map(self.inquiry.is_computed_constant, suspects)):
             yield self._with_passes("FoldConstant")
             yield self._with_passes(*FOLDING)
+            yield self._with_passes(FOLD_QNN)
+        if merged := merging(found):
+            yield self._with_passes(*merged)
 
     def partitioning(self) -> Iterator[Trial]:
         """With the passes that no partitioning can do without, if they are not there."""
@@ -312,6 +326,8 @@ class Changes:
         yield from self._other_call(found, call, attributes=False)
         if found.attempt is None or found.stop is None:
             return
+        if found.stop.reused or isinstance(found.stop.pattern, DominatorPattern):
+            yield self._edited("compute equal values once", computed_once(self.inquiry.setup.mod))
         position, name = found.attempt.position, found.attempt.name
         for what, pattern in relaxed(found.attempt.pattern, found.stop):
             table = list(self._table)
@@ -350,7 +366,9 @@ class Changes:
 
     def _pass(self, name: str) -> Pass:
         """The pass of a name: one object in all trials, so that its results are shared."""
-        return self._made.setdefault(name, make_pass(name))
+        if name not in self._made:
+            self._made[name] = make_pass(name)
+        return self._made[name]
 
     @property
     def _table(self) -> list[Checked]:

@@ -306,7 +306,7 @@ def _first(message: Message, text: str) -> tuple[int, int, dict[str, str]] | Non
             begin = max(0, at - BEFORE)
             hit = message.expression.search(text[begin : at + AFTER])
             if hit:
-                values = {k: v.strip() for k, v in hit.groupdict().items() if v}
+                values = {k: v.strip() for k, v in hit.groupdict().items() if v and v.strip()}
                 return begin + hit.start(), begin + hit.end(), values
             at = text.find(anchor, at + AFTER - LONGEST)
     return None

@@ -140,6 +140,19 @@ def computed_twice(mod: IRModule, call: Call, match: set[Call]) -> Edited:
     return edit(mod, use)
 
 
+def computed_once(mod: IRModule) -> Edited:
+    """With one call for all calls of an operator with the same operands and attributes."""
+    known: dict[object, Call] = {}
+
+    def once(pre: Expr, post: Any) -> Any:
+        if not isinstance(pre, Call) or not isinstance(post.op, Op):
+            return post
+        attrs = tuple((k, repr(v)) for k, v in dict(post.attrs or {}).items())
+        return known.setdefault((post.op, tuple(post.args), attrs), post)
+
+    return edit(mod, once)
+
+
 def _parameters(mod: IRModule) -> tuple[Var, ...]:
     func = next((f for gv, f in mod.functions.items() if gv.name_hint == "main"), None)
     return func.params if isinstance(func, Function) else ()

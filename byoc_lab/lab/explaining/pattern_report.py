@@ -358,7 +358,7 @@ class _Entry:
         return self._report(
             "never",
             f"{fit} parts match at best: expects {stop.expected}, found "
-            f"{'different values' if stop.reused else run.described(stop.found)}",
+            f"{stop.seen(run.described(stop.found))}",
             number, root, nearest=near,
         )  # fmt: skip
 

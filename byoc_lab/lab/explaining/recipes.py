@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
+from byoc_lab.lab.explaining.inquiry import Inquiry
+from byoc_lab.passes.fold.fold_constant import FoldConstant
 from byoc_lab.passes.framework.passes import Pass, passes_replacing
 from byoc_lab.passes.layout.convert_layout import ConvertLayout
 from byoc_lab.passes.quantize.to_mixed_precision import ToMixedPrecision
-from byoc_lab.relay.ir.expr import Call, Expr, Op, TupleGetItem
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, TupleGetItem
 
 FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
 """The passes that move what a norm becomes into the weights before it."""
 FOLDED = "multiply"
 """The operator that FoldScaleAxis moves into weights."""
+FOLD_QNN = "FoldConstant(fold_qnn=True)"
+"""The pass that computes constants with quantised operators, too."""
 
 
 def simplifiers(found: Diagnosis) -> list[str]:
@@ -31,18 +35,47 @@ def simplifiers(found: Diagnosis) -> list[str]:
     )
 
 
+def undone(inquiry: Inquiry, found: Diagnosis, call: Call) -> list[str]:
+    """The passes that replaced a call, and those that replaced what a pattern expects near it."""
+    names = [inquiry.pass_that_replaced(call)] if found.subject.op is not call.op else []
+    at = found.stop.found if found.stop is not None else None
+    origin = inquiry.origin(at) if isinstance(at, Call) else None
+    if isinstance(at, Call) and origin is not None and origin.op is not at.op:
+        names.append(inquiry.pass_that_replaced(origin))
+    if isinstance(at, Constant):
+        names += [p.name for p in inquiry.setup.passes if isinstance(p, FoldConstant)]
+    return list(dict.fromkeys(names))
+
+
+def merging(found: Diagnosis) -> tuple[str, ...]:
+    """The passes that make one of two additions, or multiplications, in a row with constants, where
+    a pattern expects another operator than the second."""
+    stop = found.stop
+    if stop is None:
+        return ()
+    pair = (stop.found, stop.user if stop.user is not None else stop.below)
+    if all(isinstance(n, Call) and any(isinstance(a, Constant) for a in n.args) for n in pair):
+        names = {n.op_name for n in pair if isinstance(n, Call)}
+        if names in ({"add"}, {"multiply"}):
+            return ("SimplifyExpr", "FoldConstant")
+    return ()
+
+
 def other_forms(calls: Iterable[Call]) -> Iterator[tuple[str, Pass, bool]]:
-    """The passes that write convolutions in their other layout, or compute in float16: as text, the
-    pass, and whether the network computes the same numbers then."""
-    layouts = {
-        c.op_name: [other, "default"]
-        for c in calls
-        if isinstance(c.op, Op)
-        and c.op.get_attr("FTVMConvertOpLayout") is not None
-        and (other := _other_layout(str((c.attrs or {}).get("data_layout"))))
-    }
-    if layouts:
-        yield f"ConvertLayout({layouts})", ConvertLayout(layouts), True
+    """The passes that write convolutions and pools in their other layout, or compute in float16: as
+    text, the pass, and whether the network computes the same numbers then."""
+    layouts: dict[str, list[str]] = {}
+    with_pools: dict[str, list[str]] = {}
+    for c in calls:
+        if isinstance(c.op, Op) and c.op.get_attr("FTVMConvertOpLayout") is not None:
+            attrs = dict(c.attrs or {})
+            if other := _other_layout(str(attrs.get("data_layout"))):
+                layouts[c.op_name] = [other, "default"]
+            elif other := _other_layout(str(attrs.get("layout"))):
+                with_pools[c.op_name] = [other]
+    for wanted in (layouts, {**layouts, **with_pools} if with_pools else {}):
+        if wanted:
+            yield f"ConvertLayout({wanted})", ConvertLayout(wanted), True
     yield "ToMixedPrecision('float16')", ToMixedPrecision("float16"), False
 
 

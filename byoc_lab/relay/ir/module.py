@@ -96,6 +96,12 @@ class IRModule:
                 f"IRModule.from_expr expects a function or an expression, found {kind_of(expr)} "
                 f"{expr!r:.80}, which is {what}"
             )
+        if isinstance(expr, GlobalVar) and expr.name_hint not in (functions or {}):
+            raise ArgumentError(
+                f"IRModule.from_expr found the global variable @{expr.name_hint} alone, without "
+                f"its module. Unpacking a module gives the names of its functions: if this is from "
+                f"`mod, config = partition_for_...(mod)`, that returns the module alone"
+            )
         func = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
         name = base = func.attrs.get("global_symbol", "main")
         count = 0

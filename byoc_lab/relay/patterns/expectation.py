@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from byoc_lab.relay.ir.expr import Op, describe
+from byoc_lab.relay.ir.expr import Constant, Expr, Op, describe
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import called_operators, remembered
 from byoc_lab.relay.patterns.foreign import AndPattern, ForeignPattern, NotPattern
@@ -49,7 +49,7 @@ def expectation(pattern: DFPattern) -> str:
     if isinstance(pattern, VarPattern):
         return f"the variable %{pattern.name}" if pattern.name else "a variable"
     if isinstance(pattern, ExprPattern) and not isinstance(pattern.expr, Op):
-        return describe(pattern.expr)
+        return _expression(pattern.expr)
     if isinstance(pattern, TuplePattern):
         return "a tuple" if pattern.fields is None else f"a tuple of {len(pattern.fields)}"
     if isinstance(pattern, TupleGetItemPattern):
@@ -59,7 +59,10 @@ def expectation(pattern: DFPattern) -> str:
         return expectation(pattern.pattern) if pattern.pattern else "anything"
     if isinstance(pattern, DominatorPattern):
         child, path, parent = map(expectation, (pattern.child, pattern.path, pattern.parent))
-        return f"{child} whose operands all come from one {parent}, over {path} alone,"
+        return (
+            f"{child} whose operands all come from one {parent} over {path} alone "
+            f"(used nowhere else)"
+        )
     if isinstance(pattern, CallPattern):
         return callee_in_words(pattern)
     if isinstance(pattern, AndPattern):
@@ -69,6 +72,15 @@ def expectation(pattern: DFPattern) -> str:
     if isinstance(pattern, ForeignPattern):
         return pattern.words
     return short_text(pattern) or "another expression"
+
+
+def _expression(wanted: Expr) -> str:
+    """An expression that a pattern has as such: of a constant, also the values count."""
+    if not isinstance(wanted, Constant):
+        return describe(wanted)
+    if wanted.data.shape:
+        return f"{describe(wanted)} with the values in the pattern"
+    return f"constant {wanted.data.view():.7g} of dtype {wanted.data.dtype}"
 
 
 def listed(words: Iterable[str]) -> str:

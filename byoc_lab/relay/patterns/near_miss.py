@@ -69,6 +69,16 @@ class Stop:
         """Whether both are at one place of the graph."""
         return self.found is other.found and self.path == other.path
 
+    def seen(self, words: str) -> str:
+        """`found`, which `words` describe, with the attributes that the pattern asks for."""
+        if self.reused:
+            return "different values"
+        if not isinstance(self.pattern, AttrPattern) or not isinstance(self.found, Call):
+            return words
+        attrs = dict(self.found.attrs or {})
+        there = [f"{k}={attrs[k]!r}" for k in self.pattern.attrs if k in attrs]
+        return f"{words} with {', '.join(there)}" if there else words
+
     @property
     def expected(self) -> str:
         """The pattern's requirement for this expression, in words."""
@@ -285,7 +295,26 @@ class NearMatcher:
             return replace(child, total=total)
         if self.matches(pattern, expr):
             return Fit(total, total, (), frozenset({expr}))
-        return Fit(child.matched, total, (Stop(pattern, expr),), child.covered)
+        return Fit(child.matched, total, (self._off_path(pattern, expr),), child.covered)
+
+    def _off_path(self, pattern: DominatorPattern, root: Expr) -> Stop:
+        """The first value that is neither on the path of a dominator nor its parent; the whole if
+        there is none: there are several parents, or a value is used past `root`."""
+        todo, walked = [root], {root}
+        while todo:
+            node = todo.pop()
+            callee = node.op if isinstance(node, Call) else None
+            inputs = [i for i in self.graph.inputs[node] if i is not callee]
+            if not inputs:
+                return Stop(pattern.parent, node)
+            for source in inputs:
+                if source in walked or self.matches(pattern.parent, source):
+                    continue
+                if not self.matches(pattern.path, source):
+                    return Stop(pattern.path, source, node, others=(pattern.parent,))
+                walked.add(source)
+                todo.append(source)
+        return Stop(pattern, root)
 
     def _call(self, pattern: CallPattern, expr: Expr, depth: int) -> Fit:
         if not isinstance(expr, Call):

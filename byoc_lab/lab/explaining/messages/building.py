@@ -126,29 +126,48 @@ MESSAGES = (
     ),
     Message(
         "no-loader",
-        ("Binary was created using", "runtime.module.loadbinary_"),
-        r"(?:Binary was created using \{?(?P<name>\w+)\}? but a loader|Loader (?P<loader>\w+) ?\("
-        r"runtime\.module\.loadbinary_)",
+        ("Binary was created using", "module.loadbinary_"),
+        r"(?:Binary was created using \{?(?P<name>\w+)\}? but a loader|Loader (?:for |of )?`?"
+        r"(?P<loader>\w+)`? ?\(`?(?:runtime\.)?module\.loadbinary_)",
         ANY_TVM,
         "A library has regions of {name}{loader}, and the TVM that loads it was built without the "
         "runtime of it",
         "Load it with a TVM that was built with this back end",
         ("Binary was created using {dnnl_json} but a loader of that name is not registered.",
          "Check failed: f != nullptr: Loader dnnl_json (runtime.module.loadbinary_dnnl_json) is "
-         "not presented."),
+         "not presented.",
+         "Check failed: f != nullptr: Loader for `dnnl_json`(`runtime.module.loadbinary_dnnl_json`)"
+         " is not registered"),
+    ),
+    Message(
+        "no-header",
+        ("No such file or directory",),
+        r"(?:fatal error: )(?P<header>(?:tvm|dlpack|dmlc|dnnl)/[\w./]+): No such file or directory",
+        ANY_TVM,
+        "A region's C source includes {header}, and the compiler that export_library calls is not "
+        "told where that is",
+        "Give export_library the folders: options=['-I' + path, ...], with TVM's include, "
+        "3rdparty/dlpack/include, 3rdparty/dmlc-core/include and src/runtime/contrib",
+        ("lib0.cc:3:10: fatal error: tvm/runtime/c_runtime_api.h: No such file or directory",
+         "lib1.cc:7:10: fatal error: dnnl/dnnl_kernel.h: No such file or directory"),
     ),
     Message(
         "no-function-in-modules",
-        ("in the imported modules or global registry",),
-        r"Cannot find function (?P<name>\w+) in the imported modules or global registry",
+        ("in the imported modules or global registry", "no such function in module: ",
+         "Module has no function "),
+        r"(?:Cannot find function (?=\w+ in the imported modules or global registry)|no such "
+        r"function in module: |Module has no function ['\"])(?P<name>\w+)",
         ANY_TVM,
-        "The program calls the external function {name}, and no module that is linked has it: the "
-        "code generator made another symbol than the function's global_symbol, or its module was "
-        "not imported or not exported",
+        "The function {name} is called, and no module that is linked has it: the code generator "
+        "made another symbol than the function's global_symbol, or its module was not imported or "
+        "not exported",
         "Use the function's global_symbol as the symbol; save with export_library, which takes "
         "imported modules along",
         ("Check failed: Cannot find function tvmgen_default_dnnl_main_0 in the imported modules or "
-         "global registry.",),
+         "global registry.",
+         "Check failed: (pf != nullptr) is false: no such function in module: "
+         "tvmgen_default_ccompiler_main_0",
+         "AttributeError: Module has no function 'ccompiler_0'"),
     ),
     Message(
         "entries-mismatch",

@@ -22,6 +22,18 @@ MESSAGES = (
         ("BYL009",),
     ),
     Message(
+        "composites-only",
+        ("Only composite function is supported for",),
+        r"Only composite function is supported for (?P<compiler>\w+)",
+        "TVM 0.8 to 0.19",
+        "A region has an operator that is in no composite, and the code generator of {compiler} "
+        "compiles composites alone",
+        "Annotate composites alone: no predicate target.<compiler> of operators, and a pattern for "
+        "each that is to be offloaded",
+        ("Check failed: (func.defined()) is false: Only composite function is supported for "
+         "CUTLASS.",),
+    ),
+    Message(
         "constant-missing",
         ("ConstLoaderModuleNode is missing entry",),
         r"ConstLoaderModuleNode is missing entry for constant '(?P<name>[^']+)' for function "

@@ -8,6 +8,17 @@ PARSER = "TVM 0.7 to 0.19"
 
 MESSAGES = (
     Message(
+        "number-for-a-name",
+        ("expected Object but got int", "expected Object but got str"),
+        r"expected Object but got (?P<type>int|str)",
+        "TVM 0.6 to 0.19",
+        "A function of TVM got a Python {type} where it takes an object. If a module was unpacked "
+        "or indexed by number: `mod, config = partition_for_...(mod)` is of TVM 0.7 and 0.8, and "
+        "later versions return the module alone",
+        "Write mod = partition_for_...(mod, params); a function of a module is mod['main']",
+        ("Check failed: type_code_ == kTVMObjectHandle (0 vs. 8) : expected Object but got int",),
+    ),
+    Message(
         "undeclared-variable",
         ("this local variable has not been previously declared",),
         r"this local variable has not been previously declared",

@@ -4,20 +4,37 @@ from __future__ import annotations
 
 from byoc_lab.lab.explaining.messages.record import Message
 
+_DIFFER = r"(?:The Relay type checker is unable to show the following types match|unable to unify)"
+_OPERANDS = (
+    "Look at the operands of the call that is shown: a weight in another layout, a bias that is "
+    "not broadcast, or a parameter that was bound to an array of another shape"
+)
+
 MESSAGES = (
     Message(
         "types-differ",
         ("unable to show the following types match", "unable to unify"),
-        r"(?:The Relay type checker is unable to show the following types match|unable to unify)"
-        r"(?:[\s\S]{0,600}?dimension (?P<axis>\d+) conflicts: (?P<found>\d+) does not match "
-        r"(?P<wanted>\d+))?",
+        rf"{_DIFFER}(?![\s\S]{{0,600}}?dimension \d+ conflicts: )",
+        "TVM 0.7 to 0.19",
+        "Two types should be one and are not",
+        _OPERANDS,
+        ("The Relay type checker is unable to show the following types match:\n  int64\n  int32",),
+        stated=True,
+    ),
+    Message(
+        "dimensions-differ",
+        ("unable to show the following types match", "unable to unify"),
+        rf"{_DIFFER}[\s\S]{{0,600}}?dimension (?P<axis>\d+) conflicts: (?P<found>[^\n]{{1,80}}?) "
+        r"does not match (?P<wanted>[^\n]{1,80}?)(?=\.?(?:\s|$))",
         "TVM 0.7 to 0.19",
         "Two types should be one and are not. Dimension {axis}: {found} and {wanted}",
-        "Look at the operands of the call that is shown: a weight in another layout, a bias that "
-        "is not broadcast, or a parameter that was bound to an array of another shape",
+        _OPERANDS,
         ("The Relay type checker is unable to show the following types match:\n  Tensor[(16), "
          "float32]\n  Tensor[(3), float32]\nIn particular:\n  dimension 0 conflicts: 16 does not "
-         "match 3.",),
+         "match 3.",
+         "The Relay type checker is unable to show the following types match:\n  Tensor[(16, ?), "
+         "float32]\n  Tensor[(16, 16), float32]\nIn particular:\n  dimension 1 conflicts: T.Any() "
+         "// 2 does not match 16."),
         stated=True,
     ),
     Message(

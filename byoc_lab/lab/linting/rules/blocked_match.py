@@ -126,13 +126,13 @@ class BlockedMatch(LintRule):
             n for n, p in enumerate(mod["main"].params) if p not in data
         )
         operators = experiment.operators(gained)
-        users = [n for n in calls if called(n) in operators and not set(params).isdisjoint(n.args)]
-        if users:
-            used = [p.name_hint for p in params if any(p in n.args for n in users)]
-            shown = ", ".join(f"%{name}" for name in used[:4]) + ", ..." * (len(used) > 4)
+        users = [n for n in calls if not set(params).isdisjoint(n.args)]
+        users = [n for n in users if called(n) in operators] or users
+        if gained and users:
+            shown = ", ".join(f"%{p.name_hint}" for p in params[:4]) + ", ..." * (len(params) > 4)
             yield self._blocked(
-                f"{called(users[0])} uses {shown}, parameters without values, where a pattern asks "
-                f"for a constant: if they were bound there would be {_counted(gained)} more",
+                f"parameters have no values ({shown}), and patterns ask for constants: if all of "
+                f"them were bound there would be {_counted(gained)} more",
                 "bind the parameters to their values before the pipeline runs: "
                 "bind_params_by_name, or params=...",
                 users,

@@ -1,4 +1,4 @@
-"""Lint rule BYL011 empty-region: an end directly on a begin."""
+"""Lint rule BYL011 empty-region: an end directly on a begin, or an external function of that."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ from collections.abc import Iterator
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
 from byoc_lab.lab.linting.edits import Proposal, Remove
+from byoc_lab.lab.linting.external import is_external, symbol_of
 from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.ir.expr import Call
 
 _HEAD = "def @main(%x: Tensor[(10, 10), float32]) {\n"
 _BEGIN = '  %0 = annotation.compiler_begin(%x, compiler="A");\n'
 
 
 class EmptyRegion(LintRule):
-    """A region has nothing in it: an end directly follows its begin.
+    """A region has nothing in it: an end directly follows its begin, or the external function that
+    PartitionGraph made of it has no operator.
 
     ## Why is this bad?
     PartitionGraph makes a function of it that returns its arguments, and the back end copies the
-    values for nothing.
+    values for nothing. Some refuse it: in TensorRT, an input is no output. AnnotateTarget makes
+    such regions of the fields of a tuple, which it annotates with an operator that the tuple has.
 
     ## What to do instead
-    Remove the begins and ends of the region.
+    Remove the begins and ends of the region. For tuples: AnnotateTarget(...,
+    include_non_call_ops=False).
 
     ## References
-    TVM 0.16, src/relay/transforms/partition_graph.cc.
+    TVM 0.16, src/relay/transforms/partition_graph.cc; github.com/apache/tvm/pull/7581.
     """
 
     code, name = "BYL011", "empty-region"
@@ -38,9 +43,22 @@ class EmptyRegion(LintRule):
             f'{_HEAD}{_BEGIN}  annotation.compiler_end(%0, compiler="A")\n}}',
             points_at="annotation.compiler_end",
         ),
+        Sample(
+            'def @r(%a: Tensor[(10), float32], Compiler="A", global_symbol="r") {\n  %a\n}\n'
+            "def @main(%x: Tensor[(10), float32]) {\n  @r(%x)\n}",
+        ),
     )
 
     def check(self, subject: Subject) -> Iterator[Finding]:
+        if is_external(subject.func) and not any(isinstance(n, Call) for n in subject.nodes):
+            yield self.finding(
+                f"external function {symbol_of(subject.func)} has no operator: it returns what it "
+                f"gets",
+                "annotate with AnnotateTarget(..., include_non_call_ops=False), or without the "
+                "begins and ends around it",
+                subject.func,
+                subject,
+            )
         for region in subject.offloaded:
             members = subject.in_order(region)
             if not region.outputs or not all(is_annotation(n) for n in members):

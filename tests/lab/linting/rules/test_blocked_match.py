@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from byoc_lab import IRModule, lint, relay
 from byoc_lab.lab.linting.rules.blocked_match import BlockedMatch
+from byoc_lab.passes import AnnotateTarget, InferType, MergeComposite, PassContext
+from byoc_lab.relay.build_module import bind_params_by_name
+from byoc_lab.relay.patterns import is_constant, is_op, wildcard
 from tests.lab.linting.samples import RuleChecks
 
 
 class TestBlockedMatch(RuleChecks):
     rule = BlockedMatch
+
+    def test_the_promise_is_of_all_parameters_that_it_names(self) -> None:
+        """A scale that is folded into a weight is a parameter that has to be bound, too."""
+        shapes = {"x": (1, 4, 8, 8), "w": (4, 4, 3, 3), "s": (4, 1, 1)}
+        x, w, s = (relay.var(name, shape=shape) for name, shape in shapes.items())
+        net = relay.Function([x, w, s], relay.multiply(relay.nn.conv2d(x, w), s))
+        table = [("npu.conv", is_op("nn.conv2d")(wildcard(), is_constant()))]
+        passes = ["FoldScaleAxis", "FoldConstant", MergeComposite(table), AnnotateTarget("npu")]
+        values = {name: np.ones(shape, "float32") for name, shape in shapes.items()}
+        for bound, missing in (((), "%w, %s"), (("w",), "%s"), (("w", "s"), None)):
+            given = bind_params_by_name(net, {name: values[name] for name in bound})
+            mod = InferType()(IRModule.from_expr(given))
+            with PassContext(opt_level=3):
+                found = lint(mod, passes).by_code("BYL031")
+            messages = [f.message for f in found]
+            assert len(messages) == (missing is not None)
+            if missing is not None:
+                assert f"({missing})" in messages[0] and "1 x npu.conv more" in messages[0]

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+import pytest
+
+from byoc_lab import IRModule, backends, lint, relay, trace
 from byoc_lab.lab.linting.rules.empty_region import EmptyRegion
+from byoc_lab.passes import AnnotateTarget
 from tests.lab.linting.samples import RuleChecks
 
 
 class TestEmptyRegion(RuleChecks):
     rule = EmptyRegion
+
+    @pytest.mark.parametrize(("non_calls", "count"), [(True, 3), (False, 0)])
+    def test_fields_of_a_tuple_become_functions_without_operators(
+        self, non_calls: bool, count: int
+    ) -> None:
+        """As in TVM 0.16; the advice leads to none."""
+        backends.register("fields", supports=["nn.relu", "nn.batch_norm"])
+        try:
+            x = relay.var("x", shape=(1, 4, 8, 8))
+            norm = relay.nn.batch_norm(x, *(relay.var(n, shape=(4,)) for n in "abcd"))
+            net = relay.Tuple([relay.nn.relu(relay.abs(norm[0])), norm[0], norm[1], norm[2]])
+            annotate = AnnotateTarget("fields", non_calls)
+            passes = ["InferType", annotate, "MergeCompilerRegions", "PartitionGraph"]
+            result = trace(IRModule.from_expr(net), passes).result
+            found = lint(result, rules=["BYL011"])
+            assert len(found) == count
+            empty = [f for f in result.functions.values() if isinstance(f.body, relay.Var)]
+            assert len(empty) == count
+        finally:
+            backends.unregister("fields")

@@ -1,0 +1,178 @@
+"""`explain` on what users of TVM reported: dominators, constants in patterns, missing passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byoc_lab import backends, relay, trace, transform
+from byoc_lab.errors import ArgumentError
+from byoc_lab.lab.explaining import Explanation, Explanations, explain, explain_patterns
+from byoc_lab.relay import IRModule, nn
+from byoc_lab.relay.patterns import (
+    DFPattern,
+    is_constant,
+    is_expr,
+    is_op,
+    is_tuple_get_item,
+    wildcard,
+)
+from tests.lab.explaining.planted import CONV, NPU, Any_, conv, entry, weight, x
+
+PATH = (is_op("nn.relu") | is_op("sigmoid"))(Any_())
+JOINED = is_op("add")(Any_(), Any_()).dominates(CONV, PATH)
+
+
+@pytest.fixture(autouse=True)
+def back_end() -> Iterator[None]:
+    yield
+    backends.register(NPU)  # takes nothing any more
+
+
+def told(pattern: DFPattern, body: relay.Expr, *passes: str, level: int = 3) -> Explanations:
+    table = [entry("it", pattern)]
+    backends.register(NPU, patterns=table)
+    merge = [transform.MergeComposite(table), transform.AnnotateTarget(NPU), "PartitionGraph"]
+    with transform.PassContext(opt_level=level):
+        return explain(IRModule.from_expr(body), NPU, pipeline=[*passes, *merge])
+
+
+def the(found: Explanations, operator: str) -> Explanation:
+    return [e for e in found if e.name == operator][-1]
+
+
+def change(found: Explanations, operator: str) -> str:
+    made = the(found, operator).change
+    assert made is not None
+    return made.what
+
+
+# Dominators: apache/tvm#15473 ---------------------------------------------------------------------
+
+
+def test_an_operand_that_does_not_come_from_the_parent_is_named() -> None:
+    value = conv()
+    z = relay.var("z", relay.TensorType(value_shape(value)))
+    found = the(told(JOINED, relay.add(nn.relu(value), z)), "add")
+    assert found.expected == "nn.relu, sigmoid or nn.conv2d"
+    assert "as an operand of add (result of @main), found variable %z" in found.reason
+
+
+def value_shape(value: relay.Expr) -> tuple[int, ...]:
+    return relay.transform.InferTypeLocal(value).concrete_shape
+
+
+def test_a_value_of_the_path_that_is_used_elsewhere() -> None:
+    value = conv()
+    inner = nn.relu(value)
+    joined = relay.add(inner, relay.sigmoid(value))
+    found = told(JOINED, relay.Tuple([joined, inner]))
+    assert the(found, "add").expected == (
+        "add whose operands all come from one nn.conv2d over nn.relu or sigmoid alone (used "
+        "nowhere else)"
+    )
+
+
+def test_two_equal_parents_are_one_value_if_they_are_computed_once() -> None:
+    data, kernel = x(), weight(4, 4, 3, 3)
+    twice = [nn.conv2d(data, kernel) for _ in range(2)]
+    found = told(JOINED, relay.add(nn.relu(twice[0]), relay.sigmoid(twice[1])))
+    assert change(found, "add") == "compute equal values once"
+
+
+# Parts that have a value: apache/tvm#4919, #5552 --------------------------------------------------
+
+
+def test_a_constant_of_another_value_is_told_apart() -> None:
+    pattern = is_op("add")(Any_(), is_expr(relay.const(3.0)))
+    (found,) = told(pattern, relay.add(x(), relay.const(2.5)))
+    assert found.expected == "constant 3 of dtype float32" and found.found == "constant 2.5"
+
+
+def test_a_constant_tensor_of_other_values_is_told_apart() -> None:
+    wanted, given = (relay.const(np.full(4, v, "float32")) for v in (3, 2))
+    (found,) = told(is_op("nn.bias_add")(Any_(), is_expr(wanted)), nn.bias_add(x(), given))
+    assert found.expected == "constant Tensor[(4), float32] with the values in the pattern"
+
+
+def test_attributes_that_are_found_are_shown() -> None:
+    pattern = is_op("clip")(Any_()).has_attr({"a_min": 0.0, "a_max": 6.0})
+    (found,) = told(pattern, relay.clip(x(), -1.0, 6.0))
+    assert found.found.endswith("with a_min=-1.0, a_max=6.0")
+    module = IRModule.from_expr(relay.clip(x(), -1.0, 6.0))
+    assert "with a_min=-1.0, a_max=6.0; see" in str(
+        explain_patterns([entry("it", pattern)], module)
+    )
+
+
+def test_one_pattern_in_two_places_and_two_equal_values() -> None:
+    relu = is_op("nn.relu")(wildcard())
+    data = x()
+    body = relay.multiply(relay.clip(nn.relu(data), 0.0, 6.0), nn.relu(data))
+    found = told(is_op("multiply")(is_op("clip")(relu), relu), body)
+    assert change(found, "multiply") == "compute equal values once"
+
+
+# Passes that are missing: apache/tvm#9164, #8848, discuss 7378 ------------------------------------
+
+
+def test_weights_that_are_quantized_in_the_graph() -> None:
+    q = relay.qnn.op
+    one, zero = relay.const(1.0), relay.const(0)
+    kernel = q.quantize(weight(4, 4, 3, 3), one, zero, out_dtype="int8")
+    data = relay.var("data", shape=(1, 4, 8, 8), dtype="uint8")
+    body = q.conv2d(data, kernel, zero, zero, one, one, kernel_size=(3, 3), channels=4)
+    pattern = is_op("qnn.conv2d")(Any_(), is_constant(), Any_(), Any_(), Any_(), Any_())
+    found = told(pattern, body, "FoldConstant")
+    assert change(found, "qnn.conv2d") == "run FoldConstant(fold_qnn=True) before MergeComposite"
+
+
+def test_two_additions_of_constants_in_a_row() -> None:
+    pattern = is_op("nn.relu")(is_op("add")(CONV, is_constant()))
+    added = relay.add(relay.add(conv(), weight(4, 1, 1)), weight(4, 1, 1))
+    found = told(pattern, nn.relu(added), "FoldConstant")
+    for operator in ("nn.conv2d", "nn.relu"):
+        assert change(found, operator) == "run SimplifyExpr and FoldConstant before MergeComposite"
+
+
+def test_a_pool_in_the_other_layout() -> None:
+    backends.register(NPU, supports={"nn.max_pool2d": lambda call: call.attrs.layout == "NHWC"})
+    found = explain(IRModule.from_expr(nn.max_pool2d(x(), pool_size=(2, 2))), NPU)
+    assert change(found, "nn.max_pool2d").startswith(
+        "run ConvertLayout({'nn.max_pool2d': ['NHWC']})"
+    )
+
+
+@pytest.mark.parametrize("name", ["FoldConstant", "SimplifyInference"])
+def test_a_pass_that_took_away_what_a_pattern_expects(name: str) -> None:
+    """discuss.tvm.apache.org/t/14299: one pattern matches, and not after the passes."""
+    norm = is_op("nn.batch_norm")(*(Any_() for _ in range(5)))
+    reshaped = is_op("add")(is_op("reshape")(Any_()), CONV)
+    pattern = {"FoldConstant": reshaped, "SimplifyInference": is_tuple_get_item(norm, 0)}[name]
+    body = relay.add(relay.reshape(weight(4), (4, 1, 1)), conv())
+    if name == "SimplifyInference":
+        pattern = is_op("nn.relu")(pattern)
+        body = nn.relu(nn.batch_norm(conv(), *(weight(4) for _ in range(4)))[0])
+    found = told(pattern, body, name)
+    (root,) = [e for e in found if e.name in ("add", "nn.relu")]
+    assert change(found, root.name) == f"leave {name} out of the pipeline"
+
+
+# Modules with regions -----------------------------------------------------------------------------
+
+
+def test_calls_in_regions_of_another_back_end_are_left_out() -> None:
+    backends.register("first", supports=["nn.relu"])
+    backends.register(NPU, supports=["exp"])
+    try:
+        data: Any = relay.var("data", shape=(4,))
+        body = relay.exp(nn.relu(relay.exp(data)))
+        done = trace(IRModule.from_expr(body), "first").result
+        assert [(e.name, e.offloaded) for e in explain(done, NPU)] == [("exp", True)] * 2
+        with pytest.raises(ArgumentError, match="is in a region of first already"):
+            explain(done, NPU, "nn.relu")
+    finally:
+        backends.unregister("first")
