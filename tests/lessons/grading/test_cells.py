@@ -211,6 +211,7 @@ answer = sorted(found)
 """
 
 
+@pytest.mark.slow
 def test_seeds_of_hidden_variants_are_not_in_the_process_of_a_student() -> None:
     """The search finds those that the notebook itself makes."""
     planted = f"planted = [int(digits[::-1]) for digits in {REVERSED}]"
