@@ -18,14 +18,13 @@ from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.text.json.metadata import write_metadata
 from byoc_lab.relay.text.json.writer import metadata_writer
 from byoc_lab.relay.text.printer_lines import STYLES, Indented, Line, Style
-from byoc_lab.relay.text.printer_nodes import NodePrinter
+from byoc_lab.relay.text.printer_nodes import MARKS, NodePrinter
 
 # A level of nesting is two blanks, but only so far: a text of n nested blocks would otherwise have
 # n * n blanks. White space has no meaning in Relay.
 _MAX_INDENT = 40
-_MARK = "\x02", "\x03"  # around the type comments of `print_both`; strings have them escaped
-_MARKS = re.compile("[\x02\x03]")
-_TYPE = re.compile("\x02[^\x03]*\x03")
+_MARKS = re.compile("|".join(MARKS))
+_TYPE = re.compile("[^\x03]*".join(MARKS))
 _OPTIONS = ("show_meta_data", "header", "style", "show_types", "show_span", "exact", "for_tvm")
 
 
@@ -134,7 +133,7 @@ def _print(
     is_to_be_read = show_meta_data and annotate is None
     exact = style == "0.0.5" and (is_to_be_read if exact is None else exact)
     nodes = NodePrinter(chosen, show_meta_data, annotate, show_types, show_span, exact, for_tvm)
-    nodes.marks = _MARK if mark_types else ("", "")
+    nodes.marks = MARKS if mark_types else ("", "")
     lines = [Line(chosen.header)] if header else []
     if isinstance(obj, IRModule):
         items = list(obj.items())

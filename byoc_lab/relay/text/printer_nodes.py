@@ -42,6 +42,9 @@ Block = list[Any]  # elements: Line and Indented
 Refs = dict[str, Expr]
 # `let %a = let %b = let %c = ...` on one line; deeper ones go into parentheses, to stay linear.
 _MAX_LET_DEPTH = 20
+MARKS = "\x02", "\x03"
+"""Around type comments, if a printer has them as `marks`; strings have these characters escaped."""
+_UNMARKED = str.maketrans(dict.fromkeys(MARKS, "\ufffd"))
 _REFERENCES = {RefCreate: "ref", RefRead: "ref_read", RefWrite: "ref_write"}
 
 
@@ -190,7 +193,7 @@ class NodePrinter(ValuePrinter):
     # Names ---------------------------------------------------------------------------------------
 
     def readable(self, hint: str) -> str:
-        return printer_exact.name(with_letter(hint)) if self.exact else hint
+        return printer_exact.name(with_letter(hint)) if self.exact else hint.translate(_UNMARKED)
 
     def real_name(self, shown: str, hint: str) -> str:
         """A comment for `parse` with a name that TVM can read only in another form."""
@@ -204,7 +207,7 @@ class NodePrinter(ValuePrinter):
                 self.global_name(gv.name_hint)
 
     def readable_global(self, hint: str) -> str:
-        return printer_exact.name(hint) if self.exact else hint
+        return printer_exact.name(hint) if self.exact else hint.translate(_UNMARKED)
 
     def global_name(self, hint: str) -> str:
         """`@f`, at calls and at the definition."""

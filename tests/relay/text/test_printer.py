@@ -303,8 +303,9 @@ def test_print_options_are_applied_or_refused():
 
 def test_lines_with_and_without_types_are_printed_at_once() -> None:
     call = relay.nn.relu(relay.add(X, relay.const(np.ones(3, "float32"))))
-    func = relay.Function([X], relay.Let(relay.var("y"), call, relay.const(2.0)))
-    mod = IRModule.from_expr(func.with_attr("said", "\x02 /* ty=int32 */\x03"))
+    func = relay.Function([X], relay.Let(relay.var("y\x02z\x03"), call, relay.const(2.0)))
+    func = func.with_attr("said", "\x02 /* ty=int32 */\x03")
+    mod = IRModule({"main": func, "f\x02g\x03": func})
     for read in (mod, relay.transform.InferType()(mod)):
         options = {"show_meta_data": False, "header": False}
         expected = [print_lines(read, show_types=shown, **options) for shown in (True, False)]
