@@ -87,10 +87,11 @@ def explain(
     if pipeline is None:
         _check_not_annotated(mod)
     typed, types = typed_calls(mod)
+    named = [c for c in types if c is call]
     if isinstance(call, str) and not call.startswith("%"):
-        Op.get(call)  # which names the one that was meant
+        operator = Op.get(call)  # which names the one that was meant
+        named = [c for c in types if c.op is operator]
     there = _elsewhere(mod, backend.name)
-    named = [c for c in types if c is call or c.op_name == call]
     if named and all(c in there for c in named):
         raise ArgumentError(
             f"explain: {describe(named[0])} is in a region of {there[named[0]]} already; give the "

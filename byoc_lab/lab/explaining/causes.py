@@ -232,15 +232,13 @@ def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt
     stop = attempt.fit.stops[0]
     expected = listed(a.fit.stops[0].expected for a in attempts)
     found, where = stop.seen(inquiry.described(stop.found)), ""
-    if stop.reused:
-        pass  # the values are in several places
-    elif stop.below is not None:
+    if stop.below is not None and not stop.reused:
         where = f" as the user of {inquiry.called(stop.below)}"
         if stop.found is stop.below:
             found = "nothing that uses it"
         elif isinstance(stop.found, Function):
             found = f"no user: it is {inquiry.result_of(stop.found)}"
-    elif stop.user is not None:
+    elif stop.user is not None and not stop.reused:
         where = f" as an operand of {inquiry.called(stop.user)}"
     bound = bound_value(stop.found, attempt.graph)
     cause, why = "sub-pattern", ""

@@ -13,7 +13,7 @@ MESSAGES = (
         r"expected Object but got (?P<type>int|str)",
         "TVM 0.6 to 0.19",
         "A function of TVM got a Python {type} where it takes an object. If a module was unpacked "
-        "or indexed by number: `mod, config = partition_for_...(mod)` is of TVM 0.7 and 0.8, and "
+        "or indexed by number: `mod, config = partition_for_tensorrt(mod)` is of older TVMs, and "
         "later versions return the module alone",
         "Write mod = partition_for_...(mod, params); a function of a module is mod['main']",
         ("Check failed: type_code_ == kTVMObjectHandle (0 vs. 8) : expected Object but got int",),

@@ -52,8 +52,7 @@ class EmptyRegion(LintRule):
     def check(self, subject: Subject) -> Iterator[Finding]:
         if is_external(subject.func) and not any(isinstance(n, Call) for n in subject.nodes):
             yield self.finding(
-                f"external function {symbol_of(subject.func)} has no operator: it returns what it "
-                f"gets",
+                f"external function {symbol_of(subject.func)} has no operator: it computes nothing",
                 "annotate with AnnotateTarget(..., include_non_call_ops=False), or without the "
                 "begins and ends around it",
                 subject.func,
