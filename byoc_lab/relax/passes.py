@@ -58,10 +58,11 @@ def said(error: Exception) -> str:
     from byoc_lab.lab.explaining.decoding import decode  # imports much
 
     lines = str(error).strip().splitlines() or [_place(error)]
-    known = ""
+    line = lines[0][:300]
     for meaning in decode(error)[:1]:
-        known = f". {'' if meaning.certain else 'Likely: '}{meaning.cause}. {meaning.what_to_do}"
-    return f"{lines[0][:300]}{known}"
+        cause = f"{'' if meaning.certain else 'Likely: '}{meaning.cause}"
+        return f"{line.removesuffix('.')}. {cause}. {meaning.what_to_do}"
+    return line
 
 
 def _place(error: Exception) -> str:

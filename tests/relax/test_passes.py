@@ -16,7 +16,7 @@ from tvm.script import relax as R
 import byoc_lab
 from byoc_lab.errors import ArgumentError, OffloadError, PassError
 from byoc_lab.relax import coverage, explain, partition_for_dnnl
-from byoc_lab.relax.passes import applied
+from byoc_lab.relax.passes import applied, said
 from byoc_lab.run.tvm_runtime import same_structure
 
 from .tracing.networks import relu_module, tensor, tvm
@@ -148,3 +148,10 @@ def test_the_reason_names_the_operator_of_the_module() -> None:
         builder.emit_func_output(out)
     (found,) = explain(builder.get())
     assert found.reason.startswith("matmul: argument 0 must be float32 or bfloat16")
+
+
+def test_the_line_of_an_error_and_its_remedy_are_sentences() -> None:
+    cycle = "(depgroup != cur_group) is false: A cyclic dependency detected between the groups lv3"
+    told = said(RuntimeError(f"Check failed: {cycle} and lv2 are in.\nmore"))
+    assert f"{cycle} and lv2 are in. FuseOpsByPattern matched %lv3" in told and "more" not in told
+    assert said(RuntimeError("no such thing.")) == "no such thing."

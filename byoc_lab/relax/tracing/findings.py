@@ -1,4 +1,4 @@
-"""Findings in a Relax module on its way to a back end: the rules BYR001 to BYR011.
+"""Findings in a Relax module on its way to a back end: the rules BYR001 to BYR012.
 
 The rules look at functions as they are mirrored (`mirror.py`), and at the pattern table of the
 trace, if that was given one. docs/relax.md describes them.
@@ -44,6 +44,7 @@ def findings_of(mod: RelaxModule) -> list[Finding]:
         *_regions_before_merging(mod),
         *_code_in_regions(mod),
         *_unsupported_in_regions(mod),
+        *_norms_of_training(mod),
     ]
 
 
@@ -232,6 +233,30 @@ def _unsupported_in_regions(mod: RelaxModule) -> Iterator[Finding]:
                 f"DNNL does not compile @{gv.name_hint}, so that RunCodegen fails: {refused}",
                 "leave that operator out of the pattern table, or refuse it in the check of its "
                 "pattern; byoc_lab.relax.partition_for_dnnl takes only what DNNL compiles",
+                function,
+                gv.name_hint,
+            )
+
+
+def _norms_of_training(mod: RelaxModule) -> Iterator[Finding]:
+    """The first batch norm of a function that computes with the mean and variance of its input."""
+    sources = {gv.name_hint: function for gv, function in mod.source.functions.items()}
+    for gv, function in _functions(mod):
+        norms = [
+            c
+            for c in operator_calls(sources[gv.name_hint])
+            if c.name == "nn.batch_norm" and getattr(c.call.attrs, "training", False)
+        ]
+        if norms:
+            yield finding(
+                "BYR012",
+                Severity.WARNING,
+                f"nn.batch_norm %{norms[0].variable} has training=True, the default of "
+                f"R.nn.batch_norm: it computes with the mean and variance of its input. "
+                f"FoldBatchnormToConv2D and DecomposeOpsForInference, which partition_for_dnnl "
+                f"runs, take the stored ones in their place: other numbers",
+                "write training=False; for training, run relax.transform.DecomposeOpsForTraining() "
+                "before the other passes",
                 function,
                 gv.name_hint,
             )

@@ -1,10 +1,11 @@
-"""Findings in modules of Relax: BYR001 to BYR011."""
+"""Findings in modules of Relax: BYR001 to BYR012."""
 
 from __future__ import annotations
 
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 import byoc_lab
@@ -21,7 +22,7 @@ from .networks import (
     transposed_matmul,
 )
 
-from tvm.relax import op  # isort: skip
+from tvm.relax import TupleGetItem, op  # isort: skip
 from tvm.relax.dpl import is_const, is_op, wildcard  # isort: skip
 
 CONV = is_op("relax.nn.conv2d")(wildcard(), wildcard())
@@ -68,6 +69,26 @@ def test_regions_that_are_not_merged_any_more_are_reported() -> None:
         assert sum("Codegen" in (f.attrs or {}) for f in made) == regions
     alone = byoc_lab.trace(mod, [transform.FuseOpsByPattern(table, annotate_codegen=True)])
     assert codes(alone.findings) == []
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_norms_of_training_are_reported_since_partitioning_changes_their_numbers(
+    training: bool,
+) -> None:
+    def norm(emit: Any, x: Any, *vectors: Any) -> Any:
+        made = emit(op.nn.batch_norm(x, *vectors, axis=1, training=training))
+        return emit(TupleGetItem(made, 0))
+
+    mod = dataflow(norm, (2, 3, 2, 2), (3,), (3,), (3,), (3,))
+    rng = np.random.default_rng(0)
+    given = [rng.random(shape, np.float32) + 1 for shape in ((2, 3, 2, 2), *[(3,)] * 4)]
+    partitioned = byoc_lab.relax.partition_for_dnnl(mod)
+    plain, changed = (byoc_lab.relax.build(m).run(given)[0] for m in (mod, partitioned))
+    assert np.allclose(plain, changed, rtol=1e-4) == (not training)
+    found = byoc_lab.lint(mod)
+    assert codes(found) == ["BYR012"] * training
+    assert not training or "nn.batch_norm %lv has training=True" in found[0].message
+    assert codes(byoc_lab.lint(partitioned)) == []
 
 
 def test_region_without_a_code_generator_is_reported() -> None:
@@ -148,7 +169,7 @@ def test_rules_are_chosen_and_left_out() -> None:
     assert codes(left) == [] and left.suppressed == 1
     assert codes(byoc_lab.lint(mod, ignore=mod["fused_relax_nn_conv2d_relax_add"])) == []
     with pytest.raises(UnknownNameError, match=r"did you mean .*'BYR001'"):
-        byoc_lab.lint(mod, rules=["BYR01"])
+        byoc_lab.lint(mod, rules=["BYRR001"])
     with pytest.raises(ArgumentError, match=r"trace\(mod, pipeline\)\.findings"):
         byoc_lab.lint(mod, "dnnl")
 
