@@ -74,7 +74,8 @@ def test_messages_name_rules_and_lessons_that_exist() -> None:
 
 
 def test_unknown_text_says_so() -> None:
-    for text in ("", "all is well", "TVMError: something new", "free variables: none"):
+    other = "Operator nn.relu is not registered with this service"
+    for text in ("", "all is well", "TVMError: something new", "free variables: none", other):
         found = decode(text)
         assert not found and not found.known and not found.cause and found.edge is None
         assert f"no known message in this text of {len(text)} characters" in str(found)

@@ -196,7 +196,7 @@ MESSAGES = (
     Message(
         "operator-not-registered",
         ("is not registered",),
-        r"(?:AttributeError: )?Operator (?P<name>[\w.]+) is not registered",
+        r"(?:AttributeError: )?Operator (?P<name>[\w.]+) is not registered(?! [a-z])",
         ANY_TVM,
         "No operator is named {name}",
         "Correct the name; relay.op.Op.get lists the operators of a like name",

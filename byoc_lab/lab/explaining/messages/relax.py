@@ -208,7 +208,7 @@ MESSAGES = (
     Message(
         "relax-operator-not-registered",
         ("Operator relax.",),
-        r"Operator (?P<name>relax\.[\w.]+) is not registered",
+        r"Operator (?P<name>relax\.[\w.]+) is not registered(?! [a-z])",
         RELAX,
         "No operator of Relax is named {name}",
         "Correct the name: tvm.ir.Op.list_op_names() has all; Relax writes a dense layer as "
