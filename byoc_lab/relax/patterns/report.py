@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ from byoc_lab.errors import ArgumentError, PassError, PredicateError, counted
 from byoc_lab.lab.explaining import EntryReport, PatternReport
 from byoc_lab.relax import backends
 from byoc_lab.relax.ir.calls import host_functions
-from byoc_lab.relax.passes import applied
+from byoc_lab.relax.passes import applied, said
 from byoc_lab.relax.patterns.checks import why_refused
 from byoc_lab.relax.patterns.near_miss import Miss, NearMisses
 from byoc_lab.relax.patterns.reading import RelaxFunction, RelaxPattern
@@ -144,18 +145,44 @@ def explain_patterns(table: str | Sequence[Any], mods: Sequence[Any]) -> Pattern
     FuseOpsByPattern would get them.
 
     An entry that matches nothing is run alone, and then without its check. What remains is asked of
-    TVM's matcher part by part (`near_miss`). Raises ArgumentError for a malformed entry,
-    UnknownNameError for a back end without patterns, PredicateError for a check that raises.
+    TVM's matcher part by part (`near_miss`). The other entries are reported without those at whose
+    match FuseOpsByPattern fails. Raises ArgumentError for a malformed entry, UnknownNameError for a
+    back end without patterns, PredicateError for a check that raises.
     """
     entries = entries_of(backends.get(table).table() if isinstance(table, str) else table)
-    made = composites(entries, mods)
+    failed: dict[str, str] = {}
+    rest = entries
+    try:
+        made = composites(entries, mods)
+    except PredicateError:
+        raise
+    except PassError:
+        failed = _failed(entries, mods)
+        rest = [entry for entry in entries if entry.key not in failed]
+        made = composites(rest, mods)
     functions = [RelaxFunction(f) for mod in mods for f in host_functions(mod)]
     return PatternReport(
         [
-            _matched(n, entry, entries, made, mods) or _unmatched(n, entry, functions)
+            RelaxEntryReport(n, entry.name, "never", failed[entry.key])
+            if entry.key in failed
+            else _matched(n, entry, rest, made, mods) or _unmatched(n, entry, functions)
             for n, entry in enumerate(entries)
         ]
     )
+
+
+def _failed(entries: Sequence[Entry], mods: Sequence[Any]) -> dict[str, str]:
+    """The keys of entries at whose matches FuseOpsByPattern fails, with what TVM said."""
+    failed = {}
+    for entry in entries:
+        try:
+            composites([entry], mods)
+        except PredicateError:
+            raise
+        except PassError as error:
+            told = said(error.__cause__) if isinstance(error.__cause__, Exception) else str(error)
+            failed[entry.key] = f"FuseOpsByPattern fails at its match: {told}"
+    return failed
 
 
 def entries_of(table: Sequence[Any]) -> list[Entry]:
@@ -222,7 +249,7 @@ def _matched(
         return RelaxEntryReport(position, entry.name, "matches", times, count)
     alone = composites([entry], mods)[entry.key]
     if alone:
-        earlier = [e for e in entries[:position] if made[e.key]]
+        earlier = [e for e in takewhile(lambda e: e is not entry, entries) if made[e.key]]
         taking = [e for e in earlier if composites([e, entry], mods)[entry.key] < alone]
         others = tuple(e.name for e in taking or earlier)
         reason = f"it matches alone; earlier entries take the calls: {', '.join(others)}"

@@ -116,6 +116,24 @@ def test_an_operator_that_is_there_is_never_said_to_be_absent() -> None:
         assert not any(f"has no call of {name}" in entry.reason for name in called), entry.reason
 
 
+def test_entry_whose_match_tvm_fails_at_does_not_hide_the_others() -> None:
+    """A tuple that is bound stands between, and is in no match: the groups have a cycle."""
+
+    def body(emit: Any, x: Any) -> Any:
+        relax = tvm.relax
+        fields = emit(relax.Tuple([emit(relax.op.nn.relu(x)), emit(relax.op.tanh(x))]))
+        return emit(relax.op.concat(fields, axis=1))
+
+    relu, tanh = (is_op(f"relax.{name}")(wildcard()) for name in ("nn.relu", "tanh"))
+    concat = is_op("relax.concat")(is_tuple([relu, tanh]))
+    table = [("a.concat", concat), ("a.tanh", tanh), ("a.again", tanh)]
+    failing, found, shadowed = byoc_lab.explain_patterns(table, dataflow(body))
+    assert failing.status == "never" and "A cyclic dependency detected" in failing.reason
+    assert "write it into the call instead of binding it" in failing.reason
+    assert (found.status, found.reason) == ("matches", "1 composite")
+    assert (shadowed.status, shadowed.shadowed_by) == ("shadowed", ("a.tanh",))
+
+
 def test_raising_check_raises_predicate_error() -> None:
     table = [("a.relu", RELU, {}, lambda context: [][0])]
     with pytest.raises(PredicateError, match=r"check of pattern a\.relu raised IndexError: list"):
