@@ -222,7 +222,8 @@ def quantized_lstm(
 ) -> tuple[Any, dict[str, np.ndarray]]:
     """A DynamicQuantizeLSTM, and values of its inputs. rows: whether each output has a scale."""
     random = np.random.RandomState(1)
-    least, most, middle = (-127, 127, 0) if dtype == "int8" else (0, 255, 128)
+    # int8 of 7 bits: without VNNI, sums of two products saturate in ONNX Runtime.
+    least, most, middle = (-63, 63, 0) if dtype == "int8" else (0, 255, 128)
     scales = (count, 4 * HIDDEN) if rows else (count,)
     constants: dict[str, np.ndarray] = {
         "w": random.randint(least, most, (count, INPUTS, 4 * HIDDEN)).astype(dtype),
