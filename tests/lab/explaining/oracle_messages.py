@@ -129,8 +129,13 @@ def text_version():
     tvm.relay.parse('#[version = "0.0.4"]\ndef @main() { 1 }')
 
 
-def types_differ():
+def dimensions_differ():
     relay.transform.InferType()(module(relay.nn.bias_add(X, relay.var("w", shape=(3,)))))
+
+
+def types_differ():
+    stated = relay.Function([X], relay.nn.relu(X), relay.TensorType((2, 2), "int32"))
+    relay.transform.InferType()(tvm.IRModule.from_expr(stated))
 
 
 def do_not_broadcast():
@@ -191,8 +196,9 @@ MISTAKES = (
     no_codegen, unsupported_op, composite_refused, annotation_built, qnn_not_lowered, name_clash,
     operator_not_registered, untyped, same_parameter_name, duplicate_variable, null_node,
     undefined_number, unknown_operator, attrs_type_key, unknown_attribute, missing_attribute,
-    text_version, types_differ, do_not_broadcast, concatenated_shapes, under_constrained,
-    unknown_function, not_equal, bound_again, let_in_own_value, open_region_in_function,
+    text_version, dimensions_differ, types_differ, do_not_broadcast, concatenated_shapes,
+    under_constrained, unknown_function, not_equal, bound_again, let_in_own_value,
+    open_region_in_function,
 )  # fmt: skip
 
 if __name__ == "__main__":
