@@ -5,7 +5,7 @@ Source: `CreateIndexedGraph` of TVM 0.16 (src/relay/ir/indexed_graph.cc).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Let, Op
@@ -62,6 +62,28 @@ class IndexedGraph:
             for part, user in _edges(node):
                 found[user].append(part)
         return found
+
+    def off_path(
+        self, root: Expr, is_parent: Callable[[Expr], bool], is_on_path: Callable[[Expr], bool]
+    ) -> tuple[Expr, Expr | None] | None:
+        """The first value that `root` is computed from which is neither on the path to parents nor
+        a parent, with its user on the path; a value without inputs at which the path ends, with
+        None; None if all paths lead to parents."""
+        todo, walked = [root], {root}
+        while todo:
+            node = todo.pop()
+            callee = node.op if isinstance(node, Call) else None
+            inputs = [i for i in self.inputs[node] if i is not callee]
+            if not inputs:
+                return node, None
+            for source in inputs:
+                if source in walked or is_parent(source):
+                    continue
+                if not is_on_path(source):
+                    return source, node
+                walked.add(source)
+                todo.append(source)
+        return None
 
     def dominates(self, root: Expr, node: Expr) -> bool:
         """Whether every path from `node` to the end of the graph goes through `root`."""

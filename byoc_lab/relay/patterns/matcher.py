@@ -90,21 +90,13 @@ class Matcher:
         return parent is not expr and self.graph.dominates(expr, parent)
 
     def _match_path(self, pattern: DominatorPattern, expr: Expr) -> bool:
-        todo, walked = [expr], {expr}
-        while todo:
-            node = todo.pop()
-            callee = node.op if isinstance(node, Call) else None
-            inputs = [i for i in self.graph.inputs[node] if i is not callee]
-            if not inputs:
-                return False  # the path ends without reaching the parent
-            for source in inputs:
-                if source in walked or self.match(pattern.parent, source):
-                    continue
-                if not self._match_unbound(pattern.path, source):
-                    return False
-                walked.add(source)
-                todo.append(source)
-        return True
+        def is_parent(source: Expr) -> bool:
+            return self.match(pattern.parent, source)
+
+        def is_on_path(source: Expr) -> bool:
+            return self._match_unbound(pattern.path, source)
+
+        return self.graph.off_path(expr, is_parent, is_on_path) is None
 
     def _match_unbound(self, pattern: DFPattern, expr: Expr) -> bool:
         """Whether `expr` matches, independent of what `pattern` matched before."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from byoc_lab.errors import PassError, counted
 from byoc_lab.printing import printable
@@ -300,21 +300,14 @@ class NearMatcher:
     def _off_path(self, pattern: DominatorPattern, root: Expr) -> Stop:
         """The first value that is neither on the path of a dominator nor its parent; the whole if
         there is none: there are several parents, or a value is used past `root`."""
-        todo, walked = [root], {root}
-        while todo:
-            node = todo.pop()
-            callee = node.op if isinstance(node, Call) else None
-            inputs = [i for i in self.graph.inputs[node] if i is not callee]
-            if not inputs:
-                return Stop(pattern.parent, node)
-            for source in inputs:
-                if source in walked or self.matches(pattern.parent, source):
-                    continue
-                if not self.matches(pattern.path, source):
-                    return Stop(pattern.path, source, node, others=(pattern.parent,))
-                walked.add(source)
-                todo.append(source)
-        return Stop(pattern, root)
+        is_parent, is_on_path = (partial(self.matches, p) for p in (pattern.parent, pattern.path))
+        found = self.graph.off_path(root, is_parent, is_on_path)
+        if found is None:
+            return Stop(pattern, root)
+        node, user = found
+        if user is None:
+            return Stop(pattern.parent, node)
+        return Stop(pattern.path, node, user, others=(pattern.parent,))
 
     def _call(self, pattern: CallPattern, expr: Expr, depth: int) -> Fit:
         if not isinstance(expr, Call):
