@@ -42,6 +42,7 @@ REDUCING = (
     "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
     "ReduceMin", "ReduceProd", "ReduceSumSquare",
 )  # fmt: skip
+PLACES = np.array([1, 3, 3, 8, 12])
 Case = tuple[str, np.ndarray, dict[str, np.ndarray], dict[str, Any]]
 WINDOW: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
 CASES: list[Case] = [
@@ -59,12 +60,17 @@ CASES: list[Case] = [
     *((op, IMAGE, {}, WINDOW) for op in ("AveragePool", "MaxPool")),
     *((op, IMAGE, {}, {}) for op in ("GlobalAveragePool", "GlobalMaxPool")),
     ("LRN", IMAGE, {}, {"size": 3}),
+    *(
+        (op, SPECIAL, {"i": places, "u": -SPECIAL[9:14]}, {"reduction": kind})
+        for op, places in (("ScatterElements", PLACES), ("ScatterND", PLACES[:, None]))
+        for kind in ("add", "mul", "max", "min")
+    ),
     ("Resize", IMAGE, {"": np.array(0), "s": np.float32([1, 1, 2, 2])}, {"mode": "nearest"}),
 ]
 # Operators whose special values may differ, as docs/importers.md says: they are given others.
 DIFFERENT = {
     "ArgMax", "ArgMin", "GlobalMaxPool", "Hardmax", "LayerNormalization", "LRN", "MaxPool",
-    "ReduceLogSumExp", "ReduceMax", "ReduceMin", "Softplus",
+    "ReduceLogSumExp", "ReduceMax", "ReduceMin", "ScatterElements", "ScatterND", "Softplus",
 }  # fmt: skip
 # ONNX Runtime has a kernel of its own for AVX-512: nan results differ between processors.
 OF_THE_PROCESSOR = {"LogSoftmax", "QuantizeLinear", "Softmax"}
@@ -77,9 +83,10 @@ def model(case: Case) -> Any:
     result = h.make_tensor_value_info("r", T.INT8 if op == "QuantizeLinear" else kind, None)
     tensors = [nh.from_array(array, name) for name, array in others.items() if name]
     node = h.make_node(op, ["v", *others], ["r"], **attributes)
+    opset = 18 if "reduction" in attributes else 17
     given = h.make_tensor_value_info("v", T.FLOAT, list(data.shape))
     graph = h.make_graph([node], "net", [given], [result], tensors)
-    return h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=9)
+    return h.make_model(graph, opset_imports=[h.make_opsetid("", opset)], ir_version=9)
 
 
 def by_framework(net: Any, data: np.ndarray) -> np.ndarray:

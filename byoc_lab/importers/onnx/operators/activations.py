@@ -146,5 +146,7 @@ def softmax(node: Node) -> Expr:
 def _hardmax(node: Node, x: Expr, axis: int) -> Expr:
     dtype = node.dtype(x)
     length = node.shape(node.typed(x))[axis]
+    if not length:
+        return x
     one, zero = relay.const(1.0, dtype), relay.const(0.0, dtype)
     return relay.one_hot(relay.argmax(x, axis), one, zero, length, axis, dtype)

@@ -52,9 +52,9 @@ def _by_kind(node: Node, reduced: Callable[[Expr, Any], Expr]) -> Expr:
     around it."""
     x, kind = node[0], node.op_type.removeprefix("Reduce")
     if kind in ("Sum", "Mean", "Max", "Min", "Prod"):
-        build = getattr(relay, kind.lower())
+        build = _mean(node) if kind == "Mean" else getattr(relay, kind.lower())
         if node.dtype(x) == "bool":
-            return relay.cast(reduced(relay.cast(x, "int8"), build), "bool")
+            return relay.cast(reduced(relay.cast(x, "uint8"), build), "bool")
         return reduced(x, build)
     if kind == "L1":
         return reduced(relay.abs(x), relay.sum)
@@ -67,6 +67,17 @@ def _by_kind(node: Node, reduced: Callable[[Expr, Any], Expr]) -> Expr:
     if "float" not in node.dtype(x):
         node.fail(f"ReduceLogSumExp of {node.dtype(x)} is not supported")
     return reduced(x, relay.logsumexp)
+
+
+def _mean(node: Node) -> Reduce:
+    """The mean, which ONNX Runtime has as 0 over no elements, as the sum."""
+
+    def build(x: Expr, axis: Any, keepdims: bool) -> Expr:
+        lengths = node.type_of(x).shape
+        reduced = lengths if axis is None else [lengths[a] for a in axis]
+        return (relay.sum if 0 in reduced else relay.mean)(x, axis=axis, keepdims=keepdims)
+
+    return build
 
 
 def _over_unknown_axes(node: Node, x: Expr, build: Any, keepdims: bool) -> Expr:

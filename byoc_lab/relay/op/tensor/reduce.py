@@ -106,20 +106,37 @@ _reduction(
     mixed_precision=NEVER,
     fake_quantized=FakeQuantized.MEAN,
 )
+
+
+def _extreme(compute: AnyValue, sign: int) -> AnyValue:
+    """The extreme element; of no elements, the value that every other one exceeds (sign -1) or
+    is below (sign 1)."""
+
+    def computed(x: np.ndarray, **reduced: AnyValue) -> AnyValue:
+        if x.size:
+            return compute(x, **reduced)
+        if x.dtype.kind in "iu":
+            limits = np.iinfo(x.dtype)
+            return compute(x, initial=limits.max if sign > 0 else limits.min, **reduced)
+        return compute(x, initial=sign * np.inf, **reduced)
+
+    return computed
+
+
 _reduction(
     "max",
-    np.max,
+    _extreme(np.max, -1),
     Arithmetic.EXTREME,
-    "The maximum over some axes.",
+    "The maximum over some axes; of no elements -inf, or the least integer.",
     mixed_precision=FOLLOW,
     fake_quantized=FakeQuantized.SAME,
     qat=True,
 )
 _reduction(
     "min",
-    np.min,
+    _extreme(np.min, 1),
     Arithmetic.EXTREME,
-    "The minimum over some axes.",
+    "The minimum over some axes; of no elements inf, or the greatest integer.",
     mixed_precision=FOLLOW,
     fake_quantized=FakeQuantized.SAME,
     qat=True,
