@@ -63,13 +63,33 @@ def celu(node: Node) -> Expr:
 @converts("Gelu")
 @converts("Gelu", domain=MICROSOFT)
 def gelu(node: Node) -> Expr:
-    """x times the normal distribution function of x, or its approximation by tanh."""
-    x, half, one = node[0], scalar(node, 0.5), scalar(node, 1.0)
-    if node.attr("approximate", "none") == "tanh":
-        cubic = x + scalar(node, 0.044715) * x * x * x
-        return half * x * (one + relay.tanh(scalar(node, math.sqrt(2 / math.pi)) * cubic))
+    by_tanh = node.attr("approximate", "none") == "tanh"
+    return (_gelu_by_tanh if by_tanh else _gelu)(node, node[0])
+
+
+@converts("BiasGelu", "FastGelu", domain=MICROSOFT)
+def biased_gelu(node: Node) -> Expr:
+    x = node[0] if node.optional(1) is None else node[0] + node[1]
+    return (_gelu if node.op_type == "BiasGelu" else _gelu_by_tanh)(node, x)
+
+
+def _gelu(node: Node, x: Expr) -> Expr:
+    """x times the normal distribution function of x."""
+    half = scalar(node, 0.5)
     distribution = half + half * relay.erf(x * scalar(node, math.sqrt(0.5)))
     return x * distribution
+
+
+def _gelu_by_tanh(node: Node, x: Expr) -> Expr:
+    half, one = scalar(node, 0.5), scalar(node, 1.0)
+    cubic = x + scalar(node, 0.044715) * x * x * x
+    return half * x * (one + relay.tanh(scalar(node, math.sqrt(2 / math.pi)) * cubic))
+
+
+@converts("QuickGelu", domain=MICROSOFT)
+def quick_gelu(node: Node) -> Expr:
+    x = node[0]
+    return x * relay.sigmoid(scalar(node, float(node.attr("alpha", 1.702))) * x)
 
 
 @converts("Mish")

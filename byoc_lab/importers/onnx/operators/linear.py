@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from byoc_lab import relay
-from byoc_lab.importers.onnx.converters import converts
+from byoc_lab.importers.onnx.converters import MICROSOFT, converts
 from byoc_lab.importers.onnx.node import Node
 from byoc_lab.importers.onnx.operators.shapes import broadcast_lengths
 from byoc_lab.relay.ir.expr import Expr
@@ -39,6 +39,26 @@ def gemm(node: Node) -> Expr:
 @converts("MatMul")
 def matmul(node: Node) -> Expr:
     return product(node, node[0], node[1])
+
+
+@converts("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)
+def fused_matmul(node: Node) -> Expr:
+    """alpha * A * B, each transposed if its attributes say so."""
+    found = product(node, _turned(node, 0, "A"), _turned(node, 1, "B"))
+    alpha = float(node.attr("alpha", 1.0))
+    return found if alpha == 1.0 else found * relay.const(alpha, node.dtype(node[0]))
+
+
+def _turned(node: Node, index: int, side: str) -> Expr:
+    """An operand: with transBatch its first axis is moved behind the other batches, then with trans
+    its last two axes are exchanged. Vectors stay."""
+    x = node[index]
+    order = list(range(node.rank(x)))
+    if node.attr(f"transBatch{side}", 0) and len(order) > 2:
+        order = [*order[1:-1], 0, order[-1]]
+    if node.attr(f"trans{side}", 0) and len(order) > 1:
+        order[-2:] = order[:-3:-1]
+    return x if order == sorted(order) else node.typed(relay.transpose(x, axes=order))
 
 
 @converts("MatMulInteger")

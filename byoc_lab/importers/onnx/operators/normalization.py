@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from byoc_lab import relay
-from byoc_lab.importers.onnx.converters import converts
+from byoc_lab.importers.onnx.converters import MICROSOFT, converts
 from byoc_lab.importers.onnx.node import Node
 from byoc_lab.relay.ir.expr import Expr
 
@@ -52,17 +52,53 @@ def group_norm(node: Node) -> Expr:
 @converts("LayerNormalization")
 def layer_norm(node: Node) -> tuple[Expr, Expr, Expr]:
     """Over all dimensions from `axis` on; also the mean and the inverse deviation."""
-    x, dtype = node[0], node.dtype(node[0])
-    rank = node.rank(x)
-    axes = list(range(node.axis(node.attr("axis", -1), rank), rank))
+    return _layer_norm(node, node[0], _from_axis(node), 1e-5, node[1], node.optional(2))
+
+
+def _from_axis(node: Node) -> list[int]:
+    rank = node.rank(node[0])
+    return list(range(node.axis(node.attr("axis", -1), rank), rank))
+
+
+def _layer_norm(
+    node: Node, x: Expr, axes: list[int], epsilon: float, scale: Expr, bias: Expr | None
+) -> tuple[Expr, Expr, Expr]:
     mean = relay.mean(x, axis=axes, keepdims=True)
     variance = relay.variance(x, axis=axes, keepdims=True, with_mean=mean)
-    epsilon = relay.const(float(node.attr("epsilon", 1e-5)), dtype)
-    inverse = relay.const(1.0, dtype) / relay.sqrt(variance + epsilon)
-    found = (x - mean) * inverse * node[1]
-    if node.optional(2) is not None:
-        found = found + node[2]
-    return found, mean, inverse
+    inverse = _inverse_root(node, variance, epsilon)
+    found = (x - mean) * inverse * scale
+    return found if bias is None else found + bias, mean, inverse
+
+
+def _rms_norm(
+    node: Node, x: Expr, axes: list[int], epsilon: float, scale: Expr
+) -> tuple[Expr, Expr]:
+    """The mean is not subtracted."""
+    inverse = _inverse_root(node, relay.mean(x * x, axis=axes, keepdims=True), epsilon)
+    return x * inverse * scale, inverse
+
+
+def _inverse_root(node: Node, square: Expr, epsilon: float) -> Expr:
+    dtype = node.dtype(node[0])
+    added = relay.const(float(node.attr("epsilon", epsilon)), dtype)
+    return relay.const(1.0, dtype) / relay.sqrt(square + added)
+
+
+@converts("SimplifiedLayerNormalization")
+def rms_norm(node: Node) -> tuple[Expr, Expr]:
+    return _rms_norm(node, node[0], _from_axis(node), 1e-5, node[1])
+
+
+@converts("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=MICROSOFT)
+def skip_norm(node: Node) -> tuple[Expr | None, ...]:
+    """The norm of a sum, and that sum."""
+    simplified = node.op_type == "SkipSimplifiedLayerNormalization"
+    total, bias = node[0] + node[1], node.optional(3 if simplified else 4)
+    total = total if bias is None else total + bias
+    if simplified:
+        found, inverse = _rms_norm(node, total, [-1], 1e-12, node[2])
+        return found, None, inverse, total
+    return *_layer_norm(node, total, [-1], 1e-12, node[2], node.optional(3)), total
 
 
 @converts("MeanVarianceNormalization")
