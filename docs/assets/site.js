@@ -11,3 +11,5 @@ const name = () => {
 };
 new MutationObserver(name).observe(document.body, { childList: true, subtree: true });
 name();
+// site.css would find the pages with steppers too, by :has, but each change would style the page anew.
+document.body.classList.toggle("steppers", document.querySelector(".own-page") !== null);

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +48,35 @@ def test_pages_are_no_wider_than_a_small_window(site: Path, new_page: NewPage, n
         "(article) => article.insertAdjacentHTML('beforeend', `<pre>${'long '.repeat(200)}</pre>`)"
     )
     assert page.evaluate("document.documentElement.scrollWidth") == 1024
+
+
+def test_pages_with_steppers_have_the_whole_window(site: Path, new_page: NewPage) -> None:
+    page = new_page(viewport={"width": 1900, "height": 800})
+    path = site / "glossary.html"
+    plain = path.read_text(encoding="utf-8")
+    link = '<a class="own-page" href="">Open</a>'
+    texts = [plain, plain.replace("</article>", f"{link}</article>")]
+    page.route(
+        path.as_uri(), lambda route: route.fulfill(body=texts.pop(0), content_type="text/html")
+    )
+    widths = []
+    for _ in range(2):
+        page.goto(path.as_uri())
+        widths.append(page.locator(".md-main .md-grid").bounding_box()["width"])
+    assert widths[0] < 1400 and widths[1] == 1900
+
+
+def test_elements_are_styled_a_few_times_while_a_page_opens(
+    site: Path, new_page: NewPage, browser: Any, tmp_path: Path
+) -> None:
+    """The theme changes a page of the reference hundreds of times; a selector such as
+    `.md-typeset:has(a) > *` would make the browser style all of the page each time."""
+    page = new_page()
+    browser.start_tracing(page=page, path=tmp_path / "trace", categories=["devtools.timeline"])
+    page.goto((site / "reference/trace.html").as_uri())
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    styled = [e["args"].get("elementCount", 0) for e in events if e["name"] == "UpdateLayoutTree"]
+    assert 1 < sum(styled) / page.evaluate("document.querySelectorAll('*').length") < 20
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
