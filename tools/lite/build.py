@@ -57,16 +57,14 @@ def bundled(name: str) -> str:
     return made.stdout.decode()
 
 
-def page(ingredients: dict[str, str], connect: str) -> str:
-    """The page. ingredients: "python" and "files", each base64 of gzip, or a name beside the page.
-    connect: what the page may load: "'self'", or "'none'" """
+def shared() -> dict[str, str]:
+    """The parts that the one file and the site share, by their places in page.html."""
     found = articles()
     script = bundled("main.js")
-    digests = f"{_digest(script)} {_digest(CASE_TABLE)}"  # a frame has the policy of its page
     notebooks = {a.name: a.notebook for a in found if a.notebook}
-    values = {
+    return {
         "version": VERSION,
-        "policy": html.escape(POLICY.format(digests=digests, connect=connect)),
+        "digests": f"{_digest(script)} {_digest(CASE_TABLE)}",  # a frame has the policy of its page
         "style": (WEB / "page.css").read_text(encoding="utf-8"),
         "view_style": css(),
         "navigation": _navigation(found),
@@ -80,8 +78,14 @@ def page(ingredients: dict[str, str], connect: str) -> str:
         "view": _json(esm()),
         "worker": _json(bundled("worker.js")),
         "script": script,
-        **ingredients,
     }
+
+
+def page(parts: dict[str, str], ingredients: dict[str, str], connect: str) -> str:
+    """The page. parts: those of `shared`. ingredients: "python" and "files", each base64 of gzip,
+    or a name beside the page. connect: what the page may load: "'self'", or "'none'" """
+    policy = POLICY.format(digests=parts["digests"], connect=connect)
+    values = {**parts, "policy": html.escape(policy), **ingredients}
     text = (WEB / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda place: values[place[1]], text)
 
@@ -129,12 +133,13 @@ def main() -> int:
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     inside = {name: base64.b64encode(data).decode() for name, data in packed.items()}
-    write(OUT / ONE_FILE, page(inside, "'none'"))
+    parts = shared()  # runs notebooks
+    write(OUT / ONE_FILE, page(parts, inside, "'none'"))
     beside = {}
     for name, data in packed.items():
         beside[name] = f"{name}.bin"
         (OUT / beside[name]).write_bytes(data)
-    write(OUT / SITE, page(beside, "'self'"))
+    write(OUT / SITE, page(parts, beside, "'self'"))
     size = (OUT / ONE_FILE).stat().st_size
     assert size <= MAX_BYTES, f"{ONE_FILE} has {size:,} bytes, and {MAX_BYTES:,} is the limit"
     print(f"wrote {(OUT / ONE_FILE).relative_to(ROOT)} ({size / 1e6:.1f} MB)")

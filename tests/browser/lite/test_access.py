@@ -20,6 +20,18 @@ WHERE = {"lab": ("chromium-file",), "tab": ("chromium-http",)}
 EXERCISE = "annotate-diamond"
 
 
+DETACH = """
+() => {
+  window.detached = [...document.querySelectorAll("article[hidden]")].map((article) => {
+    const place = new Comment();
+    article.replaceWith(place);
+    return [place, article];
+  });
+}
+"""
+ATTACH = "() => { for (const [place, article] of window.detached) place.replaceWith(article); }"
+
+
 def expect_no_violations(lab: Laboratory) -> None:
     lab.narrow()
     for scheme in ("light", "dark"):
@@ -73,12 +85,19 @@ SCREENS = (tutorial, exercise, error, playground, glossary, licences)
 
 @pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.__name__)
 def test_axe_finds_nothing(lab: Laboratory, screen: Callable[[Laboratory], None]) -> None:
+    """Articles that are not shown have 98 % of the elements and take as much of axe's time; they
+    are apart, but for the first screen."""
     screen(lab)
     lab.settle()
-    expect_no_violations(lab)
+    lab.page.evaluate(DETACH)
+    try:
+        expect_no_violations(lab)
+    finally:
+        lab.page.evaluate(ATTACH)
 
 
 def test_axe_finds_nothing_in_the_first_screen(tab: Tab) -> None:
+    """Nor between it and the articles that are not shown, such as an `id` that both have."""
     lab = tab()
     expect(lab.page.locator("#play-shown .byl[data-ready]")).to_be_visible()
     expect_no_violations(lab)
