@@ -224,3 +224,20 @@ def test_clamp_with_a_minimum_above_the_maximum_agrees_with_pytorch():
     x = torch.tensor(EDGES)
     mod, _ = from_pytorch(Clamp().eval(), (x,))
     np.testing.assert_array_equal(byoc_lab.evaluate(mod, [EDGES]).outputs[0], Clamp()(x).numpy())
+
+
+def test_rounding_keeps_odd_numbers_beyond_which_float32_has_no_halves():
+    torch = pytest.importorskip("torch")
+    from byoc_lab.importers.pytorch import from_pytorch
+
+    class Round(torch.nn.Module):
+        def forward(self, x):
+            return x.round()
+
+    numbers = [8388609, 16777215, -8388611, 4194305.5, 4194304.5, 0.49999997, -0.49999997, 2.5, 3.5]
+    data = np.array(numbers, "float32")
+    net = single("Round", data.shape)
+    (wanted,) = ort.InferenceSession(net.SerializeToString()).run(None, {"v": data})
+    imported = from_pytorch(Round().eval(), (torch.tensor(data),))[0]
+    for mod in (from_onnx(net)[0], imported):
+        np.testing.assert_array_equal(byoc_lab.evaluate(mod, [data]).outputs[0], wanted)

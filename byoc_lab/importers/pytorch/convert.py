@@ -148,8 +148,9 @@ def _decomposed(program: Any) -> Any:
     names = sorted({operator_name(call.target) for call in missing})
     raise UnsupportedOperatorError(
         f"PyTorch operators {', '.join(names):.400} are not supported; the first is node "
-        f"{place_of(first)!r}, operator {operator_name(first.target)}; {len(supported())} are "
-        f"supported, and those that torch.export decomposes into them"
+        f"{place_of(first)!r}, operator {operator_name(first.target)}; write it with the "
+        f"{len(supported())} that byoc_lab.importers.pytorch.converters.supported() lists, or with "
+        f"those that torch.export decomposes into them"
     )
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
+from .order_cases import ORDER, order_inputs
+
 Functions = dict[str, Callable[..., Any]]
 
 
@@ -437,6 +439,7 @@ GROUPS: dict[str, tuple[Functions, Callable[[], tuple[Any, ...]]]] = {
             torch.tensor([5, 1, 0]),
         ),
     ),
+    "order": (ORDER, order_inputs),
     "bags": (BAGS, lambda: (_random(6, 5), torch.randint(0, 6, (2, 3)))),
     "sampling": (SAMPLING, lambda: (_random(2, 3, 7, 10), _random(2, 4, 5, 2) * 1.3)),
     "gathering": (GATHERING, lambda: (_random(6, 5), torch.randint(0, 6, (2, 3)))),

@@ -45,6 +45,10 @@ UNARY: Cases = {
     ),
     "gelu of tanh": lambda x: F.gelu(x, approximate="tanh"),
     "threshold": lambda x: F.threshold(x, 0.5, 2.0),
+    "round to 2 decimals": lambda x: x.round(decimals=2),
+    "round to tens": lambda x: x.round(decimals=-1),
+    "bucketize": lambda x: torch.bucketize(x, torch.tensor([-1.0, 0.0, 1.5])),
+    "bucketize to the right": lambda x: torch.bucketize(x, torch.tensor([0.0, 1.5]), right=True),
     "clamp": lambda x: x.clamp(-1, 2),
     "clamp to a minimum above the maximum": lambda x: x.clamp(2, -1),
     "clamp from below": lambda x: x.clamp(min=0.0),
@@ -60,7 +64,7 @@ BINARY: Cases = {
     **named(
         torch,
         "add sub mul div eq ne gt ge lt le maximum minimum pow fmod remainder floor_divide "
-        "logical_and logical_or logical_xor",
+        "logical_and logical_or logical_xor atan2 hypot",
     ),
     "division rounded down": lambda x, y: torch.div(x, y, rounding_mode="floor"),
     "division rounded to 0": lambda x, y: torch.div(x, y, rounding_mode="trunc"),
@@ -83,6 +87,18 @@ REDUCTIONS: Cases = {
     "position of the maximum": lambda x: x.max(1)[1],
     "normalize": lambda x: F.normalize(x, dim=1),
     "cosine_similarity": lambda x: F.cosine_similarity(x, x + 1, dim=1),
+    "cumprod": lambda x: x.cumprod(1),
+    "cummax": lambda x: x.cummax(1)[0],
+    "positions of cummax": lambda x: x.cummax(1)[1],
+    "cummin": lambda x: x.cummin(1)[0],
+    "positions of cummin": lambda x: x.cummin(1)[1],
+    "median": lambda x: x.median(1)[0],
+    "kthvalue": lambda x: x.kthvalue(6, 1)[0],
+    "cdist": lambda x: torch.cdist(x, x[:3] + 1, p=1.0),
+    **{
+        f"cdist of order {p}": lambda x, p=p: torch.cdist(x, x[:3] + 1, p=float(p))
+        for p in ("0", "2", "inf")
+    },
     "sort": lambda x: x.sort(1)[0],
     "topk": lambda x: x.topk(3, 1)[0],
     "layer_norm": lambda x: F.layer_norm(x, (8,)),
@@ -122,7 +138,8 @@ GROUPS: dict[str, tuple[Cases, tuple[Any, ...]]] = {
 }
 # Operators whose special values may differ, as docs/importers.md says: they are given others.
 DIFFERENT = {
-    "bilinear interpolate", "fmod", "gelu", "hardswish", "instance_norm", "max_pool2d with padding",
+    "bilinear interpolate", "cdist of order 0", "cdist of order inf", "cumprod",
+    "fmod", "gelu", "hardswish", "instance_norm", "max_pool2d with padding",
     "remainder", "std", "var",
 }  # fmt: skip
 

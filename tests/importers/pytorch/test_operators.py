@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from torch import nn  # noqa: E402
 
 import byoc_lab  # noqa: E402
+from byoc_lab.errors import UnsupportedOperatorError  # noqa: E402
 from byoc_lab.importers.pytorch import from_pytorch  # noqa: E402
 
 from .cases import GROUPS, Functions  # noqa: E402
@@ -49,3 +50,22 @@ def test_results_are_those_of_pytorch(name: str) -> None:
         assert ours.dtype == theirs.numpy().dtype, label
         assert ours.shape == tuple(theirs.shape), label
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5, err_msg=label)
+
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "aten::nanmedian.dim": (lambda x: x.nanmedian(1), "node 'nanmedian'.*; write it with the"),
+    "aten::mode.default": (lambda x: x.mode(1), "node 'mode'.*; write it with the"),
+    "aten::median.default": (lambda x: x[:, :0].median(), "export with at least one element"),
+    "aten::searchsorted.Tensor": (
+        lambda x: torch.searchsorted(x[0], x, sorter=torch.arange(4)),
+        "sort the sequence before",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refusal_names_the_operator_and_says_what_to_do(name: str) -> None:
+    function, advice = REFUSED[name]
+    with pytest.raises(UnsupportedOperatorError, match=advice) as raised:
+        from_pytorch(Group({name: function}), (torch.ones(3, 4),))
+    assert f"operator {name}" in str(raised.value)

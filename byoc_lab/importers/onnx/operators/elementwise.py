@@ -11,6 +11,7 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import converts
 from byoc_lab.importers.onnx.node import Node
+from byoc_lab.passes.quantize.qnn_requantize import round_to_even
 from byoc_lab.relay.ir.expr import Expr
 
 UNARY = {
@@ -87,14 +88,9 @@ def reciprocal(node: Node) -> Expr:
 
 
 @converts("Round")
-def round_half_to_even(node: Node) -> Expr:
+def round_halves_to_even(node: Node) -> Expr:
     """ONNX rounds halves to the even neighbour, Relay away from zero."""
-    x, dtype = node[0], node.dtype(node[0])
-    half, one, two = (relay.const(v, dtype) for v in (0.5, 1.0, 2.0))
-    rounded = relay.ceil(x - half)
-    tie = relay.equal(x - half, relay.floor(x - half))
-    even = relay.equal(relay.floor_mod(rounded, two), relay.const(0.0, dtype))
-    return relay.where(relay.logical_and(tie, relay.logical_not(even)), rounded + one, rounded)
+    return round_to_even(node[0], node.dtype(node[0]))
 
 
 @converts("IsInf")

@@ -9,6 +9,7 @@ import numpy as np
 from byoc_lab import relay
 from byoc_lab.importers.pytorch.converters import converts
 from byoc_lab.importers.pytorch.node import Node, dtype_name
+from byoc_lab.passes.quantize.qnn_requantize import round_to_even
 from byoc_lab.relay.ir.expr import Constant, Expr
 
 UNARY = {
@@ -238,12 +239,61 @@ def cumsum(node: Node) -> Any:
     return relay.cumsum(node.tensor("self", node.result_dtype), node.axis(), node.result_dtype)
 
 
-@converts("round.default")
-def round_half_to_even(node: Node) -> Any:
+@converts("round.default", "round.decimals")
+def round_halves_to_even(node: Node) -> Any:
     """PyTorch rounds halves to the even neighbour, Relay away from zero."""
     x, dtype = node["self"], node.dtype()
-    half, one, two = (Constant(_scalar(v, dtype)) for v in (0.5, 1, 2))
-    rounded = relay.ceil(x - half)
-    tie = relay.equal(x - half, relay.floor(x - half))
-    odd = relay.not_equal(relay.floor_mod(rounded, two), Constant(_scalar(0, dtype)))
-    return relay.where(relay.logical_and(tie, odd), rounded + one, rounded)
+    if "int" in dtype:
+        return x
+    decimals = int(node["decimals"]) if node.name.endswith(".decimals") else 0
+    if not decimals:
+        return round_to_even(x, dtype)
+    power = Constant(_scalar(10.0 ** abs(decimals), dtype))
+    return (
+        round_to_even(x * power, dtype) / power
+        if decimals > 0
+        else round_to_even(x / power, dtype) * power
+    )
+
+
+def _magnitudes(x: Expr, y: Expr, dtype: str) -> tuple[Expr, Expr]:
+    """The greater magnitude of two, and the other divided by it, which is at most 1."""
+    zero, one = (Constant(_scalar(v, dtype)) for v in (0, 1))
+    low, high = relay.minimum(relay.abs(x), relay.abs(y)), relay.maximum(relay.abs(x), relay.abs(y))
+    ratio = relay.where(relay.equal(high, low), one, low / high)
+    return high, relay.where(relay.equal(high, zero), zero, ratio)
+
+
+def _nan_as(x: Expr, y: Expr, found: Expr, dtype: str) -> Expr:
+    """`found`, or nan for operands that are nan, which maxima may drop in a build."""
+    nan = relay.logical_or(relay.isnan(x), relay.isnan(y))
+    return relay.where(nan, Constant(_scalar(np.nan, dtype)), found)
+
+
+@converts("hypot.default")
+def hypot(node: Node) -> Any:
+    """Without squares that overflow; infinite if one of both is, even beside nan."""
+    dtype = node.result_dtype
+    x, y = _both(node, dtype)
+    high, ratio = _magnitudes(x, y, dtype)
+    found = _nan_as(x, y, high * relay.sqrt(ratio * ratio + Constant(_scalar(1, dtype))), dtype)
+    infinite = relay.logical_or(relay.isinf(x), relay.isinf(y))
+    return relay.where(infinite, Constant(_scalar(np.inf, dtype)), found)
+
+
+@converts("atan2.default")
+def atan2(node: Node) -> Any:
+    """The angle of a ratio of at most 1, reflected at the diagonal and at both axes."""
+    dtype = node.result_dtype
+    y, x = _both(node, dtype)
+    zero, half, whole = (Constant(_scalar(v, dtype)) for v in (0, np.pi / 2, np.pi))
+
+    def negative(value: Expr) -> Expr:
+        """Of -0 the reciprocal tells."""
+        reciprocal = Constant(_scalar(1, dtype)) / value
+        return relay.less(relay.where(relay.equal(value, zero), reciprocal, value), zero)
+
+    angle = relay.atan(_magnitudes(x, y, dtype)[1])
+    angle = relay.where(relay.greater(relay.abs(y), relay.abs(x)), half - angle, angle)
+    angle = relay.where(negative(x), whole - angle, angle)
+    return _nan_as(x, y, relay.where(negative(y), -angle, angle), dtype)

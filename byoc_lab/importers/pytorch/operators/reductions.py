@@ -103,15 +103,29 @@ def any_or_all(node: Node) -> Any:
 
 @converts("linalg_vector_norm.default")
 def vector_norm(node: Node) -> Any:
-    x, axes, keep, order = node["self"], _axes(node), bool(node["keepdim"]), float(node["ord"])
+    return _norm(node, node["self"], node["ord"], _axes(node), bool(node["keepdim"]))
+
+
+@converts("_cdist_forward.default")
+def distances(node: Node) -> Any:
+    """Of each row of the first to each row of the second, by the norm of order p."""
+    rows = relay.expand_dims(node["x1"], axis=-2) - relay.expand_dims(node["x2"], axis=-3)
+    return _norm(node, rows, node["p"], [-1], False)
+
+
+def _norm(node: Node, x: Expr, order: float, axes: list[int] | None, keep: bool) -> Expr:
     if order == 2:
         return relay.sqrt(relay.sum(x * x, axis=axes, keepdims=keep))
     if order == 1:
         return relay.sum(relay.abs(x), axis=axes, keepdims=keep)
-    if order == np.inf:
-        return relay.max(relay.abs(x), axis=axes, keepdims=keep)
-    power = Constant(np.asarray(order, node.dtype()))
-    root = Constant(np.asarray(1 / order, node.dtype()))
+    if abs(order) == np.inf:
+        build = relay.max if order > 0 else relay.min
+        return build(relay.abs(x), axis=axes, keepdims=keep)
+    dtype = node.result_dtype
+    if order == 0:
+        zero = Constant(np.zeros((), dtype))
+        return relay.sum(relay.cast(relay.not_equal(x, zero), dtype), axis=axes, keepdims=keep)
+    power, root = (Constant(np.asarray(n, dtype)) for n in (order, 1 / order))
     total: Expr = relay.sum(relay.power(relay.abs(x), power), axis=axes, keepdims=keep)
     return relay.power(total, root)
 

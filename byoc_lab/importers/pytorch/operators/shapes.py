@@ -291,3 +291,18 @@ def arange(node: Node) -> Any:
 def trilu(node: Node) -> Any:
     diagonal = Constant(np.asarray(node["diagonal"], "int64"))
     return relay.trilu(node["self"], diagonal, node.overload == "triu")
+
+
+@converts("diagonal.default")
+def diagonal(node: Node) -> Any:
+    """The elements of the diagonal become the last dimension."""
+    shape, offset = node.static(), int(node["offset"])
+    rows, columns = (int(node[name]) % len(shape) for name in ("dim1", "dim2"))
+    rest = [a for a in range(len(shape)) if a not in (rows, columns)]
+    places = np.arange(shape[rows] * shape[columns]).reshape(shape[rows], shape[columns])
+    flat = reshaped_to(
+        relay.transpose(node["self"], axes=[*rest, rows, columns]),
+        [*(shape[a] for a in rest), places.size],
+    )
+    chosen = Constant(np.ascontiguousarray(places.diagonal(offset)))
+    return relay.take(flat, chosen, axis=len(rest), mode="clip")
