@@ -62,7 +62,7 @@ check: install-check  ## ruff and the type checker; of the JavaScript too, where
 	@tools/frontend.sh
 
 browser: install-browser  ## the tests in a browser (needs Chromium); screenshots and a recording in build/browser
-	$(PYTEST) -m "browser and not slow" tests/browser
+	$(PYTEST) --no-loadscope-reorder -m "browser and not slow" tests/browser
 
 browsers: install-browser  ## the laboratory in one file: all tests in two browsers, from disk and HTTP, or WHERE=firefox-file
 	@set -e; for where in $(or $(WHERE),chromium-file chromium-http firefox-file firefox-http); do \

@@ -17,6 +17,16 @@ from .chromium import launched
 from .jupyterlab import JupyterLab
 from .widget_page import NewPage
 
+LITE = Path(__file__).parent / "lite"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The laboratory in one file takes minutes to build. One file of its tests comes first, and the
+    others come last, so that no other process has to wait."""
+    lite = dict.fromkeys(item.path for item in items if LITE in item.path.parents)
+    last = set(list(lite)[1:])
+    items.sort(key=lambda item: item.path in last)
+
 
 @pytest.fixture(scope="session")
 def driver() -> Iterator[Any]:
