@@ -19,11 +19,12 @@ SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing
          tests/lessons/cases/test_nested_partition.py \
          tests/lessons/exercises/test_other_right_answers.py tests/passes/byoc tests/run/test_build.py
 # What holds without the DNNL extension, apache-tvm and a compiler: the README's second column.
+# Containers of graded notebooks are the same everywhere; tests/cli grades a course.
 PURE   = tests/relay/text tests/relay/typing tests/relay/patterns tests/passes/byoc tests/passes/fold \
          tests/passes/layout tests/passes/normal_form tests/passes/simplify tests/lab/linting \
          tests/lab/diffing tests/lab/explaining tests/lab/tracing tests/lab/view tests/lessons \
          tests/run/test_reference.py tests/run/hosts tests/backends/test_python_region.py \
-         tests/notebooks tests/cli
+         tests/notebooks tests/cli --ignore=tests/lessons/grading
 
 .DEFAULT_GOAL := help
 .PHONY: help setup lab test smoke demo check coverage browser browsers notebooks slow mutants fuzz sanitize bench oracle \
@@ -74,7 +75,7 @@ pictures: install-browser  ## draw the pictures of the README again (needs Chrom
 notebooks: install-test install-docs  ## run the notebooks
 	$(PYTEST) --dist=load -m "notebook and not slow" --ignore=tests/notebooks/test_elsewhere.py tests/notebooks tests/docs
 
-slow: setup  ## the sweeps that are too slow for every run; SEED=n to draw them again
+slow: setup  ## the sweeps that `make test` leaves out; ONE_IN=8 for a part of them, SEED=n to draw again
 	$(PYTEST) --dist=worksteal -m slow $(EXPLORE)
 
 mutants: install-test  ## delete, double, rename and move every annotation: does the linter find what breaks?
@@ -108,7 +109,7 @@ elsewhere: install-test  ## with DNNL, apache-tvm and compilers hidden: the test
 	$(PYTEST) -p tests.elsewhere -m "not slow and not browser and not notebook and not native and not oracle" $(PURE)
 	$(PYTEST) --dist=load -m notebook tests/notebooks/test_elsewhere.py
 
-machines: install-test  ## the tests of DNNL at each instruction set that this machine has
+machines: install-test  ## the tests of DNNL at each instruction set below this machine's own
 	@tools/machines.sh $(PYTEST)
 
 bench: setup  ## measure the claims about speed, kept in benchmarks/results (10 minutes, alone on the machine)

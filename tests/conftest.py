@@ -18,11 +18,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from byoc_lab.run import tvm_runtime
+from tests.sweeps import one_in, some
 
 # How long an example takes says more about the machine than about the code: tests that bound it
 # do so themselves.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.register_profile("fixed", unhurried, derandomize=True, max_examples=50)
+settings.register_profile("fixed", unhurried, derandomize=True, max_examples=some(50))
 settings.register_profile("explore", unhurried, derandomize=False)
 settings.load_profile("fixed")
 
@@ -41,6 +42,14 @@ def pytest_configure(config: pytest.Config) -> None:
     asked = config.getoption("--hypothesis-profile")
     if config.getoption("--hypothesis-seed") is not None and asked is None:
         settings.load_profile("explore")  # a seed means nothing to derandomised tests
+
+
+@pytest.hookimpl(trylast=True)  # of those that -m leaves
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    kept = list(one_in(items))
+    if left_out := set(items) - set(kept):
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = kept
 
 
 def _compile_without_optimizing() -> None:

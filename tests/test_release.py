@@ -34,6 +34,17 @@ def steps(path: Path) -> list[dict[str, Any]]:
     return [step for job in jobs(path).values() for step in job["steps"]]
 
 
+def commands(path: Path) -> list[str]:
+    """The lines that the steps run, those of a matrix of targets for each of them."""
+    lines = []
+    for job in jobs(path).values():
+        for target in job.get("strategy", {}).get("matrix", {}).get("target", [""]):
+            for step in job["steps"]:
+                text = step.get("run", "").replace("${{ matrix.target }}", target)
+                lines += text.splitlines()
+    return lines
+
+
 def release() -> dict[str, dict[str, Any]]:
     return jobs(ROOT / ".github" / "workflows" / "release.yml")
 
@@ -56,12 +67,14 @@ def test_one_action_has_one_version() -> None:
 @each
 def test_commands_call_targets_and_files_that_exist(path: Path) -> None:
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
-    for line in (line for step in steps(path) for line in step.get("run", "").splitlines()):
+    for line in commands(path):
         words = line.split()
         if words[0] == "make":
             assert words[1] in targets, line
         elif words[0] == "python":
             assert (ROOT / words[1]).is_file(), line
+        elif words[0].startswith("."):
+            assert (ROOT / words[0]).is_file(), line
 
 
 @each

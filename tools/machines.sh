@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The tests marked native at each instruction set: machines.sh PYTEST...
-# Sets that this machine lacks are named and left out; its own set runs once.
+# The tests marked native at each instruction set below this machine's own, at which `make test`
+# runs them: machines.sh PYTEST...
+# Sets that this machine lacks are named and left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,12 +12,9 @@ left_out=()
 for level in SSE41:sse4_1 AVX2:avx2 AVX512_CORE:avx512bw; do
     if has "${level#*:}"; then levels+=("${level%:*}"); else left_out+=("${level%:*}"); fi
 done
-# Whether oneDNN uses more here than the last of these: AVX, AVX2_VNNI, AVX512_CORE_VNNI, ...
-last=${levels[-1]}
-if { [ "$last" = SSE41 ] && has avx; } || { [ "$last" = AVX2 ] && has avx_vnni; } ||
-    { [ "$last" = AVX512_CORE ] && has avx512_vnni; }; then
-    levels+=(DEFAULT)
-fi
+# The last of these is the machine's own, unless oneDNN uses more here: AVX, AVX2_VNNI, ...
+case ${levels[-1]} in SSE41) more=avx ;; AVX2) more=avx_vnni ;; *) more=avx512_vnni ;; esac
+has $more || unset "levels[-1]"
 
 mkdir -p build/machines
 mapfile -t files < <(grep -rlE "mark\.native" tests --include='test_*.py' --exclude-dir=browser | sort)

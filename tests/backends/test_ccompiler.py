@@ -23,6 +23,7 @@ from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run.inline import inlined
 from byoc_lab.run.library import load_library
+from tests.sweeps import some
 
 pytest.importorskip("tvm_ffi")
 needs_cc = pytest.mark.skipif(
@@ -62,7 +63,7 @@ def test_each_operator_in_c_equals_the_reference(operator: str) -> None:
 
 @needs_cc
 @given(st.lists(st.integers(1, 3), max_size=4), st.data())
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=some(8), deadline=None)
 def test_shapes_broadcast(shape: list[int], draw: st.DataObject) -> None:
     kept = draw.draw(st.integers(0, len(shape)))
     other = [n if draw.draw(st.booleans()) else 1 for n in shape[kept:]]
@@ -119,7 +120,7 @@ def propagating() -> CRegion:
 @given(
     st.lists(st.sampled_from([np.nan, -np.inf, np.inf, -0.0, 0.5, -2.0]), min_size=2, max_size=2)
 )
-@settings(max_examples=36, deadline=None)
+@settings(max_examples=some(36), deadline=None)
 def test_nan_in_gives_nan_out(values: list[float]) -> None:
     """As with NumPy, whichever operand it is in."""
     a, b = (np.float32([[v, 1, v]]) for v in values)
@@ -208,7 +209,7 @@ def test_large_constants_are_data_and_not_text() -> None:
 
 @needs_cc
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=3), st.integers(0, 99))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=some(6), deadline=None)
 def test_data_is_what_the_constant_was(shape: list[int], seed: int) -> None:
     check(relay.var("a", shape=shape) - relay.const(random(tuple(shape), seed)))
 

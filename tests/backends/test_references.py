@@ -16,6 +16,7 @@ from byoc_lab.relay import Expr, Function, IRModule, Let, RefCreate, RefRead, Re
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate
 from byoc_lab.run.build import external_calls
+from tests.sweeps import some
 
 SHAPE = (2, 4)
 WEIGHT = relay.const(np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32))
@@ -64,13 +65,13 @@ def check(mod: IRModule, parted: IRModule) -> None:
 
 
 @given(programs(), st.sampled_from(["dnnl", "ccompiler"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=some(60), deadline=None)
 def test_cutting_out_keeps_the_results(mod: IRModule, backend: str) -> None:
     check(mod, partition(mod, backend))
 
 
 @given(programs())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=some(30), deadline=None)
 def test_the_whole_pipeline_keeps_the_results(mod: IRModule) -> None:
     check(mod, partition_for_dnnl(mod))
 

@@ -19,6 +19,7 @@ from byoc_lab.backends.dnnl import native
 from byoc_lab.compat import relay, tvm
 from byoc_lab.errors import BuildError, ByocLabError, InputError, UnsupportedNameError
 from tests.hostile_names import hostile_names
+from tests.sweeps import some
 
 # Written by TVM 0.16: relay.save_param_dict({"i": int8 [1, 2], "b": [True], "s": float32 2.5}).
 TVM_PARAMS = bytes.fromhex(
@@ -139,7 +140,7 @@ def _changed(data: bytes, draw: st.DataObject) -> bytes:
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=some(300))
 def test_damaged_parameters_are_refused_or_still_parameters(draw: st.DataObject) -> None:
     try:
         loaded = relay.load_param_dict(_changed(TVM_PARAMS, draw))
@@ -205,7 +206,7 @@ def test_a_damaged_program_is_refused(field: str, value: Any, message: str, tmp_
 
 
 @given(st.data())
-@settings(max_examples=100)
+@settings(max_examples=some(100))
 def test_a_program_with_changed_bytes_is_refused_or_a_program(draw: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "net.json")
@@ -218,7 +219,7 @@ def test_a_program_with_changed_bytes_is_refused_or_a_program(draw: st.DataObjec
 
 
 @given(hostile_names.filter(lambda name: len(name) < 1000))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=some(20), deadline=None)
 def test_programs_keep_hostile_names(name: str) -> None:
     function = relay.Function([relay.var(name, shape=(2,))], relay.const(1.0))
     library = relay.build(tvm.IRModule.from_expr(function))

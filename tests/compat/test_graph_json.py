@@ -19,6 +19,7 @@ from tests import image_strategies
 from tests.parity import cases
 from tests.parity.facts import graphs as graph_facts
 from tests.parity.goldens.files import golden_path
+from tests.sweeps import some
 
 FACTS = json.loads(golden_path(graph_facts.GRAPHS).read_text(encoding="utf-8"))
 
@@ -35,7 +36,7 @@ def test_graphs_are_those_of_tvm(name: str) -> None:
     assert json.loads(json.dumps(_of_case(case, int(level)))) == FACTS[name]
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(mod=image_strategies.modules())
 def test_nothing_is_written_over_before_it_is_read(mod: Any) -> None:
     try:

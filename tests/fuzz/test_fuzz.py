@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from byoc_lab import passes, relay
 from byoc_lab.errors import ByocLabError
+from tests.sweeps import some
 
 from . import __main__ as main
 from . import examine as _examine
@@ -36,14 +37,14 @@ def test_every_pass_is_run():
     assert len(all_passes()) >= len(passes.PASSES)
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(seeded)
 def test_spoiled_texts(seed: int):
     examine(spoiled(random.Random(seed)))
 
 
 @pytest.mark.slow
-@settings(max_examples=1_500)
+@settings(max_examples=some(1_500))
 @given(seeded)
 def test_many_spoiled_texts(seed: int):
     examine(spoiled(random.Random(seed)))
@@ -115,7 +116,7 @@ QUICK = ("grammar", "mutation")  # the slow tests run the others
 )
 def test_each_kind_gets_through(kind: str):
     """No input is a fault; and a kind whose inputs are all refused at once tests nothing."""
-    seeds = range(20 if kind in QUICK else 40)
+    seeds = range(20 if kind in QUICK else max(10, some(40)))
     steps = [ATTACKS[kind].examine(ATTACKS[kind].make(random.Random(seed))) for seed in seeds]
     assert sum(map(bool, steps)) >= 2
 

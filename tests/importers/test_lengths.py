@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.importers.settle import Settler
+from tests.sweeps import some
 
 X = relay.var("x", shape=(relay.Any(), 3, 4))
 
@@ -47,7 +48,7 @@ def shapes(draw: st.DrawFn) -> relay.Expr:
     return value
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=some(60))
 @given(shapes(), st.integers(1, 5))
 def test_known_numbers_are_those_of_every_batch(value: relay.Expr, batch: int) -> None:
     settle = Settler()

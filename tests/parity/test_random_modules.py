@@ -19,6 +19,7 @@ from byoc_lab.compat import tvm
 from byoc_lab.errors import ByocLabError, ParseError
 from byoc_lab.relay.ir.visit import rebuild
 from tests import image_strategies, strategies
+from tests.sweeps import some
 
 from .client import Oracle, skip_reason
 from .compare import difference, is_misplaced_value, run, targets_registered
@@ -87,7 +88,7 @@ def _compare(oracle: Oracle, mod: tvm.IRModule, steps: list[Any]) -> None:
 
 
 THOROUGH = settings(
-    max_examples=300,
+    max_examples=some(300),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 
@@ -159,7 +160,7 @@ def annotated(draw: st.DrawFn) -> tvm.IRModule:
     return relay.transform.InferType()(mod)
 
 
-@settings(THOROUGH, max_examples=200)
+@settings(THOROUGH, max_examples=some(200))
 @given(mod=annotated())
 def test_malformed_annotations_are_refused_where_tvm_refuses(
     oracle: Oracle, mod: tvm.IRModule

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, note, settings
 from byoc_lab import relay
 from byoc_lab.errors import ParseError
 from tests.relay.text import rich
+from tests.sweeps import some
 
 from .client import Oracle, skip_reason
 from .recipe import recipe_of
@@ -23,7 +24,9 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason())),
 ]
-THOROUGH = settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+THOROUGH = settings(
+    max_examples=some(400), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import OffloadWarning, backend_names, build, compare_times, evaluate, get_backend
 from tests.strategies import modules
+from tests.sweeps import some
 
 pytestmark = [
     pytest.mark.native,
@@ -191,7 +192,7 @@ def test_both_branches_of_an_if() -> None:
         close(exe(*given), evaluate(mod, given).outputs)
 
 
-@settings(max_examples=10)
+@settings(max_examples=some(10))
 @given(modules())
 def test_random_modules_agree_with_the_reference(mod: IRModule) -> None:
     inputs = [random(3, 4), random(3, 4, seed=1)]

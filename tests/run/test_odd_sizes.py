@@ -16,6 +16,7 @@ from byoc_lab import relay
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.typing.infer import infer_module
+from tests.sweeps import some
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("tvm")
@@ -154,14 +155,14 @@ def check(case: Case) -> None:
         np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4, err_msg=where)
 
 
-@settings(max_examples=8)
+@settings(max_examples=some(8))
 @given(case=cases())
 def test_shape_is_the_same_in_every_executor(case: Case) -> None:
     check(case)
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=some(150))
 @given(case=cases())
 def test_shape_is_the_same_in_every_executor_widely(case: Case) -> None:
     check(case)

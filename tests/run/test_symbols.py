@@ -31,6 +31,7 @@ from byoc_lab.run.inline import flattened
 from byoc_lab.run.symbols import KEYWORDS, c_text, checked_symbol, is_symbol
 from byoc_lab.run.to_relax import parameter_name, relay_name, to_relax
 from tests.hostile_names import FIXED, hostile_names
+from tests.sweeps import some
 
 pytest.importorskip("tvm_ffi")
 needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
@@ -125,7 +126,7 @@ def _relax(name: str) -> Any:
 
 @pytest.mark.parametrize("generator", GENERATORS)
 @given(name=hostile_names.filter(lambda name: not is_symbol(name)))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=some(10), deadline=None)
 @example(name="f(void){}\n__attribute__((constructor)) void g(void)")
 @example(name="../../outside")
 def test_every_generator_refuses_a_name_that_is_no_symbol(generator: str, name: str) -> None:
@@ -134,7 +135,7 @@ def test_every_generator_refuses_a_name_that_is_no_symbol(generator: str, name: 
 
 
 @given(hostile_names)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=some(40), deadline=None)
 def test_a_graph_from_elsewhere_puts_only_its_names_into_comments(name: str) -> None:
     made = graph()
     made["ops"] = [{**op, "name": name} for op in made["ops"]]
@@ -144,7 +145,7 @@ def test_a_graph_from_elsewhere_puts_only_its_names_into_comments(name: str) -> 
 
 
 @given(hostile_names.filter(lambda name: not is_symbol(name)))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=some(20), deadline=None)
 def test_no_word_of_a_graph_is_code(word: str) -> None:
     (op,) = graph()["ops"]
     tensor = graph()["tensors"][0]
@@ -235,7 +236,7 @@ def test_invalid_parameter_name_raises_build_error(written: str) -> None:
 
 
 @given(PARAMETERS)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=some(4), deadline=None)
 @example(name='\ud800*/"\n\0../x')
 def test_hostile_parameters_are_built_saved_and_loaded(name: str) -> None:
     x = relay.var(name, shape=(1, 2))
@@ -251,7 +252,7 @@ def test_hostile_parameters_are_built_saved_and_loaded(name: str) -> None:
 
 @needs_cc
 @given(PARAMETERS)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=some(3), deadline=None)
 @example(name='\ud800*/"\n\0../x')
 def test_parameters_are_not_in_the_c_of_a_region(name: str) -> None:
     assert c_source(region(name), "f").text == c_source(region("x"), "f").text
@@ -260,7 +261,7 @@ def test_parameters_are_not_in_the_c_of_a_region(name: str) -> None:
 
 @needs_dnnl
 @given(PARAMETERS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=some(40), deadline=None)
 def test_regions_of_dnnl_run_whatever_their_parameters_are_called(name: str) -> None:
     made = dnnl.region_graph(region(name), "f")
     assert json.loads(json.dumps(made.graph)) == made.graph

@@ -23,6 +23,7 @@ from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run import build, evaluate
+from tests.sweeps import some
 
 
 class Constants:
@@ -297,7 +298,7 @@ def check_legalized(mod: IRModule, built: bool) -> None:
             assert np.abs(found.astype(int) - wanted.astype(int)).max() <= 4
 
 
-@settings(max_examples=30)
+@settings(max_examples=some(30))
 @given(mod=networks(FLOATS), built=st.integers(0, 8))
 def test_a_constant_of_any_shape_changes_neither_type_nor_numbers(
     mod: IRModule, built: int
@@ -305,7 +306,7 @@ def test_a_constant_of_any_shape_changes_neither_type_nor_numbers(
     check(mod, built)
 
 
-@settings(max_examples=8)
+@settings(max_examples=some(8))
 @given(mod=networks((quantized,)), built=st.integers(0, 8))
 def test_scales_and_zero_points_of_any_shape_change_no_number(mod: IRModule, built: int) -> None:
     check(mod, built)
@@ -313,7 +314,7 @@ def test_scales_and_zero_points_of_any_shape_change_no_number(mod: IRModule, bui
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(mod=networks((quantized,)))
 def test_scales_and_zero_points_of_any_shape_change_no_number_of_the_legalized_form(
     mod: IRModule,
@@ -322,7 +323,7 @@ def test_scales_and_zero_points_of_any_shape_change_no_number_of_the_legalized_f
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@settings(max_examples=some(500))
 @given(mod=networks((*FLOATS, quantized, quantized)), built=st.integers(0, 5))
 def test_a_constant_of_any_shape_changes_neither_widely(mod: IRModule, built: int) -> None:
     check(mod, built)

@@ -28,6 +28,7 @@ from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run import build, evaluate
 from byoc_lab.run.shaped import shaped
 from tests.backends.dnnl.drawn_networks import networks
+from tests.sweeps import some
 
 pytestmark = [
     pytest.mark.native,
@@ -65,7 +66,7 @@ def check(mod: IRModule) -> None:
 
 
 @given(networks(), st.booleans())
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=some(150), deadline=None, suppress_health_check=list(HealthCheck))
 def test_partitioned_random_network_builds_and_matches_the_reference(
     network: Function, legalized: bool
 ) -> None:
@@ -74,7 +75,7 @@ def test_partitioned_random_network_builds_and_matches_the_reference(
 
 @pytest.mark.slow
 @given(networks(), st.booleans())
-@settings(max_examples=4000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=some(4000), deadline=None, suppress_health_check=list(HealthCheck))
 def test_partitioned_random_network_builds_and_matches_the_reference_widely(
     network: Function, legalized: bool
 ) -> None:
@@ -109,14 +110,14 @@ UNKNOWN = st.lists(st.sampled_from([True, True, False]), min_size=20, max_size=2
 
 
 @given(networks(), UNKNOWN)
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=some(100), deadline=None, suppress_health_check=list(HealthCheck))
 def test_unknown_lengths_build_and_run(network: Function, first_axes: list[bool]) -> None:
     check_unknown(network, first_axes)
 
 
 @pytest.mark.slow
 @given(networks(), UNKNOWN)
-@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=some(2000), deadline=None, suppress_health_check=list(HealthCheck))
 def test_unknown_lengths_build_and_run_widely(network: Function, first_axes: list[bool]) -> None:
     check_unknown(network, first_axes)
 

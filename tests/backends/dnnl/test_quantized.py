@@ -23,6 +23,7 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run.reference import evaluate
+from tests.sweeps import some
 
 
 def function(expr: Expr) -> Function:
@@ -136,13 +137,13 @@ def chains(draw: st.DrawFn, sums: bool = True) -> Expr:
 @pytest.mark.native
 @pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @given(chains(), st.integers(0, 100))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=some(60), deadline=None)
 def test_chains_are_exact(expr: Expr, seed: int) -> None:
     check(expr, seed)
 
 
 @given(chains())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=some(20), deadline=None)
 def test_every_chain_is_one_composite(expr: Expr) -> None:
     mod = infer_module(IRModule.from_expr(expr))
     merged = MergeComposite(dnnl.pattern_table())(mod)

@@ -25,6 +25,8 @@ from onnx import TensorProto as T  # noqa: E402
 from onnx import helper as h  # noqa: E402
 from onnx import numpy_helper as nh  # noqa: E402
 
+from tests.sweeps import some  # noqa: E402
+
 TIES = np.array([-3.5, -2.5, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 2.5, 3.5, 126.5, 254.5], "float32")
 ODD = np.array([1e-40, -1e-40, 3e38, -3e38, 0.49999997, -0.49999997, 2.5000002], "float32")
 MICROSOFT = "com.microsoft"
@@ -105,7 +107,7 @@ def test_quantize_per_channel_agrees_with_onnxruntime() -> None:
     check(*node("QuantizeLinear", [data, scale, zero], "int8", axis=0))
 
 
-@settings(max_examples=3)
+@settings(max_examples=some(3))
 @given(seed=st.integers(0, 2**16), shift=st.integers(1, 4), zero=st.integers(-5, 5))
 def test_products_round_halves_to_even(seed: int, shift: int, zero: int) -> None:
     rng = np.random.default_rng(seed)
@@ -117,7 +119,7 @@ def test_products_round_halves_to_even(seed: int, shift: int, zero: int) -> None
     check(*node("QLinearMatMul", arguments, "uint8"))
 
 
-@settings(max_examples=3)
+@settings(max_examples=some(3))
 @given(seed=st.integers(0, 2**16), shift=st.integers(1, 4))
 def test_convolutions_round_halves_to_even(seed: int, shift: int) -> None:
     rng = np.random.default_rng(seed)

@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from byoc_lab import relay
 from byoc_lab.errors import ByocLabError, ImporterError, UnreadableFileError
 from byoc_lab.importers.onnx import from_onnx
+from tests.sweeps import some
 
 from .models import MODELS, Builder
 
@@ -161,14 +162,14 @@ def _module_or_typed_error(data: bytes) -> None:
     assert time.process_time() - started < 5
 
 
-@settings(max_examples=80)
+@settings(max_examples=some(80))
 @given(st.sampled_from(sorted(BYTES)), st.floats(0, 1))
 def test_a_truncated_file_is_a_typed_error(name: str, part: float) -> None:
     data = BYTES[name]
     _module_or_typed_error(data[: int(part * len(data))])
 
 
-@settings(max_examples=250)
+@settings(max_examples=some(250))
 @given(
     st.sampled_from(sorted(BYTES)),
     st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), min_size=1, max_size=6),
@@ -182,7 +183,7 @@ def test_a_damaged_file_is_a_module_or_a_typed_error(
     _module_or_typed_error(bytes(data))
 
 
-@settings(max_examples=150)
+@settings(max_examples=some(150))
 @given(st.sampled_from(sorted(MODELS)), st.data())
 def test_wrong_nodes_are_typed_errors(name: str, data: st.DataObject) -> None:
     """Attributes, inputs and types are changed; the file itself is well-formed."""

@@ -17,6 +17,7 @@ from byoc_lab.errors import UnknownValueError, UnsupportedOperatorError
 from byoc_lab.importers.onnx import from_onnx
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.visit import post_order
+from tests.sweeps import some
 
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 MODES = ("nearest", "linear", "cubic")
@@ -62,7 +63,7 @@ def operators(mod: Any) -> set[str]:
     }
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(st.data())
 def test_any_scale_is_that_of_onnx_runtime(data: st.DataObject) -> None:
     mode, coordinates = data.draw(st.sampled_from(MODES)), data.draw(st.sampled_from(COORDINATES))

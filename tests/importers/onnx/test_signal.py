@@ -14,6 +14,7 @@ from onnxruntime import InferenceSession
 import byoc_lab
 from byoc_lab.errors import UnsupportedOperatorError
 from byoc_lab.importers.onnx import from_onnx
+from tests.sweeps import some
 
 Array = np.ndarray[Any, Any]
 KINDS = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "int32": TensorProto.INT32}
@@ -60,7 +61,7 @@ def parts(z: Array) -> Array:
     return np.stack([z.real, z.imag], axis=-1).astype("float32")
 
 
-@settings(max_examples=30)
+@settings(max_examples=some(30))
 @given(
     length=st.integers(1, 40),
     wanted=st.integers(1, 50),
@@ -110,7 +111,7 @@ def test_larger_determinants_are_refused() -> None:
         from_onnx(node("Det", [drawn(5, 5)])[0])
 
 
-@settings(max_examples=30)
+@settings(max_examples=some(30))
 @given(st.data())
 def test_columns_are_added_where_they_came_from(data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, 2))

@@ -25,6 +25,7 @@ from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run import build, evaluate
 from byoc_lab.run.inline import inlined
 from byoc_lab.run.metering.cards import RegionErrors
+from tests.sweeps import some
 
 needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 
@@ -232,7 +233,7 @@ def numbers(kind: str, *shape: int, seed: int) -> np.ndarray:
 
 
 @given(st.integers(1, 4), st.integers(1, 3000), KINDS, KINDS, st.integers(0, 99))
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 def test_dense_in_any_order_of_sums(rows: int, k: int, a: str, b: str, seed: int) -> None:
     x, w = relay.var("x", shape=(rows, k)), relay.var("w", shape=(3, k))
     inputs = [numbers(a, rows, k, seed=seed), numbers(b, 3, k, seed=seed + 1)]
@@ -249,7 +250,7 @@ def test_dense_in_any_order_of_sums(rows: int, k: int, a: str, b: str, seed: int
     KINDS,
     st.integers(0, 99),
 )
-@settings(max_examples=25)
+@settings(max_examples=some(25))
 def test_conv2d_on_dnnl_uses_less_than_the_tolerance(
     c: int, o: int, size: int, a: str, b: str, seed: int
 ) -> None:

@@ -17,6 +17,7 @@ from byoc_lab.relay import IRModule
 from tests import strategies
 from tests.lab.tracing.recording.lines import FOREIGN, HEAD, begin, end, write
 from tests.lab.view.samples import chain
+from tests.sweeps import some
 
 PASSES = ["InferType", "SimplifyInference", "FoldConstant", "InferType"]
 
@@ -130,7 +131,7 @@ def test_it_is_saved_as_one_page(tmp_path: Path) -> None:
     assert "beside" in page.read_text(encoding="utf-8")
 
 
-@settings(max_examples=30)
+@settings(max_examples=some(30))
 @given(mod=strategies.modules())
 def test_a_trace_does_not_differ_from_itself(mod: IRModule) -> None:
     one = trace(mod, "ccompiler")
@@ -140,7 +141,7 @@ def test_a_trace_does_not_differ_from_itself(mod: IRModule) -> None:
         assert not made.moved and not any(pair.only_in for pair in made.pairs)
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(mod=strategies.modules(), other=strategies.modules())
 def test_swapping_the_traces_swaps_the_sides(mod: IRModule, other: IRModule) -> None:
     pipelines = PASSES, "ccompiler"

@@ -13,6 +13,7 @@ from byoc_lab.relay.analysis.region_numbers import module_numbers
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from tests import strategies
 from tests.lab.view.samples import chain
+from tests.sweeps import some
 
 HEAD = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 2), float32]) { '
 
@@ -59,7 +60,7 @@ def test_a_module_known_as_text_has_no_places() -> None:
     assert places_of(UnparsedModule("no module", "it is cut off"), {}) == {}
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(mod=strategies.modules())
 def test_the_counts_are_those_of_the_picture(mod: IRModule) -> None:
     """Of every stage: as many operators in regions and on the host as the stepper shows."""

@@ -10,6 +10,7 @@ from byoc_lab import relay
 from byoc_lab.relay import IRModule
 from byoc_lab.transform import MergeComposite
 from tests import strategies
+from tests.sweeps import some
 
 HEAD = '#[version = "0.0.5"]\n'
 TENSOR = "Tensor[(4, 4), float32]"
@@ -163,7 +164,7 @@ def test_mobilenet_outlined_changes_have_both_sides() -> None:
     assert all(c.before is not None and c.after is not None for c in outlined)
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(mod=strategies.modules())
 def test_something_changed_exactly_if_the_modules_differ(mod: IRModule) -> None:
     passes = ["SimplifyInference", "FoldConstant", "ToANormalForm", "ToGraphNormalForm"]
@@ -173,7 +174,7 @@ def test_something_changed_exactly_if_the_modules_differ(mod: IRModule) -> None:
         assert bool(made.changes) == stage.changed == rows_differ
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(mod=strategies.modules(), other=strategies.modules())
 def test_each_node_is_in_one_module_or_in_both(mod: IRModule, other: IRModule) -> None:
     """Added nodes have no partner, removed ones neither; the others have each other."""

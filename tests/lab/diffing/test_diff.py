@@ -11,6 +11,7 @@ from byoc_lab.errors import PassError
 from byoc_lab.relay import IRModule, structural_equal
 from byoc_lab.transform import AnnotateTarget, FoldConstant, InferType, PartitionGraph
 from tests import strategies
+from tests.sweeps import some
 
 HEAD = "def @main(%x: Tensor[(4, 4), float32], %y: Tensor[(4, 4), float32]) {\n"
 
@@ -101,7 +102,7 @@ def test_functions_can_be_compared_and_others_cannot() -> None:
         byoc_lab.diff(func, "abs")  # type: ignore[arg-type]
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(mod=strategies.modules(), other=strategies.modules())
 def test_every_line_of_both_texts_is_in_the_rows_once(mod: IRModule, other: IRModule) -> None:
     diff = byoc_lab.diff(mod, other)
@@ -118,7 +119,7 @@ def _sides(rows: list) -> list[tuple]:
     return [(r.before, r.after) for r in rows] or [(None, None)]
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(mod=strategies.modules())
 def test_no_change_and_equal_rows_are_the_same_thing(mod: IRModule) -> None:
     folded = FoldConstant()(mod)

@@ -19,6 +19,7 @@ from byoc_lab.relay.analysis import post_order_visit
 from byoc_lab.relay.ir.visit import post_order, rebuild
 from byoc_lab.transform import InferType
 from tests import strategies
+from tests.sweeps import some
 
 SHAPE = (1, 4, 8, 8)
 
@@ -124,7 +125,7 @@ def _signatures(flow: Flow) -> dict[Expr, tuple[object, ...]]:
     return found
 
 
-@settings(max_examples=80)
+@settings(max_examples=some(80))
 @given(mod=strategies.modules(), data=st.data())
 def test_one_edit_keeps_all_other_pairs(mod: IRModule, data: st.DataObject) -> None:
     """What is inserted, removed or changed is told from all the rest, up to equal nodes."""

@@ -12,6 +12,7 @@ from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.diffing.fingerprint import fingerprint
 from byoc_lab.relay import IRModule, assert_structural_equal
 from tests import strategies
+from tests.sweeps import some
 
 TEXT = """#[version = "0.0.5"]
 def @main(%x: Tensor[(4, 4), float32]) {
@@ -27,7 +28,7 @@ def check(before: IRModule, after: IRModule) -> None:
     assert saved.summary == made.summary
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(mod=strategies.modules(), other=strategies.modules())
 def test_random_modules(mod: IRModule, other: IRModule) -> None:
     check(mod, other)
@@ -35,7 +36,7 @@ def test_random_modules(mod: IRModule, other: IRModule) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(mod=strategies.modules())
 def test_every_pass_of_a_pipeline_on_random_modules(mod: IRModule) -> None:
     passes = ["SimplifyInference", "FoldConstant", "ToANormalForm", "ToGraphNormalForm"]

@@ -14,6 +14,7 @@ from byoc_lab.relay.analysis.structural import structural_equal
 from tests.lab.linting.mutants import Mutant, corpus, is_valid, mutants
 from tests.lab.linting.random_annotated import WAYS, random_module
 from tests.lab.linting.sweep import examine
+from tests.sweeps import ONE_IN, some
 
 SEEDS = range(4 * len(WAYS))
 PARTS = 8
@@ -28,7 +29,7 @@ def _small() -> list[str]:
 
 @pytest.mark.slow
 def test_mutants_of_the_corpus_are_found() -> None:
-    for name in _small()[::PARTS]:
+    for name in _small()[:: PARTS * ONE_IN]:
         result = examine(name)
         assert result.tally["mutants"] and not result.reports, "\n".join(result.reports)
 
@@ -75,8 +76,8 @@ def test_deleted_annotations_come_back() -> None:
 
 @pytest.mark.slow
 def test_deleted_annotations_come_back_in_random_modules() -> None:
-    modules = [m for m in map(random_module, range(100)) if is_valid(m)]
+    modules = [m for m in map(random_module, range(some(100))) if is_valid(m)]
     deleted = [m for mod in modules for m in mutants(mod) if m.kind == "delete" and m.fault]
-    deleted += _deletions(_small())
+    deleted += _deletions(_small()[::ONE_IN])
     lost = [m for m in deleted if not _is_restored(m)]
     assert len(lost) <= (1 - RESTORED) * len(deleted), "\n\n".join(map(str, lost))

@@ -20,6 +20,7 @@ from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.ir.visit import post_order
 from tests.lab.reducing.networks import operators
 from tests.strategies import modules
+from tests.sweeps import some
 
 
 class Wanted:
@@ -77,7 +78,7 @@ def single_reductions(mod: IRModule, keep: bool = False) -> Iterator[IRModule]:
             yield typed
 
 
-@settings(max_examples=15)
+@settings(max_examples=some(15))
 @given(st.data())
 def test_the_result_holds_is_minimal_and_has_a_neighbour(data: st.DataObject) -> None:
     mod = data.draw(modules())
@@ -104,7 +105,7 @@ def test_every_cut_has_types_and_computes_a_part_of_the_module(data: st.DataObje
     assert not Counter(operators(made)) - Counter(operators(mod))
 
 
-@settings(max_examples=15)
+@settings(max_examples=some(15))
 @given(modules(), st.integers(2, 5), st.integers(0, 99))
 def test_a_predicate_without_any_order_is_treated_alike(mod: IRModule, of: int, seed: int) -> None:
     """One that holds for the given module and, by a hash of the text, for one in `of` others."""

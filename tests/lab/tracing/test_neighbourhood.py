@@ -23,6 +23,7 @@ from byoc_lab.relay.ir.visit import post_order, rebuild
 from byoc_lab.transform import AnnotateTarget, InferType, MergeCompilerRegions, PartitionGraph
 from tests import strategies
 from tests.passes.framework.test_hook import ALL
+from tests.sweeps import some
 
 PASSES = [name for name in ALL if name not in ("ToANormalForm", "ToBasicBlockNormalForm")]
 
@@ -38,7 +39,7 @@ def result_of(node: Expr, given_values: Mapping[Expr, Expr]) -> Expr:
     return rebuild(node, lambda pre, post: post, memo=memo)
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(mod=strategies.modules(), data=st.data())
 def test_a_part_computes_what_the_function_does(mod: IRModule, data: st.DataObject) -> None:
     """With the given values put back in, each node of a part is the node that it was cut from."""
@@ -67,7 +68,7 @@ def changed_stages(mod: IRModule, name: str) -> list[Stage]:
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=8)
+@settings(max_examples=some(8))
 @given(mod=strategies.modules(), data=st.data())
 def test_a_part_that_has_all_calls_is_the_module(
     name: str, mod: IRModule, data: st.DataObject
@@ -98,7 +99,7 @@ def identities(part: Neighbourhood, root: Provenance) -> dict[Expr, Expr]:
 
 
 @pytest.mark.parametrize("name", PASSES)
-@settings(max_examples=8)
+@settings(max_examples=some(8))
 @given(mod=strategies.modules(), data=st.data())
 def test_nodes_of_a_part_are_those_of_the_state(
     name: str, mod: IRModule, data: st.DataObject

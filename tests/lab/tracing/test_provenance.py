@@ -31,6 +31,7 @@ from byoc_lab.transform import (
 )
 from tests import strategies
 from tests.passes.framework.test_hook import ALL, PIPELINES
+from tests.sweeps import some
 
 ONE_BY_ONE = (
     "CanonicalizeOps", "CombineParallelDense", "DeadCodeElimination", "EliminateCommonSubexpr",
@@ -81,7 +82,7 @@ def check_identities(stage: Stage, count: int) -> None:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-@settings(max_examples=10)
+@settings(max_examples=some(10))
 @given(mod=strategies.modules(), data=st.data())
 def test_each_node_has_one_identity_in_all_states(
     name: str, mod: IRModule, data: st.DataObject
@@ -93,7 +94,7 @@ def test_each_node_has_one_identity_in_all_states(
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=10)
+@settings(max_examples=some(10))
 @given(mod=strategies.modules())
 def test_they_invert_on_random_modules(name: str, mod: IRModule) -> None:
     for stage in byoc_lab.trace(mod, ALL[name], opt_level=4):
@@ -102,7 +103,7 @@ def test_they_invert_on_random_modules(name: str, mod: IRModule) -> None:
 
 
 @pytest.mark.parametrize("name", ONE_BY_ONE)
-@settings(max_examples=10)
+@settings(max_examples=some(10))
 @given(mod=strategies.modules())
 def test_each_pass_accounts_for_its_nodes(name: str, mod: IRModule) -> None:
     for stage in byoc_lab.trace(mod, [name], opt_level=4):
@@ -110,7 +111,7 @@ def test_each_pass_accounts_for_its_nodes(name: str, mod: IRModule) -> None:
         check_sources(stage)
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(
     mod=strategies.modules(),
     names=st.lists(st.sampled_from(ONE_BY_ONE), min_size=2, max_size=4),

@@ -36,6 +36,7 @@ from tests.lab.tracing.test_pickling import LETS
 from tests.lab.tracing.test_trace import NEVER_CLOSED
 from tests.passes.framework.test_hook import ALL, assert_same_types
 from tests.relay.op.samples import SAMPLES
+from tests.sweeps import some
 
 
 def _again(trace: Trace, path: Path, constants: bool = True) -> Trace:
@@ -82,7 +83,7 @@ def _check_provenance(made: Trace, trace: Trace) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["all", "Inline", "undone", "normal forms", "extern"])
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=some(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mod=strategies.modules())
 def test_random_traces_come_back(tmp_path: Path, name: str, mod: IRModule) -> None:
     trace = byoc_lab.trace(mod, ALL[name], opt_level=4)
@@ -279,7 +280,7 @@ def test_file_that_is_not_a_saved_trace_is_refused(tmp_path: Path) -> None:
         byoc_lab.load_trace(tmp_path / "missing")
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=some(120), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damaged_files_are_refused(saved: Path, tmp_path: Path, data: st.DataObject) -> None:
     """Any bytes replaced or cut off: refused, or the trace is as it was (a byte of a header that

@@ -24,6 +24,7 @@ from byoc_lab.transform import (
     module_pass,
 )
 from tests import strategies
+from tests.sweeps import some
 
 BATCH_NORM = """
 def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32],
@@ -162,7 +163,7 @@ def test_bad_arguments_are_named(
         byoc_lab.trace(mod, pipeline)  # type: ignore[arg-type]
 
 
-@settings(max_examples=25)
+@settings(max_examples=some(25))
 @given(mod=strategies.modules())
 def test_events_name_nodes_of_the_input(mod: IRModule) -> None:
     """Each node that a fold replaces is a node of the stage's input, and is replaced once."""
@@ -241,7 +242,7 @@ PIPELINES: st.SearchStrategy[Pass] = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=some(60), deadline=None)
 @given(
     mod=strategies.modules(),
     pipeline=PIPELINES,

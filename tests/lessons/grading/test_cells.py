@@ -20,6 +20,7 @@ from byoc_lab.lessons.grading.judging import judged
 from byoc_lab.lessons.grading.notebooks import code_of, dumps, notebook, with_solution
 from byoc_lab.lessons.grading.sandboxed import run_sandboxed
 from tests.lessons.grading.ways import BEST
+from tests.sweeps import some
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the grader needs Linux")
 ROOT = Path(__file__).parents[3]
@@ -157,7 +158,7 @@ def test_the_grader_has_the_magics_of_jupyter_and_no_others() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=some(8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(CELLS), min_size=5, max_size=25))
 def test_mixtures_of_cells_give_what_they_give_in_jupyter(cells: list[str]) -> None:
     same(cells)

@@ -18,6 +18,7 @@ from byoc_lab.relay.analysis.regions import Region
 from byoc_lab.relay.annotation import compiler_begin, compiler_end
 from byoc_lab.relay.ir.visit import post_order
 from tests.parity.golden import golden_test
+from tests.sweeps import some
 
 test_golden = golden_test("MergeCompilerRegions")
 
@@ -92,7 +93,7 @@ def _annotated(draw: st.DrawFn) -> Expr:
     return values[-1]
 
 
-@settings(max_examples=300)
+@settings(max_examples=some(300))
 @given(_annotated())
 def test_regions_are_those_of_a_search_that_follows_everything(net: Expr) -> None:
     found = _partition(net)

@@ -15,6 +15,7 @@ from tests.parity import cases
 from tests.parity.cases import padding
 from tests.parity.golden import golden_test
 from tests.passes.checks import assert_same_values, random_inputs, replayed
+from tests.sweeps import some
 
 test_golden = golden_test("FoldExplicitPadding")
 
@@ -38,7 +39,7 @@ def test_a_pool_pads_with_the_number_that_cannot_win(name: str, folds: bool) -> 
     assert ("nn.pad" not in relay.analysis.list_op_freqs(after)) == folds
 
 
-@settings(max_examples=30)
+@settings(max_examples=some(30))
 @given(mod=images.modules())
 def test_padding_of_random_graphs(mod: IRModule) -> None:
     after = replayed(mod, FoldExplicitPadding())

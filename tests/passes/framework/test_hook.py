@@ -40,6 +40,7 @@ from tests import strategies
 from tests.parity import cases
 from tests.parity.goldens.plan import plan
 from tests.passes.framework.test_properties import PIPELINES, TARGET, _table
+from tests.sweeps import some
 
 MORE: dict[str, list[Pass]] = {
     "normal forms": [ToANormalForm(), "InferType", ToGraphNormalForm()],  # type: ignore[list-item]
@@ -87,7 +88,7 @@ def assert_same_types(mod: IRModule, wanted: IRModule) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=20)
+@settings(max_examples=some(20))
 @given(mod=strategies.modules())
 def test_replaying_all_events_gives_the_result(name: str, mod: IRModule) -> None:
     _check(byoc_lab.trace(mod, ALL[name], opt_level=4))
@@ -109,7 +110,7 @@ def test_the_dnnl_pipeline_on_the_corpus_can_be_replayed(case: str) -> None:
             _check_stage(stage)
 
 
-@settings(max_examples=20)
+@settings(max_examples=some(20))
 @given(mod=strategies.modules())
 def test_the_dnnl_pipeline_on_random_modules_can_be_replayed(mod: IRModule) -> None:
     _check(byoc_lab.trace(mod, "dnnl"))
@@ -176,7 +177,7 @@ def _arrays(value: object) -> Iterator[np.ndarray]:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-@settings(max_examples=4)
+@settings(max_examples=some(4))
 @given(mod=strategies.modules())
 def test_every_state_computes_the_same_numbers(name: str, mod: IRModule) -> None:
     for stage in byoc_lab.trace(mod, PIPELINES[name], opt_level=4):
@@ -185,7 +186,7 @@ def test_every_state_computes_the_same_numbers(name: str, mod: IRModule) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=20)
+@settings(max_examples=some(20))
 @given(mod=strategies.modules())
 def test_every_state_of_many_modules_computes_the_same_numbers(name: str, mod: IRModule) -> None:
     for stage in byoc_lab.trace(mod, ALL[name], opt_level=4):
@@ -240,7 +241,7 @@ def test_every_state_of_the_dnnl_pipeline_on_mobilenet_computes_the_same_numbers
         _check_values(stage, inputs, rtol=1e-5)  # FoldConstant computes in float32
 
 
-@settings(max_examples=20)
+@settings(max_examples=some(20))
 @given(mod=strategies.modules())
 def test_states_in_between_can_be_shown(mod: IRModule) -> None:
     """Every state prints and can be compared with its neighbours."""

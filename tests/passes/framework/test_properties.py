@@ -31,6 +31,7 @@ from byoc_lab.transform import (
     ToBasicBlockNormalForm,
 )
 from tests import strategies
+from tests.sweeps import some
 
 TARGET = "strategies"
 for _name in ("abs", "tanh", "add", "multiply"):
@@ -79,7 +80,7 @@ def _value(mod: IRModule) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-@settings(max_examples=25)
+@settings(max_examples=some(25))
 @given(mod=strategies.modules())
 def test_values_types_and_input_are_kept(name: str, mod: IRModule) -> None:
     before, functions = _value(mod), dict(mod.functions)
@@ -95,7 +96,7 @@ _UNTYPED = (relay.Op, relay.GlobalVar)
 
 
 @pytest.mark.parametrize("name", ["InferType", "SimplifyInference", "FoldConstant", "Merge"])
-@settings(max_examples=25)
+@settings(max_examples=some(25))
 @given(mod=strategies.modules())
 def test_a_second_run_changes_nothing(name: str, mod: IRModule) -> None:
     *earlier, last = PIPELINES[name]
@@ -103,7 +104,7 @@ def test_a_second_run_changes_nothing(name: str, mod: IRModule) -> None:
     assert structural_equal(last(once), once)
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(mod=strategies.modules())
 def test_partitioning_takes_every_mark_away(mod: IRModule) -> None:
     out = PartitionGraph()(MergeCompilerRegions()(AnnotateTarget(TARGET)(mod)))
@@ -116,7 +117,7 @@ def test_partitioning_takes_every_mark_away(mod: IRModule) -> None:
         assert not relay.analysis.free_vars(func)
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(mod=strategies.modules())
 def test_text_goes_round(mod: IRModule) -> None:
     """Printed, read and printed again: the same structure (constants by metadata, bit for bit)."""

@@ -16,6 +16,7 @@ from byoc_lab.transform import ConvertLayout, InferType, LayoutConfig
 from tests import image_strategies as images
 from tests.parity.golden import golden_test
 from tests.passes.layout.networks import calls, net
+from tests.sweeps import some
 
 test_golden = golden_test("ConvertLayout")
 
@@ -25,7 +26,7 @@ TO_LAST = ConvertLayout({"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NH
 
 
 @pytest.mark.parametrize("convert", [TO_FIRST, TO_LAST], ids=["NCHW", "NHWC"])
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(mod=images.modules(more=(images.split,)))
 def test_values_stay_and_events_are_enough(convert: ConvertLayout, mod: IRModule) -> None:
     wanted = convert.desired_layouts["nn.conv2d"][0]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from byoc_lab import relay
 from byoc_lab.errors import ByocLabError, ElidedMetadataWarning, ParseError, shortened
+from tests.sweeps import some
 
 from .texts import PRINTED, PSEUDO, THREADS, code_of
 
@@ -222,7 +223,7 @@ def test_there_are_texts_to_break():
     assert len(TEXTS) > 30
 
 
-@settings(max_examples=120)
+@settings(max_examples=some(120))
 @given(st.sampled_from(TEXTS), st.data())
 def test_text_cut_off_anywhere_raises_parse_error(text: str, data):
     survives(text[: data.draw(st.integers(0, len(text)))])
@@ -274,7 +275,7 @@ PIECES += [
 PIECES += ["-malformed-ir", "ref(", ":=", "^", "annotation.compiler_end(", "9" * 30, ": int32"]
 
 
-@settings(max_examples=200)
+@settings(max_examples=some(200))
 @given(st.sampled_from(TEXTS), st.data())
 def test_text_with_pieces_changed(text: str, data):
     for _ in range(data.draw(st.integers(1, 4))):
@@ -284,14 +285,14 @@ def test_text_with_pieces_changed(text: str, data):
     survives(text)
 
 
-@settings(max_examples=200)
+@settings(max_examples=some(200))
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map(" ".join))
 @example("fn () {" * 50)
 def test_heaps_of_pieces(text: str):
     survives(text)
 
 
-@settings(max_examples=200)
+@settings(max_examples=some(200))
 @example("variance")  # an operator is not a value
 @given(st.text(alphabet=st.characters(), max_size=200))
 def test_any_characters(text: str):

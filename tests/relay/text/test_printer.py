@@ -15,6 +15,7 @@ from byoc_lab.errors import AttributeValueError, UnknownNameError
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.attrs import DictAttrs
 from byoc_lab.relay.text.printer import STYLES, print_both, print_lines, print_text
+from tests.sweeps import some
 
 from .texts import PRINTED, THREADS, code_of, style_of, without_comments, words
 
@@ -433,7 +434,7 @@ def graphs(draw) -> relay.Expr:
     return relay.Function([*params, cond], pool[-1])
 
 
-@settings(max_examples=150)
+@settings(max_examples=some(150))
 @given(graphs(), st.booleans())
 def test_printing_and_reading_gives_the_same(func, typed: bool):
     mod = IRModule.from_expr(func)

@@ -13,9 +13,10 @@ from byoc_lab.errors import ParseError
 from byoc_lab.relay.ir.dims import symbol
 from byoc_lab.relay.ir.visit import post_order
 from tests.relay.text import rich
+from tests.sweeps import some
 
 
-@settings(max_examples=200)
+@settings(max_examples=some(200))
 @given(rich.modules())
 def test_a_module_survives_its_text(mod: relay.IRModule):
     text = mod.astext()
@@ -24,7 +25,7 @@ def test_a_module_survives_its_text(mod: relay.IRModule):
     assert again.astext() == text
 
 
-@settings(max_examples=200)
+@settings(max_examples=some(200))
 @given(st.lists(rich.any_names.filter(bool), min_size=1, max_size=4, unique=True))
 def test_names_of_parameters_survive(names: list[str]):
     func = relay.Function([relay.Var(n, rich.TYPE) for n in names], relay.Tuple([]))

@@ -14,6 +14,7 @@ from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.native import DnnlRegion
 from tests.backends.dnnl.graph.net import RELU, Net, residual_net
 from tests.backends.dnnl.reference import assert_close
+from tests.sweeps import some
 
 pytestmark = [
     pytest.mark.native,
@@ -59,7 +60,7 @@ def test_region_run_with_another_batch_equals_region_compiled_for_it(stated: int
 
 
 @given(st.lists(st.integers(1, 12), min_size=1, max_size=12))
-@settings(max_examples=5)
+@settings(max_examples=some(5))
 def test_samples_do_not_depend_on_their_batch(batches: list[int]) -> None:
     net, output = residual_net()
     region = net.check(output)

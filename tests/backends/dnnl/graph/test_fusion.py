@@ -13,6 +13,7 @@ from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.graph import VIEWS
 from tests.backends.dnnl.graph.net import RELU, Net
 from tests.backends.dnnl.instructions import needs_avx2
+from tests.sweeps import some
 
 pytestmark = [
     pytest.mark.native,
@@ -158,7 +159,7 @@ def named(name: str) -> Head:
     st.sampled_from([5, 16]),
     st.sampled_from([1, 1, 2]),
 )
-@settings(max_examples=4)
+@settings(max_examples=some(4))
 def test_any_chain_of_post_ops(name: str, chain, role, channels, threads) -> None:
     """Post-ops that oneDNN cannot fuse run as separate primitives, with the same result."""
     op, _ = one(named(name), chain, role, channels, threads)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from byoc_lab.backends.dnnl import native
 from tests.backends.dnnl.graph.net import RELU, Net, residual_net
 from tests.backends.dnnl.graph.test_edges import OPERANDS
+from tests.sweeps import some
 
 pytestmark = [
     pytest.mark.native,
@@ -142,7 +143,7 @@ def test_the_seeds_are_valid() -> None:
 
 @pytest.mark.slow
 @given(mutated())
-@settings(max_examples=2_000)
+@settings(max_examples=some(2_000))
 def test_changed_graph_is_refused_or_runs_without_a_crash(text: str) -> None:
     create(text)
 
@@ -200,6 +201,6 @@ def test_the_saved_module_is_valid_and_has_an_end() -> None:
 
 @pytest.mark.slow
 @given(st.data())
-@settings(max_examples=3_000)
+@settings(max_examples=some(3_000))
 def test_changed_bytes_are_refused_or_run_without_a_crash(drawn: st.DataObject) -> None:
     load(drawn.draw(cut_up(saved())))

@@ -22,6 +22,7 @@ from tests.backends.dnnl.kernels.draws import DTYPES, FLOATS, INTEGERS, Case, Dr
 from tests.backends.dnnl.kernels.functions import BINARY, FUNCTIONS, apply
 from tests.backends.dnnl.kernels.kernel_cases import KERNELS, some_parameters
 from tests.backends.dnnl.reference import Bounded, assert_close, exact, stored
+from tests.sweeps import some
 
 pytestmark = [
     pytest.mark.native,
@@ -146,7 +147,7 @@ def check(name: str, drawn: st.DataObject) -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 @given(st.data())
-@settings(max_examples=6)
+@settings(max_examples=some(6))
 def test_kernel_equals_the_reference(name: str, drawn: st.DataObject) -> None:
     check(name, drawn)
 
@@ -154,7 +155,7 @@ def test_kernel_equals_the_reference(name: str, drawn: st.DataObject) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=some(200))
 def test_kernel_equals_the_reference_widely(name: str, drawn: st.DataObject) -> None:
     check(name, drawn)
 

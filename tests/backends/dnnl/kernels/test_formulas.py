@@ -13,6 +13,7 @@ from tests.backends.dnnl.kernels import kernels_in_torch  # noqa: E402
 from tests.backends.dnnl.kernels.draws import Draw, each_array  # noqa: E402
 from tests.backends.dnnl.kernels.kernel_cases import KERNELS  # noqa: E402
 from tests.backends.dnnl.reference import exact  # noqa: E402
+from tests.sweeps import some  # noqa: E402
 
 # What PyTorch has not: layouts in blocks, and Relay's roundings of integers. Those formulas put
 # elements in other places, or are exact.
@@ -25,7 +26,7 @@ def test_every_kernel_has_a_row() -> None:
 
 @pytest.mark.parametrize("name", kernels_in_torch.KERNELS)
 @given(st.data())
-@settings(max_examples=4)
+@settings(max_examples=some(4))
 def test_formula_equals_the_reference(name: str, drawn: st.DataObject) -> None:
     kernel = KERNELS[name]
     d = Draw(drawn, drawn.draw(st.sampled_from(kernel.dtypes)))

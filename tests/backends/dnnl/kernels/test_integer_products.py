@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byoc_lab.backends.dnnl import kernels, native
+from tests.sweeps import some
 
 pytestmark = [
     pytest.mark.native,
@@ -91,7 +92,7 @@ def convolutions(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=150)
+@settings(max_examples=some(150))
 @given(case=convolutions())
 def test_convolutions_are_exact(case: dict[str, Any]) -> None:
     rng = np.random.default_rng(case["seed"])
@@ -106,7 +107,7 @@ def test_convolutions_are_exact(case: dict[str, Any]) -> None:
     np.testing.assert_array_equal(got, want)
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(
     shape=st.tuples(st.integers(1, 130), st.integers(1, 1100), st.integers(1, 70)),
     dtype=st.sampled_from(["uint8", "int8"]),
@@ -123,7 +124,7 @@ def test_dense_layers_are_exact(
     np.testing.assert_array_equal(kernels.dense(data, weight, data_zero_point=zero), want)
 
 
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(
     sizes=st.tuples(st.integers(1, 40), st.integers(1, 600), st.integers(1, 40)),
     batches=st.sampled_from(

@@ -19,6 +19,7 @@ from tests.backends.dnnl.kernels.draws import Case, Draw, each_array
 from tests.backends.dnnl.kernels.kernel_cases import KERNELS
 from tests.backends.dnnl.reference import exact
 from tests.relay.op.onnx_runs import run_onnx
+from tests.sweeps import some
 
 pytest.importorskip("onnx", reason="the test extras have it")
 pytest.importorskip("onnxruntime", reason="the test extras have it")
@@ -126,7 +127,7 @@ def check(name: str, drawn: st.DataObject) -> None:
 
 @pytest.mark.parametrize("name", THEIRS)
 @given(st.data())
-@settings(max_examples=3)
+@settings(max_examples=some(3))
 def test_kernel_agrees_with_onnxruntime(name: str, drawn: st.DataObject) -> None:
     check(name, drawn)
 
@@ -134,7 +135,7 @@ def test_kernel_agrees_with_onnxruntime(name: str, drawn: st.DataObject) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("name", THEIRS)
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 def test_kernel_agrees_with_onnxruntime_widely(name: str, drawn: st.DataObject) -> None:
     check(name, drawn)
 
@@ -176,7 +177,7 @@ QUANTIZED = ("conv1d", "conv2d", "conv3d", "dense")
 
 @pytest.mark.parametrize("name", QUANTIZED)
 @given(st.data())
-@settings(max_examples=5)
+@settings(max_examples=some(5))
 def test_quantized_kernel_agrees_with_onnxruntime(name: str, drawn: st.DataObject) -> None:
     check_quantized(name, drawn)
 
@@ -184,6 +185,6 @@ def test_quantized_kernel_agrees_with_onnxruntime(name: str, drawn: st.DataObjec
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUANTIZED)
 @given(st.data())
-@settings(max_examples=80)
+@settings(max_examples=some(80))
 def test_quantized_kernel_agrees_with_onnxruntime_widely(name: str, drawn: st.DataObject) -> None:
     check_quantized(name, drawn)

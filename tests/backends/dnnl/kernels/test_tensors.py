@@ -19,6 +19,7 @@ from byoc_lab.run.inputs import bind_inputs
 from tests.backends.dnnl import reference as ref
 from tests.backends.dnnl.graph.net import Net
 from tests.backends.dnnl.reference import assert_close, exact
+from tests.sweeps import some
 
 pytestmark = [
     pytest.mark.native,
@@ -122,7 +123,7 @@ def test_the_weight_of_a_transposed_convolution_may_be_any_tensor() -> None:
     st.booleans(),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 def test_arrays_of_any_strides(shape, cuts, read_only, rng) -> None:
     """Slices with any steps, turned axes, read-only: what NumPy sees is what the kernel reads."""
     whole = random(*(3 + 4 * size for size in shape))

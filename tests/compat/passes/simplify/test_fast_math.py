@@ -10,11 +10,12 @@ from byoc_lab.relay import IRModule
 from tests import strategies
 from tests.parity.golden import golden_test
 from tests.passes.checks import assert_same_values, replayed
+from tests.sweeps import some
 
 test_golden = golden_test("FastMath")
 
 
-@settings(max_examples=30)
+@settings(max_examples=some(30))
 @given(mod=strategies.modules())
 def test_approximations_stand_for_the_same_numbers_here(mod: IRModule) -> None:
     after = replayed(mod, FastMath())

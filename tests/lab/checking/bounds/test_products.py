@@ -20,6 +20,7 @@ from byoc_lab.relay.analysis.queries import free_vars
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run import evaluate
+from tests.sweeps import some
 
 needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 SIZES = st.sampled_from([0.0, 0.1, 1.0, 10.0, 1000.0])
@@ -44,7 +45,7 @@ def share(function: Function, inputs: list[np.ndarray], got: Any) -> float:
 @pytest.mark.native
 @needs_native
 @given(st.sampled_from([1, 8]), st.sampled_from([1, 3, 5]), SIZES, SIZES, st.integers(0, 99))
-@settings(max_examples=25)
+@settings(max_examples=some(25))
 def test_a_convolution_with_a_bias_and_a_residual(
     channels: int, kernel: int, bias: float, residual: float, seed: int
 ) -> None:
@@ -64,7 +65,7 @@ def test_a_convolution_with_a_bias_and_a_residual(
 
 @given(st.integers(1, 400), SIZES, st.sampled_from(["add", "nn.bias_add", "nn.batch_norm"]),
        st.integers(0, 99))  # fmt: skip
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 def test_a_sum_that_begins_with_what_is_added(
     depth: int, size: float, name: str, seed: int
 ) -> None:

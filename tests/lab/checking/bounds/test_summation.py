@@ -14,6 +14,7 @@ from byoc_lab.compat.op.definitions.collapse_sum import collapse_sum_to
 from byoc_lab.lab.checking.bounds.summation import largest_repetition, roundings
 from byoc_lab.relay import nn
 from tests.lab.checking.bounds.test_products import share, typed
+from tests.sweeps import some
 
 SIDES = st.sampled_from([7, 28, 56, 112])
 SHARES = st.sampled_from([0.0, 0.1, 0.5, 0.75, 1.0])
@@ -33,7 +34,7 @@ def summed_in_turn(x: np.ndarray) -> np.ndarray:
 
 
 @given(SIDES, SHARES, st.integers(0, 999))
-@settings(max_examples=30)
+@settings(max_examples=some(30))
 def test_sums_in_turn_of_equal_elements_are_within_the_tolerance(
     side: int, equal: float, seed: int
 ) -> None:

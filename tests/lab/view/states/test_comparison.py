@@ -13,6 +13,7 @@ from byoc_lab.lab.view.states.comparison import _Sides, comparison_state
 from byoc_lab.relay import IRModule
 from tests import strategies
 from tests.lab.view.samples import chain, network
+from tests.sweeps import some
 
 
 def ids_in(module: dict[str, Any]) -> set[str]:
@@ -76,7 +77,7 @@ def test_partners_have_one_id_and_others_do_not(second: str) -> None:
     check_ids(compare(trace(chain()[0].before, "dnnl"), trace(chain()[0].before, second)))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=some(20), deadline=None)
 @given(mod=strategies.modules(), other=strategies.modules())
 def test_partners_have_one_id_in_any_modules(mod: IRModule, other: IRModule) -> None:
     check_ids(compare(trace(mod, "ccompiler"), trace(other, ["InferType", "FoldConstant"])))

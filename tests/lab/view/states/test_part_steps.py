@@ -18,6 +18,7 @@ from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.relay import IRModule
 from byoc_lab.transform import AnnotateTarget, InferType, PartitionGraph
 from tests import strategies
+from tests.sweeps import some
 
 PASSES = ["SimplifyInference", "FoldConstant", AnnotateTarget("strategies"), PartitionGraph()]
 
@@ -27,7 +28,7 @@ def operators(module: dict[str, Any]) -> set[str]:
     return {i for box in module["scene"]["boxes"] if box["kind"] == "op" for i in box["ids"][:1]}
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(mod=strategies.modules(), part_first=st.booleans(), data=st.data())
 @pytest.mark.slow
 def test_a_node_has_one_id_in_a_part_and_in_the_whole(

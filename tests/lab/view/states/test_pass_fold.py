@@ -19,6 +19,7 @@ from byoc_lab.transform import AnnotateTarget, MergeCompilerRegions, PartitionGr
 from tests import strategies
 from tests.lab.linting.random_annotated import random_module
 from tests.lab.view.samples import mobilenet
+from tests.sweeps import some
 
 Scene = dict[str, Any]
 
@@ -146,7 +147,7 @@ def is_inside(scene: Scene, group: dict[str, Any], outer: int) -> bool:
     return bool(place == outer)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=some(30), deadline=None)
 @given(mod=strategies.modules())
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_limits")
@@ -155,7 +156,7 @@ def test_groups_of_random_modules_stay_the_same(mod: IRModule) -> None:
     check(byoc_lab.trace(mod, [*passes, MergeCompilerRegions(), PartitionGraph()], opt_level=4))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=some(30), deadline=None)
 @given(seed=st.integers(0, 10_000))
 @pytest.mark.slow
 @pytest.mark.usefixtures("small_limits")

@@ -31,6 +31,7 @@ from byoc_lab.transform import (
 from tests import strategies
 from tests.lab.linting.random_annotated import random_module
 from tests.lab.view.samples import network
+from tests.sweeps import some
 
 JOINED = re.compile(
     r"(.*) and its user are both in region (\d+) of (\w+)(?:; (.*) was in region (\d+))?"
@@ -200,7 +201,7 @@ def test_regions_of_mobilenet_keep_their_names() -> None:
     assert drawn.checks > 100
 
 
-@settings(max_examples=20)
+@settings(max_examples=some(20))
 @given(seed=st.integers(0, 10_000), data=st.data())
 @pytest.mark.slow
 def test_a_part_has_the_names_of_the_whole(seed: int, data: st.DataObject) -> None:
@@ -220,7 +221,7 @@ def test_a_part_has_the_names_of_the_whole(seed: int, data: st.DataObject) -> No
                 assert all(some[i] == all_names[i] for i in some.keys() & all_names.keys())
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(seed=st.integers(0, 10_000))
 @example(seed=241)  # a function is added between two rounds
 @pytest.mark.slow
@@ -228,7 +229,7 @@ def test_annotated_modules(seed: int) -> None:
     Drawn(annotated_trace(random_module(seed))).check()
 
 
-@settings(max_examples=30)
+@settings(max_examples=some(30))
 @given(mod=strategies.modules())
 @pytest.mark.slow
 def test_regions_keep_their_names_from_annotation_on(mod: IRModule) -> None:

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from byoc_lab.relay import nn
 from tests.relay.op.onnx_runs import numbers, run, run_onnx
+from tests.sweeps import some
 
-few = settings(max_examples=40)
+few = settings(max_examples=some(40))
 
 
 pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
@@ -86,7 +87,7 @@ def test_integer_convolution_adds_up_in_out_dtype() -> None:
     assert found.dtype == np.int32 and found.item() == 64 * 127 * 127
 
 
-fewer = settings(max_examples=12)
+fewer = settings(max_examples=some(12))
 
 
 LENGTHS = (9, 8, 7)

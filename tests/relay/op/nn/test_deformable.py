@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from byoc_lab.relay import nn
 from tests.relay.op.onnx_runs import numbers, run, run_onnx
+from tests.sweeps import some
 
-few = settings(max_examples=15)
+few = settings(max_examples=some(15))
 
 
 seeds = st.integers(0, 10_000)

@@ -12,8 +12,9 @@ from byoc_lab import relay
 from byoc_lab.relay import nn
 from byoc_lab.run.reference import evaluate
 from tests.relay.op.onnx_runs import numbers, run, run_onnx
+from tests.sweeps import some
 
-few = settings(max_examples=40)
+few = settings(max_examples=some(40))
 
 
 pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
@@ -96,7 +97,7 @@ def test_a_window_wholly_in_padding_gives_the_least_finite_value() -> None:
     np.testing.assert_array_equal(found.ravel(), [-128, 1])
 
 
-fewer = settings(max_examples=12)
+fewer = settings(max_examples=some(12))
 
 
 LENGTHS = (9, 8, 7)

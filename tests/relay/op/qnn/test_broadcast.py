@@ -13,8 +13,9 @@ from byoc_lab.relay import Constant
 from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.run.reference import evaluate
 from tests.relay.op.onnx_runs import run
+from tests.sweeps import some
 
-few = settings(max_examples=30)
+few = settings(max_examples=some(30))
 
 
 scales = st.floats(0.0009765625, 8, width=32)

@@ -10,8 +10,9 @@ from byoc_lab import relay
 from byoc_lab.relay import Constant
 from byoc_lab.relay.qnn import op as qnn
 from tests.relay.op.onnx_runs import run, run_onnx
+from tests.sweeps import some
 
-few = settings(max_examples=30)
+few = settings(max_examples=some(30))
 
 
 zeros = st.integers(-20, 20)

@@ -13,6 +13,7 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.typing.infer import infer_module
+from tests.sweeps import some
 
 pytest.importorskip("tvm")
 
@@ -23,7 +24,7 @@ def built(body: Expr, *data: np.ndarray) -> np.ndarray:
     return np.asarray(byoc_lab.build(mod).run(list(data))[0])
 
 
-@settings(max_examples=4)
+@settings(max_examples=some(4))
 @given(dtype=st.sampled_from(["int32", "int8", "uint8"]), seed=st.integers(0, 2**16))
 def test_powers_of_integers_are_those_of_numpy(dtype: str, seed: int) -> None:
     """Overflow included: both keep the low bits."""

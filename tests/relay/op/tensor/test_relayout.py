@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from byoc_lab import relay
 from byoc_lab.relay import nn
 from tests.relay.op.onnx_runs import numbers, run, run_onnx
+from tests.sweeps import some
 
-few = settings(max_examples=12)
+few = settings(max_examples=some(12))
 
 
 def close(found: np.ndarray, wanted: np.ndarray) -> None:

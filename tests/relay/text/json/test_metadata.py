@@ -24,6 +24,7 @@ from byoc_lab.relay.text.json.metadata import (
     write_metadata,
 )
 from tests.relay.text.texts import PRINTED, code_of
+from tests.sweeps import some
 
 # Written by TVM 0.16 for relay.const(np.ones((2,), "float32")).
 ONES = "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAAQAAAAIgAQACAAAAAAAAAAgAAAAAAAAAAACAPwAAgD8="
@@ -45,7 +46,7 @@ def test_an_array_as_tvm_writes_it():
     assert array.dtype == "float32" and array.tolist() == [1, 1]
 
 
-@settings(max_examples=100)
+@settings(max_examples=some(100))
 @given(
     st.sampled_from(DTYPES).flatmap(
         lambda d: hnp.arrays(d, hnp.array_shapes(min_dims=0, min_side=0))

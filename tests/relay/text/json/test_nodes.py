@@ -15,6 +15,7 @@ from byoc_lab.relay import testing
 from byoc_lab.relay.text.json.reader import read_node_json
 from byoc_lab.relay.text.json.writer import write_node_json
 from tests.relay.text import rich
+from tests.sweeps import some
 
 X = relay.var("x", shape=(2, 3))
 
@@ -96,7 +97,7 @@ def test_anything_else_is_refused(text: str, message: str) -> None:
 # There and back -----------------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@settings(max_examples=some(40))
 @given(mod=rich.modules())
 def test_a_module_comes_back(mod: relay.IRModule) -> None:
     relay.assert_structural_equal(again(mod), mod)
