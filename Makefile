@@ -10,7 +10,8 @@ EXPLORE = $(if $(SEED),--hypothesis-seed=$(SEED),$(if $(CI),,--hypothesis-profil
 # Threads of kernels that wait leave their core to the other processes.
 # Bytecode is kept: without it, each process compiles 1,400 files.
 PYTEST = PYTHONDONTWRITEBYTECODE= OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
-# LLVM does not optimize the host part here: half of each build. `make machines` and `make slow` optimize.
+# LLVM does not optimize the host part here, nor in a part of the sweeps: half of each build.
+# `make machines` and `make slow` optimize.
 # pytest's capture of the log costs a hundredth of the time, and nothing is logged.
 QUICK  = --plain-llvm -p no:logging -m "not slow and not browser and not notebook"
 SMOKE  = tests/test_imports.py tests/lab/tracing/test_trace.py tests/lab/diffing/test_diff.py \
@@ -76,7 +77,7 @@ notebooks: install-test install-docs  ## run the notebooks
 	$(PYTEST) --dist=load -m "notebook and not slow" --ignore=tests/notebooks/test_elsewhere.py tests/notebooks tests/docs
 
 slow: setup  ## the sweeps that `make test` leaves out; ONE_IN=8 for a part of them, SEED=n to draw again
-	$(PYTEST) --dist=worksteal -m slow $(EXPLORE)
+	$(PYTEST) --dist=worksteal -m slow $(EXPLORE) $(if $(ONE_IN),--plain-llvm)
 
 mutants: install-test  ## delete, double, rename and move every annotation: does the linter find what breaks?
 	$(BIN)/python -m tests.lab.linting.sweep $(if $(SEED),--seed $(SEED))
