@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.errors import UnsupportedOperatorError
 from byoc_lab.importers.onnx import from_onnx
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.visit import post_order
@@ -61,7 +62,7 @@ def node(op: str, arguments: list[Any], out: str, **attrs: Any) -> Any:
         [h.make_tensor_value_info("y", kind[out], None)],
         [nh.from_array(a, n) for n, a in arrays.items() if n not in given],
     )  # fmt: skip
-    sets = [h.make_opsetid("", 17), h.make_opsetid(MICROSOFT, 1)]
+    sets = [h.make_opsetid("", 21 if "block_size" in attrs else 17), h.make_opsetid(MICROSOFT, 1)]
     return h.make_model(graph, opset_imports=sets, ir_version=9), given
 
 
@@ -105,6 +106,32 @@ def test_quantize_per_channel_agrees_with_onnxruntime() -> None:
     data = np.tile(TIES, (2, 1)) * np.array([[1.0], [0.5]], "float32")
     scale, zero = np.array([1, 0.5], "float32"), np.array([0, 7], "int8")
     check(*node("QuantizeLinear", [data, scale, zero], "int8", axis=0))
+
+
+SCALES = np.array([[0.5, 1.0], [2.0, 0.25]], "float32")
+ZEROS = np.array([[0, 3], [-7, 100]], "int8")
+EIGHT = np.linspace(-128, 127, 16).astype("int8").reshape(2, 8)
+BLOCKED: list[tuple[str, list[Any], str, int]] = [
+    ("QuantizeLinear", [np.resize(TIES, (2, 8)), SCALES, ZEROS], "int8", 4),
+    ("QuantizeLinear", [np.resize(TIES, (2, 7)), SCALES, ZEROS], "int8", 4),
+    ("DequantizeLinear", [EIGHT, SCALES, ZEROS], "float32", 4),
+    ("DequantizeLinear", [np.ascontiguousarray(EIGHT[:, :5]), SCALES], "float32", 3),
+]
+
+
+@pytest.mark.parametrize("op, arguments, out, size", BLOCKED)
+def test_a_scale_for_each_block_agrees_with_onnxruntime(
+    op: str, arguments: list[Any], out: str, size: int
+) -> None:
+    net, feed = node(op, arguments, out, axis=1, block_size=size)
+    wanted = ort.InferenceSession(net.SerializeToString()).run(None, feed)[0]
+    np.testing.assert_array_equal(of(byoc_lab.evaluate(from_onnx(net)[0], feed)), wanted)
+
+
+def test_blocks_that_do_not_cover_the_axis_are_refused() -> None:
+    net, _ = node("DequantizeLinear", [EIGHT, SCALES], "float32", axis=1, block_size=3)
+    with pytest.raises(UnsupportedOperatorError, match=r"2 blocks of 3 .* length 8; 3 blocks are"):
+        from_onnx(net)
 
 
 @settings(max_examples=some(3))

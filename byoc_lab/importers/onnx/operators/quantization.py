@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from byoc_lab import relay
 from byoc_lab.importers.onnx.converters import MICROSOFT, converts
 from byoc_lab.importers.onnx.node import Node
@@ -41,14 +43,39 @@ def _axis(node: Node) -> int:
     return node.axis(node.attr("axis", 1), rank) if rank > 1 else 0
 
 
+def _blocked(node: Node, index: int) -> Expr:
+    """A scale or zero point for each element of the data, given one for each block of an axis."""
+    if node.optional(index) is None:
+        return relay.const(0, "int32")
+    axis = _axis(node)
+    length, block = node.length(node[0], axis), int(node.attr("block_size"))
+    found = relay.repeat(node[index], block, axis=axis)
+    blocks = node.length(node[index], axis)
+    if not (blocks - 1) * block < length <= blocks * block:
+        node.fail(
+            f"input {index} has {blocks} blocks of {block} along axis {axis}, which has length "
+            f"{length}; {-(-length // block)} blocks are expected"
+        )
+    whole = length == blocks * block
+    return found if whole else relay.strided_slice(found, [0], [length], axes=[axis])
+
+
 @converts("QuantizeLinear")
 def quantize_linear(node: Node) -> Expr:
     dtype = node.dtype(node[2]) if node.optional(2) is not None else "uint8"
+    if node.attr("block_size", 0):
+        limits = np.iinfo(dtype)
+        found = round_to_even(node[0] / _blocked(node, 1), "float32")
+        found = found + relay.cast(_blocked(node, 2), "float32")
+        return relay.cast(relay.clip(found, float(limits.min), float(limits.max)), dtype)
     return qnn.quantize(node[0], _scale(node, 1), _zero(node, 2), _axis(node), dtype, TOEVEN)
 
 
 @converts("DequantizeLinear")
 def dequantize_linear(node: Node) -> Expr:
+    if node.attr("block_size", 0):
+        found = relay.cast(node[0], "int32") - relay.cast(_blocked(node, 2), "int32")
+        return relay.cast(found, "float32") * _blocked(node, 1)
     return qnn.dequantize(node[0], _scale(node, 1), _zero(node, 2), _axis(node))
 
 
