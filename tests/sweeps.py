@@ -1,7 +1,7 @@
-"""How much of the tests runs: all, or one in N of their cases (`make slow ONE_IN=N`).
+"""How much of the tests runs: all, or one in N (`make slow ONE_IN=N`).
 
-The sweeps are many cases of a kind: the parameters of a test, the examples that it draws, the seeds
-that it tries. CI runs a part of each, always the same one, and `make slow` all.
+The sweeps are many cases of a kind: the tests of a file and their parameters, the examples that a
+test draws, the seeds that it tries. CI runs a part of each, the same in every run.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import is_hypothesis_test
@@ -22,13 +23,13 @@ def some(count: int) -> int:
 
 
 def one_in(items: Iterable[pytest.Item], n: int = ONE_IN) -> Iterator[pytest.Item]:
-    """The first of the tests that differ in their parameters alone, and each n-th after it.
-
-    All of those that draw examples: each draws one in n.
-    """
-    seen: Counter[str] = Counter()
+    """The first test of each file, and each n-th after it; all that draw examples, since each of
+    those draws one in n."""
+    seen: Counter[Path] = Counter()
     for item in items:
-        name = item.nodeid.split("[")[0]
-        if seen[name] % n == 0 or is_hypothesis_test(getattr(item, "obj", None)):
+        if is_hypothesis_test(getattr(item, "obj", None)):
             yield item
-        seen[name] += 1
+            continue
+        if seen[item.path] % n == 0:
+            yield item
+        seen[item.path] += 1
