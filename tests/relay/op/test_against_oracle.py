@@ -139,3 +139,11 @@ def test_tvm_computes_the_same(sample: Sample, values: dict[str, Any]) -> None:
     pairs = zip(found, wanted, strict=True)
     same = all(np.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in pairs)
     assert same == (sample.label not in COMPUTED_OTHERWISE)
+
+
+@pytest.mark.slow
+def test_the_maximum_of_no_elements_is_finite_in_tvm() -> None:
+    if reason := skip_reason():
+        pytest.skip(reason)
+    (found,) = tvm_values([("relay.max(x0, axis=0)", [np.zeros((0, 2), "float32")])])
+    assert (found[0] == np.finfo("float32").min).all()
