@@ -116,6 +116,27 @@ def test_means_of_float16_are_computed_in_float32(name: str, data: np.ndarray) -
     np.testing.assert_allclose(found, evaluate(function, [data]).outputs[0], rtol=2e-3)
 
 
+@pytest.mark.parametrize(
+    "compared",
+    [relay.equal, relay.not_equal, relay.less, relay.less_equal],
+    ids=lambda f: f.__name__,
+)
+def test_nan_differs_from_every_number(compared: Callable[..., Any]) -> None:
+    """Also where the answer is used at once, and its opposite."""
+    data = np.array([np.nan, 1, -0.0, np.inf], "float32")
+
+    def chosen(x: Any) -> Any:
+        return relay.where(compared(x, relay.reverse(x, 0)), x, ONE)
+
+    def opposite(x: Any) -> Any:
+        return relay.logical_not(compared(x, x))
+
+    for build in (chosen, opposite):
+        function = _function(build, data)
+        wanted = evaluate(function, [data]).outputs[0]
+        np.testing.assert_array_equal(_compiled(IRModule.from_expr(function), data), wanted)
+
+
 @pytest.mark.slow
 @pytest.mark.oracle
 def test_tvm_computes_the_same() -> None:

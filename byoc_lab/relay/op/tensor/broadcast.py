@@ -188,7 +188,17 @@ _binary(
     mixed_precision=FOLLOW,
 )
 _binary("equal", np.equal, Arithmetic.COMPARISON, "out = lhs == rhs.")
-_binary("not_equal", np.not_equal, Arithmetic.COMPARISON, "out = lhs != rhs.")
+
+
+def _not_equal(R: Any, attrs: Any, lhs: Any, rhs: Any) -> Any:
+    """nan differs from all numbers; in code of TVM's own `!=` it differs from none."""
+    lhs, rhs = typed(lhs), typed(rhs)
+    if "float" not in dtype_of(lhs):
+        return R.not_equal(lhs, rhs)
+    return R.logical_not(R.equal(lhs, rhs))
+
+
+_binary("not_equal", np.not_equal, Arithmetic.COMPARISON, "out = lhs != rhs.", lower=_not_equal)
 
 
 def floor_mod(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
