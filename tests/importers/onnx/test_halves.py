@@ -19,14 +19,13 @@ from byoc_lab.relay.qnn.transform import CanonicalizeOps
 from byoc_lab.relay.text.json.reader import read_node_json
 from byoc_lab.relay.text.json.writer import write_node_json
 from byoc_lab.transform import FakeQuantizationToInteger, InferType
+from tests.sweeps import some
 
 onnx = pytest.importorskip("onnx")
 ort = pytest.importorskip("onnxruntime")
 from onnx import TensorProto as T  # noqa: E402
 from onnx import helper as h  # noqa: E402
 from onnx import numpy_helper as nh  # noqa: E402
-
-from tests.sweeps import some  # noqa: E402
 
 TIES = np.array([-3.5, -2.5, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 2.5, 3.5, 126.5, 254.5], "float32")
 ODD = np.array([1e-40, -1e-40, 3e38, -3e38, 0.49999997, -0.49999997, 2.5000002], "float32")

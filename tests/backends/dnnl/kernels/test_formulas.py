@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sweeps import some
+
 torch = pytest.importorskip("torch", reason="PyTorch, which computes the same, is not installed")
 
 from tests.backends.dnnl.kernels import kernels_in_torch  # noqa: E402
 from tests.backends.dnnl.kernels.draws import Draw, each_array  # noqa: E402
 from tests.backends.dnnl.kernels.kernel_cases import KERNELS  # noqa: E402
 from tests.backends.dnnl.reference import exact  # noqa: E402
-from tests.sweeps import some  # noqa: E402
 
 # What PyTorch has not: layouts in blocks, and Relay's roundings of integers. Those formulas put
 # elements in other places, or are exact.
