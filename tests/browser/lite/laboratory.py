@@ -37,8 +37,12 @@ class Laboratory:
         self.page.evaluate("(hash) => { location.hash = hash }", name)
 
     def open(self, name: str) -> None:
-        """Show an article, and wait for Python."""
+        """Show an article as it is in the course, and wait for Python: other tests have typed into
+        the page, too."""
         self.show(name)
+        expect(self.page.locator("body")).to_have_attribute("data-article", name.partition("/")[0])
+        if (button := self.page.locator("#reset")).is_visible():
+            button.click()
         self.settle()
 
     def settle(self) -> None:

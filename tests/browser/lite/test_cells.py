@@ -36,7 +36,6 @@ def test_lint_finds_the_missing_begin_after_opening(lab: Laboratory) -> None:
 
 def test_stepper_steps_and_python_follows(lab: Laboratory) -> None:
     lab.open("01_one_region")
-    lab.page.get_by_role("button", name="Reset").click()
     shown = lab.cell("byoc_lab.trace(mod")
     lab.write(
         shown, "from byoc_lab.lab.view import Stepper\nshown = Stepper(byoc_lab.trace(mod))\nshown"
@@ -103,7 +102,6 @@ def test_graph_of_a_module_is_live_and_that_of_a_region_is_text(lab: Laboratory)
 
 def test_board_in_a_cell_moves_an_operator_and_python_follows(lab: Laboratory) -> None:
     lab.open("01_one_region")
-    lab.page.get_by_role("button", name="Reset").click()
     cell = lab.cell("import byoc_lab")
     mod = "relay.IRModule.from_expr(relay.exp(relay.nn.relu(relay.var('x', shape=(1, 8)))))"
     lab.write(
@@ -122,7 +120,6 @@ def test_board_in_a_cell_moves_an_operator_and_python_follows(lab: Laboratory) -
 
 def test_names_of_the_running_python_are_completed_with_their_signatures(lab: Laboratory) -> None:
     lab.open("01_one_region")
-    lab.page.get_by_role("button", name="Reset").click()
     cell = lab.cell("import byoc_lab")
     lab.write(cell, "import byoc_lab")
     lab.run(cell)
@@ -310,7 +307,6 @@ def test_hostile_notebook_changes_nothing_and_is_refused_in_words(
     lab.page.locator("#uploaded").set_input_files(path)
     expect(lab.page.locator("#words")).to_have_text("given.ipynb has no cell of this notebook")
     assert cell.locator(".cm-content").inner_text() == before
-    lab.page.get_by_role("button", name="Reset").click()
 
 
 def test_download_is_a_notebook_with_what_was_typed_and_shown(lab: Laboratory) -> None:

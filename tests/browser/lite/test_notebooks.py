@@ -36,8 +36,7 @@ PATIENCE = 300_000  # ms for all cells of a notebook
 def shown_in_page(lab: Laboratory, name: str) -> list[Any]:
     """The code cells of a notebook after all were run in a new Python, from the file that it is
     downloaded as."""
-    lab.show(name)
-    lab.page.get_by_role("button", name="Reset").click()
+    lab.open(name)
     lab.page.get_by_role("button", name="Interrupt and restart").click()
     lab.settle()
     lab.page.get_by_role("button", name="Run all").click()
