@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,20 +13,25 @@ from byoc_lab.printing import printable
 if TYPE_CHECKING:
     from byoc_lab.lessons.cases.base import Case
 
-HEADS = ("case", "kind", "era", "what happens", "stated by", "fix")
+HEADS = ("case", "kind", "era", "what happens", "rule or cause", "fix")
 
 STYLE = """
 :root { color-scheme: light dark }
-body { font: 14px/1.4 system-ui, sans-serif; margin: 8px }
+body { font: 14px/1.4 system-ui, sans-serif; margin: 8px; background: Canvas }
+h1 { font-size: 1.2em; margin: 0 0 8px }
 table { border-collapse: collapse; width: 100% }
-th, td { text-align: left; vertical-align: top; padding: 4px 8px; border-bottom: 1px solid #8884 }
+tbody { border-top: 1px solid #8884 }
+th, td { text-align: left; vertical-align: top; padding: 4px 8px; overflow-wrap: anywhere }
+th, summary { white-space: nowrap }
 input { width: 24em; max-width: 60%; padding: 4px; margin: 0 8px 8px 0 }
-summary { cursor: pointer; font-weight: 600 } .story { white-space: pre-line; max-width: 70ch }
+summary { cursor: pointer; font-weight: 600 }
+.story p { max-width: 80ch; margin: 4px 0 8px 18px }
+tbody:not(:has(details[open])) .story { display: none }
 """
 
 SCRIPT = """
 const find = document.getElementById("find"), count = document.getElementById("count");
-const rows = [...document.querySelectorAll("tbody tr")];
+const rows = [...document.querySelectorAll("tbody")];
 function filter() {
   const words = find.value.toLowerCase().split(/\\s+/).filter(Boolean);
   let shown = 0;
@@ -74,11 +80,12 @@ class CaseTable(Sequence["Case"]):
         heads = "".join(f"<th>{head}</th>" for head in HEADS)
         body = "".join(_row(case) for case in self._cases)
         return (
-            f"<!doctype html><meta charset='utf-8'><title>Cases</title><style>{STYLE}</style>"
+            f"<!doctype html><html lang='en'><meta charset='utf-8'><title>Cases</title>"
+            f"<style>{STYLE}</style><main><h1>Cases</h1>"
             f"<input id='find' type='search' placeholder='find: word, rule, era' "
             f"aria-label='find cases'><span id='count' role='status'></span>"
-            f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-            f"<script>{SCRIPT}</script>"
+            f"<table><thead><tr>{heads}</tr></thead>{body}</table></main>"
+            f"<script>{SCRIPT}</script></html>"
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -88,13 +95,20 @@ class CaseTable(Sequence["Case"]):
 
 
 def _row(case: Case) -> str:
+    """The columns of a case, and below them its story, as wide as the table."""
     e = html.escape
     source = e(case.reference)
     if case.link:
         source += f": <a href='{e(case.link)}' target='_blank' rel='noopener'>{e(case.link)}</a>"
-    story = (
-        f"<details><summary>{e(case.name)}</summary><div class='story'>{e(case.story)}</div>"
-        f"<p>{source}</p></details>"
+    texts = (case.kind, case.era, case.title, case.cause, case.fix)
+    cells = "".join(f"<td>{_with_code(text)}</td>" for text in texts)
+    story = "".join(f"<p>{_with_code(text)}</p>" for text in case.story.split("\n\n"))
+    return (
+        f"<tbody><tr><td><details><summary>{e(case.name)}</summary></details></td>{cells}</tr>"
+        f"<tr class='story'><td colspan='{len(HEADS)}'>{story}<p>{source}</p></td></tr></tbody>"
     )
-    cells = (e(case.kind), e(case.era), e(case.title), e(case.cause), e(case.fix))
-    return f"<tr><td>{story}</td>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _with_code(text: str) -> str:
+    """A text as HTML; what stands between two backticks is code."""
+    return re.sub("`(.+?)`", r"<code>\1</code>", html.escape(text))

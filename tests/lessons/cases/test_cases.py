@@ -97,6 +97,7 @@ def test_the_table_has_every_case() -> None:
         assert case.name in text and case.name in page
         assert table.rows()[list(table).index(case)][4] == case.cause
     assert "id='find'" in page and "src=" not in page
+    assert "`" not in page.partition("<script>")[0]
 
 
 @live_cases
