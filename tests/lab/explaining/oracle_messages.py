@@ -174,6 +174,27 @@ def open_region_in_function():
     mod["main"] = relay.Function([], X)
 
 
+def with_unknown_batch():
+    x = relay.var("x", shape=(relay.Any(), 2))
+    return relay.transform.InferType()(module(relay.nn.relu(x)))["main"].body.checked_type
+
+
+def unknown_length():
+    int(with_unknown_batch().shape[0])
+
+
+def length_as_condition():
+    _ = with_unknown_batch().shape[0] > 1 or None
+
+
+def layout_not_given():
+    x = relay.var("x", shape=(1, 2, 4, 4))
+    conv = relay.nn.conv2d(x, relay.var("w", shape=(2, 2, 3, 3)))
+    mod = module(relay.nn.max_pool2d(conv, pool_size=(2, 2)))
+    convert = relay.transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})
+    convert(relay.transform.InferType()(mod))
+
+
 def what_tvm_says(mistake):
     """The error of a mistake, with the diagnostics that TVM writes to standard error."""
     with tempfile.TemporaryFile() as written:
@@ -198,7 +219,7 @@ MISTAKES = (
     undefined_number, unknown_operator, attrs_type_key, unknown_attribute, missing_attribute,
     text_version, dimensions_differ, types_differ, do_not_broadcast, concatenated_shapes,
     under_constrained, unknown_function, not_equal, bound_again, let_in_own_value,
-    open_region_in_function,
+    open_region_in_function, unknown_length, length_as_condition, layout_not_given,
 )  # fmt: skip
 
 if __name__ == "__main__":

@@ -216,4 +216,84 @@ MESSAGES = (
         ("ModuleNotFoundError: No module named 'tvm.relay'",
          "ImportError: cannot import name 'relay' from 'tvm' (/lib/tvm/__init__.py)"),
     ),
+    Message(
+        "undefined-reference",
+        ("undefined reference to ",),
+        r"undefined reference to [`'\"](?P<name>[^'\"\n]+)['\"]?",
+        "the linker, with any TVM",
+        "The linker finds no definition of {name}. The C source of a region calls it, and the file "
+        "or library that defines it is not among those that export_library links",
+        "Give export_library the library: options=['-L' + folder, '-l' + name]; or write the "
+        "definition into the source of the region. For a function of C++ declare it extern \"C\"",
+        ("RuntimeError: Compilation error:\n/usr/bin/ld: /tmp/lib0.o: in function "
+         "`tvmgen_default_mychip_main_0_':\ndevc.c:(.text+0x1b): undefined reference to "
+         "`mychip_conv2d'\ncollect2: error: ld returned 1 exit status",),
+    ),
+    Message(
+        "undefined-symbol",
+        ("undefined symbol: ", "symbol not found in flat namespace"),
+        r"undefined symbol: (?P<name>\w+)|symbol not found in flat namespace '(?P<mac>\w+)'",
+        "the loader, with any TVM",
+        "A library that is loaded needs {name}{mac}, which no loaded library has: it was not "
+        "linked when the library was made, or it is of another version",
+        "Link what defines it when the library is made (export_library(path, options=['-l' + "
+        "name])), or load that first: ctypes.CDLL(path, ctypes.RTLD_GLOBAL). The functions dnnl_* "
+        "are in a TVM that was built with set(USE_DNNL ON)",
+        ("OSError: ./compiled.so: undefined symbol: dnnl_conv2d",
+         "OSError: dlopen(lib.so, 0x0006): symbol not found in flat namespace '_dnnl_conv2d'"),
+    ),
+    Message(
+        "library-not-found",
+        ("cannot find -l", "cannot open shared object file"),
+        r"cannot find -l(?P<name>[^\s:]+)|(?P<file>[^\s:]+): cannot open shared object file",
+        "the linker and the loader, with any TVM",
+        "The library {name}{file} is not found, by the linker when a library is made, by the "
+        "loader when one is opened",
+        "Install it. For the linker name its folder: options=['-L' + folder, ...] of "
+        "export_library; for the loader: LD_LIBRARY_PATH, or options=['-Wl,-rpath,' + folder, ...]",
+        ("/usr/bin/ld: cannot find -ldnnl: No such file or directory",
+         "OSError: libdnnl.so.2: cannot open shared object file: No such file or directory"),
+        stated=True,
+    ),
+    Message(
+        "unknown-length",
+        ("'Any'", "not Any", "'T.Any()'", "tir.expr.Any'>"),
+        r"TypeError: [^\n]{0,200}?(?:'Any'|not Any\b|'T\.Any\(\)')[^\n]{0,200}|"
+        r"<class 'tvm\.tir\.expr\.Any'> has no attribute \w+",
+        "TVM 0.7 to 0.19",
+        "A check, a converter or a code generator in Python needs a length of a shape as a number, "
+        "and the length is not known (relay.Any, printed as ?)",
+        "Import the model with all lengths (byoc-lab: --shape name=1,3,224,224), run "
+        "DynamicToStatic where constants decide them, or make the check refuse a shape with "
+        "unknown lengths before it computes with them",
+        ("TypeError: int() argument must be a string, a bytes-like object or a real number, not "
+         "'Any'",
+         "TypeError: 'Any' object cannot be interpreted as an integer",
+         "TypeError: list indices must be integers or slices, not Any",
+         "TypeError: expected a sequence of integers or a single integer, got 'T.Any()'",
+         "AttributeError: <class 'tvm.tir.expr.Any'> has no attribute value"),
+    ),
+    Message(
+        "length-as-condition",
+        ("Cannot use and / or / not operator to Expr",),
+        r"Cannot use and / or / not operator to Expr",
+        "TVM 0.6 to 0.27",
+        "Python code asks whether a comparison holds whose operands are known only when the module "
+        "runs, such as a length of a shape that is relay.Any or a variable",
+        "Import the model with all lengths, or make the check refuse a shape with unknown lengths "
+        "first: isinstance(length, tvm.tir.IntImm)",
+        ("ValueError: Cannot use and / or / not operator to Expr, hint: use tvm.tir.all / "
+         "tvm.tir.any instead",),
+    ),
+    Message(
+        "layout-not-given",
+        ("Desired layout(s) not specified for op",),
+        r"Desired layout\(s\) not specified for op: (?P<name>[\w.]+)",
+        "TVM 0.7 to 0.19",
+        "A warning: ConvertLayout was not told a layout of {name}, which keeps the layout that it "
+        "has, between layout_transform where its neighbours were converted",
+        "Add the operator to ConvertLayout's map of desired layouts if it should change, too",
+        ("Warning: Desired layout(s) not specified for op: nn.max_pool2d",),
+        stated=True,
+    ),
 )  # fmt: skip
