@@ -131,8 +131,11 @@ def test_wrong_arguments() -> None:
         byoc_relax.build(two_regions(), layouts="best")
     with pytest.raises(ArgumentError, match=r"relax\.build takes a module of TVM's Relax, found"):
         byoc_relax.build(3)
-    with pytest.raises(ArgumentError, match='with a Relax function "main", found none'):
+    with pytest.raises(ArgumentError, match='"main", found one without functions of Relax'):
         byoc_relax.build(tvm.IRModule({}))
+    others = tvm.IRModule({name: two_regions()["main"] for name in ("f", "g")})
+    with pytest.raises(ArgumentError, match='with a Relax function "main", found one with f, g'):
+        byoc_relax.build(others)
     exe = byoc_relax.build(two_regions())
     assert len(exe.cards()) == 0
     with pytest.raises(OffloadError, match="nothing is offloaded"):

@@ -138,8 +138,9 @@ def checked_relax(mod: Any, who: str, *, compiled: bool = False) -> Any:
             f"{who} takes a module of TVM's Relax, found {type(mod).__module__}."
             f"{type(mod).__name__}; functions of this name for Relay are in byoc_lab itself"
         )
-    if "main" not in [symbol for symbol, _ in _functions(mod)]:
-        raise ArgumentError(f'{who} takes a module with a Relax function "main", found none')
+    if "main" not in (names := [symbol for symbol, _ in _functions(mod)]):
+        found = f"one with {', '.join(names)}" if names else "one without functions of Relax"
+        raise ArgumentError(f'{who} takes a module with a Relax function "main", found {found}')
     if is_compiled(mod) and not compiled:
         raise ArgumentError(
             f"{who} takes a module before RunCodegen, which has compiled the regions of this one, "
