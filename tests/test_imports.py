@@ -144,9 +144,6 @@ TYPE_CYCLES = {
     "lab.tracing.numbering": {"lab.tracing.stages"},
     "lab.tracing.rewrite_step": {"lab.tracing.stages"},
     "lab.tracing.saving": {"lab.tracing.stages"},
-    "relax.tracing.findings": {"relax.tracing.module"},
-    "relax.tracing.recorder": {"relax.tracing.module"},
-    "relax.tracing.rewrites": {"relax.tracing.module"},
     "relay.ir.node": {"relay.ir.dataflow"},
     "relay.patterns.patterns": {"relay.patterns.matcher"},
 }  # fmt: skip

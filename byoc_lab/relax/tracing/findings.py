@@ -7,7 +7,7 @@ trace, if that was given one. docs/relax.md describes them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from byoc_lab.backends.dnnl.codegen import region_graph
 from byoc_lab.errors import ByocLabError
@@ -27,14 +27,12 @@ from byoc_lab.relax.patterns.report import (
 )
 from byoc_lab.relax.registration import PREFIX, is_registered
 from byoc_lab.relax.to_relay import to_relay
+from byoc_lab.relax.tracing.mirrored import MirroredModule
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar
 from byoc_lab.relay.ir.visit import post_order
 
-if TYPE_CHECKING:
-    from byoc_lab.relax.tracing.module import RelaxModule
 
-
-def findings_of(mod: RelaxModule) -> list[Finding]:
+def findings_of(mod: MirroredModule) -> list[Finding]:
     """The findings of a module, in the order of its functions."""
     return [
         *_faulty_variables(mod),
@@ -94,7 +92,7 @@ def finding(
     return Finding(code, RULES[code], severity, message, what_to_do, node, function=function)
 
 
-def _regions_without_codegen(mod: RelaxModule) -> Iterator[Finding]:
+def _regions_without_codegen(mod: MirroredModule) -> Iterator[Finding]:
     for gv, function in _functions(mod):
         compiler = function.attrs.get("Compiler")
         if compiler is None or is_registered(str(compiler)):
@@ -111,7 +109,7 @@ def _regions_without_codegen(mod: RelaxModule) -> Iterator[Finding]:
         )
 
 
-def _composites_on_host(mod: RelaxModule) -> Iterator[Finding]:
+def _composites_on_host(mod: MirroredModule) -> Iterator[Finding]:
     """Global composites that are called from functions without a back end."""
     if MERGES in mod.to_come:
         return
@@ -135,7 +133,7 @@ def _composites_on_host(mod: RelaxModule) -> Iterator[Finding]:
         )
 
 
-def _regions_before_merging(mod: RelaxModule) -> Iterator[Finding]:
+def _regions_before_merging(mod: MirroredModule) -> Iterator[Finding]:
     """The first two matches of a back end that MergeCompositeFunctions would have put into one
     region, had they no back end yet."""
     if MERGES not in mod.to_come:
@@ -167,7 +165,7 @@ def _global_calls(nodes: Iterable[Expr]) -> Iterator[tuple[Call, GlobalVar]]:
             yield node, node.op
 
 
-def _called(mod: RelaxModule) -> set[str]:
+def _called(mod: MirroredModule) -> set[str]:
     """The names of functions that are called from functions without a back end."""
     return {
         gv.name_hint
@@ -177,7 +175,7 @@ def _called(mod: RelaxModule) -> set[str]:
     }
 
 
-def _faulty_variables(mod: RelaxModule) -> Iterator[Finding]:
+def _faulty_variables(mod: MirroredModule) -> Iterator[Finding]:
     by_name = {gv.name_hint: function for gv, function in _functions(mod)}
     for fault in variable_faults(mod.source):
         code = "BYR005" if fault.free else "BYR006"
@@ -187,7 +185,7 @@ def _faulty_variables(mod: RelaxModule) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _nameless_composites(mod: RelaxModule) -> Iterator[Finding]:
+def _nameless_composites(mod: MirroredModule) -> Iterator[Finding]:
     called = _called(mod)
     for gv, function in _functions(mod):
         name = str(function.attrs.get("Composite", "."))
@@ -204,7 +202,7 @@ def _nameless_composites(mod: RelaxModule) -> Iterator[Finding]:
             )
 
 
-def _code_in_regions(mod: RelaxModule) -> Iterator[Finding]:
+def _code_in_regions(mod: MirroredModule) -> Iterator[Finding]:
     """Calls of code below operators in functions for a back end, and in composites."""
     for gv, function, source in _made_of_operators(mod):
         lowered = sorted({c.name for c in operator_calls(source) if c.name in LOWERED})
@@ -220,12 +218,12 @@ def _code_in_regions(mod: RelaxModule) -> Iterator[Finding]:
             )
 
 
-def _unsupported_in_regions(mod: RelaxModule) -> Iterator[Finding]:
+def _unsupported_in_regions(mod: MirroredModule) -> Iterator[Finding]:
     """Regions that DNNL's code generator refuses: it is asked."""
     for gv, function, source in _made_of_operators(mod):
         if function.attrs.get("Compiler") != TARGET:
             continue
-        refused = mod.refused_by_dnnl(source)
+        refused = _refusal(mod, source)
         if refused and not any(c.name in LOWERED for c in operator_calls(source)):
             yield finding(
                 "BYR009",
@@ -238,7 +236,7 @@ def _unsupported_in_regions(mod: RelaxModule) -> Iterator[Finding]:
             )
 
 
-def _norms_of_training(mod: RelaxModule) -> Iterator[Finding]:
+def _norms_of_training(mod: MirroredModule) -> Iterator[Finding]:
     """The first batch norm of a function that computes with the mean and variance of its input."""
     sources = {gv.name_hint: function for gv, function in mod.source.functions.items()}
     for gv, function in _functions(mod):
@@ -262,7 +260,7 @@ def _norms_of_training(mod: RelaxModule) -> Iterator[Finding]:
             )
 
 
-def _made_of_operators(mod: RelaxModule) -> Iterator[tuple[GlobalVar, Function, Any]]:
+def _made_of_operators(mod: MirroredModule) -> Iterator[tuple[GlobalVar, Function, Any]]:
     """The functions for back ends and the composites outside of them: as nodes, and TVM's."""
     sources = {gv.name_hint: function for gv, function in mod.source.functions.items()}
     for gv, function in _functions(mod):
@@ -270,13 +268,17 @@ def _made_of_operators(mod: RelaxModule) -> Iterator[tuple[GlobalVar, Function, 
             yield gv, function, sources[gv.name_hint]
 
 
-def refusal(function: Any) -> str:
-    """The reason that DNNL's code generator refuses a function of Relax; "" if it accepts."""
-    try:
-        region_graph(*to_relay(function))
-    except ByocLabError as error:
-        return str(error)
-    return ""
+def _refusal(mod: MirroredModule, function: Any) -> str:
+    """The reason that DNNL's code generator refuses a function of Relax; "" if it accepts. Modules
+    of one trace ask once."""
+    known = mod.shared.mirror.refusals
+    if function not in known:
+        try:
+            region_graph(*to_relay(function))
+            known[function] = ""
+        except ByocLabError as error:
+            known[function] = str(error)
+    return known[function]
 
 
 def _pattern_finding(report: RelaxEntryReport) -> Finding:
@@ -299,5 +301,5 @@ def _pattern_finding(report: RelaxEntryReport) -> Finding:
     )
 
 
-def _functions(mod: RelaxModule) -> list[tuple[GlobalVar, Function]]:
+def _functions(mod: MirroredModule) -> list[tuple[GlobalVar, Function]]:
     return list(mod.functions.items())

@@ -3,69 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, counted
+from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.linting import Finding
 from byoc_lab.relax.ir.batch import sizes_for, with_sizes
 from byoc_lab.relax.ir.calls import checked_relax
 from byoc_lab.relax.patterns.report import explain_patterns
-from byoc_lab.relax.tracing.findings import findings_of, refusal
-from byoc_lab.relax.tracing.mirror import LANGUAGE, Mirror, plain
+from byoc_lab.relax.tracing.findings import findings_of
+from byoc_lab.relax.tracing.mirror import Mirror
+from byoc_lab.relax.tracing.mirrored import MirroredModule
 from byoc_lab.relax.tracing.recorder import trace
 from byoc_lab.relax.tracing.script import Script
-from byoc_lab.relay.ir.foreign import ForeignModule
-from byoc_lab.relay.ir.module import IRModule, Map
 from byoc_lab.run.inputs import by_position
 from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
-_FIELDS = frozenset(vars(IRModule()))
 
+class RelaxModule(MirroredModule):
+    """A module of Relax that answers for its language: see `lab.language.Language`."""
 
-class RelaxModule(ForeignModule):
-    """A module of Relax; its nodes, text and findings are made when they are first asked for.
-
-    source: the `tvm.ir.IRModule`. to_come: the names of the passes that are still to run on it.
-    known: findings that come from what a trace knows of it.
-    """
-
-    language = LANGUAGE
-
-    def __init__(self, source: Any, script: Script):
-        self.source = source
-        self.to_come: frozenset[str] = frozenset()
-        self.known: list[Finding] = []
-        self._script = script
-        script.mirror.see(source)
-
-    def __getattr__(self, name: str) -> Any:
-        """A field that is made when it is first asked for: those of a module together."""
-        if name == "lines":
-            self.lines = self._script.lines(self.source)
-        elif name == "findings":
-            self.findings = [*self.known, *findings_of(self)]
-        elif name in _FIELDS:
-            self._mirror()
-        else:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        return getattr(self, name)
-
-    def _mirror(self) -> None:
-        functions = {
-            self._script.mirror.global_var(gv): self._script.mirrored(gv, function).function
-            for gv, function in self.source.functions.items()
-        }
-        kept = {k: plain(v) for k, v in dict(self.source.attrs or {}).items()}
-        super(ForeignModule, self).__init__(functions, attrs=kept)
-        self.functions = Map(functions)
-
-    def refused_by_dnnl(self, function: Any) -> str:
-        """Why DNNL's code generator refuses a function of Relax; modules of one trace ask once."""
-        known = self._script.mirror.refusals
-        if function not in known:
-            known[function] = refusal(function)
-        return known[function]
+    @cached_property
+    def findings(self) -> Sequence[Finding]:
+        return [*self.known, *findings_of(self)]
 
     def trace(self, pipeline: Any, **options: Any) -> Any:
         return trace(self.source, pipeline, RelaxModule, **options)
@@ -105,9 +66,6 @@ class RelaxModule(ForeignModule):
 
     def explain_patterns(self, table: Any, others: Sequence[Any]) -> Any:
         return explain_patterns(table, [self.source, *(other.source for other in others)])
-
-    def __repr__(self) -> str:
-        return f"<RelaxModule of {counted(len(self), 'function')}>"
 
 
 def _check_pipeline(who: str, pipeline: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from byoc_lab.errors import PassError, UnknownNameError, nearest
 from byoc_lab.lab.tracing.events import Events, Notes
@@ -15,13 +15,11 @@ from byoc_lab.relax.ir.calls import composite_names
 from byoc_lab.relax.passes import FUSES, MERGES, is_of_tvm, pass_error
 from byoc_lab.relax.tracing.findings import pattern_findings
 from byoc_lab.relax.tracing.mirror import Mirror
+from byoc_lab.relax.tracing.mirrored import MirroredModule
 from byoc_lab.relax.tracing.rewrites import matches_of, merges_of
 from byoc_lab.relax.tracing.script import Script
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.run.tvm_runtime import import_tvm
-
-if TYPE_CHECKING:
-    from byoc_lab.relax.tracing.module import RelaxModule
 
 
 class RelaxTrace(Trace):
@@ -38,7 +36,7 @@ class RelaxTrace(Trace):
 def trace(
     mod: Any,
     pipeline: Any,
-    read: Callable[[Any, Script], RelaxModule],
+    read: Callable[[Any, Script], MirroredModule],
     era: str | None = None,
     *,
     opt_level: int | None = None,
@@ -54,7 +52,7 @@ def trace(
         pass runs itself is inside its stage.
     patterns: the table that FuseOpsByPattern has, which does not tell it: entries that never match
         are findings.
-    read: makes the RelaxModules. opt_level: of the PassContext; without it that of the current one.
+    read: makes the modules. opt_level: of the PassContext; without it that of the current one.
     title, progress: as for `byoc_lab.trace`. era: None, as passes of TVM have none.
 
     Raises PassError for what is not a pipeline, UnknownNameError for a name that does not exist.
@@ -170,7 +168,7 @@ class _Recorder:
 
     def __init__(
         self,
-        read: Callable[[Any, Script], RelaxModule],
+        read: Callable[[Any, Script], MirroredModule],
         progress: Callable[[str], object] | None,
         sequences: set[str],
         table: Sequence[Any],
@@ -179,7 +177,7 @@ class _Recorder:
         self._read, self._progress = read, progress
         self._sequences = sequences
         self._script = Script(Mirror())
-        self._states: list[RelaxModule] = []
+        self._states: list[MirroredModule] = []
         self._top: list[RecordedPass] = []
         self._open: list[RecordedPass] = []
         self.table, self._back_ends = tuple(table), back_ends
@@ -275,9 +273,9 @@ class _Recorder:
             return Events(), Notes()
         before, after = self._states[ran.before], self._states[ran.after]
         if ran.name == MERGES:
-            return merges_of(self._script, before, after)
+            return merges_of(before, after)
         table = self.table or _tables_of(composite_names(after.source) | self._back_ends)
-        return matches_of(self._script, before, after, table)
+        return matches_of(before, after, table)
 
 
 def _tables_of(composites: set[str]) -> list[Any]:

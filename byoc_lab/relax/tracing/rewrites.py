@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from byoc_lab.errors import PredicateError
 from byoc_lab.lab.tracing.events import Events, Notes
@@ -14,7 +14,9 @@ from byoc_lab.passes.framework.hook import Event, Note
 from byoc_lab.relax.ir.calls import CODEGEN, region_functions
 from byoc_lab.relax.tracing.fusing import EntryRun, Refusal, fused
 from byoc_lab.relax.tracing.merging import MAIN, Decision, composite_of, merged, what_is
+from byoc_lab.relax.tracing.mirrored import MirroredModule
 from byoc_lab.relax.tracing.outlining import Group, Outlined
+from byoc_lab.relax.tracing.script import Script
 from byoc_lab.relax.tracing.walks import Nodes, State, Walk, state_of
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Call, Expr, Function
@@ -22,13 +24,9 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm, same_structure
 
-if TYPE_CHECKING:
-    from byoc_lab.relax.tracing.module import RelaxModule
-    from byoc_lab.relax.tracing.script import Script
-
 
 def matches_of(
-    script: Script, before: RelaxModule, after: RelaxModule, table: Sequence[Any]
+    before: MirroredModule, after: MirroredModule, table: Sequence[Any]
 ) -> tuple[Events, Notes]:
     """The rewrites of FuseOpsByPattern, one for each match, and a note for each refusal.
 
@@ -44,12 +42,12 @@ def matches_of(
             break  # of a check that did not raise when TVM called it
         if not _same_functions(found, after.source):
             continue
-        reader = _Reader(script, before.source, after.source)
+        reader = _Reader(before.shared, before.source, after.source)
         return _checked(before, after, reader.matches(runs), reader.refusals(refusals))
     return Events(), Notes()
 
 
-def merges_of(script: Script, before: RelaxModule, after: RelaxModule) -> tuple[Events, Notes]:
+def merges_of(before: MirroredModule, after: MirroredModule) -> tuple[Events, Notes]:
     """The rewrites of MergeCompositeFunctions, one for each region, and a note for each two
     composites that it joined, or did not join.
 
@@ -58,7 +56,7 @@ def merges_of(script: Script, before: RelaxModule, after: RelaxModule) -> tuple[
     made, decisions = merged(before.source)
     if not _same_functions(made.mod, after.source):
         return Events(), Notes()
-    reader = _Reader(script, before.source, after.source)
+    reader = _Reader(before.shared, before.source, after.source)
     return _checked(before, after, reader.regions(made), reader.decisions(decisions))
 
 
@@ -70,7 +68,7 @@ def _same_functions(a: Any, b: Any) -> bool:
 
 
 def _checked(
-    before: RelaxModule, after: RelaxModule, found: Iterator[Event], notes: Iterator[Note]
+    before: MirroredModule, after: MirroredModule, found: Iterator[Event], notes: Iterator[Note]
 ) -> tuple[Events, Notes]:
     """Rewrites and notes, if the rewrites give the result."""
     events = Events(found)

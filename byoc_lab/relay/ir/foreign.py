@@ -81,14 +81,11 @@ class ForeignModule(IRModule):
     """A module of another language.
 
     language: "relax". source: the module that it was read from; None for one that was saved.
-    lines: of its text, each with the node that it defines. findings: what was found in it.
     functions, attrs: mirrored, as in any module.
     """
 
     language: str
     source: Any = None
-    lines: Sequence[Any]  # elements: `relay.text.printer_lines.Line`, of a higher layer
-    findings: Sequence[Any]  # elements: `lab.linting.Finding`
 
     def __init__(
         self,
@@ -100,8 +97,18 @@ class ForeignModule(IRModule):
     ):
         super().__init__(functions, attrs=attrs)
         self.language = language
-        self.lines = lines
-        self.findings = findings
+        self._lines, self._findings = lines, findings
+
+    @property
+    def lines(self) -> Sequence[Any]:
+        """The lines of its text (`relay.text.printer_lines.Line`, of a higher layer), each with the
+        node that it defines."""
+        return self._lines
+
+    @property
+    def findings(self) -> Sequence[Any]:
+        """What was found in it (`lab.linting.Finding`)."""
+        return self._findings
 
     def plain(self) -> ForeignModule:
         """A copy without the module that it was read from, for pickling and saving."""
