@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
 from byoc_lab.lab.linting.external import is_external, symbol_of
-from byoc_lab.relay.analysis.annotations import BEGIN, is_annotation
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Tuple, TupleGetItem, Var
+from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Let, Tuple, TupleGetItem
 
+_HINT = "let the host use that value itself: take the result out of the region"
 _T = "Tensor[(10), float32]"
 
 
@@ -28,14 +29,15 @@ class UncomputedResult(LintRule):
     TVM's runtime for graphs in JSON, which the back end for DNNL uses, keeps one buffer for each
     value. The buffer of such a result takes the place of that of the input or the constant, so that
     the operators of the region read numbers that nobody wrote; of two results that are one value,
-    only one is written. No error is raised. The back ends of byoc_lab copy the value.
+    only one is written. A field that is taken out of a tuple by two expressions is one value, too.
+    No error is raised. The back ends of byoc_lab copy the value.
 
     ## What to do instead
     Let the host use the value itself: take the result out of the region. With annotations, remove
     an end that is directly on a begin; for tuples: AnnotateTarget(..., include_non_call_ops=False).
 
     ## References
-    TVM 0.16, src/runtime/contrib/json/json_runtime.h (SetInputOutputBuffers);
+    TVM 0.16, src/runtime/contrib/json/json_runtime.h, `SetInputOutputBuffers`;
     github.com/apache/tvm/pull/5320.
     """
 
@@ -44,11 +46,13 @@ class UncomputedResult(LintRule):
     VALID = (
         Sample(_returning("(nn.relu(%a), tanh(%a))")),
         Sample(_returning("nn.relu(%a)")),
+        Sample(_returning("%0 = split(%a, indices_or_sections=2);\n  (%0.0, %0.1)")),
     )
     INVALID = (
         Sample(_returning("(nn.relu(%a), %a)")),
         Sample(_returning("(nn.relu(%a), 1f)")),
         Sample(_returning("%0 = nn.relu(%a);\n  (%0, %0)")),
+        Sample(_returning("%0 = split(%a, indices_or_sections=2);\n  (%0.0, %0.0)")),
         Sample(
             f"def @main(%x: {_T}) {{\n"
             '  %0 = annotation.compiler_begin(%x, compiler="A");\n'
@@ -62,49 +66,74 @@ class UncomputedResult(LintRule):
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         if is_external(subject.func) and any(isinstance(n, Call) for n in subject.nodes):
-            for told in dict.fromkeys(_uncomputed(subject.func)):
+            inputs: dict[Expr, str] = {p: f"its input %{p.name_hint}" for p in subject.func.params}
+            for told in dict.fromkeys(t for _, t in _uncomputed([subject.func.body], inputs)):
                 yield self.finding(
                     f"external function {symbol_of(subject.func)} returns {told}",
-                    "let the host use that value itself: take the result out of the region",
+                    _HINT,
                     subject.func,
                     subject,
                 )
         for region in subject.offloaded:
-            if all(map(is_annotation, subject.in_order(region))):
+            if not any(isinstance(n, Call) and not is_annotation(n) for n in region.nodes):
                 continue  # BYL011 empty-region
+            ends: dict[Expr, Call] = {}  # by result: PartitionGraph returns each expression once
             for end in region.outputs:
-                if isinstance(end.args[0], Call) and end.args[0].op_name == BEGIN:
-                    yield self.finding(
-                        f"region {subject.number(region)} of {region.target} returns its input as "
-                        f"it is: this end is directly on a begin",
-                        "remove the end, and let its users use the value that enters the region",
-                        end,
-                        subject,
-                        0,
-                    )
+                (value,) = end.args
+                for result in value.fields if isinstance(value, Tuple) else (value,):
+                    ends.setdefault(result, end)
+            for result, told in _uncomputed(ends, {begin: "its input" for begin in region.inputs}):
+                yield self.finding(
+                    f"region {subject.number(region)} of {region.target} returns {told}",
+                    _HINT,
+                    ends[result],
+                    subject,
+                    0,
+                )
 
 
-def _uncomputed(func: Function) -> Iterator[str]:
-    """The results of a function that it does not compute, in words."""
+def _uncomputed(results: Iterable[Expr], inputs: Mapping[Expr, str]) -> Iterator[tuple[Expr, str]]:
+    """The results that are not computed, each with the value that it is, in words.
+
+    A tuple is as many results as it has fields, as in TVM's graphs in JSON.
+    """
     bound: dict[Expr, Expr] = {}
-    body = func.body
-    while isinstance(body, Let):
-        bound[body.var] = body.value
-        body = body.body
-    seen = set()
-    results = [body]
-    while results:
-        value = results.pop(0)
-        while value in bound:
-            value = bound[value]
+    seen: set[tuple[Expr, tuple[int, ...]]] = set()
+    around: set[tuple[Expr, tuple[int, ...]]] = set()  # those, and the tuples that they are in
+    pending = [(result, result) for result in results]
+    while pending:
+        result, value = pending.pop(0)
+        value, path = _source(value, bound)
+        places = [(value, path[:depth]) for depth in range(len(path) + 1)]
         if isinstance(value, Tuple):
-            results += value.fields
+            pending = [(result, field) for field in value.fields] + pending
         elif isinstance(value, Constant):
-            yield "a constant"
-        elif isinstance(value, Var):
-            yield f"its input %{value.name_hint} as it is"
-        elif isinstance(value, TupleGetItem) and isinstance(value.tuple_value, Var):
-            yield f"field {value.index} of its input %{value.tuple_value.name_hint} as it is"
-        elif value in seen:
-            yield "one value twice"
-        seen.add(value)
+            yield result, "a constant"
+        elif value in inputs:
+            field = f"field {'.'.join(map(str, path))} of " if path else ""
+            yield result, f"{field}{inputs[value]} as it is"
+        elif places[-1] in around or not seen.isdisjoint(places):
+            yield result, "one value twice"
+        seen.add(places[-1])
+        around.update(places)
+
+
+def _source(value: Expr, bound: dict[Expr, Expr]) -> tuple[Expr, tuple[int, ...]]:
+    """Where a value is made, behind lets and literal tuples, and the path of fields to it there.
+
+    `bound` has the variables of lets, and gets those of the lets that are passed.
+    """
+    path: list[int] = []
+    while True:
+        if value in bound:
+            value = bound[value]
+        elif isinstance(value, Let):
+            bound[value.var] = value.value
+            value = value.body
+        elif isinstance(value, TupleGetItem):
+            path.insert(0, value.index)
+            value = value.tuple_value
+        elif isinstance(value, Tuple) and path:
+            value = value.fields[path.pop(0)]
+        else:
+            return value, tuple(path)

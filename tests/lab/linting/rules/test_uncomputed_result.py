@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 
 import byoc_lab
 from byoc_lab import IRModule, lint, relay
-from byoc_lab.backends.system_compiler import COMPILERS
 from byoc_lab.lab.linting.rules.uncomputed_result import UncomputedResult
 from byoc_lab.passes import PartitionGraph
 from byoc_lab.passes.framework.infer_type import InferType
+from tests.compilers import needs_cc
 from tests.lab.linting.samples import RuleChecks
 
 TENSOR = "Tensor[(4), float32]"
 VERSION = '#[version = "0.0.5"]\n'
 TWICE = "one value twice"
 AS_IT_IS = "its input %a as it is"
-NEEDS_CC = pytest.mark.skipif(
-    not any(map(shutil.which, COMPILERS)), reason="no C compiler is installed"
-)
+SPLIT = "%0 = split(%a, indices_or_sections=2); "
 
 
 def returning(result: str, compiler: str = "A", others: str = "") -> IRModule:
@@ -44,6 +40,16 @@ class TestUncomputedResult(RuleChecks):
             ("let %v = nn.relu(%a); let %w = %a; (%v, %w)", [AS_IT_IS]),
             ("let %v = nn.relu(%a); (%v, %v)", [TWICE]),
             ("%0 = nn.relu(%a); (%a, %0, 1f, %0)", [AS_IT_IS, "a constant", TWICE]),
+            (SPLIT + "(%0.0, %0.0)", [TWICE]),
+            (SPLIT + "(%0.1, %0)", [TWICE]),
+            (SPLIT + "(%0, (%0.1, 1f))", [TWICE, "a constant"]),
+            (SPLIT + "let %v = %0; (%0.0, %v.0, %v.1)", [TWICE]),
+            ("%0 = (nn.relu(%a), %a, 1f); (%0.0, %0.1)", [AS_IT_IS]),
+            ("%0 = (nn.relu(%a), 1f); (%0.0, %0.1, %0.0)", ["a constant", TWICE]),
+            ("%0 = (1f, (tanh(%a), %t)); (%0.1.0, %0.1.1.1)", ["field 1 of its input %t as it is"]),
+            ("(let %v = (nn.relu(%a), %a); %v).1", [AS_IT_IS]),
+            (SPLIT + "(%0.0, %0.1)", []),
+            ("%0 = (nn.relu(%a), 1f); %0.0", []),
             ("(nn.relu(%a), nn.relu(%t.0))", []),
             ("let %v = nn.relu(%a); nn.relu(%v)", []),
         ],
@@ -54,14 +60,35 @@ class TestUncomputedResult(RuleChecks):
         expected = [f"external function r returns {text}" for text in told]
         assert [f.message for f in found] == expected
 
-    def test_it_stays_from_the_annotation_to_the_function(self) -> None:
-        (annotated,) = (s.text for s in UncomputedResult.INVALID if "compiler_end" in s.text)
-        mod = relay.parse(f"{VERSION}{annotated}")
-        partitioned = PartitionGraph()(InferType()(mod))
-        for stage in (mod, partitioned):
-            assert [f.code for f in lint(stage)] == ["BYL037"]
+    @pytest.mark.parametrize(
+        ("body", "told"),
+        [
+            ("%1 = nn.relu(%0); (END[%1], END[%0])", AS_IT_IS),
+            ("%1 = nn.relu(%0); END[(%1, %0)]", AS_IT_IS),
+            ("%1 = nn.relu(%0); END[(%1, (tanh(%1), %0))]", AS_IT_IS),
+            ("%1 = split(%0, indices_or_sections=2); (END[%1.1], END[%1.1])", TWICE),
+            ("%1 = split(%0, indices_or_sections=2); END[(%1.0, %1.1, %1.0)]", TWICE),
+            ("%1 = split(%0, indices_or_sections=2); (END[%1.0], END[%1.1])", None),
+            ("%1 = nn.relu(%0); (END[%1], END[%1])", None),  # PartitionGraph returns it once
+            ("%1 = nn.relu(%0); END[(%1, %1)]", None),
+        ],
+    )
+    def test_it_stays_from_the_annotation_to_the_function(
+        self, body: str, told: str | None
+    ) -> None:
+        ends = body.replace("END[", "annotation.compiler_end(").replace("]", ', compiler="A")')
+        begin = '%0 = annotation.compiler_begin(%x, compiler="A")'
+        annotated = relay.parse(f"{VERSION}def @main(%x: {TENSOR}) {{ {begin}; {ends} }}")
+        partitioned = PartitionGraph()(InferType()(annotated))
+        (of_region, of_function) = (
+            [f.message.partition(" returns ")[2] for f in lint(mod, rules=["BYL037"])]
+            for mod in (annotated, partitioned)
+        )
+        expected = [] if told is None else [told]
+        assert of_region == [text.replace(" %a", "") for text in expected]
+        assert of_function == [text.replace("%a", "%A_0_i0") for text in expected]
 
-    @pytest.mark.parametrize("compiler", ["dnnl", pytest.param("ccompiler", marks=NEEDS_CC)])
+    @pytest.mark.parametrize("compiler", ["dnnl", pytest.param("ccompiler", marks=needs_cc)])
     def test_the_back_ends_of_byoc_lab_copy_the_value(self, compiler: str) -> None:
         mod = returning("%0 = nn.relu(%a); (%a, %0, 1f, %0)", compiler)
         a = np.array([-1, 0, 2, -3], "float32")
