@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
-needs_cc = pytest.mark.skipif(
-    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler is installed"
-)
+from byoc_lab.backends.system_compiler import compiler_command
+
+needs_cc = pytest.mark.skipif(not compiler_command(), reason="no C compiler is installed")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from byoc_lab.backends.system_compiler import compiler_command
 from tests.test_imports import ABOVE_THEIR_FOLDER, LAYERS
 
 ROOT = Path(__file__).parents[1]
@@ -252,5 +253,5 @@ def test_their_code_is_in_the_style_of_the_repository(copy: Path) -> None:
 
 def _needs_a_compiler() -> None:
     pytest.importorskip("tvm_ffi", reason="TVM-FFI is not installed")
-    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+    if not compiler_command():
         pytest.skip("no C compiler is installed")

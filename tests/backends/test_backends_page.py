@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import shutil
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from byoc_lab import backends
-from byoc_lab.backends.system_compiler import COMPILERS
+from tests.compilers import needs_cc
 
 PAGE = Path(__file__).parents[2] / "docs" / "backends.md"
 
@@ -21,7 +20,7 @@ def blocks() -> list[str]:
     return re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
 
 
-@pytest.mark.skipif(not any(map(shutil.which, COMPILERS)), reason="no C compiler is installed")
+@needs_cc
 def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {}
     printed = []

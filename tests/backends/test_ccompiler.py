@@ -23,12 +23,10 @@ from byoc_lab.relay.ir.expr import Expr, Op
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run.inline import inlined
 from byoc_lab.run.library import load_library
+from tests.compilers import needs_cc
 from tests.sweeps import some
 
 pytest.importorskip("tvm_ffi")
-needs_cc = pytest.mark.skipif(
-    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler is installed"
-)
 
 
 def function(expr: Expr) -> Function:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,10 +14,9 @@ from byoc_lab.backends.ccompiler import CRegion
 from byoc_lab.errors import ArgumentError, BuildError, RegionError
 from byoc_lab.relay import Function, IRModule
 from byoc_lab.relay.typing.infer import infer_module
+from tests.compilers import needs_cc
 
-pytestmark = pytest.mark.skipif(
-    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler is installed"
-)
+pytestmark = needs_cc
 NAME = "student"
 VALUES = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 KERNEL = """

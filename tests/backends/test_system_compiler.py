@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import signal
 import sys
 from pathlib import Path
@@ -16,10 +15,8 @@ from byoc_lab import backends, processor_time, relay
 from byoc_lab.backends import HEADERS, C, ModuleRegion, PythonRegion, c_library, system_compiler
 from byoc_lab.errors import BuildError
 from byoc_lab.run import load_library
+from tests.compilers import needs_cc
 
-needs_cc = pytest.mark.skipif(
-    not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler is installed"
-)
 SOURCE = """
 #include "tensor_argument.h"
 extern const {kind} {name}[3];

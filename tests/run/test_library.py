@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 
@@ -19,6 +18,7 @@ from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate, load_library
 from byoc_lab.run.backends import register_runtime
 from byoc_lab.run.library_file import seal
+from tests.compilers import needs_cc
 
 pytest.importorskip("tvm")
 pytestmark = [
@@ -123,7 +123,7 @@ np.save(folder + "/result.npy", load_library(folder + "/net.so")(np.load(folder 
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
+@needs_cc
 def test_regions_of_ccompiler_are_exported_too(tmp_path) -> None:
     data = relay.var("data", shape=(2, 3))
     host = relay.erf(relay.exp(data))
@@ -155,7 +155,7 @@ class LibraryRegion(backends.ModuleRegion):
         super().__init__(function, symbol, module)
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
+@needs_cc
 def test_a_region_that_cannot_be_saved_is_named(tmp_path) -> None:
     data = relay.var("data", shape=(2, 3))
     mod = backends.partition(infer_module(IRModule.from_expr(relay.exp(data))), "ccompiler")

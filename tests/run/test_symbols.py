@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -30,11 +29,11 @@ from byoc_lab.run import load_library
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.symbols import KEYWORDS, c_text, checked_symbol, is_symbol
 from byoc_lab.run.to_relax import parameter_name, relay_name, to_relax
+from tests.compilers import needs_cc
 from tests.hostile_names import FIXED, hostile_names
 from tests.sweeps import some
 
 pytest.importorskip("tvm_ffi")
-needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
 needs_dnnl = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 X = np.float32([[0.5, -2.0]])
