@@ -8,7 +8,7 @@ import re
 import pytest
 
 import byoc_lab
-from byoc_lab import backends, importers, lessons, relax
+from byoc_lab import backends, importers, lessons, relax, transform
 from byoc_lab.relay import Op
 from tools.docs import commands, operators
 from tools.docs.docstrings import parts
@@ -16,6 +16,7 @@ from tools.docs.entries import Entries, names, resolve
 from tools.docs.error_classes import error_classes
 from tools.docs.examples import BLOCK, DOCS
 from tools.docs.reference import ERROR, ERRORS, PASSES, passes
+from tools.docs.rewrites import rewrites
 from tools.docs.source import Sources
 
 PAGES = {p.name: p.read_text(encoding="utf-8") for p in (DOCS / "reference").glob("*.md")}
@@ -66,11 +67,15 @@ def test_every_operator_has_one_example_with_its_output_from_its_sample_calls() 
         assert "```output\n" in section and section.partition("\n")[0] in section.split("```")[1]
 
 
-def test_every_pass_has_its_options_and_an_example_or_a_module_before_and_after() -> None:
-    shown = passes(Entries(PAGES, Sources()), PAGES[PASSES])
+def test_every_pass_has_options_rewrites_and_an_example_or_a_module_before_and_after() -> None:
+    sources = Sources()
+    shown = passes(Entries(PAGES, sources), PAGES[PASSES], sources)
     assert "\nAlterOpLayout()\n" in shown
     assert "\nFoldConstant(fold_qnn: bool = False, era: str | None = None)\n" in shown
     assert "*args" not in shown
+    (to_product,) = rewrites(transform.DivToMul)
+    to = f"../source/byoc_lab/passes/simplify/div_to_mul.html#__codelineno-0-{to_product.line}"
+    assert f'\n* `to product`: <a class="source" href="{to}">' in shown
     assert [
         section.partition("\n")[0]
         for section in shown.split("\n## ")[1:]

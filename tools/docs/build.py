@@ -74,7 +74,7 @@ def reference_pages(sources: Sources, found: list[Symptom]) -> dict[str, str]:
     given = {page.name: page.read_text(encoding="utf-8") for page in folder.glob("*.md")}
     entries = Entries(given, sources)
     written = {page: commands.expanded(entries.expanded(page)) for page in given}
-    written |= reference.pages(entries, found, given)
+    written |= reference.pages(entries, found, given, sources)
     assert sorted(written) == sorted(BY_TASK), f"BY_TASK lists {BY_TASK}, found {sorted(written)}"
     return {page: written[page] for page in BY_TASK}
 

@@ -15,11 +15,13 @@ from byoc_lab.lab.explaining.messages import ALL
 from byoc_lab.lab.explaining.messages.record import Message
 from byoc_lab.lessons import cases
 from byoc_lab.lessons.cases.networks import batch_norm, conv, image, typed
-from byoc_lab.passes import PassContext
+from byoc_lab.passes import Pass, PassContext
 from byoc_lab.relay.ir.module import IRModule
 from tools.docs import rules
 from tools.docs.entries import Entries
 from tools.docs.error_classes import error_classes
+from tools.docs.rewrites import rewrites
+from tools.docs.source import Sources
 from tools.docs.symptoms import Symptom
 
 PASSES, ERRORS = "passes.md", "errors.md"
@@ -30,11 +32,13 @@ SEEN = 400
 """Characters of a message that are shown."""
 
 
-def pages(entries: Entries, found: list[Symptom], given: Mapping[str, str]) -> dict[str, str]:
+def pages(
+    entries: Entries, found: list[Symptom], given: Mapping[str, str], sources: Sources
+) -> dict[str, str]:
     """The text of each page, by its file. given: the pages of docs/reference, by their files."""
     classes = ERROR.sub(_error, given[ERRORS]).strip()
     errors_page = f"{classes}\n\n{known_messages(found)}"
-    return {PASSES: passes(entries, given[PASSES]), ERRORS: errors_page}
+    return {PASSES: passes(entries, given[PASSES], sources), ERRORS: errors_page}
 
 
 def samples() -> list[IRModule]:
@@ -56,7 +60,7 @@ def samples() -> list[IRModule]:
     return [*found, transform.PartitionGraph()(found[-1])]
 
 
-def passes(entries: Entries, examples: str) -> str:
+def passes(entries: Entries, examples: str, sources: Sources) -> str:
     """Every pass with its docstring and its example, or a sample before and after it.
 
     examples: the page with the examples of passes that no sample shows.
@@ -69,8 +73,16 @@ def passes(entries: Entries, examples: str) -> str:
     for name in sorted(found - FRAMEWORK):
         make = getattr(transform, name)
         example = [written[name].strip()] if name in written else _shown(make, modules)
-        parts += [f"## {name}", *entries.body(make, name), *example]
+        parts += [f"## {name}", *entries.body(make, name), *_rewrites(make, sources), *example]
     return "\n\n".join(parts) + "\n"
+
+
+def _rewrites(make: Any, sources: Sources) -> Iterator[str]:
+    """The rewrites of a pass; nothing for what is no pass, or reports none."""
+    found = rewrites(make) if inspect.isclass(make) and issubclass(make, Pass) else []
+    if found:
+        yield "**Rewrites**"
+        yield "\n".join(f"* `{r.name}`: {sources.line(r.file, r.line)}" for r in found)
 
 
 def _shown(make: Any, modules: list[IRModule]) -> Iterator[str]:

@@ -33,8 +33,10 @@ class Sources:
             _, line = inspect.getsourcelines(obj)
         except (TypeError, OSError):
             return ""
-        if not file.is_relative_to(ROOT / "byoc_lab"):
-            return ""
+        return self.line(file, line, up) if file.is_relative_to(ROOT / "byoc_lab") else ""
+
+    def line(self, file: Path, line: int, up: str = "../") -> str:
+        """A link to a line of a file of the package, from a page below `up`."""
         path = file.relative_to(ROOT)
         self._files.add(path)
         page = f"{up}{FOLDER}/{path.with_suffix('.html').as_posix()}"

@@ -167,8 +167,8 @@ class _Annotator:
             return post
         new = self._taken_over(post)
         if new is not post:
-            reason = f"{compiler_of(new)} supports the call that ends here"
-            report(f"end {compiler_of(new)}", reason, pre, new)
+            compiler = compiler_of(new)
+            report(f"end {compiler}", f"{compiler} supports the call that ends here", pre, new)
         return new
 
     def _taken_over(self, expr: Expr) -> Expr:
@@ -289,7 +289,7 @@ def report_annotations(pre: Expr, post: Expr, new: Expr, reason: str) -> None:
     Of a node with very many parts, the last event has the annotations of all further parts.
     """
     parts = list(post.parts())
-    states: list[tuple[str, list[Expr]]] = []
+    states: list[tuple[str, str, list[Expr]]] = []
     for n, part in enumerate(new.parts()):
         if part is parts[n]:
             continue
@@ -298,13 +298,13 @@ def report_annotations(pre: Expr, post: Expr, new: Expr, reason: str) -> None:
             break
         inner = part.args[0] if is_annotation(part, BEGIN) else part
         if inner is not part and is_annotation(inner, END) and _bare(parts[n]) is not inner:
-            states.append((f"end {compiler_of(inner)}", [*parts[:n], inner, *parts[n + 1 :]]))
+            states.append(("end", compiler_of(inner), [*parts[:n], inner, *parts[n + 1 :]]))
         parts[n] = part
         kind = "begin" if inner is not part else "end" if is_annotation(part, END) else "place"
-        states.append((f"{kind} {compiler_of(part)}", list(parts)))
-    for rule, state in states[:-1]:
-        report(rule, reason, pre, _remade(post, state), sources=())
-    report(states[-1][0], reason, pre, new, sources=())
+        states.append((kind, compiler_of(part), list(parts)))
+    for n, (kind, compiler, state) in enumerate(states, 1):
+        after = new if n == len(states) else _remade(post, state)
+        report(f"{kind} {compiler}", reason, pre, after, sources=())
 
 
 def _bare(part: Expr) -> Expr:

@@ -79,7 +79,7 @@ def _accepts(name: str, check: Check | None, match: Expr) -> bool:
     return bool(answer)
 
 
-def _report_match(name: str, pre: Expr, post: Expr, match: Group) -> None:
+def _report_match(composite: str, pre: Expr, post: Expr, match: Group) -> None:
     if not is_heard():
         return
     copies_in(match.copied)
@@ -87,4 +87,4 @@ def _report_match(name: str, pre: Expr, post: Expr, match: Group) -> None:
     shown = {key: describe(node) for key, node in bound.items()}
     named = ", ".join(v if v.startswith(key) else f"{key} = {v}" for key, v in shown.items())
     nodes = [pre, *(n for n in match.nodes if n is not pre)]
-    report(name, f"the pattern matches: {named}", pre, post, sources=nodes, bound=bound)
+    report(composite, f"the pattern matches: {named}", pre, post, sources=nodes, bound=bound)

@@ -30,10 +30,10 @@ class FoldExplicitPadding(PatternRewrite):
 
     def callbacks(self) -> Sequence[DFPatternCallback]:
         kinds = ((CONVOLUTIONS, 1), ((QUANTIZED,), 5), (MAX_POOLS + AVG_POOLS, 0))
-        return [_FoldPad(op, others) for names, others in kinds for op in names]
+        return [FoldPad(op, others) for names, others in kinds for op in names]
 
 
-class _FoldPad(DFPatternCallback):
+class FoldPad(DFPatternCallback):
     """The rewrite for an operator with `others` arguments after the data."""
 
     reason = ""

@@ -27,10 +27,10 @@ class FlattenAtrousConv(PatternRewrite):
     """
 
     def callbacks(self) -> Sequence[DFPatternCallback]:
-        return [_Flatten("nn.conv2d", 1), _Flatten("qnn.conv2d", 5)]
+        return [FlattenConv("nn.conv2d", 1), FlattenConv("qnn.conv2d", 5)]
 
 
-class _Flatten(DFPatternCallback):
+class FlattenConv(DFPatternCallback):
     """The rewrite for an operator with `others` arguments after the data."""
 
     reason = "pieces of an image, convolved, are the image convolved with gaps"
