@@ -9,8 +9,9 @@ from byoc_lab.compat.ir.scope_builder import ScopeBuilder
 from byoc_lab.compat.ir.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 from byoc_lab.compat.runtime.params import load_param_dict, save_param_dict
 from byoc_lab.compat.text.parser import SpanCheck, fromtext, parse, parse_expr
-from byoc_lab.passes import FoldConstant, PassContext
+from byoc_lab.passes import PassContext
 from byoc_lab.passes.byoc.partition_graph import mangle_module_name
+from byoc_lab.passes.fold.fold_constant import folded
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.hooks import print_text
 from byoc_lab.relay.ir.module import IRModule
@@ -21,7 +22,7 @@ ExprWithOp = Expr
 
 def FoldConstantExpr(expr: Expr, mod: IRModule, fold_qnn: bool = False) -> Expr:
     """An expression that is not a function of `mod` yet, with its constant parts evaluated."""
-    return FoldConstant(fold_qnn).fold(expr)
+    return folded(expr, fold_qnn)
 
 
 def astext(expr: Any, unified_symbols: bool = True, annotate: Any = None) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import ByocLabError, EvaluationError, PassError
+from byoc_lab.passes.framework.hook import unheard
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.passes.framework.rewrite import RewriteRule, rewrite, rule
 from byoc_lab.relay.ir.expr import (
@@ -179,6 +180,12 @@ def _leaves(value: Any) -> Iterator[np.ndarray]:
             yield from _leaves(field)
     else:
         yield value
+
+
+def folded(expr: Expr, fold_qnn: bool = False) -> Expr:
+    """`expr`, which is no part of a module, with its constant parts evaluated."""
+    with unheard():
+        return FoldConstant(fold_qnn).fold(expr)
 
 
 @rule("state shape", lambda call, found: f"the shape is known: {call.op_name} = {_shown(found)}")

@@ -154,6 +154,18 @@ def rewriting(root: Expr, function: str | None = None) -> Iterator[None]:
         _round.reset(token)
 
 
+@contextmanager
+def unheard() -> Iterator[None]:
+    """A context for rewrites of an expression that is no part of the function that a pass rewrites:
+    they are not reported."""
+    listener, current = _listener.set(None), _round.set(None)
+    try:
+        yield
+    finally:
+        _round.reset(current)
+        _listener.reset(listener)
+
+
 def is_heard() -> bool:
     """Whether a listener is attached; if not, data for reports need not be computed."""
     return _listener.get() is not None

@@ -11,7 +11,7 @@ import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.errors import PassError
-from byoc_lab.passes.fold.fold_constant import FoldConstant
+from byoc_lab.passes.fold.fold_constant import folded
 from byoc_lab.relay.analysis.affine_type import AffineType, TensorAffineType
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, describe
@@ -46,10 +46,6 @@ class AffineTypes(dict[Expr, AffineType]):
         ty = self.float_types.get(expr) or expr.checked_type
         assert isinstance(ty, TensorType)
         return len(ty.shape)
-
-
-def folded(expr: Expr) -> Expr:
-    return FoldConstant().fold(expr)
 
 
 def numbers_of(expr: Expr) -> np.ndarray | None:

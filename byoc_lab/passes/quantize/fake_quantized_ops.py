@@ -20,10 +20,10 @@ from typing import TypeVar
 
 from byoc_lab import relay
 from byoc_lab.errors import PassError
+from byoc_lab.passes.fold.fold_constant import folded
 from byoc_lab.passes.quantize.affine_types import (
     AffineTypes,
     across_channels,
-    folded,
     length_of,
     numbers_of,
     product_type,
