@@ -26,6 +26,14 @@ BEFORE, AFTER = 400, 200_000
 LONGEST = 160_000
 """Characters of the longest message that is recognized, from its fixed part on."""
 
+SHOWN = 200
+"""Characters of a message that are shown."""
+FURTHER = 2_000
+"""Characters after a message in which its brackets are closed."""
+BRACKETS = {"(": ")", "[": "]", "{": "}"}
+QUOTES = {'"': '"', "'": "'", "`": "`'"}
+"""The ends of quotes by their begins; the linker writes `name'."""
+
 OWN_ERROR = re.compile(r"^(?:byoc_lab\.errors\.)?(\w+Error): ", re.MULTILINE)
 OF_REGIONS = ("BYL027", "BYL026", "BYL020", "BYL034", "BYL035")
 """Rules about what a back end gets, whose findings explain an error of its own."""
@@ -112,8 +120,9 @@ class Meaning:
 
     @printable
     def __str__(self) -> str:
+        said = self.text.strip()
         lines = [
-            f"{self.text.strip()[:200]}",
+            said if len(said) <= SHOWN else f"{said[:SHOWN]} ...",
             f"  said by  {self.era}",
             f"  {'cause ' if self.certain else 'likely'}   {self.cause}",
             f"  to do    {self.what_to_do}",
@@ -245,7 +254,9 @@ def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
     names = NodeNames(mod if mod is not None else IRModule())
     matches = _matches(text, ALL) or _own_matches(text, own, findings)
     found = [
-        _meaning(message, text[start:end], start, values, findings, node, names)
+        _meaning(
+            message, text[start : _closed(text, start, end)], start, values, findings, node, names
+        )
         for start, end, message, values in matches
     ]
     return Decoded(found, len(text), mod is not None)
@@ -310,6 +321,26 @@ def _first(message: Message, text: str) -> tuple[int, int, dict[str, str]] | Non
                 return begin + hit.start(), begin + hit.end(), values
             at = text.find(anchor, at + AFTER - LONGEST)
     return None
+
+
+def _closed(text: str, start: int, end: int) -> int:
+    """Where the part of a text ends with the brackets and quotes that it opens: `end`, unless some
+    are still open there and close in the same line."""
+    missing: list[str] = []
+    limit = end + len(text[end : end + FURTHER].partition("\n")[0])
+    for at in range(start, limit):
+        if at >= end and not missing:
+            return at
+        mark = text[at]
+        if missing and mark in missing[-1]:
+            missing.pop()
+        elif missing and missing[-1] in QUOTES.values():
+            continue
+        elif mark in QUOTES and (mark != "'" or not text[at - 1 : at].isalnum()):
+            missing.append(QUOTES[mark])
+        elif mark in BRACKETS:
+            missing.append(BRACKETS[mark])
+    return end if missing else limit
 
 
 def _meaning(

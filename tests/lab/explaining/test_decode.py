@@ -35,6 +35,40 @@ def test_a_sample_is_decoded(message: Message, sample: str) -> None:
     assert message.era in str(found) and found[0].text in sample
 
 
+def balanced(text: str) -> bool:
+    quotes = text.count("`") + len(re.findall(r"'(?!(?<=\w')\w)", text))
+    return (
+        all(text.count(begin) == text.count(end) for begin, end in ("()", "[]", "{}"))
+        and text.count('"') % 2 == quotes % 2 == 0
+    )
+
+
+@pytest.mark.parametrize(("message", "sample"), SAMPLES, ids=lambda v: getattr(v, "name", "sample"))
+def test_what_is_shown_ends_outside_brackets_and_quotes(message: Message, sample: str) -> None:
+    (found,) = decode(sample)
+    for text in (found.text, found.cause, found.what_to_do):
+        assert balanced(text), text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('Unknown composite function:"npu.add', 'Unknown composite function:"npu.add'),
+        ("undefined reference to `f'; it's", "undefined reference to `f'"),
+        ("Loader for `a`(`runtime.module.loadbinary_\na`)", "Loader for `a`(`runtime.module"),
+    ],
+)
+def test_what_never_closes_is_shown_as_it_is(text: str, shown: str) -> None:
+    assert str(decode(text)).startswith(shown) and decode(text)[0].text in text.split("\n")[0]
+
+
+def test_all_free_variables_are_named_and_a_cut_is_marked() -> None:
+    listed = ", ".join(f"%x{n}: Tensor[(1, {n}), float32]" for n in range(9))
+    found = decode(f"@main contains free variables: [{listed}]. A global function may only")
+    assert all(f"%x{n}" in found.cause for n in range(9))
+    assert str(found).split("\n")[0].endswith(" ...") and found[0].text.endswith(f"{listed}]")
+
+
 @pytest.mark.parametrize("message", ALL, ids=lambda m: m.name)
 def test_a_cause_that_the_message_does_not_say_is_called_likely(message: Message) -> None:
     for sample in message.samples:

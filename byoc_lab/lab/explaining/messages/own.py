@@ -139,13 +139,16 @@ MESSAGES = (
     Message(
         "own-free-variables",
         (" contains free variables: [%",),
-        r"@(?P<function>\S+) contains free variables: \[(?P<variables>%[^\]]{0,2000})",
+        r"@(?P<function>\S+) contains free variables: \[(?P<variables>%[^\n]{0,2000}?)"
+        r"(?=\](?![\],])|\n|$)",
         HERE,
         "@{function} uses variables that it does not bind{variables}. Where PartitionGraph made "
         "it, a region has an input without compiler_begin, or one that is opened and never closed",
         "byoc_lab.lint of the annotated module names the edge",
         ("FreeVariableError: @dnnl_main_6 contains free variables: [%data, %w]. A global function "
-         "may only use its own parameters;",),
+         "may only use its own parameters;",
+         "@main contains free variables: [%x: Tensor[(1, 8), float32], %y: Tensor[(8), int8]]. A "
+         "global function may only use its own parameters;"),
         ("BYL003", "BYL001", "BYL002", "BYL004", "BYL008", "BYL010"),
         "nested-partition",
     ),
