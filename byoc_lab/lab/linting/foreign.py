@@ -23,6 +23,7 @@ RULES = {
     "BYR010": "lowered-before-match",
     "BYR011": "regions-before-merging",
     "BYR012": "norm-of-training",
+    "BYR013": "uncomputed-result",
 }
 """Codes and names of the rules for Relax, which `byoc_lab/relax/tracing/findings.py` checks."""
 OF_TABLES = ("BYR003", "BYR004", "BYR010")

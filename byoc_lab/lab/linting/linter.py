@@ -53,7 +53,7 @@ def lint(
     region_numbers: of a module with a past, such as one of a trace (`stage.numbering`): the numbers
         of regions, by begin.
 
-    A module of TVM's Relax is examined by rules of its own, BYR001 to BYR012.
+    A module of TVM's Relax is examined by rules of its own, BYR001 to BYR013.
 
     A module that is known as text only has one finding, which says why.
 

@@ -1,4 +1,4 @@
-"""Findings in a Relax module on its way to a back end: the rules BYR001 to BYR012.
+"""Findings in a Relax module on its way to a back end: the rules BYR001 to BYR013.
 
 The rules look at functions as they are mirrored (`mirror.py`), and at the pattern table of the
 trace, if that was given one. docs/relax.md describes them.
@@ -13,6 +13,7 @@ from byoc_lab.backends.dnnl.codegen import region_graph
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.linting import Finding, Severity
 from byoc_lab.lab.linting.foreign import RULES
+from byoc_lab.lab.linting.results import uncomputed_of
 from byoc_lab.relax.ir.calls import operator_calls
 from byoc_lab.relax.ir.variables import variable_faults
 from byoc_lab.relax.lab.explaining import LOWERED
@@ -43,6 +44,7 @@ def findings_of(mod: MirroredModule) -> list[Finding]:
         *_code_in_regions(mod),
         *_unsupported_in_regions(mod),
         *_norms_of_training(mod),
+        *_uncomputed_results(mod),
     ]
 
 
@@ -255,6 +257,21 @@ def _norms_of_training(mod: MirroredModule) -> Iterator[Finding]:
                 f"runs, take the stored ones in their place: other numbers",
                 "write training=False; for training, run relax.transform.DecomposeOpsForTraining() "
                 "before the other passes",
+                function,
+                gv.name_hint,
+            )
+
+
+def _uncomputed_results(mod: MirroredModule) -> Iterator[Finding]:
+    """Results of functions for a back end that are inputs, constants, or one value twice."""
+    for gv, function in _functions(mod):
+        for told in uncomputed_of(function) if "Compiler" in function.attrs else ():
+            yield finding(
+                "BYR013",
+                Severity.WARNING,
+                f"@{gv.name_hint} has Codegen={function.attrs['Compiler']!r:.40}, and returns "
+                f"{told}",
+                "let the caller use that value itself: take the result out of the function",
                 function,
                 gv.name_hint,
             )

@@ -1,4 +1,4 @@
-"""Findings in modules of Relax: BYR001 to BYR012."""
+"""Findings in modules of Relax: BYR001 to BYR013."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from .networks import (
 
 from tvm.relax import TupleGetItem, op  # isort: skip
 from tvm.relax.dpl import is_const, is_op, wildcard  # isort: skip
+from tvm.script import from_source  # isort: skip
 
 CONV = is_op("relax.nn.conv2d")(wildcard(), wildcard())
 TABLE: list[tuple[Any, ...]] = [
@@ -89,6 +90,53 @@ def test_norms_of_training_are_reported_since_partitioning_changes_their_numbers
     assert codes(found) == ["BYR012"] * training
     assert not training or "nn.batch_norm %lv has training=True" in found[0].message
     assert codes(byoc_lab.lint(partitioned)) == []
+
+
+@pytest.mark.parametrize("codegen", ["dnnl", None])
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        ("y", "a", ["its input %a as it is"]),
+        ("y", "R.const(1.0)", ["a constant"]),
+        ("y", "y", ["one value twice"]),
+        ("halves[1]", "halves[1]", ["one value twice"]),
+        ("halves[0]", "halves[1]", []),
+    ],
+)
+def test_results_that_a_function_for_a_back_end_does_not_compute(
+    first: str, second: str, told: list[str], codegen: str | None
+) -> None:
+    attributes = f'R.func_attr({{"Codegen": "{codegen}", "global_symbol": "region"}})'
+    mod = from_source(f"""
+@I.ir_module
+class M:
+    @R.function
+    def region(a: R.Tensor((4, 6), "float32")):
+        {attributes if codegen else ""}
+        with R.dataflow():
+            y = R.nn.relu(a)
+            halves = R.split(y, 2, axis=1)
+            first = {first}
+            second = {second}
+            made = (first, second)
+            R.output(made)
+        return made
+
+    @R.function
+    def main(x: R.Tensor((4, 6), "float32")):
+        made = M.region(x)
+        return made
+""")
+    found = byoc_lab.lint(mod, rules=["uncomputed-result"])
+    wanted = [f"@region has Codegen='dnnl', and returns {t}" for t in told if codegen]
+    assert [f.message for f in found] == wanted
+    data = np.linspace(-1, 1, 24, dtype="float32").reshape(4, 6)
+    y = np.maximum(data, 0)
+    values = {"a": data, "y": y, "R.const(1.0)": np.float32(1)}
+    values |= {f"halves[{n}]": y[:, 3 * n : 3 * n + 3] for n in (0, 1)}
+    results = byoc_lab.relax.build(mod).run([data])  # byoc_lab's DNNL copies the value
+    for got, name in zip(results, (first, second), strict=True):
+        np.testing.assert_array_equal(got, values[name])
 
 
 def test_region_without_a_code_generator_is_reported() -> None:

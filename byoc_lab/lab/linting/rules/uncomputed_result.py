@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
 from byoc_lab.lab.linting.external import is_external, symbol_of
+from byoc_lab.lab.linting.results import uncomputed, uncomputed_of
 from byoc_lab.relay.analysis.annotations import is_annotation
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Let, Tuple, TupleGetItem
+from byoc_lab.relay.ir.expr import Call, Expr, Tuple
 
 _HINT = "let the host use that value itself: take the result out of the region"
 _T = "Tensor[(10), float32]"
@@ -66,8 +67,7 @@ class UncomputedResult(LintRule):
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         if is_external(subject.func) and any(isinstance(n, Call) for n in subject.nodes):
-            inputs: dict[Expr, str] = {p: f"its input %{p.name_hint}" for p in subject.func.params}
-            for told in dict.fromkeys(t for _, t in _uncomputed([subject.func.body], inputs)):
+            for told in uncomputed_of(subject.func):
                 yield self.finding(
                     f"external function {symbol_of(subject.func)} returns {told}",
                     _HINT,
@@ -82,7 +82,7 @@ class UncomputedResult(LintRule):
                 (value,) = end.args
                 for result in value.fields if isinstance(value, Tuple) else (value,):
                     ends.setdefault(result, end)
-            for result, told in _uncomputed(ends, {begin: "its input" for begin in region.inputs}):
+            for result, told in uncomputed(ends, {begin: "its input" for begin in region.inputs}):
                 yield self.finding(
                     f"region {subject.number(region)} of {region.target} returns {told}",
                     _HINT,
@@ -90,50 +90,3 @@ class UncomputedResult(LintRule):
                     subject,
                     0,
                 )
-
-
-def _uncomputed(results: Iterable[Expr], inputs: Mapping[Expr, str]) -> Iterator[tuple[Expr, str]]:
-    """The results that are not computed, each with the value that it is, in words.
-
-    A tuple is as many results as it has fields, as in TVM's graphs in JSON.
-    """
-    bound: dict[Expr, Expr] = {}
-    seen: set[tuple[Expr, tuple[int, ...]]] = set()
-    around: set[tuple[Expr, tuple[int, ...]]] = set()  # those, and the tuples that they are in
-    pending = [(result, result) for result in results]
-    while pending:
-        result, value = pending.pop(0)
-        value, path = _source(value, bound)
-        places = [(value, path[:depth]) for depth in range(len(path) + 1)]
-        if isinstance(value, Tuple):
-            pending = [(result, field) for field in value.fields] + pending
-        elif isinstance(value, Constant):
-            yield result, "a constant"
-        elif value in inputs:
-            field = f"field {'.'.join(map(str, path))} of " if path else ""
-            yield result, f"{field}{inputs[value]} as it is"
-        elif places[-1] in around or not seen.isdisjoint(places):
-            yield result, "one value twice"
-        seen.add(places[-1])
-        around.update(places)
-
-
-def _source(value: Expr, bound: dict[Expr, Expr]) -> tuple[Expr, tuple[int, ...]]:
-    """Where a value is made, behind lets and literal tuples, and the path of fields to it there.
-
-    `bound` has the variables of lets, and gets those of the lets that are passed.
-    """
-    path: list[int] = []
-    while True:
-        if value in bound:
-            value = bound[value]
-        elif isinstance(value, Let):
-            bound[value.var] = value.value
-            value = value.body
-        elif isinstance(value, TupleGetItem):
-            path.insert(0, value.index)
-            value = value.tuple_value
-        elif isinstance(value, Tuple) and path:
-            value = value.fields[path.pop(0)]
-        else:
-            return value, tuple(path)
