@@ -25,16 +25,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 @cache
 def events(name: str) -> list[Event]:
     """All events of the pass `name`."""
-    heard: list[Event | Note] = []
+    recorded: list[Event | Note] = []
     for golden in map(GoldenFile.read, golden_files(name)):
         if missing([golden.step]):
             continue
-        with targets_registered(), listening(heard.append):
+        with targets_registered(), listening(recorded.append):
             try:
                 run(golden.step, module_before(golden))
             except ByocLabError:
                 assert golden.error is not None
-    return [event for event in heard if isinstance(event, Event)]
+    return [event for event in recorded if isinstance(event, Event)]
 
 
 @pytest.mark.parametrize("name", PASSES)
