@@ -7,9 +7,10 @@ from collections import Counter
 
 from tools.docs.examples import PYTHON, pages
 from tools.lite.build import articles
-from tools.lite.documentation import documentation
+from tools.lite.documentation import documentation, linked_sources
 
-ARTICLES = articles()
+SOURCES = linked_sources()
+ARTICLES = articles(SOURCES)
 ANCHORS = [
     anchor for article in ARTICLES for anchor in re.findall(r'<h\d id="([^"]+)"', article.html)
 ]
@@ -18,8 +19,26 @@ ANCHORS = [
 def test_links_lead_to_an_article_or_to_one_of_its_headings() -> None:
     known = {article.name for article in ARTICLES} | set(ANCHORS)
     links = {link for a in ARTICLES for link in re.findall(r'href="#([^"]+)"', a.html)}
+    links = {link for link in links if not link.startswith("source/")}
     assert len(links) > 100 and links <= known
     assert any(link.startswith("docs-museum/") for link in links), "of a message to its case"
+
+
+def test_links_to_the_source_name_a_line_of_a_file_in_the_page() -> None:
+    linking = {
+        (article.name, *place)
+        for article in ARTICLES
+        for place in re.findall(r'href="#source/([^"]+)/(\d+)"', article.html)
+    }
+    lengths = {path: text.count("\n") for path, text in SOURCES.texts.items()}
+    assert {path for _, path, _ in linking} == lengths.keys()
+    assert all(0 < int(line) <= lengths[path] for _, path, line in linking)
+    assert {"docs-reference-passes", "docs-rules"} <= {name for name, *_ in linking}
+
+
+def test_no_link_leaves_the_page_but_for_the_web() -> None:
+    links = {link for a in ARTICLES for link in re.findall(r'<a [^>]*href="([^#"][^"]*)"', a.html)}
+    assert [link for link in links if not link.startswith("https://")] == []
 
 
 def test_headings_have_anchors_of_their_own() -> None:
@@ -29,7 +48,7 @@ def test_headings_have_anchors_of_their_own() -> None:
 def test_blocks_of_pages_that_run_by_themselves_are_cells() -> None:
     cells = {
         source.path: [c["source"][0] for c in source.notebook["cells"] if c["cell_type"] == "code"]
-        for source in documentation()
+        for source in documentation(linked_sources())
     }
     for page in pages():
         blocks = PYTHON.findall(page.read_text(encoding="utf-8"))

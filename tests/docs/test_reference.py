@@ -104,18 +104,19 @@ def test_a_docstring_is_split_into_description_parameters_and_errors() -> None:
         """Do it.
 
         mod: a module; target: a name,
-            on two lines. size, count: numbers.
+            on two lines. size, count: numbers. era="0.16": as it was.
 
         Not a parameter: this. Raises PassError for a pass
         that fails.
         """,
-        ["mod", "target", "size", "count"],
+        ["mod", "target", "size", "count", "era"],
     )
     assert found.description == ["Do it.", "Not a parameter: this."]
     assert found.parameters == {
         ("mod",): "a module",
         ("target",): "a name,\non two lines.",
         ("size", "count"): "numbers.",
+        ("era",): '`"0.16"`: as it was.',
     }
     assert found.raises == ["Raises PassError for a pass that fails."]
 

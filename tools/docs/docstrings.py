@@ -1,7 +1,8 @@
 """Docstrings as parts: description, parameters, errors.
 
 A docstring of this package is prose. A parameter is a line or a sentence `name: text`, or
-`name, other: text`; errors are a sentence that begins with `Raises`.
+`name, other: text`, or `name="value": text` on one of its values; errors are a sentence that begins
+with `Raises`.
 """
 
 from __future__ import annotations
@@ -40,12 +41,13 @@ def parts(docstring: str, names: Collection[str]) -> Parts:
 def _sort(prose: str, names: Collection[str], found: Parts) -> None:
     """Add a paragraph to the description, and what follows `name:` in it to the parameters."""
     one = "|".join(map(re.escape, sorted(names, key=len, reverse=True))) or "(?!)"
-    label = re.compile(rf"(?:^|(?<=[.;] )|(?<=[.;]\n))((?:{one})(?:,\s(?:{one}))*):\s", re.M)
+    starts = r"(?:^|(?<=[.;] )|(?<=[.;]\n))"
+    label = re.compile(rf'{starts}((?:{one})(?:,\s(?:{one}))*)(?:=("[^"]*"))?:\s', re.M)
     before, *rest = label.split(prose)
     if before.strip():
         found.description.append(before.rstrip())
-    for label_text, text in zip(rest[::2], rest[1::2], strict=True):
+    for label_text, value, text in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
         first, newline, others = text.partition("\n")
-        found.parameters[tuple(re.split(r",\s+", label_text))] = (
-            first + newline + textwrap.dedent(others)
-        ).rstrip(" \n;")
+        told = (first + newline + textwrap.dedent(others)).rstrip(" \n;")
+        names_of = tuple(re.split(r",\s+", label_text))
+        found.parameters[names_of] = f"`{value}`: {told}" if value else told

@@ -123,9 +123,9 @@ def _error(heading: re.Match[str]) -> str:
 
 def _message(message: Message, found: list[Symptom]) -> str:
     """The section of a message: as it is seen, the cause, what to do, and its pages."""
-    named = rules.anchors()
+    known = rules.addresses()
     more = [f"[{s.title}](../how-to/{s.page})" for s in found if message.name in s.messages]
-    more += [f"[{code}](../rules.md#{named[code]})" for code in message.rules if code in named]
+    more += [f"[{code}](../{known[code]})" for code in message.rules]
     more += [f"[{message.lesson}](../museum.md#{message.lesson})"] if message.lesson else []
     parts = [
         f"### {message.name} {{ #message-{message.name} }}",

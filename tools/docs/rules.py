@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 
-from byoc_lab.lab.linting import all_rules, get_rule
+from byoc_lab.lab.linting import all_rules, foreign, get_rule
 from tools.docs.source import Sources
 from tools.docs.symptoms import Symptom
 
 HEADING = re.compile(r"^## (BYL\d+) .*\n\n.*$", re.M)
 
 
-def anchors() -> dict[str, str]:
-    """The anchor of each rule's page, by its code."""
-    return {rule.code: f"{rule.code.lower()}-{rule.name}" for rule in all_rules()}
+def addresses() -> dict[str, str]:
+    """The page and the anchor of each rule, by its code."""
+    pages = {rule.code: f"rules.md#{rule.code.lower()}-{rule.name}" for rule in all_rules()}
+    return pages | dict.fromkeys(foreign.RULES, "relax.md#findings")
 
 
 def linked(text: str, sources: Sources, found: list[Symptom]) -> str:

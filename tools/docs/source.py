@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,26 @@ hide: [navigation, toc]
 """
 
 
-class Sources:
-    """Links to lines of the source; knows afterwards which files need a page."""
+def _on_site(path: Path, line: int, up: str) -> str:
+    # MkDocs does not know the anchors that highlighting makes.
+    return f"{up}{FOLDER}/{path.with_suffix('.html').as_posix()}#__codelineno-0-{line}"
 
-    def __init__(self) -> None:
+
+class Sources:
+    """Links to lines of the source; knows afterwards which files they lead to.
+
+    address: of a line of a file, from a page below `up`.
+    """
+
+    def __init__(self, address: Callable[[Path, int, str], str] = _on_site) -> None:
+        self._address = address
         self._files: set[Path] = set()
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The text of each file that is linked, by its path."""
+        files = {path.as_posix(): ROOT / path for path in sorted(self._files)}
+        return {path: file.read_text(encoding="utf-8") for path, file in files.items()}
 
     def link(self, obj: Any, up: str = "../") -> str:
         """A link to the line where `obj` is defined, from a page below `up`; "" if it has none."""
@@ -39,14 +55,12 @@ class Sources:
         """A link to a line of a file of the package, from a page below `up`."""
         path = file.relative_to(ROOT)
         self._files.add(path)
-        page = f"{up}{FOLDER}/{path.with_suffix('.html').as_posix()}"
-        # HTML, since MkDocs does not know the anchors that highlighting makes.
-        return f'<a class="source" href="{page}#__codelineno-0-{line}">{path.as_posix()}:{line}</a>'
+        address = self._address(path, line, up)
+        return f'<a class="source" href="{address}">{path.as_posix()}:{line}</a>'
 
     def write(self, folder: Path) -> None:
         """Write the page of each file that is linked."""
-        for path in self._files:
-            target = folder / FOLDER / path.with_suffix(".md")
+        for path, text in self.texts.items():
+            target = folder / FOLDER / Path(path).with_suffix(".md")
             target.parent.mkdir(parents=True, exist_ok=True)
-            text = (ROOT / path).read_text(encoding="utf-8")
-            target.write_text(PAGE.format(name=path.as_posix(), text=text), encoding="utf-8")
+            target.write_text(PAGE.format(name=path, text=text), encoding="utf-8")

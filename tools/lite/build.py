@@ -19,9 +19,10 @@ from pathlib import Path
 from byoc_lab.lab.view.assets import css, esm
 from byoc_lab.lessons.table import SCRIPT as CASE_TABLE
 from byoc_lab.version import VERSION
+from tools.docs.source import Sources
 from tools.lite.articles import Article, articles_of, notebook_source
 from tools.lite.choices import choices, sample_state
-from tools.lite.documentation import documentation
+from tools.lite.documentation import documentation, linked_sources
 from tools.lite.guest_files import guest_files
 from tools.lite.ingredients import PYTHON, ROOT, WEB, fetch
 from tools.lite.licences import licences
@@ -38,15 +39,15 @@ POLICY = (
 )
 
 
-def articles() -> list[Article]:
-    """The tutorials, the exercises and the documentation."""
+def articles(sources: Sources) -> list[Article]:
+    """The tutorials, the exercises and the documentation, whose links `sources` makes."""
     folders = (("Tutorials", NOTEBOOKS), ("Exercises", NOTEBOOKS / "exercises"))
     course = [
         notebook_source(path, group)
         for group, folder in folders
         for path in sorted(folder.glob("*.ipynb"))
     ]
-    return articles_of([*course, *documentation()])
+    return articles_of([*course, *documentation(sources)])
 
 
 def bundled(name: str) -> str:
@@ -59,7 +60,8 @@ def bundled(name: str) -> str:
 
 def shared() -> dict[str, str]:
     """The parts that the one file and the site share, by their places in page.html."""
-    found = articles()
+    sources = linked_sources()
+    found = articles(sources)
     script = bundled("main.js")
     notebooks = {a.name: a.notebook for a in found if a.notebook}
     return {
@@ -73,6 +75,7 @@ def shared() -> dict[str, str]:
         "choices": _json(choices()),
         "sample_state": _packed(json.dumps(sample_state())),
         "licence_texts": _packed(licences()),
+        "sources": _packed(json.dumps(sources.texts)),
         "notebooks": _packed(json.dumps(notebooks)),
         "stored": _json(stored_outputs(NOTEBOOKS)),
         "view": _json(esm()),

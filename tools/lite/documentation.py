@@ -10,6 +10,7 @@ from typing import Any
 from tools.docs.build import PLACED, reference_pages
 from tools.docs.examples import BLOCK, DOCS, PYTHON, pages
 from tools.docs.reference import museum
+from tools.docs.rules import linked
 from tools.docs.source import Sources
 from tools.docs.symptoms import symptoms
 from tools.lite.articles import Source
@@ -18,7 +19,12 @@ FRONT = re.compile(r"\A---\n.*?^---\n", re.M | re.S)
 """What a page of a symptom says of itself."""
 
 
-def documentation() -> Iterator[Source]:
+def linked_sources() -> Sources:
+    """Links to lines of the source inside of the page."""
+    return Sources(lambda path, line, up: f"#source/{path.as_posix()}/{line}")
+
+
+def documentation(sources: Sources) -> Iterator[Source]:
     """The pages by task: what went wrong, how to, the reference, the rest."""
     found = symptoms(DOCS / "how-to")
     first = [DOCS / "how-to" / symptom.page for symptom in found]
@@ -27,11 +33,14 @@ def documentation() -> Iterator[Source]:
     for group, paths in (("Something went wrong", first), ("How to", [*others, *guides])):
         for path in paths:
             yield _page(path, group, path.read_text(encoding="utf-8"))
-    for name, text in reference_pages(Sources(), found).items():
+    for name, text in reference_pages(sources, found).items():
         yield _page(DOCS / "reference" / name, "Reference", text)
     for path in sorted((DOCS / "operators").glob("*.md")):
         yield _page(path, "Examples of operators", path.read_text(encoding="utf-8"))
-    rest = [DOCS / "rules.md", DOCS / "operators.md", DOCS / "glossary.md"]
+    rules = DOCS / "rules.md"
+    text = linked(rules.read_text(encoding="utf-8"), sources, found)
+    yield _page(rules, "Background", text)
+    rest = [DOCS / "operators.md", DOCS / "glossary.md"]
     for path in (*rest, *sorted((DOCS / "explanation").glob("*.md"))):
         yield _page(path, "Background", path.read_text(encoding="utf-8"))
     yield _page(DOCS / "museum.md", "Background", museum())

@@ -80,7 +80,13 @@ def licences(lab: Laboratory) -> None:
     lab.show("licences")
 
 
-SCREENS = (tutorial, exercise, error, playground, glossary, licences)
+def source(lab: Laboratory) -> None:
+    lab.show("docs-reference-passes")
+    lab.page.locator("li", has_text="to product").get_by_role("link").click()
+    expect(lab.page.locator("#source [aria-current]")).to_be_visible()
+
+
+SCREENS = (tutorial, exercise, error, playground, glossary, licences, source)
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.__name__)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tools.lite.articles import Source
-from tools.lite.documentation import documentation
+from tools.lite.documentation import documentation, linked_sources
 
 from .laboratory import Laboratory
 
@@ -29,7 +29,7 @@ def code_of(page: Source) -> list[dict[str, Any]]:
     return [cell for cell in page.notebook["cells"] if cell["cell_type"] == "code"]
 
 
-RUNNING = [page for page in documentation() if code_of(page)]
+RUNNING = [page for page in documentation(linked_sources()) if code_of(page)]
 
 
 def opened(lab: Laboratory, page: Source) -> list[Any]:
@@ -72,3 +72,26 @@ def test_cell_that_cannot_run_in_a_browser_shows_its_stored_output(lab: Laborato
     lab.run(cell)
     expect(cell).to_contain_text("A browser does not have what this cell needs")
     expect(cell.locator(".stream")).to_contain_text("no global function is registered as")
+
+
+def test_rewrite_of_a_pass_leads_to_the_line_that_makes_it(lab: Laboratory) -> None:
+    lab.open("docs-reference-passes")
+    link = lab.page.locator("li", has_text="to product").get_by_role("link")
+    file, _, number = (link.text_content() or "").rpartition(":")
+    link.click()
+    article = lab.page.locator("#source")
+    expect(article.get_by_role("heading")).to_have_text(file)
+    marked = article.locator("[aria-current]")
+    expect(marked).to_have_text("def to_product(pre: Expr, post: Expr) -> Expr | None:")
+    expect(marked).to_be_in_viewport()
+    assert marked.evaluate("(line) => [...line.parentNode.children].indexOf(line) + 1") == int(
+        number
+    )
+    lab.page.go_back()
+    expect(link).to_be_visible()
+
+
+def test_source_that_is_not_in_the_page_is_refused_in_words(lab: Laboratory) -> None:
+    for place in ("source", "source/constructor/1", "source/byoc_lab/none.py/1e9"):
+        lab.show(place)
+        expect(lab.page.locator("#source pre")).to_have_text("This page has no such file.\n")

@@ -6,6 +6,7 @@ import { Kernel } from "./kernel.js";
 import { Models } from "./models.js";
 import { Notebook } from "./notebook.js";
 import { Playground } from "./playground.js";
+import { showSource } from "./source.js";
 
 const FIRST = "playground";
 const stored = value("stored");
@@ -47,8 +48,8 @@ function wantedPlace() {
   }
 }
 
-/** Show the article that the address names, such as "#01_one_region", "#glossary/region" and
- * "#playground/" with an input. */
+/** Show the article that the address names, such as "#01_one_region", "#glossary/region",
+ * "#playground/" with an input, and "#source/" with a file and a line. */
 function open() {
   const wanted = wantedPlace();
   const [name, ...rest] = wanted.split("/");
@@ -68,6 +69,7 @@ function open() {
     playground.open(rest.join("/"));
   }
   if (article.id === "licences") showLicences(article.querySelector("pre"));
+  if (article.id === "source") showSource(article, rest.join("/"));
   for (const id of ["run-all", "reset", "download", "upload"]) find(id).hidden = !files[article.id];
   const place = wanted === name ? null : find(wanted);
   if (place) place.scrollIntoView();
