@@ -12,31 +12,36 @@ if TYPE_CHECKING:
     from byoc_lab.lab.checking.bisected import Bisection
     from byoc_lab.lab.checking.coverage import Coverage
     from byoc_lab.lab.checking.validation import Report
-    from byoc_lab.lab.explaining import Explanations, PatternReport
-    from byoc_lab.lab.linting.finding import Fix
+    from byoc_lab.lab.explaining import Card, Explanations, PatternReport
+    from byoc_lab.lab.linting.finding import Finding, Fix
     from byoc_lab.lab.tracing.stages import Trace
 
 
 @runtime_checkable
 class Language(Protocol):
     """A module that answers for its language, with the results of the functions of byoc_lab of
-    these names, and their arguments. Relax has `relax.tracing.module.RelaxModule`."""
+    these names, and their arguments; `findings_ahead` are those of `lint` with arguments. Relax has
+    `relax.tracing.module.RelaxModule`."""
 
     language: str
 
     def trace(self, pipeline: Any, **options: Any) -> Trace: ...
 
-    def explain(self, target: Any, call: Any, pipeline: Any) -> Explanations[Any]: ...
+    def explain(
+        self, target: Any, call: Any, pipeline: Any, cards: Sequence[Card]
+    ) -> Explanations[Any]: ...
 
     def explain_patterns(self, table: Any, others: Sequence[Any]) -> PatternReport: ...
 
     def validate(self, after: Any, inputs: Any, **options: Any) -> Report: ...
 
-    def bisect(self, pipeline: Any, inputs: Any, **options: Any) -> Bisection: ...
+    def bisect(self, pipeline: Any, inputs: Any, era: str | None, **options: Any) -> Bisection: ...
 
     def coverage(self, backend: Any, pipeline: Any) -> Coverage: ...
 
-    def fix(self) -> Fix: ...
+    def fix(self, params: Any, pipeline: Any, backend: Any) -> Fix: ...
+
+    def findings_ahead(self, pipeline: Any, backend: Any) -> Sequence[Finding]: ...
 
 
 def in_language(obj: Any, who: str) -> Language | None:

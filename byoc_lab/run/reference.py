@@ -34,6 +34,7 @@ from byoc_lab.relay.ir.expr import (
     Var,
     describe,
 )
+from byoc_lab.relay.ir.foreign import adopted, refuse_foreign
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.recursion import run
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
@@ -101,6 +102,8 @@ def evaluate(
     """
     if dtype is not None and not (isinstance(dtype, str) and dtype == "float64"):
         raise InputError(f"dtype must be None or 'float64', found {dtype!r:.80}")
+    program = adopted(program)
+    refuse_foreign(program, "evaluate")
     if not isinstance(program, (IRModule, Expr, TupleWrapper)):
         raise ArgumentError(
             f"evaluate takes a module, a function or an expression, found {kind_of(program)}"

@@ -74,8 +74,9 @@ def bisect(
     foreign = in_language(mod, "bisect")
     if foreign is not None:
         return foreign.bisect(
-            pipeline, inputs, seed=seed, folder=folder, kernels=kernels, progress=progress
-        )
+            pipeline, inputs, era, seed=seed, folder=folder, kernels=kernels, backends=backends,
+            progress=progress,
+        )  # fmt: skip
     mod = infer_module(checked_module(mod, "bisect"))
     if inputs is not None and unknown_lengths(mod["main"]):
         mod = shaped(mod, types_of(mod["main"], inputs))

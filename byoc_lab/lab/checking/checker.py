@@ -9,10 +9,13 @@ from byoc_lab.errors import ArgumentError, InputError, ValidationError
 from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.comparison import Comparison, compare_all
 from byoc_lab.lab.checking.exercised import Exercised
+from byoc_lab.lab.checking.progress import Progress
 from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import NOT_CALLED, Report, region_errors, worst_of
 from byoc_lab.lab.checking.tolerances import Bounded
+from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.run.metering.cards import RegionErrors
+from byoc_lab.run.metering.program import MeteredProgram
 from byoc_lab.seeds import checked_seed
 
 DETAILS = ("region", "operator")
@@ -30,16 +33,30 @@ class Checkable(Protocol):
 class Checker:
     """What `validate` found so far; each language derives one that runs its programs.
 
-    options: how tolerances are derived, `samples` and `seed` of `bounded`. notes: what could not be
+    options: how tolerances are derived, `samples` and `seed` of `bounded`. progress: is told of
+    each operator of the reference, run and region. notes: what could not be
     compared, and why, each once. not_compared: the same of regions, by symbol.
     """
 
-    def __init__(self, program: Checkable, regions: RegionChecks, options: Mapping[str, Any]):
+    def __init__(
+        self,
+        program: Checkable,
+        regions: RegionChecks,
+        options: Mapping[str, Any],
+        progress: Progress,
+    ):
         self.program, self.regions, self.options = program, regions, options
+        self.progress = progress
         self.outputs: list[Comparison] = []
         self.exercised = Exercised()
         self.notes: dict[str, None] = {}
         self.not_compared: dict[str, str] = {}
+
+    def watch(self, call: Call, args: tuple[Any, ...], value: Any) -> None:
+        """Observes each operator call of the reference."""
+        assert isinstance(call.op, Op)
+        self.progress.step(f"reference of {call.op.name}")
+        self.exercised(call, args, value)
 
     def compare_outputs(self, wanted: Bounded, got: Sequence[Array]) -> list[Comparison]:
         """Compare the outputs of a run. Raises ValidationError for another number of outputs."""
@@ -72,6 +89,25 @@ class Checker:
             not_compared=tuple(f"@{s}: {self.not_compared.get(s, NOT_CALLED)}" for s in left),
             stand_ins=self.program.stand_ins,
             **more,
+        )
+
+
+def check_before(before: Any) -> None:
+    """Raise ArgumentError for a program in place of the module before the pipeline."""
+    if isinstance(before, MeteredProgram):
+        raise ArgumentError(
+            f"validate: the first argument must be the module before the pipeline, found "
+            f"{type(before).__name__}; write validate(module, executable, inputs)"
+        )
+
+
+def check_order(before: bool, after: bool) -> None:
+    """Raise ArgumentError if the first module has regions and the second one has none."""
+    if before and not after:
+        raise ArgumentError(
+            "validate: the first argument must be the module before the pipeline, found one "
+            "with regions first and one without them second; write validate(module, "
+            "partitioned, inputs)"
         )
 
 

@@ -24,6 +24,7 @@ from byoc_lab.lab.checking.coverage_changes import (
 from byoc_lab.lab.explaining import Explanations
 from byoc_lab.lab.explaining.answer import Answer
 from byoc_lab.lab.explaining.calls import explained
+from byoc_lab.lab.explaining.cards import Card, warnings_of
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
 from byoc_lab.lab.language import in_language
 from byoc_lab.lab.tracing.recorder import Member
@@ -34,7 +35,6 @@ from byoc_lab.printing import columns, percent, printable
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import adopted
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.run.metering.cards import RegionCard
 from byoc_lab.run.symbols import shown
 
 if TYPE_CHECKING:
@@ -136,9 +136,10 @@ class Coverage:
         """`changes`, if they have been computed."""
         return self.__dict__.get("changes")
 
-    def with_cards(self, cards: Sequence[RegionCard]) -> Coverage:
-        """The same, with what the cards of an executable say of its regions."""
-        said = {c.symbol: c.warning for c in cards if c.compiler == self.backend}
+    def with_cards(self, cards: Sequence[Card]) -> Coverage:
+        """The same, with what the cards of an executable say of its regions. Raises ArgumentError
+        for other things than cards."""
+        said = warnings_of(cards, self.backend, "coverage")
         found = copy(self)
         found.regions = tuple(replace(r, warning=said.get(r.symbol, "")) for r in self.regions)
         return found
@@ -290,7 +291,7 @@ def coverage(
     backend: str | Sequence[str],
     pipeline: str | Pass | Sequence[Member] | None = None,
     *,
-    cards: Sequence[RegionCard] = (),
+    cards: Sequence[Card] = (),
 ) -> Coverage | Coverages:
     """Measure how much of `mod` a back end computes, what stays on the host and why, and what would
     change that.
@@ -298,8 +299,8 @@ def coverage(
     mod: a module or function before partitioning. backend: the name of a registered back end; of a
         list of names the answers stand side by side. pipeline: the passes that partition, as for
         `trace`; by default those of the back end. They run at the level at which they run by
-        themselves, as for `explain`. cards: of an executable of the partitioned module
-        (`Executable.cards`); with them the answer says which regions run oneDNN's plain loops on
+        themselves, as for `explain`. cards: `exe.cards()` of an executable of the partitioned
+        module; with them the answer says which regions run oneDNN's plain loops on
         this machine, so that the host would probably be faster.
 
     A module of TVM's Relax is passed on to `byoc_lab.relax.coverage`, for each back end.

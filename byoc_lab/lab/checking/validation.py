@@ -8,7 +8,7 @@ from typing import Any
 from byoc_lab.errors import ArgumentError, UnknownLengthsError
 from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
-from byoc_lab.lab.checking.checker import Checker, checked_options
+from byoc_lab.lab.checking.checker import Checker, check_before, check_order, checked_options
 from byoc_lab.lab.checking.comparison import compare, compare_all
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.progress import Listener, Progress
@@ -17,7 +17,7 @@ from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.lab.language import in_language
 from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
-from byoc_lab.relay.ir.expr import Call, Function, Op
+from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
@@ -57,14 +57,12 @@ def validate(
     Every region that a back end compiled runs once more by itself, on the reference's values of
     its inputs. Raises InputError, EvaluationError, and the errors of `build`.
     """
-    if isinstance(before, Executable):
-        raise ArgumentError(
-            "validate: the first argument must be the module before the pipeline, found an "
-            "Executable; write validate(module, executable, inputs)"
-        )
+    check_before(before)
     foreign = in_language(before, "validate")
     if foreign is not None:
-        return foreign.validate(after, inputs, detail=detail, samples=samples, seed=seed)
+        return foreign.validate(
+            after, inputs, detail=detail, samples=samples, seed=seed, progress=progress
+        )
     checked_options("validate", detail, samples, seed)
     before = infer_module(checked_module(before, "validate"))
     if not isinstance(after, Executable):
@@ -74,12 +72,7 @@ def validate(
                 f"found {type(after).__name__}; write validate(module, partitioned, inputs)"
             )
         checked_module(after, "validate, as the result of the pipeline,")
-        if _partitioned(before) and not _partitioned(after):
-            raise ArgumentError(
-                "validate: the first argument must be the module before the pipeline, found one "
-                "with regions first and one without them second; write validate(module, "
-                "partitioned, inputs)"
-            )
+        check_order(_partitioned(before), _partitioned(after))
     exe = after if isinstance(after, Executable) else build(after)
     if inputs is not None:
         exe = exe.for_inputs(inputs)
@@ -113,16 +106,9 @@ class _Checker(Checker):
 
     program: Executable
 
-    def __init__(
-        self,
-        before: IRModule,
-        exe: Executable,
-        regions: RegionChecks,
-        options: Mapping[str, Any],
-        progress: Progress,
-    ):
-        super().__init__(exe, regions, options)
-        self.before, self.progress = before, progress
+    def __init__(self, before: IRModule, exe: Executable, *given: Any):
+        super().__init__(exe, *given)
+        self.before = before
         self.passes_are_right = True
 
     def check(self, inputs: Inputs, kind: str = "") -> None:
@@ -141,11 +127,6 @@ class _Checker(Checker):
         mod = self.program.mod
         run = observe(mod["main"], bind_inputs(mod["main"], inputs), mod, EXACT_RUN, keep=False)
         return [narrowed(q) for q in run.outputs]
-
-    def watch(self, call: Call, args: tuple[Any, ...], value: Any) -> None:
-        assert isinstance(call.op, Op)
-        self.progress.step(f"reference of {call.op.name}")
-        self.exercised(call, args, value)
 
 
 __all__ = ["Report", "compare", "validate"]

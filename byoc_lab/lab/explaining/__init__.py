@@ -3,6 +3,7 @@ error messages."""
 
 from byoc_lab.lab.explaining.answer import CAUSES
 from byoc_lab.lab.explaining.calls import explain
+from byoc_lab.lab.explaining.cards import Card
 from byoc_lab.lab.explaining.decoding import Decoded, Meaning, decode
 from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
@@ -11,6 +12,7 @@ from byoc_lab.lab.explaining.trials import VerifiedChange
 
 __all__ = [
     "CAUSES",
+    "Card",
     "Decoded",
     "EntryReport",
     "Explanation",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from byoc_lab.lab.explaining.diagnosis import Diagnosis, Nearest
@@ -45,6 +45,7 @@ class Answer(ABC):
 
     def __init__(self, call: Any, name: str, place: str = ""):
         self.call, self.name, self.place = call, name, place
+        self.warnings: Mapping[str, str] = {}  # of the cards of regions, by symbol
 
     @property
     @abstractmethod
@@ -129,6 +130,12 @@ class Answer(ABC):
         """The answer in a sentence."""
         if self.diagnosis is not None:
             return self.diagnosis.reason
+        said = self.warnings.get(self.region or "", "")
+        return self.why_offloaded + (f"; {said}" if said else "")
+
+    @property
+    def why_offloaded(self) -> str:
+        """The region, and the pattern that matched, in words."""
         return f"in @{self.region}" + (f" as part of {self.pattern}" if self.pattern else "")
 
     @property

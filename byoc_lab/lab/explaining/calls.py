@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from byoc_lab.backends import registry
 from byoc_lab.errors import ArgumentError, kind_of
+from byoc_lab.lab.explaining.cards import Card
 from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
@@ -19,19 +20,6 @@ from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Function, GlobalVar, Op, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
-
-
-class Card(Protocol):
-    """Symbol, back end and warning ("" for none) of a region's card."""
-
-    @property
-    def symbol(self) -> str: ...
-
-    @property
-    def compiler(self) -> str: ...
-
-    @property
-    def warning(self) -> str: ...
 
 
 def explain(
@@ -50,28 +38,22 @@ def explain(
     pipeline: the passes that partition, as for `trace`; by default those of the back end. They run
         at the level at which they run by themselves: that of the active PassContext; without one,
         that of a pipeline given by name (3 for back ends), or 2 as for any Sequential.
-    cards: of an executable of the partitioned module (`Executable.cards`); with them the reason of
-        an offloaded call says whether its region runs oneDNN's plain loops on this machine.
+    cards: `exe.cards()` of an executable of the partitioned module; with them the reason of an
+        offloaded call says whether its region runs oneDNN's plain loops on this machine.
 
     An `Explanation` has the region and the pattern of an offloaded call; of any other the cause,
     the nearest pattern, what it expected and found there, and the smallest change with which the
     call is offloaded. Every change was run; causes and changes are computed when asked for.
 
-    Of a module of TVM's Relax, `byoc_lab.relax.explain` explains the calls, without cards; target
-    is "dnnl".
+    Of a module of TVM's Relax, `byoc_lab.relax.explain` explains the calls.
 
     Raises UnknownNameError for an unknown back end, pipeline or operator, ArgumentError if `mod` is
-    no module, `target` no name, `call` in a region of another, or cards are given for Relax,
+    no module, `target` no name, `call` in a region of another, or `cards` are none,
     UnknownNodeError if `call` is not in `mod`, and what a pass of the pipeline raises.
     """
     foreign = in_language(mod, "explain")
     if foreign is not None:
-        if cards:
-            raise ArgumentError(
-                "explain takes cards for modules of Relay only, found a module of Relax; "
-                "coverage(mod, target, cards=...) takes them for both"
-            )
-        return foreign.explain(target, call, pipeline)
+        return foreign.explain(target, call, pipeline, cards)
     if isinstance(mod, Function):
         mod = IRModule.from_expr(mod)
     if not isinstance(mod, IRModule):
@@ -102,8 +84,7 @@ def explain(
     outcome = setup.run(backend.name)
     if outcome.trace.error is not None and not _has_annotations(outcome.trace.final):
         raise outcome.trace.error  # not because of regions
-    warnings = {c.symbol: c.warning for c in cards if c.compiler == backend.name}
-    found = explained(setup, outcome, given, warnings, there)
+    found = explained(setup, outcome, given, there).with_cards(cards)
     return found if call is None else found.of(call)
 
 
@@ -111,12 +92,11 @@ def explained(
     setup: Setup,
     outcome: PipelineRun,
     given: Mapping[Call, Call],
-    warnings: Mapping[str, str] | None = None,
     left_out: Collection[Call] = (),
 ) -> Explanations[Explanation]:
-    """The explanations of the calls of a run. given, warnings: as `Inquiry` takes them. left_out:
-    the calls that are not explained."""
-    inquiry = Inquiry(setup, outcome, given, warnings)
+    """The explanations of the calls of a run. given: as `Inquiry` takes it. left_out: the calls
+    that are not explained."""
+    inquiry = Inquiry(setup, outcome, given)
     workbench = Workbench(inquiry)
     found = [
         Explanation(call, typed, inquiry, workbench)

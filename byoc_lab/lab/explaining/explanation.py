@@ -108,8 +108,6 @@ class Explanation(Answer):
 
     @property
     def reason(self) -> str:
-        if self.offloaded:
-            return self._why_offloaded()
         if self.status == "removed":
             return f"{self._removed_by()} leaves nothing of it to compute"
         if self._by_pass is not None:
@@ -146,13 +144,12 @@ class Explanation(Answer):
     def number(self) -> str:
         return self._inquiry.names.of(self.typed)
 
-    def _why_offloaded(self) -> str:
+    @property
+    def why_offloaded(self) -> str:
         images = self._inquiry.outcome.place(self.typed).inside
         names = dict.fromkeys(i.op_name or describe(i) for i in images)
         became = "" if self.name in names else f"became {' and '.join(names)}, "
-        said = self._inquiry.warnings.get(self.region or "", "")
-        slow = f"; {said}" if said else ""
-        return f"{became}{super().reason}{self._computed_again()}{slow}"
+        return f"{became}{super().why_offloaded}{self._computed_again()}"
 
     def _computed_again(self) -> str:
         """That regions compute the call more than once, in words; empty if they do not."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from byoc_lab.display import text_in_full
 from byoc_lab.errors import UnknownNodeError, counted, nearest
 from byoc_lab.lab.explaining.answer import Answer
+from byoc_lab.lab.explaining.cards import Card, warnings_of
 from byoc_lab.markup import table
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr, describe
@@ -84,6 +85,14 @@ class Explanations(Sequence[A]):
         self.warnings = list(warnings)
         self._all = list(found)
         self._of = {e.call: e for e in found}
+
+    def with_cards(self, cards: Sequence[Card]) -> Explanations[A]:
+        """The same, with what the cards of an executable say of the regions that compute the calls.
+        Raises ArgumentError for other things than cards."""
+        said = warnings_of(cards, self.target, "explain")
+        for e in self._all:
+            e.warnings = said
+        return self
 
     def __len__(self) -> int:
         return len(self._all)

@@ -30,7 +30,7 @@ class Inquiry:
     """A pipeline that ran on a module, for one target; everything else is computed when asked.
 
     outcome: the run of the setup. given: for each typed call of the module, the one that the caller
-    has, which may be untyped. warnings: of the cards of regions, by symbol.
+    has, which may be untyped.
     """
 
     def __init__(
@@ -38,11 +38,9 @@ class Inquiry:
         setup: Setup,
         outcome: PipelineRun,
         given: Mapping[Call, Call],
-        warnings: Mapping[str, str] | None = None,
     ):
         self.setup = setup
         self.given = given
-        self.warnings = warnings or {}
         self.target = outcome.target
         self.outcome = outcome
         self._groups: dict[tuple[int, IndexedGraph], list[Group]] = {}

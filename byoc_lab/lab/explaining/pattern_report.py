@@ -136,6 +136,11 @@ def explain_patterns(
     foreign = [m for m in (in_language(m, "explain_patterns") for m in listed) if m is not None]
     if foreign and len(foreign) == len(listed):
         return foreign[0].explain_patterns(table, foreign[1:])
+    if foreign:
+        raise ArgumentError(
+            f"explain_patterns takes modules of one language, found {len(foreign)} of "
+            f"{foreign[0].language} among {len(listed)}; give those of each language alone"
+        )
     if isinstance(table, str):
         is_registered(table)  # loads the installed package that has a back end of this name
         found = get_pattern_table(table)

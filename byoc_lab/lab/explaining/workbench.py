@@ -71,9 +71,7 @@ class Workbench:
             return None
         trial, outcome = ran
         of = self.inquiry
-        return Workbench(
-            Inquiry(trial.setup, outcome, of.given, of.warnings), self, f"{trial.what}; and "
-        )
+        return Workbench(Inquiry(trial.setup, outcome, of.given), self, f"{trial.what}; and ")
 
     def likely(self, trials: Iterator[Trial], call: Call) -> Iterator[Trial]:
         """Those changes that are worth a run on the whole module: in a large one, those that

@@ -54,8 +54,9 @@ def fix(
     was, or, where operators changed, computes the same numbers. Where one finding has no repair,
     `finding.fix` still has those of the others.
 
-    Of a module of Relax it repairs variables that two functions bind (BYR006), and composites that
-    are in no function with the attribute Codegen (BYR001); `after` is a module of TVM.
+    Of a module of Relax it repairs variables that two functions bind (BYR006), composites that are
+    in no function with the attribute Codegen (BYR001), and, given the values and the back end,
+    parameters where a pattern wants constants (BYR004); `after` is a module of TVM.
 
     Hints (findings of severity "info") are not repaired; the result names them.
 
@@ -64,9 +65,7 @@ def fix(
     """
     foreign = in_language(mod, "fix")
     if foreign is not None:
-        if params is not None or pipeline is not None or backend is not None:
-            raise ArgumentError(f"fix of a module of {foreign.language} takes the module alone")
-        return foreign.fix()
+        return foreign.fix(params, pipeline, backend)
     if not isinstance(mod, IRModule):
         raise ArgumentError(module_expected("fix", mod))
     context = context_of(pipeline, backend)

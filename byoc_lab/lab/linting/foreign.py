@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, UnknownNameError, nearest
+from byoc_lab.lab.language import in_language
 from byoc_lab.lab.linting.findings import Findings
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.foreign import ForeignModule
@@ -38,24 +39,28 @@ def lint_foreign(
     rules: Sequence[str] | None,
     ignore: Iterable[Any],
 ) -> Findings:
-    """The findings of a module of another language. rules, ignore: as for `lint`, without lines.
+    """The findings of a module of another language. Arguments: as for `lint`, without lines.
 
-    Raises ArgumentError for a pipeline or a back end, UnknownNameError for an unknown rule.
+    Raises ArgumentError for arguments of a wrong kind, UnknownNameError for an unknown rule, and
+    what `Language.findings_ahead` raises.
     """
-    if pipeline is not None or backend is not None:
-        raise ArgumentError(
-            f"lint asks a module of {mod.language} alone, found pipeline {pipeline!r:.40} and back "
-            f"end {backend!r:.40}; trace(mod, pipeline).findings knows of the passes"
-        )
-    wanted = RULES.keys() if rules is None else set(_codes(rules))
-    left_out = set(_codes(ignore))
-    chosen = [f for f in mod.findings if f.code in wanted]
+    wanted = RULES.keys() if rules is None else set(_codes("rules", rules))
+    left_out = set(_codes("ignore", ignore))
+    alone = pipeline is None and backend is None
+    language = None if alone else in_language(mod, "lint")
+    found = mod.findings if language is None else language.findings_ahead(pipeline, backend)
+    chosen = [f for f in found if f.code in wanted]
     kept = [f for f in chosen if not left_out & {f.code, f.node}]
     return Findings(kept, mod, len(chosen) - len(kept))
 
 
-def _codes(named: Iterable[Any]) -> list[Any]:
-    """The codes of rules by codes or names; nodes as they are."""
+def _codes(what: str, named: Iterable[Any]) -> list[Any]:
+    """The codes of rules by codes or names; nodes as they are. what: the argument."""
+    if not isinstance(named, (Iterable, Expr)):
+        raise ArgumentError(
+            f"{what} must be a list of codes or names of rules, found {type(named).__name__} "
+            f"{named!r:.80}"
+        )
     by_name = {name: code for code, name in RULES.items()}
     found = []
     for name in [named] if isinstance(named, (str, Expr)) else named:

@@ -53,7 +53,8 @@ def lint(
     region_numbers: of a module with a past, such as one of a trace (`stage.numbering`): the numbers
         of regions, by begin.
 
-    A module of TVM's Relax is examined by rules of its own, BYR001 to BYR013.
+    A module of TVM's Relax is examined by rules of its own, BYR001 to BYR013. With a pipeline or a
+    back end, its passes are run, and the findings on the pattern table are those of the trace.
 
     A module that is known as text only has one finding, which says why.
 

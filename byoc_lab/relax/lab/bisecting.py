@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 from byoc_lab.errors import BuildError
 from byoc_lab.importers.relax import from_relax
 from byoc_lab.lab.checking.bisected import Bisection
-from byoc_lab.lab.checking.bisection import bisected
+from byoc_lab.lab.checking.bisection import Backends, bisected
 from byoc_lab.lab.tracing.stages import Stage
-from byoc_lab.relax import backends
+from byoc_lab.relax.backends import get
 from byoc_lab.relax.ir.calls import CODEGEN, region_functions
 from byoc_lab.relax.passes import FUSES, MERGES
 from byoc_lab.relax.reference import region_in_relay
@@ -48,6 +48,7 @@ def bisect(
     traced: RelaxTrace,
     inputs: Mapping[str, Any] | Sequence[Any] | None,
     sizes: Mapping[str, int],
+    backends: Backends | None = None,
     **options: Any,
 ) -> Bisection:
     """Find the first pass of a trace that changes the computed values; if none does, the first
@@ -70,7 +71,7 @@ def bisect(
         if stage.changed
     ]
     compilers = {str(f.attrs[CODEGEN]) for f in region_functions(result).values()}
-    own = {name: backends.get(name).codegen or _unknown(name) for name in compilers}
+    own = {name: get(name).codegen or _unknown(name) for name in compilers}
     partitions = any(s.name in (FUSES, MERGES) for s in traced.stages)
     given = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     notes = [f"the passes ran on the module with {given}, which it leaves open"] if sizes else []
@@ -78,7 +79,7 @@ def bisect(
         read(traced.initial),
         stages,
         inputs,
-        backends=own,
+        backends={**own, **(backends or {})},
         partitions=partitions,
         notes=notes,
         **options,

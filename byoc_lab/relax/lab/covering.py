@@ -18,7 +18,6 @@ from byoc_lab.lab.checking.coverage_changes import (
     Work,
     pass_orders,
 )
-from byoc_lab.relax import backends
 from byoc_lab.relax.backends import RelaxBackend
 from byoc_lab.relax.ir.batch import NOMINAL, unknown_sizes
 from byoc_lab.relax.ir.calls import (
@@ -32,16 +31,17 @@ from byoc_lab.relax.lab.costs import host_cost
 from byoc_lab.relax.lab.explaining import explain
 from byoc_lab.relax.partition import TARGET, partitioning_passes, preparing_passes
 from byoc_lab.relax.passes import FUSES, MERGES
+from byoc_lab.relax.pipelines import backend_of
 from byoc_lab.relax.reference import region_if_any
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost
 from byoc_lab.run.tvm_runtime import import_tvm
 
 
-def coverage(mod: Any, target: str = TARGET) -> Coverage:
+def coverage(mod: Any, target: str = TARGET, pipeline: Any = None) -> Coverage:
     """Measure how much of a Relax module a back end computes, what stays on the host and why, and
     what would change that.
 
-    mod: a module before partitioning. target: as for `explain`. Operators are those of Relax that
+    mod: a module before partitioning. target, pipeline: as for `explain`. Operators are those that
     the passes in front of the partitioning leave; floating-point operations those of their
     counterparts in Relay, not known for an operator without one. Where the batch is not known, they
     and the bytes are those of a batch of `batch.NOMINAL`. Causes and changes are computed when they
@@ -51,7 +51,7 @@ def coverage(mod: Any, target: str = TARGET) -> Coverage:
     `explain` raises.
     """
     mod = checked_relax(mod, "relax.coverage")
-    backend = backends.get(target)
+    backend = backend_of(target, pipeline, mod)
     done = list(region_functions(mod))
     if done:
         raise ArgumentError(
@@ -65,7 +65,9 @@ def coverage(mod: Any, target: str = TARGET) -> Coverage:
         if any(axis == 0 for _, axis in places)
     )
     tried = partial(_attempts, mod, cut, backend)
-    return Coverage(target, work_of(cut), cut, partial(explain, mod, target), tried, assumed)
+    return Coverage(
+        target, work_of(cut), cut, partial(explain, mod, target, pipeline), tried, assumed
+    )
 
 
 def work_of(cut: Any) -> Work:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.lab.explaining import CAUSES, Explanations
+from byoc_lab.lab.explaining import CAUSES, Card, Explanations
 from byoc_lab.lab.explaining.answer import Answer
 from byoc_lab.lab.explaining.attempts import Attempt
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.outcome import Home
-from byoc_lab.relax import backends
 from byoc_lab.relax.backends import RelaxBackend, Table
 from byoc_lab.relax.ir.batch import NOMINAL, unknown_sizes, with_sizes
 from byoc_lab.relax.ir.calls import (
@@ -33,6 +32,7 @@ from byoc_lab.relax.partition import TARGET, unreached, why_not_relax
 from byoc_lab.relax.patterns.near_miss import NearMisses
 from byoc_lab.relax.patterns.reading import RelaxFunction
 from byoc_lab.relax.patterns.report import Entry, entries_of, fused
+from byoc_lab.relax.pipelines import backend_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 OUTSIDE_DATAFLOW = "the call is in no dataflow block, where alone patterns are matched"
@@ -93,20 +93,26 @@ class RelaxExplanation(Answer):
         return self._asked.change(self.operator, self._where)
 
 
-def explain(mod: Any, target: str = TARGET) -> Explanations[RelaxExplanation]:
+def explain(
+    mod: Any, target: str = TARGET, pipeline: Any = None, *, cards: Sequence[Card] = ()
+) -> Explanations[RelaxExplanation]:
     """Of each operator of a Relax module, whether a back end computes it, and if not, why not.
 
     mod: before partitioning for the target, or partitioned. Operators are those that the passes in
     front of the partitioning leave (batch norms are folded there). Causes and changes are computed
     when asked for. A change is one that was tried: it is named if the module, changed so, has that
     call in a region. target: a back end of `relax.register`, or one whose patterns TVM has.
+    pipeline: the passes that partition, as for `trace`; by default those of the back end. Of
+    RunCodegen and the passes after it nothing is run. cards: as for `byoc_lab.explain`.
 
-    Raises ArgumentError for something else than a module of Relax, UnknownNameError for another
-    target, PassError for a pass of TVM that fails.
+    Raises ArgumentError for something else than a module of Relax or cards, UnknownNameError for
+    another target or pipeline, PassError for what is not a pipeline and a pass of TVM that fails.
     """
     mod = checked_relax(mod, "relax.explain")
-    backend = backends.get(target)
-    partitioned = any(str(f.attrs[CODEGEN]) == target for f in region_functions(mod).values())
+    backend = backend_of(target, pipeline, mod)
+    partitioned = pipeline is None and any(
+        str(f.attrs[CODEGEN]) == target for f in region_functions(mod).values()
+    )
     given, cut = (mod, mod) if partitioned else backend.matched(mod)
     asked, there = _Asked(backend, None if partitioned else mod), _Given(given)
     regions = {
@@ -124,7 +130,7 @@ def explain(mod: Any, target: str = TARGET) -> Explanations[RelaxExplanation]:
         for function in host_functions(cut)
         for call in operator_calls(function)
     ]
-    return Explanations(target, found)
+    return Explanations(target, found).with_cards(cards)
 
 
 class _Given:

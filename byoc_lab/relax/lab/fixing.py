@@ -1,36 +1,50 @@
-"""`fix` for Relax: gives functions separate variables (BYR006), and composites a back end
-(BYR001)."""
+"""`fix` for Relax: gives functions separate variables (BYR006), composites a back end (BYR001), and
+parameters values (BYR004)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from byoc_lab.errors import ByocLabError, counted
-from byoc_lab.lab.linting import Finding, Severity
+from byoc_lab.errors import ArgumentError, ByocLabError, counted, nearest
+from byoc_lab.lab.linting import Finding, Severity, lint
 from byoc_lab.lab.linting.finding import Fix
 from byoc_lab.lab.linting.fixing import same
-from byoc_lab.relax.ir.calls import region_functions
+from byoc_lab.relax.ir.calls import checked_relax, region_functions
 from byoc_lab.relax.ir.variables import variable_faults
 from byoc_lab.relax.lab.bisecting import in_relay
 from byoc_lab.relax.partition import on_reached
 from byoc_lab.relax.passes import MERGES, applied
-from byoc_lab.relay.ir.foreign import adopted
+from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 
-def fixed(mod: Any) -> Fix:
+def fixed(mod: Any, params: Any = None, pipeline: Any = None, backend: Any = None) -> Fix:
     """The repairs of a module of TVM that are proved; see `byoc_lab.fix`. before, after: of TVM."""
-    found = _faults(mod)
+
+    def faults(mod: Any) -> list[Finding]:
+        return [f for f in lint(mod, pipeline, backend) if f.severity is not Severity.INFO]
+
+    found = faults(mod)
     if not found:
         return Fix((), mod, mod, "the linter reports no errors and no warnings")
     steps: list[str] = []
     proofs: list[str] = []
-    now, names = with_own_variables(mod)
+    start = mod
+    if params:
+        bound = _bound(mod, params)
+        rest = faults(bound)
+        if len(rest) < len(found):
+            steps.append(f"bind {', '.join(f'%{name}' for name in params)}")
+            gone = counted(len(found) - len(rest), "finding")
+            proofs.append(f"with these values bound, the linter reports {gone} less")
+            start = bound
+    now, names = with_own_variables(start)
     if names:
         steps.append(f"give {' and '.join(f'@{name}' for name in names)} variables of their own")
         proofs.append("with other variables the module is structurally equal to what it was")
-    why = "byoc_lab repairs findings BYR001 and BYR006 of Relax"
-    codes = {f.code for f in _faults(now)}
+    why = "byoc_lab repairs findings BYR001, BYR006 and, given the values, BYR004 of Relax"
+    codes = {f.code for f in faults(now)}
     if "BYR001" in codes and "BYR007" not in codes:  # where MergeCompositeFunctions fails
         merge = import_tvm().relax.transform.MergeCompositeFunctions()
         try:
@@ -39,7 +53,7 @@ def fixed(mod: Any) -> Fix:
         except ByocLabError as error:
             proof, why = None, str(error)
         if proof is not None:
-            before, still = (sum(f.code == "BYR001" for f in _faults(m)) for m in (now, merged))
+            before, still = (sum(f.code == "BYR001" for f in faults(m)) for m in (now, merged))
             given = counted(before - still, "composite")
             if still:
                 given = "what main calls"
@@ -48,7 +62,7 @@ def fixed(mod: Any) -> Fix:
                 steps.append(f"run {MERGES}, which gives {given} a back end")
                 proofs.append(proof)
                 now = merged
-    left = tuple(_faults(now))
+    left = tuple(faults(now))
     if not steps:
         return Fix((), mod, mod, f"no repair could be proved: {why}", left)
     if left:
@@ -56,8 +70,14 @@ def fixed(mod: Any) -> Fix:
     return Fix(tuple(steps), mod, now, "; ".join(proofs), left)
 
 
-def _faults(mod: Any) -> list[Finding]:
-    return [f for f in adopted(mod).findings if f.severity is not Severity.INFO]
+def _bound(mod: Any, params: Mapping[str, Any]) -> Any:
+    """A module with values for parameters of main. Raises ArgumentError for other names."""
+    known = [name_of(param) for param in checked_relax(mod, "fix")["main"].params]
+    for name in params:
+        if name not in known:
+            raise ArgumentError(f"main has no parameter {name!r:.80}; {nearest(str(name), known)}")
+    bind = import_tvm().relax.transform.BindParams("main", dict(params))
+    return applied([bind], mod, "fix")
 
 
 def with_own_variables(mod: Any) -> tuple[Any, list[str]]:

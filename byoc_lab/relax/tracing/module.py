@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from byoc_lab.errors import ArgumentError
-from byoc_lab.lab.linting import Finding
+from byoc_lab.lab.explaining import Card
+from byoc_lab.lab.linting import Finding, Severity
+from byoc_lab.lab.linting.foreign import OF_TABLES
+from byoc_lab.relax.backends import get
 from byoc_lab.relax.ir.batch import sizes_for, with_sizes
 from byoc_lab.relax.ir.calls import checked_relax
 from byoc_lab.relax.patterns.report import explain_patterns
@@ -31,11 +33,10 @@ class RelaxModule(MirroredModule):
     def trace(self, pipeline: Any, **options: Any) -> Any:
         return trace(self.source, pipeline, RelaxModule, **options)
 
-    def explain(self, target: Any, call: Any, pipeline: Any) -> Any:
+    def explain(self, target: Any, call: Any, pipeline: Any, cards: Sequence[Card]) -> Any:
         from byoc_lab.relax.lab.explaining import explain  # which imports much
 
-        _check_pipeline("explain", pipeline)
-        found = explain(self.source, target)
+        found = explain(self.source, target, pipeline, cards=cards)
         return found if call is None else found.of(call)
 
     def validate(self, after: Any, inputs: Any, **options: Any) -> Any:
@@ -43,7 +44,7 @@ class RelaxModule(MirroredModule):
 
         return validate(self.source, after, inputs, **options)
 
-    def bisect(self, pipeline: Any, inputs: Any, **options: Any) -> Any:
+    def bisect(self, pipeline: Any, inputs: Any, era: str | None, **options: Any) -> Any:
         from byoc_lab.relax.lab.bisecting import bisect
 
         source = checked_relax(self.source, "bisect")
@@ -51,29 +52,32 @@ class RelaxModule(MirroredModule):
         arguments = None if inputs is None else by_position(inputs, names)
         sizes = sizes_for(source["main"], arguments)
         known = RelaxModule(with_sizes(source, sizes), Script(Mirror()))
-        return bisect(known.trace(pipeline), inputs, sizes, **options)
+        return bisect(known.trace(pipeline, era=era), inputs, sizes, **options)
 
-    def fix(self) -> Any:
+    def fix(self, params: Any, pipeline: Any, backend: Any) -> Any:
         from byoc_lab.relax.lab.fixing import fixed
 
-        return fixed(self.source)
+        return fixed(self.source, params, pipeline, backend)
+
+    def findings_ahead(self, pipeline: Any, backend: Any) -> Sequence[Finding]:
+        """The findings of a pattern table where the passes are run, then those of the module that
+        they are still to run on. Raises the error of a pass, if no finding of the module is one."""
+        table = () if backend is None else get(backend).table()
+        traced = self.trace(backend if pipeline is None else pipeline, patterns=table)
+        asked = RelaxModule(self.source, self.shared)
+        asked.to_come = traced.initial.to_come
+        here = asked.findings
+        if traced.error is not None and all(f.severity is not Severity.ERROR for f in here):
+            raise traced.error
+        return [*(f for f in traced.findings if f.code in OF_TABLES), *here]
 
     def coverage(self, backend: Any, pipeline: Any) -> Any:
         from byoc_lab.relax.lab.covering import coverage
 
-        _check_pipeline("coverage", pipeline)
-        return coverage(self.source, backend)
+        return coverage(self.source, backend, pipeline)
 
     def explain_patterns(self, table: Any, others: Sequence[Any]) -> Any:
         return explain_patterns(table, [self.source, *(other.source for other in others)])
-
-
-def _check_pipeline(who: str, pipeline: Any) -> None:
-    if pipeline is not None:
-        raise ArgumentError(
-            f"{who} of a module of Relax runs the passes of the back end, found pipeline "
-            f"{pipeline!r:.40}; give them to byoc_lab.relax.register"
-        )
 
 
 def read(obj: Any) -> Any:

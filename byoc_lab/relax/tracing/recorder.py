@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from byoc_lab.errors import PassError, UnknownNameError, nearest
+from byoc_lab.errors import PassError
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.relax import backends
 from byoc_lab.relax.ir.calls import composite_names
 from byoc_lab.relax.passes import FUSES, MERGES, is_of_tvm, pass_error
+from byoc_lab.relax.pipelines import as_pass, sequences
 from byoc_lab.relax.tracing.findings import pattern_findings
 from byoc_lab.relax.tracing.mirror import Mirror
 from byoc_lab.relax.tracing.mirrored import MirroredModule
@@ -64,7 +65,7 @@ def trace(
     if isinstance(whole, tvm.transform.Sequential) and not len(whole.passes):
         raise PassError("the pipeline has no passes; give at least one")
     back_ends = {pipeline} if isinstance(pipeline, str) and backends.is_known(pipeline) else set()
-    recorder = _Recorder(read, progress, set(_sequences(tvm, whole)), patterns, back_ends)
+    recorder = _Recorder(read, progress, set(sequences(tvm, whole)), patterns, back_ends)
     instrument = _instrument(tvm, recorder)
     current = tvm.transform.PassContext.current()
     instruments = [*(current.instruments or ()), instrument]
@@ -88,66 +89,6 @@ def trace(
         raise error or PassError("no pass ran: the PassContext leaves out all of them")
     name = title or (pipeline if isinstance(pipeline, str) else "pipeline")
     return RelaxTrace(stages, name, error, versions={"tvm": str(tvm.__version__)})
-
-
-def as_pass(tvm: Any, pipeline: Any, mod: Any) -> Any:
-    """A pipeline as one pass of TVM, for a module."""
-    if isinstance(pipeline, str):
-        return _named(tvm, pipeline, mod)
-    if isinstance(pipeline, tvm.transform.Pass):
-        return pipeline
-    if not isinstance(pipeline, Sequence):
-        raise PassError(
-            f"a pipeline of Relax is a pass of TVM, a name, or a list of these and of functions "
-            f"from module to module, found {type(pipeline).__name__} {pipeline!r:.80}"
-        )
-    return tvm.transform.Sequential([_member(tvm, p, mod) for p in pipeline])
-
-
-def _member(tvm: Any, p: Any, mod: Any) -> Any:
-    if isinstance(p, str | tvm.transform.Pass):
-        return as_pass(tvm, p, mod)
-    if isinstance(p, type) or not callable(p):
-        raise PassError(
-            f"a pipeline of Relax consists of passes of TVM, their names and functions, found "
-            f"{p!r:.80}"
-        )
-    name = str(getattr(p, "__name__", type(p).__name__))
-    return tvm.transform.module_pass(lambda mod, ctx: p(mod), opt_level=0, name=name)
-
-
-def _named(tvm: Any, name: str, mod: Any) -> Any:
-    """The pipeline or pass of a name."""
-    relax = tvm.relax
-    if backends.is_known(name):
-        return tvm.transform.Sequential(backends.get(name).pipeline(mod), name=name)
-    made = getattr(relax.transform, name, None) if name[:1].isupper() else None
-    if made is not None:
-        try:
-            found = made()
-        except TypeError as error:
-            raise PassError(
-                f"pass {name} needs arguments ({error}); give relax.transform.{name}(...)"
-            ) from error
-        if isinstance(found, tvm.transform.Pass):
-            return found
-    try:
-        return relax.get_pipeline(name)
-    except ValueError:
-        backends.check_not_of_relay(name)
-        passes = [n for n in dir(relax.transform) if n[:1].isupper()]
-        raise UnknownNameError(
-            f"no pass or pipeline of Relax is named {name!r}; "
-            f"{nearest(name, [*backends.names(), *passes])}"
-        ) from None
-
-
-def _sequences(tvm: Any, whole: Any) -> Iterator[str]:
-    """The names of the sequences in a pipeline."""
-    if isinstance(whole, tvm.transform.Sequential):
-        yield str(whole.info.name)
-        for member in whole.passes:
-            yield from _sequences(tvm, member)
 
 
 def _instrument(tvm: Any, recorder: _Recorder) -> Any:

@@ -10,7 +10,7 @@ pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
 import byoc_lab
 from byoc_lab import relax as lab
-from byoc_lab.errors import ArgumentError, ForeignModuleError
+from byoc_lab.errors import ForeignModuleError
 from byoc_lab.relax.ir.calls import region_functions
 
 from ..test_executable import two_regions
@@ -105,11 +105,6 @@ def test_fix_keeps_a_right_module_and_names_what_it_cannot_repair() -> None:
     repair = byoc_lab.fix(mod)
     assert not repair and {f.code for f in repair.left} == {"BYR007"}
     assert "no repair could be proved" in str(repair)
-
-
-def test_it_takes_the_module_alone() -> None:
-    with pytest.raises(ArgumentError, match="takes the module alone"):
-        byoc_lab.fix(network(), backend="dnnl")
 
 
 @pytest.mark.parametrize("name", ["bisect", "board", "explain_patterns", "fix", "lint", "trace"])

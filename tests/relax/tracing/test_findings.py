@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import byoc_lab
-from byoc_lab.errors import ArgumentError, UnknownNameError
+from byoc_lab.errors import UnknownNameError
 from byoc_lab.relax import backends
 
 from .networks import (
@@ -218,8 +218,6 @@ def test_rules_are_chosen_and_left_out() -> None:
     assert codes(byoc_lab.lint(mod, ignore=mod["fused_relax_nn_conv2d_relax_add"])) == []
     with pytest.raises(UnknownNameError, match=r"did you mean .*'BYR001'"):
         byoc_lab.lint(mod, rules=["BYRR001"])
-    with pytest.raises(ArgumentError, match=r"trace\(mod, pipeline\)\.findings"):
-        byoc_lab.lint(mod, "dnnl")
 
 
 def test_the_error_of_a_missing_code_generator_is_decoded() -> None:

@@ -9,7 +9,7 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends.dnnl import native
-from byoc_lab.errors import ArgumentError, ForeignModuleError, PassError, UnknownNameError
+from byoc_lab.errors import ForeignModuleError, PassError, UnknownNameError
 from byoc_lab.lab.language import Language, in_language
 from byoc_lab.lab.view import graph
 from byoc_lab.lab.view.board import board
@@ -48,8 +48,8 @@ def test_stage_of_a_relax_trace_is_explained_and_covered() -> None:
     assert "3 of 4 operators" in str(byoc_lab.coverage(SMALL, "dnnl"))
     with pytest.raises(UnknownNameError, match=r"byoc_lab\.relax\.register"):
         byoc_lab.explain(SMALL, "mychip")
-    with pytest.raises(ArgumentError, match="runs the passes of the back end"):
-        byoc_lab.explain(SMALL, "dnnl", pipeline=["LegalizeOps"])
+    lowered = byoc_lab.explain(SMALL, "dnnl", pipeline=["LegalizeOps", "dnnl"])
+    assert lowered.offloaded == [] and {e.name for e in lowered} == {"call_tir"}
 
 
 @needs_dnnl
