@@ -76,6 +76,8 @@ def test_every_pass_has_options_rewrites_and_an_example_or_a_module_before_and_a
     (to_product,) = rewrites(transform.DivToMul)
     to = f"../source/byoc_lab/passes/simplify/div_to_mul.html#__codelineno-0-{to_product.line}"
     assert f'\n* `to product`: <a class="source" href="{to}">' in shown
+    before, after = shown.split("\n## DivToMul\n")[1].split("After:")[:2]
+    assert "divide(%x, 4f)" in before and "multiply(%x, 0.25f)" in after
     assert [
         section.partition("\n")[0]
         for section in shown.split("\n## ")[1:]

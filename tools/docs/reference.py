@@ -16,11 +16,12 @@ from byoc_lab.lab.explaining.messages.record import Message
 from byoc_lab.lessons import cases
 from byoc_lab.lessons.cases.networks import batch_norm, conv, image, typed
 from byoc_lab.passes import Pass, PassContext
+from byoc_lab.passes.framework.hook import Event, Note, listening
 from byoc_lab.relay.ir.module import IRModule
 from tools.docs import rules
 from tools.docs.entries import Entries
 from tools.docs.error_classes import error_classes
-from tools.docs.rewrites import rewrites
+from tools.docs.rewrites import Rewrite, rewrites
 from tools.docs.source import Sources
 from tools.docs.symptoms import Symptom
 
@@ -28,6 +29,7 @@ PASSES, ERRORS = "passes.md", "errors.md"
 ERROR = re.compile(r"^## (\w+Error)$", re.M)
 FRAMEWORK = {"FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "Sequential"}
 """What `byoc_lab.transform` has beside passes."""
+HALF, ZERO = relay.const(0.5), relay.const(0)
 SEEN = 400
 """Characters of a message that are shown."""
 
@@ -42,22 +44,36 @@ def pages(
 
 
 def samples() -> list[IRModule]:
-    """Modules on which passes are shown; the first that a pass changes is taken."""
+    """Modules on which passes are shown; the first that a pass rewrites is taken."""
     x = relay.var("x", shape=(2, 4))
     shared = relay.nn.relu(x)
-    annotated = transform.AnnotateTarget("dnnl")(typed(relay.exp(relay.nn.relu(x))))
-    found = [
-        typed(relay.nn.relu(batch_norm(conv(image())))),
-        transform.SimplifyInference()(typed(relay.nn.relu(batch_norm(conv(image()))))),
-        typed(relay.multiply(relay.reshape(relay.reshape(x, (8,)), (4, 2)), relay.const(1.0))),
-        typed(relay.nn.bias_add(x, relay.const(np.ones(4, "float32")))),
-        typed(relay.add(relay.exp(shared), shared)),
-        typed(relay.add(relay.exp(relay.nn.relu(x)), relay.nn.relu(x))),
-        transform.ToANormalForm()(typed(relay.add(relay.exp(shared), shared))),
-        annotated,
-        transform.MergeCompilerRegions()(annotated),
+    integers = relay.qnn.op.dequantize(relay.var("q", shape=(2, 4), dtype="int8"), HALF, ZERO)
+    sums = relay.var("sums", shape=(2, 4), dtype="int32")
+    padded = relay.nn.pad(image(), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    scale = relay.const(np.full((8, 1, 1), 2, "float32"))
+    bodies = [
+        relay.nn.relu(batch_norm(conv(image()))),
+        relay.multiply(relay.reshape(relay.reshape(x, (8,)), (4, 2)), relay.const(1.0)),
+        relay.nn.bias_add(x, relay.const(np.ones(4, "float32"))),
+        relay.add(relay.exp(shared), shared),
+        relay.add(relay.exp(relay.nn.relu(x)), relay.nn.relu(x)),
+        relay.divide(x, relay.const(4.0)),
+        relay.reshape(x, relay.shape_of(relay.var("y", shape=(4, 2)))),
+        relay.qnn.op.quantize(relay.nn.relu(integers), HALF, ZERO),
+        conv(padded),
+        conv(relay.multiply(image(), scale)),
+        relay.clip(
+            relay.qnn.op.requantize(sums, HALF, ZERO, HALF, ZERO, out_dtype="int8"), -128, 127
+        ),
     ]
-    return [*found, transform.PartitionGraph()(found[-1])]
+    found = [typed(body) for body in bodies]
+    untyped = transform.ToANormalForm()(found[3])
+    named = transform.InferType()(untyped)
+    annotated = transform.AnnotateTarget("dnnl")(typed(relay.exp(relay.nn.relu(x))))
+    merged = transform.MergeCompilerRegions()(annotated)
+    simplified = transform.SimplifyInference()(found[0])
+    partitioned = transform.PartitionGraph()(merged)
+    return [found[0], simplified, *found[1:], named, annotated, merged, partitioned, untyped]
 
 
 def passes(entries: Entries, examples: str, sources: Sources) -> str:
@@ -77,9 +93,13 @@ def passes(entries: Entries, examples: str, sources: Sources) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _own_rewrites(make: Any) -> list[Rewrite]:
+    """The rewrites of a pass; none of what is no pass."""
+    return rewrites(make) if inspect.isclass(make) and issubclass(make, Pass) else []
+
+
 def _rewrites(make: Any, sources: Sources) -> Iterator[str]:
-    """The rewrites of a pass; nothing for what is no pass, or reports none."""
-    found = rewrites(make) if inspect.isclass(make) and issubclass(make, Pass) else []
+    found = _own_rewrites(make)
     if found:
         yield "**Rewrites**"
         yield "\n".join(f"* `{r.name}`: {sources.line(r.file, r.line)}" for r in found)
@@ -91,14 +111,17 @@ def _shown(make: Any, modules: list[IRModule]) -> Iterator[str]:
         one = make(*arguments)
     except (TypeError, ByocLabError):
         return  # it needs arguments that say what to do
+    own = _own_rewrites(make)
     for mod in modules:
+        heard: list[Event | Note] = []
         try:
-            with PassContext(opt_level=4):
+            with PassContext(opt_level=4), listening(heard.append):
                 after = one(mod)
         except (TypeError, ByocLabError):
             return  # no pass, or one that needs more than a module
         before, changed = (m.astext(show_meta_data=False, show_types=False) for m in (mod, after))
-        if before != changed:
+        made = any(found.covers(event.rule) for found in own for event in heard)
+        if before != changed and (made or not own):
             for word, text in (("Before", before), ("After", changed)):
                 yield f"{word}:\n\n````text\n{text.split(chr(10) + '/* For debugging')[0]}\n````"
             return

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -36,6 +37,10 @@ class Rewrite:
     name: str
     file: Path
     line: int
+
+    def covers(self, rule: str) -> bool:
+        """Whether the `rule` of an event is this one."""
+        return re.fullmatch(re.sub("<.*?>", ".+", re.escape(self.name)), rule) is not None
 
 
 def rewrites(cls: type[Pass]) -> list[Rewrite]:
