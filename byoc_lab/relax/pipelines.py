@@ -34,7 +34,7 @@ def partitioning(pipeline: Any, mod: Any) -> list[Any]:
     Raises PassError for what is not a pipeline, UnknownNameError for a name that does not exist.
     """
     tvm = import_tvm()
-    passes = list(_single(tvm, as_pass(tvm, pipeline, mod)))
+    passes = list(single(tvm, as_pass(tvm, pipeline, mod)))
     names = [str(each.info.name) for each in passes]
     return passes[: names.index(CODE_GENERATION) if CODE_GENERATION in names else len(passes)]
 
@@ -99,10 +99,10 @@ def sequences(tvm: Any, whole: Any) -> Iterator[str]:
             yield from sequences(tvm, member)
 
 
-def _single(tvm: Any, whole: Any) -> Iterator[Any]:
+def single(tvm: Any, whole: Any) -> Iterator[Any]:
     """The passes of a pipeline, those of sequences one by one."""
     if not isinstance(whole, tvm.transform.Sequential):
         yield whole
         return
     for member in whole.passes:
-        yield from _single(tvm, member)
+        yield from single(tvm, member)

@@ -10,19 +10,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from byoc_lab.backends.dnnl.codegen import region_graph
-from byoc_lab.errors import ByocLabError
+from byoc_lab.errors import ByocLabError, PassError
 from byoc_lab.lab.linting import Finding, Severity
 from byoc_lab.lab.linting.foreign import RULES
 from byoc_lab.lab.linting.results import uncomputed_of
-from byoc_lab.relax.ir.calls import operator_calls
+from byoc_lab.relax.ir.calls import composite_names, operator_calls
 from byoc_lab.relax.ir.variables import variable_faults
 from byoc_lab.relax.lab.explaining import LOWERED
 from byoc_lab.relax.partition import TARGET
-from byoc_lab.relax.passes import MERGES
+from byoc_lab.relax.passes import MERGES, applied
 from byoc_lab.relax.patterns.report import (
-    Entry,
     RelaxEntryReport,
-    composites,
     entries_of,
     explain_patterns,
 )
@@ -31,6 +29,9 @@ from byoc_lab.relax.to_relay import to_relay
 from byoc_lab.relax.tracing.mirrored import MirroredModule
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar
 from byoc_lab.relay.ir.visit import post_order
+
+NAMED = 3
+"""Patterns that a finding names."""
 
 
 def findings_of(mod: MirroredModule) -> list[Finding]:
@@ -48,39 +49,47 @@ def findings_of(mod: MirroredModule) -> list[Finding]:
     ]
 
 
-def pattern_findings(
-    table: Sequence[Any], mod: Any, made: set[str], earlier: Sequence[tuple[Any, str]] = ()
-) -> list[Finding]:
+def pattern_findings(table: Sequence[Any], mod: Any, made: set[str]) -> list[Finding]:
     """Findings on a pattern table: entries without a composite that a call of the module nearly
-    matches, and those that would have matched before an earlier pass; an entry whose calls an
-    earlier entry takes has none. mod: TVM's module before FuseOpsByPattern. made: the names of
-    composites that were made. earlier: each pass that ran before and changed something: the module
-    that it got, and its name."""
-    missing = [entry for entry in entries_of(table) if entry.name not in made]
-    if not missing:
+    matches. mod: TVM's module before FuseOpsByPattern. made: the names of composites that were
+    made."""
+    if all(entry.name in made for entry in entries_of(table)):
         return []
-    taken = [f for entry in missing if (f := _taken_away(entry, earlier))]
-    near = [
+    return [
         _pattern_finding(report)
         for report in explain_patterns(table, [mod])
         if isinstance(report, RelaxEntryReport) and report.near and report.name not in made
     ]
-    return [*taken, *near]
 
 
-def _taken_away(entry: Entry, earlier: Sequence[tuple[Any, str]]) -> Finding | None:
-    """The finding that a pass removed a match of an entry: alone, it matched the input of the
-    pass."""
-    for before, name in reversed(earlier):
-        if composites([entry], [before])[entry.key]:
-            return finding(
-                "BYR010",
-                Severity.WARNING,
-                f"pattern {entry.name} makes no composite: before {name} it matches, and {name} "
-                f"replaced what it matches",
-                f"run FuseOpsByPattern before {name}; LegalizeOps belongs after RunCodegen",
+def taken_away(fuses: Any, made: set[str], earlier: Iterable[tuple[Any, str]]) -> list[Finding]:
+    """The findings that earlier passes replaced what patterns match: without them, the pass that
+    matches makes composites of names that it did not make; it is run to see that.
+
+    fuses: that pass. made: the names of composites that it made. earlier: the modules that passes
+    got, and their names, the last pass first."""
+    found = []
+    name, known = str(fuses.info.name), set(made)
+    for before, taker in earlier:
+        try:
+            lost = composite_names(applied([fuses], before, name)) - known
+        except PassError:  # it makes none there, either
+            continue
+        known |= lost
+        if lost:
+            shown = " and ".join(sorted(lost)[:NAMED]) + f" and {len(lost) - NAMED} more" * (
+                len(lost) > NAMED
             )
-    return None
+            found.append(
+                finding(
+                    "BYR010",
+                    Severity.WARNING,
+                    f"{name} makes no composite of {shown}: {taker} replaced what the patterns "
+                    f"match. On the module before {taker}, {name} makes them",
+                    f"run {name} before {taker}; LegalizeOps belongs after RunCodegen",
+                )
+            )
+    return found
 
 
 def finding(

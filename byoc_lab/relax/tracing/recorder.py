@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from byoc_lab.errors import PassError
+from byoc_lab.lab.linting import Finding
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.relax import backends
-from byoc_lab.relax.ir.calls import composite_names
+from byoc_lab.relax.ir.calls import composite_names, host_functions, operator_calls
+from byoc_lab.relax.lab.explaining import LOWERED
 from byoc_lab.relax.passes import FUSES, MERGES, is_of_tvm, pass_error
-from byoc_lab.relax.pipelines import as_pass, sequences
-from byoc_lab.relax.tracing.findings import pattern_findings
+from byoc_lab.relax.pipelines import as_pass, sequences, single
+from byoc_lab.relax.tracing.findings import pattern_findings, taken_away
 from byoc_lab.relax.tracing.mirror import Mirror
 from byoc_lab.relax.tracing.mirrored import MirroredModule
 from byoc_lab.relax.tracing.rewrites import matches_of, merges_of
@@ -82,8 +84,7 @@ def trace(
             whole(mod)
     except Exception as raised:  # kept in the trace, which shows it at its stage
         error = recorder.error(raised)
-    if patterns:
-        recorder.look_for(patterns)
+    recorder.look_for(list(single(tvm, whole)))
     stages = recorder.finish(error)
     if not stages:  # it failed before the first pass, or a context left all of them out
         raise error or PassError("no pass ran: the PassContext leaves out all of them")
@@ -121,6 +122,7 @@ class _Recorder:
         self._states: list[MirroredModule] = []
         self._top: list[RecordedPass] = []
         self._open: list[RecordedPass] = []
+        self._infos: dict[int, Any] = {}  # TVM's, by the pass
         self.table, self._back_ends = tuple(table), back_ends
         self._spent = 0.0  # seconds that recording took
 
@@ -132,6 +134,7 @@ class _Recorder:
         begun = RecordedPass(str(info.name), self._state(mod), 0.0, names)
         (self._open[-1].inner if self._open else self._top).append(begun)
         self._open.append(begun)
+        self._infos[id(begun)] = info
         self._spent += time.perf_counter() - started
         begun.begun = time.perf_counter() - self._spent
 
@@ -159,21 +162,48 @@ class _Recorder:
         made.__cause__ = raised
         return made
 
-    def look_for(self, table: Sequence[Any]) -> None:
-        """Find the table entries that never matched, in the result of the last FuseOpsByPattern."""
+    def look_for(self, passes: Sequence[Any]) -> None:
+        """Find matches that earlier passes took from FuseOpsByPattern, and, with a table, its
+        entries that never matched. passes: of the pipeline, one by one."""
         fusing = [p for p in _flat(self._top) if p.name == FUSES and p.after is not None]
         if not fusing:
             return
         made = {name for state in self._states for name in composite_names(state.source)}
         assert fusing[-1].after is not None
         first = fusing[0].before
-        earlier = [
-            (self._states[p.before].source, p.name)
-            for p in _flat(self._top)
-            if p.after is not None and p.before < p.after <= first and not p.inner
-        ]
-        found = pattern_findings(table, self._states[first].source, made, earlier)
+        found = self._taken_away(fusing[0], made, passes)
+        if self.table:
+            found += pattern_findings(self.table, self._states[first].source, made)
         self._states[fusing[-1].after].known = found
+
+    def _taken_away(
+        self, fusing: RecordedPass, made: set[str], passes: Sequence[Any]
+    ) -> list[Finding]:
+        """The findings on earlier passes than FuseOpsByPattern; the pass that runs it is run again
+        on what they got. Without a table, on those that lower operators."""
+        for ran in _flat(self._top):
+            for each in passes:
+                runs = each.info.same_as(self._infos[id(ran)])
+                if not runs or all(p is not fusing for p in _flat([ran])):
+                    continue
+                earlier = [
+                    (self._states[p.before].source, p.name)
+                    for p in reversed(list(_flat(self._top)))
+                    if p.after is not None
+                    and p.before < p.after <= ran.before
+                    and not p.inner
+                    and (self.table or self._lowers(p.before, p.after))
+                ]
+                return taken_away(each, made, earlier)
+        return []
+
+    def _lowers(self, before: int, after: int) -> bool:
+        """Whether a pass replaced operators of host functions by code."""
+        counts = [
+            sum(c.name in LOWERED for f in host_functions(mod.source) for c in operator_calls(f))
+            for mod in (self._states[before], self._states[after])
+        ]
+        return counts[0] < counts[1]
 
     def finish(self, error: Exception | None) -> list[Stage]:
         """The stages."""

@@ -269,8 +269,34 @@ def test_an_operator_that_dnnl_does_not_compile() -> None:
 def test_a_pass_that_takes_what_a_pattern_matches() -> None:
     fuse, lower = transform.FuseOpsByPattern(DNNL_RELU), transform.LegalizeOps()
     (found,) = byoc_lab.trace(relu_module(), [lower, fuse], patterns=DNNL_RELU).findings
-    assert found.code == "BYR010" and "before LegalizeOps it matches" in found.message
+    assert found.code == "BYR010"
+    assert found.message == (
+        "FuseOpsByPattern makes no composite of dnnl.relu: LegalizeOps replaced what the patterns "
+        "match. On the module before LegalizeOps, FuseOpsByPattern makes them"
+    )
     # Without the pass nothing was taken, and none is blamed.
     gelu = [("dnnl.gelu", is_op("relax.nn.gelu")(wildcard()))]
     passes = [lower, transform.FuseOpsByPattern(gelu)]
     assert codes(byoc_lab.trace(relu_module(), passes, patterns=gelu).findings) == []
+
+
+def test_lowering_in_front_of_a_partitioning_is_reported_without_its_table() -> None:
+    fuse = transform.FuseOpsByPattern(DNNL_RELU)
+    for partitions in (fuse, "dnnl", byoc_lab.relax.partition_for_dnnl):
+        recorded = byoc_lab.trace(relu_module(), [transform.LegalizeOps(), partitions])
+        (found,) = recorded.findings
+        assert found.code == "BYR010" and "replaced what the patterns match" in found.message
+        assert "before LegalizeOps; LegalizeOps belongs after RunCodegen" in found.what_to_do
+        assert codes(byoc_lab.lint(relu_module(), [transform.LegalizeOps(), partitions])) == [
+            "BYR010"
+        ]
+        assert codes(byoc_lab.trace(relu_module(), [partitions, "LegalizeOps"]).findings) != [
+            "BYR010"
+        ]
+    (stage, *_) = [s for s in recorded.stages if s.findings_after]
+    assert codes(stage.findings_after) == ["BYR010"]
+
+
+def test_lowering_of_what_no_pattern_matches_is_no_finding() -> None:
+    gelu = transform.FuseOpsByPattern([("dnnl.gelu", is_op("relax.nn.gelu")(wildcard()))])
+    assert codes(byoc_lab.trace(relu_module(), [transform.LegalizeOps(), gelu]).findings) == []
