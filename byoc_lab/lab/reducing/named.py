@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from byoc_lab.backends import registry
 from byoc_lab.errors import ArgumentError, ByocLabError, nearest
+from byoc_lab.lab.checking.bisected import Bisection
 from byoc_lab.lab.checking.bisection import bisect
+from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.checking.validation import validate
-from byoc_lab.lab.explaining import CAUSES, decode, explain
+from byoc_lab.lab.explaining import CAUSES, Explanation, decode, explain
 from byoc_lab.lab.linting.context import context_of
 from byoc_lab.lab.linting.discovery import chosen_rules
 from byoc_lab.lab.linting.examine import examine
+from byoc_lab.lab.linting.finding import Finding
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Sequential, make_pass, pass_names
 from byoc_lab.passes.framework.pipelines import named_pipeline, pipeline_names
@@ -41,7 +44,14 @@ class NamedPredicate:
     pipeline: str | None
 
     def __call__(self, mod: IRModule) -> bool:
-        return KINDS[self.kind].holds(self, mod)
+        return KINDS[self.kind].found(self, mod) is not None
+
+    def said(self, mod: IRModule) -> str:
+        """The finding, error, report or explanation that makes it hold; "" if it does not."""
+        found = KINDS[self.kind].found(self, mod)
+        if isinstance(found, Exception):
+            return f"{type(found).__name__}: {found}"
+        return "" if found is None else str(found)
 
     @property
     def __name__(self) -> str:
@@ -52,6 +62,15 @@ class NamedPredicate:
         """Whether this predicate asks for the crash of a process that `reason` describes, such as
         "its process crashed (SIGSEGV)"."""
         return self.kind == "crash" and self.what in reason
+
+    @property
+    def uses(self) -> list[str]:
+        """The back ends and the pipeline that it asks by their names."""
+        asks = "[on BACKEND]" in KINDS[self.kind].form
+        members = (self.pipeline or "").split(",")
+        pipelines = [name for m in members if (name := m.strip()) not in pass_names()]
+        names = [self.backend if asks else self.target, *pipelines]
+        return list(dict.fromkeys(filter(None, names)))
 
     @property
     def arguments(self) -> str:
@@ -106,47 +125,50 @@ def _members(pipeline: str) -> str | list[str]:
     return pipeline
 
 
-def _finding(asked: NamedPredicate, mod: IRModule) -> bool:
+def _finding(asked: NamedPredicate, mod: IRModule) -> Finding | None:
     context = context_of(asked.passes, asked.target)
     found = examine(mod, chosen_rules([asked.what]), context)
-    return any(asked.what in (f.code, f.name) for cause in found for f in cause)
+    return next((f for cause in found for f in cause if asked.what in (f.code, f.name)), None)
 
 
-def _error(asked: NamedPredicate, mod: IRModule) -> bool:
+def _error(asked: NamedPredicate, mod: IRModule) -> ByocLabError | None:
     try:
         asked.passed(mod)
     except ByocLabError as error:
         text = str(error)
-        return asked.what in text or any(asked.what == m.name for m in decode(text))
-    return False
+        if asked.what in text or any(asked.what == m.name for m in decode(text)):
+            return error
+    return None
 
 
-def _crash(asked: NamedPredicate, mod: IRModule) -> bool:
+def _crash(asked: NamedPredicate, mod: IRModule) -> Exception | None:
     try:
         build(asked.passed(mod))
     except Exception as error:  # the error is the outcome that the predicate is about
-        return asked.what == type(error).__name__ or asked.what in str(error)
-    return False
+        if asked.what == type(error).__name__ or asked.what in str(error):
+            return error
+    return None
 
 
-def _wrong(asked: NamedPredicate, mod: IRModule) -> bool:
-    return bool(validate(mod, asked.passed(mod), progress=lambda update: None).wrong)
+def _wrong(asked: NamedPredicate, mod: IRModule) -> Report | None:
+    report = validate(mod, asked.passed(mod), progress=lambda update: None)
+    return report if report.wrong else None
 
 
-def _bisect(asked: NamedPredicate, mod: IRModule) -> bool:
+def _bisect(asked: NamedPredicate, mod: IRModule) -> Bisection | None:
     passes = asked.passes or asked.backend
     found = bisect(mod, passes, kernels=False, progress=lambda update: None)
-    return found.stage == asked.what
+    return found if found.stage == asked.what else None
 
 
-def _not_offloaded(asked: NamedPredicate, mod: IRModule) -> bool:
+def _not_offloaded(asked: NamedPredicate, mod: IRModule) -> Explanation | None:
     found = explain(mod, asked.backend, None, asked.passes)
-    return any(e.name == asked.subject and e.status == "host" for e in found)
+    return next((e for e in found if e.name == asked.subject and e.status == "host"), None)
 
 
-def _cause(asked: NamedPredicate, mod: IRModule) -> bool:
+def _cause(asked: NamedPredicate, mod: IRModule) -> Explanation | None:
     found = explain(mod, asked.backend, None, asked.passes)
-    return any(e.cause == asked.subject for e in found)
+    return next((e for e in found if e.cause == asked.subject), None)
 
 
 def _rule(asked: NamedPredicate) -> None:
@@ -174,11 +196,12 @@ def _known_cause(asked: NamedPredicate) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of predicate: its meaning, its form, and the check of the text after the colon."""
+    """A kind of predicate: its form, its meaning, what makes it hold for a module (None if it does
+    not), and the check of the text after the colon."""
 
     form: str
     says: str
-    holds: Callable[[NamedPredicate, IRModule], bool]
+    found: Callable[[NamedPredicate, IRModule], object]
     check: Callable[[NamedPredicate], None] = _backend
 
 

@@ -24,10 +24,10 @@ HOLDS = {module}
 
 def asked(text):
     mod = relay.transform.InferType()(relay.parse(text.strip()))
-    found = bool(predicate({arguments}))
+    found = predicate{said}({arguments})
     print(mod)
-    print("-> the predicate " + ("holds" if found else "does not hold"), end="\\n\\n")
-    return found
+    print("-> the predicate " + ({holds} if found else "does not hold"), end="\\n\\n")
+    return bool(found)
 
 
 as_expected = {expected}
@@ -43,12 +43,12 @@ NAMED = """from byoc_lab.lab.reducing import predicate_named
 predicate = predicate_named({spec})"""
 
 IMPORTS = """
-# Import here the module that registers the back end {target!r}, unless it is one of byoc_lab's.
+# IMPORT HERE the module that registers {names}.
 """
 
 WRITTEN_HERE = """
 
-def predicate(mod):
+def predicate({parameters}):
     # WRITE THE PREDICATE HERE: {name} cannot be imported.
     raise NotImplementedError("write the predicate into this script")
 """
@@ -59,7 +59,7 @@ TABLE = """
 TABLE = []
 """
 
-BUILT_IN = ("dnnl", "ccompiler")
+BUILT_IN = ("dnnl", "ccompiler", "partition_for_dnnl")
 
 
 def script_of(
@@ -70,9 +70,12 @@ def script_of(
     table: Table | None,
 ) -> str:
     """The text of the script."""
+    named = isinstance(predicate, NamedPredicate)
     return SCRIPT.format(
         name=name.replace("\\", "\\\\").replace('"', "'"),
         predicate=_predicate(name, predicate, table),
+        said=".said" if named else "",
+        holds='f"holds\\n{found}"' if named else '"holds"',
         arguments="mod" if table is None else "mod, TABLE",
         module=_text(module),
         passing="" if passing is None else PASSING.format(module=_text(passing)),
@@ -89,16 +92,15 @@ def _text(mod: IRModule) -> str:
 
 def _predicate(name: str, predicate: Any, table: Table | None) -> str:
     if table is None:
-        return _function(name, predicate)
+        return _function(name, predicate, "mod")
     entries = "\n".join(f"# {line}" for line in table_text(table).splitlines())
-    return f"{_function(name, predicate)}\n{TABLE.format(entries=entries)}"
+    return f"{_function(name, predicate, 'mod, table')}\n{TABLE.format(entries=entries)}"
 
 
-def _function(name: str, predicate: Any) -> str:
+def _function(name: str, predicate: Any, parameters: str) -> str:
     if isinstance(predicate, NamedPredicate):
-        target = predicate.target
-        own = target is not None and target not in BUILT_IN
-        imports = IMPORTS.format(target=target) if own else ""
+        others = [repr(name) for name in predicate.uses if name not in BUILT_IN]
+        imports = IMPORTS.format(names=" and ".join(others)) if others else ""
         return NAMED.format(spec=predicate.arguments, imports=imports)
     module, found = getattr(predicate, "__module__", ""), getattr(predicate, "__qualname__", "")
     if (
@@ -106,4 +108,4 @@ def _function(name: str, predicate: Any) -> str:
         and getattr(sys.modules.get(module), found, None) is predicate
     ):
         return f"from {module} import {found} as predicate"
-    return WRITTEN_HERE.format(name=name)
+    return WRITTEN_HERE.format(name=name, parameters=parameters)

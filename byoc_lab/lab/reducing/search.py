@@ -111,7 +111,8 @@ class Search:
             middle = (low + high) // 2
             nodes = composites(self.current)
             removed = [n for n in nodes[middle:] if may_be_parameter(n)]
-            if self.replace(f"cut after {middle} nodes", dict.fromkeys(removed)):
+            step = f"cut after {counted(middle, 'node')}"
+            if self.replace(step, dict.fromkeys(removed)):
                 high = min(middle, len(composites(self.current)))
                 low = min(low, high)
             else:
@@ -124,7 +125,9 @@ class Search:
             middle = (low + high) // 2
             nodes = composites(self.current)
             removed = [n for n in nodes[: len(nodes) - middle] if may_be_parameter(n)]
-            if self.replace(f"cut before the last {middle} nodes", dict.fromkeys(removed)):
+            if self.replace(
+                f"cut before the last {counted(middle, 'node')}", dict.fromkeys(removed)
+            ):
                 high = min(middle, len(composites(self.current)))
                 low = min(low, high)
             else:

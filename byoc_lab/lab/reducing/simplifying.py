@@ -203,6 +203,17 @@ def _with_defaults(call: Call, names: list[str]) -> Call:
     return Call(call.op, call.args, attrs, call.type_args, call.span)
 
 
+def plain_values(mod: IRModule, keep: bool) -> Iterator[Change]:
+    """A function that is a value, such as an operand, by a parameter of the type of its results."""
+    for node in composites(mod):
+        for part in node.parts():
+            func = mod.functions.get(part) if isinstance(part, GlobalVar) else part
+            if isinstance(func, Function) and not (isinstance(node, Call) and part is node.op):
+                name = part.name_hint if isinstance(part, GlobalVar) else "p0"
+                replaced: Replaced = {part: Var(name, func.body.checked_type)}
+                yield f"{part.summary()} by a parameter", _edit(mod, replaced, keep)
+
+
 def fewer_fields(mod: IRModule, keep: bool) -> Iterator[Change]:
     """Remove one field from tuples that are operands, such as those of concatenate."""
     projected = {n.tuple_value for n in composites(mod) if isinstance(n, TupleGetItem)}
@@ -348,6 +359,7 @@ CHANGES = (
     callee_alone,
     inline_each,
     drop_each,
+    plain_values,
     merge_parameters,
     fewer_fields,
     simpler_constants,

@@ -169,6 +169,21 @@ def test_shapes_shrink_through_functions_with_stated_results() -> None:
     assert "(1, 1)" in str(found.module) and "6" not in str(found.module)
 
 
+@pytest.mark.parametrize(
+    "value", ["@f", "fn (%y: Tensor[(2), float32]) { nn.relu(%y) }"], ids=["global", "literal"]
+)
+def test_a_function_that_is_a_value_becomes_a_parameter(value: str) -> None:
+    mod = relay.parse(
+        '#[version = "0.0.5"]\ndef @f(%x: Tensor[(2), float32]) { tanh(%x) }\n'
+        f'def @main() {{ annotation.compiler_begin({value}, compiler="A") }}'
+    )
+    found = byoc_lab.reduce(mod, lambda m: "annotation.compiler_begin" in operators(m))
+    (main,) = found.module.functions.values()
+    (param,) = main.params
+    assert str(param.checked_type) == "Tensor[(1), float32]"
+    assert main.body.args[0] is param
+
+
 def test_constants_become_parameters_or_zeros() -> None:
     x = relay.var("x", shape=(2, 6))
     weight = relay.const(np.arange(24, dtype="float32").reshape(4, 6))

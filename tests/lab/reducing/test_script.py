@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import byoc_lab
-from byoc_lab import relay
-from byoc_lab.lab.reducing import Reduction
+from byoc_lab import backends, relay
+from byoc_lab.lab.reducing import Reduction, predicate_named
+from byoc_lab.lab.reducing.script import script_of
 from byoc_lab.relay import IRModule
+from byoc_lab.relay.typing.infer import infer_module
 from tests.lab.reducing.networks import chain, operators, tanh_then_sigmoid
 
 
@@ -42,6 +46,47 @@ def test_a_script_that_says_something_else_fails(tmp_path: Path) -> None:
     script.write_text(text.replace('"finding:BYL002"', '"finding:BYL009"'))
     ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
     assert ended.returncode == 1 and "-> the predicate holds" not in ended.stdout
+
+
+def test_it_shows_what_is_said_of_the_module(tmp_path: Path) -> None:
+    ended = run(byoc_lab.reduce(open_region(), "finding:BYL002"), tmp_path)
+    told = ended.stdout.partition("-> the predicate holds\n")[2]
+    assert told.startswith("BYL002 error @main: ") and "\n    fix " in told
+    mod = infer_module(open_region())
+    predicate = predicate_named("error:free variables", pipeline="PartitionGraph")
+    assert predicate.said(mod).startswith("FreeVariableError: @main contains free variables: [%")
+    for other in ("finding:BYL009", "error:nothing of this"):
+        assert predicate_named(other, pipeline="PartitionGraph").said(mod) == ""
+    mod = infer_module(IRModule.from_expr(relay.erf(relay.tanh(relay.var("x", shape=(2,))))))
+    told = predicate_named("not-offloaded:erf").said(mod)
+    assert told.startswith("erf (") and "\n  reason    " in told
+    assert predicate_named("not-offloaded:tanh").said(mod) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "names"),
+    [
+        ("not-offloaded:tanh on mine", {}, "'mine'"),
+        ("finding:BYL002", {"target": "mine"}, "'mine'"),
+        ("finding:BYL002", {"pipeline": "mine"}, "'mine'"),
+        ("finding:BYL002", {"target": "mine", "pipeline": "other"}, "'mine' and 'other'"),
+        ("finding:BYL002", {"target": "dnnl", "pipeline": "InferType,PartitionGraph"}, ""),
+        ("cause:no-pattern", {"pipeline": "partition_for_dnnl"}, ""),
+    ],
+)
+def test_it_asks_for_the_import_of_other_back_ends(
+    text: str, options: dict[str, str], names: str
+) -> None:
+    try:
+        for name in ("mine", "other"):
+            backends.register(name, supports=["tanh"])
+        predicate = predicate_named(text, **options)
+    finally:
+        for name in ("mine", "other"):
+            backends.unregister(name)
+    script = script_of(text, predicate, infer_module(open_region()), None, None)
+    asked = re.findall(r"^# IMPORT HERE the module that registers (.*)\.$", script, re.M)
+    assert asked == [names] * bool(names)
 
 
 def test_a_function_is_imported(tmp_path: Path) -> None:
