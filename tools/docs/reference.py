@@ -113,14 +113,14 @@ def _shown(make: Any, modules: list[IRModule]) -> Iterator[str]:
         return  # it needs arguments that say what to do
     own = _own_rewrites(make)
     for mod in modules:
-        heard: list[Event | Note] = []
+        noted: list[Event | Note] = []
         try:
-            with PassContext(opt_level=4), listening(heard.append):
+            with PassContext(opt_level=4), listening(noted.append):
                 after = one(mod)
         except (TypeError, ByocLabError):
             return  # no pass, or one that needs more than a module
         before, changed = (m.astext(show_meta_data=False, show_types=False) for m in (mod, after))
-        made = any(found.covers(event.rule) for found in own for event in heard)
+        made = any(found.covers(event.rule) for found in own for event in noted)
         if before != changed and (made or not own):
             for word, text in (("Before", before), ("After", changed)):
                 yield f"{word}:\n\n````text\n{text.split(chr(10) + '/* For debugging')[0]}\n````"

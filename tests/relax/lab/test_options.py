@@ -86,13 +86,13 @@ def test_other_things_than_cards_are_refused(ask: Callable[..., Any]) -> None:
 
 
 def test_validate_tells_its_progress() -> None:
-    heard: list[Any] = []
+    moments: list[Any] = []
     partitioned = byoc_lab.relax.partition_for_dnnl(network())
-    byoc_lab.validate(network(), partitioned, INPUTS, progress=heard.append)
-    assert [moment.done for moment in heard] == list(range(len(heard)))
+    byoc_lab.validate(network(), partitioned, INPUTS, progress=moments.append)
+    assert [moment.done for moment in moments] == list(range(len(moments)))
     (symbol,) = region_calls(partitioned)
-    assert {"the executable", f"region @{symbol}"} < {moment.at for moment in heard}
-    assert len(heard) <= heard[0].total + 1
+    assert {"the executable", f"region @{symbol}"} < {moment.at for moment in moments}
+    assert len(moments) <= moments[0].total + 1
 
 
 def test_validate_of_modules_in_the_wrong_order_is_refused() -> None:
