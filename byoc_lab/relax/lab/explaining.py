@@ -29,6 +29,7 @@ from byoc_lab.relax.ir.calls import (
 from byoc_lab.relax.lab.costs import call_flops
 from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.partition import TARGET, unreached, why_not_relax
+from byoc_lab.relax.passes import applied
 from byoc_lab.relax.patterns.near_miss import NearMisses
 from byoc_lab.relax.patterns.reading import RelaxFunction
 from byoc_lab.relax.patterns.report import Entry, entries_of, fused
@@ -36,6 +37,8 @@ from byoc_lab.relax.pipelines import backend_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 OUTSIDE_DATAFLOW = "the call is in no dataflow block, where alone patterns are matched"
+NHWC = {"relax.nn.conv2d": ["NHWC", "OHWI"]}
+"""The layouts of images that libraries for GPUs ask for."""
 LOWERED = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed")
 """Operators that call code below operators."""
 
@@ -284,7 +287,8 @@ class _Asked:
         if self.mod is None:
             return None
         keys = self._keys(call, where)
-        for what, backend, mod in self._attempts():
+        refused = self.why(call, where).cause == "check"
+        for what, backend, mod in (*self._attempts(), *(self._spelled if refused else ())):
             if what not in self._gone:
                 # Passes of TVM stop at some modules; a change that leads there changes nothing.
                 with suppress(PassError):
@@ -301,6 +305,21 @@ class _Asked:
                 table = partial(_with_first, self.backend.table, name)
                 what = f"move {name} to the front of the pattern table"
                 yield what, replace(self.backend, table=table), self.mod
+
+    @cached_property
+    def _spelled(self) -> list[tuple[str, RelaxBackend, Any]]:
+        """The module with other layouts and dtypes, which checks may ask for."""
+        found = []
+        transform = import_tvm().relax.transform
+        for what, each in (
+            (f"ConvertLayout({NHWC})", transform.ConvertLayout(NHWC)),
+            ("ToMixedPrecision()", transform.ToMixedPrecision()),
+        ):
+            # A module that a pass stops at has no such change.
+            with suppress(PassError):
+                made = applied([each], self.mod, "explain")
+                found.append((f"run relax.transform.{what} before", self.backend, made))
+        return found
 
     @cached_property
     def _modules(self) -> list[tuple[str, Any]]:

@@ -15,7 +15,8 @@ from byoc_lab.lab.explaining import EntryReport, PatternReport
 from byoc_lab.relax import backends
 from byoc_lab.relax.ir.calls import host_functions
 from byoc_lab.relax.passes import applied, said
-from byoc_lab.relax.patterns.checks import why_refused
+from byoc_lab.relax.patterns.checks import CallCheck, EntryCheck, ReasonedCheck, why_refused
+from byoc_lab.relax.patterns.conditions import refusing_condition
 from byoc_lab.relax.patterns.near_miss import Miss, NearMisses
 from byoc_lab.relax.patterns.reading import RelaxFunction, RelaxPattern
 from byoc_lab.relay.patterns.below import (
@@ -58,12 +59,23 @@ class Check:
         try:
             reason = why_refused(self.check, context, self.name)
             if reason is not None:
-                self.refused[context.matched_expr] = reason
                 self.leaked = self._leaked(context)
+                self.refused[context.matched_expr] = reason or self._condition(context)
         except PredicateError as error:
             self.raised = error
             raise
         return reason is None
+
+    def _condition(self, context: Any) -> str:
+        """What a check without a reason refuses for, as far as running it again tells."""
+        if self.leaked:
+            return f"{self.leaked}; without that use it accepts"
+        check = self.check
+        while isinstance(check, EntryCheck):
+            check = check.check
+        if isinstance(check, CallCheck):
+            return refusing_condition(check.supports, context.matched_expr)
+        return "" if isinstance(check, ReasonedCheck) else refusing_condition(check, context)
 
     def _leaked(self, context: Any) -> str:
         inside = set(context.matched_bindings)
@@ -258,10 +270,9 @@ def _matched(
         )
     if composites([entry], mods, unchecked=True)[entry.key]:
         reason = "the pattern matches, and the check of the entry refuses each match"
-        if entry.check is not None and entry.check.leaked:
-            reason += f": {entry.check.leaked}; without that use it accepts"
-        elif entry.check is not None and any(entry.check.refused.values()):
-            reason += f": {' and '.join(filter(None, dict.fromkeys(entry.check.refused.values())))}"
+        refusals = [] if entry.check is None else list(dict.fromkeys(entry.check.refused.values()))
+        if any(refusals):
+            reason += f": {' and '.join(filter(None, refusals))}"
         last = replace(entry, given=entry.unchecked)
         idle = not composites([*(e for e in entries if e is not entry), last], mods)[entry.key]
         if idle:
