@@ -79,7 +79,7 @@ LAYERS = {
         "passes run backends lab.language lab.tracing lab.explaining"
     ),
     "lab.reducing": (
-        "errors printing display files containment relay passes run backends lab.diffing "
+        "errors printing plugins display files containment relay passes run backends lab.diffing "
         "lab.linting lab.explaining lab.checking"
     ),
     "lab.view": "errors printing display files containment relay passes run backends lab",

@@ -65,18 +65,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """0 if no single change makes the module smaller, 1 if the budget was used up before."""
     from byoc_lab import reduce
-    from byoc_lab.lab.reducing.named import KINDS_THAT_RUN_CODE
+    from byoc_lab.lab.reducing.named import KINDS_THAT_RUN_CODE, predicate_named
 
     with ProgressLine() as progress:
         progress(f"reading {options.model}")
         mod = read_module(options.model, options)
     function = _function(options.keep)
     kind = options.keep.partition(":")[0]
+    asked = {"target": options.target, "pipeline": options.pipeline}
     found = reduce(
         mod,
-        function or options.keep,
-        target=options.target,
-        pipeline=options.pipeline,
+        function or predicate_named(options.keep, imports=options.imports, **asked),
+        **(asked if function else {}),
         budget=options.budget,
         seconds=options.seconds,
         state=options.resume,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,3 +109,18 @@ def test_code_that_fails_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> N
 def test_an_unknown_name_says_how_to_import_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["explain", "net.relay", "--target", "mychip"]) == cli.USAGE
     assert "--import" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_separate_process_imports_the_file_too(
+    imported: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing = chip.CHIP.replace("return", "raise ArithmeticError('no such chip')  #")
+    Path(f"{MODULE}.py").write_text(failing)
+    predicate = ["--keep", "crash:no such chip", "--target", "mychip"]
+    arguments = ["reduce", "net.relay", *predicate, "--script", "repro.py", *imported]
+    assert cli.main(arguments) == cli.OK
+    assert "reduced from 2 operators to 1 with " in capsys.readouterr().out
+    assert "IMPORT HERE" not in Path("repro.py").read_text()
+    ended = subprocess.run([sys.executable, "repro.py"], capture_output=True, text=True)
+    assert ended.returncode == 0 and "no such chip" in ended.stdout, ended.stderr

@@ -156,7 +156,8 @@ class Asker:
         """The answer of a separate process. If the process crashes or does not end, the predicate
         does not hold, unless it is a predicate with a name that asks for this crash."""
         try:
-            answer, reason = guard.call(_answer, self.predicate, given, time_limit=CALL_LIMIT)
+            sent = pickle.dumps((self.predicate, given))
+            answer, reason = guard.call(_answer, sent, time_limit=CALL_LIMIT)
         except ChildError as error:
             asks_for = getattr(self.predicate, "is_crash", None)
             if asks_for is not None and error.kind == "crashed" and asks_for(str(error)):
@@ -164,7 +165,8 @@ class Asker:
             answer, reason = RAISED, str(error)
         if answer == RAISED and not self._answers:
             raise InputError(
-                f"reduce: {self.name} gives no answer for the module that was given: {reason}"
+                f"reduce: {self.name} gives no answer in a separate process for the module that "
+                f"was given: {reason}"
             )
         return str(answer)
 
@@ -192,9 +194,11 @@ class Asker:
         return self._digests[constant]
 
 
-def _answer(predicate: Predicate, given: tuple[Any, ...]) -> tuple[str, str]:
-    """The answer of a predicate, and the message of a ByocLabError, for another process."""
+def _answer(sent: bytes) -> tuple[str, str]:
+    """The answer of a predicate, and the message of a ByocLabError, for another process. sent: the
+    predicate and its arguments; the predicate may ask for what this process lacks."""
     try:
+        predicate, given = pickle.loads(sent)
         return (HOLDS if predicate(*given) else FAILS), ""
     except ByocLabError as error:
         return RAISED, f"{type(error).__name__}: {error}"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from byoc_lab.backends import registry
-from byoc_lab.errors import ArgumentError, ByocLabError, nearest
+from byoc_lab.errors import ArgumentError, ByocLabError, UnknownNameError, nearest
 from byoc_lab.lab.checking.bisected import Bisection
 from byoc_lab.lab.checking.bisection import bisect
 from byoc_lab.lab.checking.report import Report
@@ -19,6 +20,7 @@ from byoc_lab.lab.linting.finding import Finding
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Sequential, make_pass, pass_names
 from byoc_lab.passes.framework.pipelines import named_pipeline, pipeline_names
+from byoc_lab.plugins import import_code
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.build import build
@@ -34,7 +36,7 @@ class NamedPredicate:
 
     target: the name of the back end. pipeline: the passes that run on the module: the name of a
     pipeline, or names of passes, separated by commas; None: those of the back end, and for a
-    finding none.
+    finding none. imports: modules and files that register what it names.
     """
 
     text: str
@@ -42,6 +44,7 @@ class NamedPredicate:
     what: str
     target: str | None
     pipeline: str | None
+    imports: tuple[str, ...] = ()
 
     def __call__(self, mod: IRModule) -> bool:
         return KINDS[self.kind].found(self, mod) is not None
@@ -57,6 +60,9 @@ class NamedPredicate:
     def __name__(self) -> str:
         given = [f"{n}={v}" for n, v in (("target", self.target), ("pipeline", self.pipeline)) if v]
         return f"{self.text} ({', '.join(given)})" if given else self.text
+
+    def __reduce__(self) -> tuple[Any, ...]:  # another process may lack the back end
+        return _named, (self.text, self.target, self.pipeline, self.imports)
 
     def is_crash(self, reason: str) -> bool:
         """Whether this predicate asks for the crash of a process that `reason` describes, such as
@@ -80,6 +86,8 @@ class NamedPredicate:
             given.append(f"target={self.target!r}")
         if self.pipeline is not None:
             given.append(f"pipeline={self.pipeline!r}")
+        if self.imports:
+            given.append(f"imports={list(self.imports)!r}")
         return ", ".join(given)
 
     @property
@@ -223,14 +231,35 @@ KINDS = {
 }  # fmt: skip
 
 
+def _named(
+    text: str, target: str | None, pipeline: str | None, imports: tuple[str, ...]
+) -> NamedPredicate:
+    try:
+        return predicate_named(text, target=target, pipeline=pipeline, imports=imports)
+    except UnknownNameError as error:
+        raise UnknownNameError(
+            f"{error}. A separate process has what installed packages register, and code that "
+            f"byoc-lab was given with --import. For others, leave out guarded=True, or give "
+            f"predicate_named(..., imports=[FILE])"
+        ) from error
+
+
 def predicate_named(
-    text: str, *, target: str | None = None, pipeline: str | None = None
+    text: str,
+    *,
+    target: str | None = None,
+    pipeline: str | None = None,
+    imports: Iterable[str] = (),
 ) -> NamedPredicate:
     """The predicate that a text such as "finding:BYL013" describes; `KINDS` has the forms.
 
-    Raises ArgumentError for a text of another form, and UnknownNameError for a rule, operator, back
-    end or pipeline that does not exist.
+    imports: names of modules and files (.py) to import, which register back ends and pipelines.
+
+    Raises ArgumentError for a text of another form, UnknownNameError for a rule, operator, back end
+    or pipeline that does not exist, and PlugInError for code that cannot be imported.
     """
+    for code in imports:
+        import_code(code)
     kind, colon, what = text.partition(":")
     if kind not in KINDS or not what.strip():
         hint = nearest(kind, KINDS) if colon and kind not in KINDS else "write one of these:"
@@ -239,7 +268,7 @@ def predicate_named(
     what = what.strip()
     if kind == "wrong":
         target = what
-    made = NamedPredicate(text, kind, what, target, pipeline)
+    made = NamedPredicate(text, kind, what, target, pipeline, tuple(imports))
     KINDS[kind].check(made)
     if pipeline is not None:
         _members(pipeline)

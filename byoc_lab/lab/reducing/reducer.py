@@ -9,7 +9,7 @@ from typing import Any
 from byoc_lab.errors import ArgumentError, InputError, kind_of
 from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.reducing.asking import Asker, Exhausted, Predicate
-from byoc_lab.lab.reducing.named import predicate_named
+from byoc_lab.lab.reducing.named import NamedPredicate, predicate_named
 from byoc_lab.lab.reducing.reduction import Reduction
 from byoc_lab.lab.reducing.search import Search
 from byoc_lab.lab.reducing.tables import Entry, Table, checked_table
@@ -38,7 +38,8 @@ def reduce(
 
     mod: a module or function with the problem. predicate: a function of a typed module, or the name
         of one, such as "finding:BYL013", "wrong:dnnl" or "not-offloaded:nn.conv2d on dnnl"
-        (`byoc_lab.lab.reducing.KINDS` lists them). A ByocLabError that a function raises for a
+        (`byoc_lab.lab.reducing.KINDS` lists them; `predicate_named` there makes one that imports
+        code, too). A ByocLabError that a function raises for a
         smaller module means that it does not hold; any other exception ends the search.
     table: a pattern table, which is made smaller, too: entries, checks and parts of patterns are
         dropped. The predicate is then a function of a module and a table.
@@ -126,6 +127,8 @@ def _chosen(predicate: Any, target: str | None, pipeline: str | None) -> tuple[P
         )
     if target is not None or pipeline is not None:
         raise ArgumentError("reduce: target and pipeline are for predicates with a name")
+    if isinstance(predicate, NamedPredicate):
+        return predicate, predicate.__name__
     known = getattr(predicate, "__qualname__", type(predicate).__qualname__)
     module = getattr(predicate, "__module__", None)
     return predicate, f"{module}.{known}" if module else known

@@ -100,6 +100,7 @@ def _predicate(name: str, predicate: Any, table: Table | None) -> str:
 def _function(name: str, predicate: Any, parameters: str) -> str:
     if isinstance(predicate, NamedPredicate):
         others = [repr(name) for name in predicate.uses if name not in BUILT_IN]
+        others = [] if predicate.imports else others
         imports = IMPORTS.format(names=" and ".join(others)) if others else ""
         return NAMED.format(spec=predicate.arguments, imports=imports)
     module, found = getattr(predicate, "__module__", ""), getattr(predicate, "__qualname__", "")

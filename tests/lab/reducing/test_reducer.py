@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import byoc_lab
-from byoc_lab import relay
+from byoc_lab import backends, relay
 from byoc_lab.errors import (
     ArgumentError,
     ForeignModuleError,
@@ -434,6 +434,17 @@ def test_a_crash_of_the_process_does_not_end_the_search(
 def test_a_predicate_that_another_process_cannot_import_is_refused() -> None:
     with pytest.raises(ArgumentError, match="leave out guarded=True"):
         byoc_lab.reduce(chain(3, {0: "tanh"}), has("tanh"), guarded=True)
+
+
+@pytest.mark.slow
+def test_a_back_end_that_another_process_lacks_is_refused() -> None:
+    """There, the predicate would not hold for the reason that the back end is unknown."""
+    backends.register("only_here", supports=["tanh"])
+    try:
+        with pytest.raises(InputError, match=r"no back end is registered as 'only_here'.*--import"):
+            byoc_lab.reduce(chain(3, {0: "tanh"}), "crash:x", target="only_here", guarded=True)
+    finally:
+        backends.unregister("only_here")
 
 
 def test_a_module_of_relax_is_refused_with_the_way_to_relay() -> None:
