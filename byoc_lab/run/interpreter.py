@@ -8,6 +8,7 @@ value of another scope yields that scope, and `relay.rules.run` keeps what waits
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
@@ -104,8 +105,8 @@ class _Bind:
     let: Let
 
 
-class Interpreter:
-    """Evaluates scopes. A subclass defines the rules that raise NotImplementedError here.
+class Interpreter(ABC):
+    """Evaluates scopes. A subclass defines the abstract rules.
 
     A rule gets a node whose parts have values, and gives the node's value, or the steps to it.
     """
@@ -164,11 +165,11 @@ class Interpreter:
         """A callee that is its own value."""
         return node
 
-    def variable(self, node: Var, frame: ScopeFrame) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def variable(self, node: Var, frame: ScopeFrame) -> Value: ...
 
-    def constant(self, node: Constant, frame: ScopeFrame) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def constant(self, node: Constant, frame: ScopeFrame) -> Value: ...
 
     def global_variable(self, node: GlobalVar, frame: ScopeFrame) -> Value:
         if node not in self.mod:
@@ -188,23 +189,23 @@ class Interpreter:
     def let(self, node: Let, frame: ScopeFrame) -> Value:
         return frame.find(node.body)
 
-    def tuple_(self, node: Tuple, frame: ScopeFrame) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def tuple_(self, node: Tuple, frame: ScopeFrame) -> Value: ...
 
-    def projection(self, node: TupleGetItem, whole: Value, frame: ScopeFrame) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def projection(self, node: TupleGetItem, whole: Value, frame: ScopeFrame) -> Value: ...
 
-    def if_(self, node: If, frame: ScopeFrame) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def if_(self, node: If, frame: ScopeFrame) -> Value: ...
 
-    def ref_create(self, node: RefCreate, frame: ScopeFrame) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def ref_create(self, node: RefCreate, frame: ScopeFrame) -> Value: ...
 
-    def ref_read(self, node: RefRead, ref: Value) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def ref_read(self, node: RefRead, ref: Value) -> Value: ...
 
-    def ref_write(self, node: RefWrite, ref: Value, value: Value) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def ref_write(self, node: RefWrite, ref: Value, value: Value) -> Value: ...
 
     # Calls
 
@@ -217,15 +218,15 @@ class Interpreter:
             return self.enter(node, callee, args, frame)
         return self.other_call(node, callee, args, frame)
 
-    def operator(self, node: Call, op: Op, args: list[Value], frame: ScopeFrame) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def operator(self, node: Call, op: Op, args: list[Value], frame: ScopeFrame) -> Value: ...
 
-    def enter(self, node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> Value:
-        raise NotImplementedError
+    @abstractmethod
+    def enter(self, node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> Value: ...
 
+    @abstractmethod
     def other_call(self, node: Call, callee: Value, args: list[Value], frame: ScopeFrame) -> Value:
         """A call whose callee is neither an operator, a constructor nor a function."""
-        raise NotImplementedError
 
     # Matches
 
@@ -251,7 +252,7 @@ class Interpreter:
         self, node: Match, value: Value, path: list[int], frame: ScopeFrame
     ) -> Value:
         """The value of a match on a value that is undecided where `path` leads."""
-        raise NotImplementedError
+        self.fail(node, f"{describe(node)} needs a data value, found the undecided {value!r}")
 
     def fields(self, value: Value) -> tuple[Value, ...]:
         """The fields of a tuple."""

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from byoc_lab.passes.framework.passes import Pass, register_pass
 
 
-def discover(package: str, bases: Collection[type[Pass]]) -> dict[str, type[Pass]]:
+def discover(package: str, bases: Collection[type]) -> dict[str, type[Pass]]:
     """The pass classes that the modules below `package` define, each registered by its name.
 
     Imports all of these modules. Left out: the classes in `bases`, from which passes are derived,

@@ -6,6 +6,7 @@ Source: `tvm.transform` of TVM 0.16 (names, levels, what runs when).
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Pass:
+class Pass(ABC):
     """A function from module to module. Its input is never changed.
 
     Called by itself a pass always runs (unless an instrument says no); a Sequential runs it if the
@@ -58,12 +59,16 @@ class Pass:
         return era
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Raises PassError if a module is given to the class, unless modules are among its options
-        (`takes_modules`)."""
+        """Raises PassError for a class without what a pass must define, and if a module is given to
+        the class, unless modules are among its options (`takes_modules`)."""
         if not cls.takes_modules and any(isinstance(a, (IRModule, Function)) for a in args):
             raise PassError(
                 f"{cls.__name__} was given a module in place of its options; a pass is made first "
                 f"and then called: {cls.__name__}(...)(mod)"
+            )
+        if cls.__abstractmethods__:
+            raise PassError(
+                f"{cls.__name__} must define {' and '.join(sorted(cls.__abstractmethods__))}"
             )
         if cls.__init__ is object.__init__ and (args or options):
             raise ArgumentError(f"{cls.__name__}() takes no arguments")
@@ -111,8 +116,9 @@ class Pass:
             raise PassError(f"{self.name} must return an IRModule, found {type(after).__name__}")
         return after
 
+    @abstractmethod
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        raise NotImplementedError(f"{self.name} must define run()")
+        """The module after the pass; what was given stays as it is."""
 
     def __repr__(self) -> str:
         return f"{self.name}()"
@@ -158,8 +164,9 @@ class FunctionPass(Pass):
             return mod if done else out
         return mod if done else infer_module(out)
 
+    @abstractmethod
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        raise NotImplementedError(f"{self.name} must define run_function()")
+        """A function of `mod` after the pass."""
 
 
 class Sequential(Pass):

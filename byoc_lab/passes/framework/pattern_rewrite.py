@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 from byoc_lab.errors import PassError
@@ -34,8 +35,9 @@ class PatternRewrite(FunctionPass):
     required = ("InferType",)
     reason: str = ""
 
+    @abstractmethod
     def callbacks(self) -> Sequence[DFPatternCallback]:
-        raise NotImplementedError(f"{self.name} must define callbacks()")
+        """The patterns with their replacements, in their order."""
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         callbacks = self.callbacks()

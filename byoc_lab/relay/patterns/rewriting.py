@@ -5,6 +5,7 @@ Source: `DFPatternCallback` and `rewrite` of `tvm.relay.dataflow_pattern`, TVM 0
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from byoc_lab.errors import PassError
@@ -20,7 +21,7 @@ from byoc_lab.relay.typing.infer import infer_expr
 _MAX_ROUNDS = 100
 
 
-class DFPatternCallback:
+class DFPatternCallback(ABC):
     """A pattern and the replacement of its matches. Subclass it, set `pattern`, define `callback`.
 
     require_type: infer types before matching, so that `pre` is typed.
@@ -36,10 +37,10 @@ class DFPatternCallback:
     def rewrite(self, expr: Expr) -> Expr:
         return rewrite(self, expr)
 
+    @abstractmethod
     def callback(self, pre: Expr, post: Expr, node_map: dict[DFPattern, list[Expr]]) -> Expr:
         """The replacement of a match: `pre` before, `post` after its parts were rewritten; return
         `post` for no change. `node_map` maps each sub-pattern to its match (rewritten)."""
-        raise NotImplementedError(f"{type(self).__name__} must define callback()")
 
 
 def rewrite(

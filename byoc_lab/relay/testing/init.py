@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from math import prod
 
@@ -15,7 +16,7 @@ from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.seeds import checked_seed
 
 
-class Initializer:
+class Initializer(ABC):
     """Fills an array in place, by the end of the parameter's name.
 
     "bias", "beta" and "mean" become 0, "gamma" and "var" 1; "weight" is up to the subclass, which
@@ -43,8 +44,9 @@ class Initializer:
                 f"bias, gamma, beta, mean or var"
             )
 
+    @abstractmethod
     def init_weight(self, name: str, array: np.ndarray) -> None:
-        raise NotImplementedError(f"{type(self).__name__} does not say how to make weights")
+        """Fill a weight."""
 
 
 class Xavier(Initializer):

@@ -8,6 +8,7 @@ from byoc_lab import relay
 from byoc_lab.errors import ArgumentError, PassError, UnknownNameError
 from byoc_lab.passes import (
     FunctionPass,
+    ModulePass,
     PartitionGraph,
     PassContext,
     Sequential,
@@ -17,6 +18,7 @@ from byoc_lab.passes import (
     register_pass,
 )
 from byoc_lab.passes.framework import passes
+from byoc_lab.passes.framework.pattern_rewrite import PatternRewrite
 from byoc_lab.relay import Function, IRModule
 from tests.parity.golden import golden_test
 
@@ -98,3 +100,13 @@ def test_passes_are_made_by_name() -> None:
         make_pass("FoldConstants")
     with pytest.raises(PassError, match=r"it needs .*; give the pass itself, ConvertLayout"):
         make_pass("ConvertLayout")
+
+
+@pytest.mark.parametrize(
+    ("base", "missing"),
+    [(ModulePass, "run"), (FunctionPass, "run_function"), (PatternRewrite, "callbacks")],
+)
+def test_a_pass_names_what_it_must_define(base: type, missing: str) -> None:
+    made = type("Mine", (base,), {})
+    with pytest.raises(PassError, match=f"^Mine must define {missing}$"):
+        made()

@@ -102,3 +102,8 @@ def test_match_with_an_inner_value_used_outside_is_not_rewritten() -> None:
     inner = relay.abs(X)
     root = relay.Tuple([relay.abs(inner), inner])
     assert AbsOfAbs().rewrite(root) is root
+
+
+def test_a_callback_needs_its_replacement() -> None:
+    with pytest.raises(TypeError, match="abstract class Mine"):
+        type("Mine", (DFPatternCallback,), {})()

@@ -11,6 +11,7 @@ another gives, on which TVM's recursion never ends, are left as they are.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -79,7 +80,7 @@ def axis_behind(branch: Branch, axis: int) -> int | None:
     return axis
 
 
-class Combiner:
+class Combiner(ABC):
     """Combines the branches of one operator. Types are those before the pass."""
 
     op: str
@@ -88,30 +89,30 @@ class Combiner:
         """Whether a call may be combined at all."""
         return True
 
+    @abstractmethod
     def fit(self, a: Call, b: Call) -> bool:
         """Whether two calls on the same data may be combined."""
-        raise NotImplementedError(f"{type(self).__name__} must define fit()")
 
     def follows(self, branch: Branch) -> bool:
         """Whether the last operator of a branch can follow the combined ones before it."""
         return True
 
+    @abstractmethod
     def combined(self, calls: list[Call], new: New) -> Expr:
         """One call in place of several."""
-        raise NotImplementedError(f"{type(self).__name__} must define combined()")
 
+    @abstractmethod
     def arguments_fit(self, first: Call, a: Call, b: Call, index: int) -> bool:
         """Whether an argument of two followers can be combined. first: the group's first call."""
-        raise NotImplementedError(f"{type(self).__name__} must define arguments_fit()")
 
+    @abstractmethod
     def argument(self, first: Call, calls: list[Call], index: int, parent: int, new: New) -> Expr:
         """An argument of the merged follower; `parent` is the index of the argument that its branch
         computes."""
-        raise NotImplementedError(f"{type(self).__name__} must define argument()")
 
+    @abstractmethod
     def parts(self, whole: Expr, branches: Group) -> list[Expr]:
         """The result of each branch."""
-        raise NotImplementedError(f"{type(self).__name__} must define parts()")
 
 
 class CombineParallel(FunctionPass):
@@ -123,8 +124,9 @@ class CombineParallel(FunctionPass):
     def __init__(self, min_num_branches: int = 3):
         self.min_num_branches = min_num_branches
 
+    @abstractmethod
     def combiner(self) -> Combiner:
-        raise NotImplementedError(f"{self.name} must define combiner()")
+        """What combines the operators."""
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         combiner = self.combiner()
