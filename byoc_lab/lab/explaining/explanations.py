@@ -127,8 +127,8 @@ class Explanations(Sequence[A]):
                 f"from the module, or give its name in the text ('%12') or the name of its operator"
             )
         if call.startswith("%"):
-            named = [e.number for e in self._all if e.number.startswith("%")]
-            return f"the text of this module shows no call as {call}; {nearest(call, named)}"
+            named = dict.fromkeys(e.number for e in self._all if e.number.startswith("%"))
+            return f"the text of this module shows no call as {call}; {nearest(call, list(named))}"
         called = sorted({e.name for e in self._all})
         shown = ", ".join(called[:20]) + ", ..." * (len(called) > 20)
         return f"this module has no call of {call}; it has calls of {shown or 'no operator'}"

@@ -17,6 +17,7 @@ from byoc_lab.errors import (
     ForeignModuleError,
     PassError,
     UnknownNameError,
+    UnknownNodeError,
 )
 from byoc_lab.relax import backends, build
 from byoc_lab.relax.ir.calls import region_calls
@@ -161,3 +162,8 @@ def test_modules_of_two_languages_and_what_relax_does_not_have_name_the_way() ->
         byoc_lab.explain_patterns("dnnl", [network(), of_relay])
     with pytest.raises(ForeignModuleError, match=r"importers\.relax\.from_relax\(mod\)"):
         byoc_lab.evaluate(network(), INPUTS)
+
+
+def test_names_of_calls_that_passes_gave_twice_are_listed_once() -> None:
+    with pytest.raises(UnknownNodeError, match=r"shows no call as %zz; there are %gv\.$"):
+        byoc_lab.explain(network(), "dnnl", "%zz")
