@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 
 from byoc_lab.relay.ir.expr import Constant, Expr, Function, Let, Tuple, TupleGetItem
@@ -21,13 +22,13 @@ def uncomputed(results: Iterable[Expr], inputs: Mapping[Expr, str]) -> Iterator[
     bound: dict[Expr, Expr] = {}
     seen: set[tuple[Expr, tuple[int, ...]]] = set()
     around: set[tuple[Expr, tuple[int, ...]]] = set()  # those, and the tuples that they are in
-    pending = [(result, result) for result in results]
+    pending = deque((result, result) for result in results)
     while pending:
-        result, value = pending.pop(0)
+        result, value = pending.popleft()
         value, path = _source(value, bound)
         places = [(value, path[:depth]) for depth in range(len(path) + 1)]
         if isinstance(value, Tuple):
-            pending = [(result, field) for field in value.fields] + pending
+            pending.extendleft((result, field) for field in reversed(value.fields))
         elif isinstance(value, Constant):
             yield result, "a constant"
         elif value in inputs:
