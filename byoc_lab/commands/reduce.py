@@ -11,6 +11,7 @@ from byoc_lab.commands.shared import INPUT, NO, OK, configure_format, configure_
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import ordinary_file, write_text
 from byoc_lab.output import to_json
+from byoc_lab.relay.ir.foreign import adopted, refuse_foreign
 from byoc_lab.terminal import ProgressLine
 
 KEEP = (
@@ -70,6 +71,7 @@ def run(options: argparse.Namespace) -> int:
     with ProgressLine() as progress:
         progress(f"reading {options.model}")
         mod = read_module(options.model, options)
+    refuse_foreign(adopted(mod), "reduce")  # before its rules are looked up among those of Relay
     function = _function(options.keep)
     kind = options.keep.partition(":")[0]
     asked = {"target": options.target, "pipeline": options.pipeline}

@@ -79,9 +79,9 @@ class UncomputedResult(LintRule):
                 continue  # BYL011 empty-region
             ends: dict[Expr, Call] = {}  # by result: PartitionGraph returns each expression once
             for end in region.outputs:
-                (value,) = end.args
-                for result in value.fields if isinstance(value, Tuple) else (value,):
-                    ends.setdefault(result, end)
+                for value in end.args:  # one, but for a malformed end
+                    for result in value.fields if isinstance(value, Tuple) else (value,):
+                        ends.setdefault(result, end)
             for result, told in uncomputed(ends, {begin: "its input" for begin in region.inputs}):
                 yield self.finding(
                     f"region {subject.number(region)} of {region.target} returns {told}",

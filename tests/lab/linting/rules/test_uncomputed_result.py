@@ -10,6 +10,7 @@ from byoc_lab import IRModule, lint, relay
 from byoc_lab.lab.linting.rules.uncomputed_result import UncomputedResult
 from byoc_lab.passes import PartitionGraph
 from byoc_lab.passes.framework.infer_type import InferType
+from byoc_lab.relay.analysis.annotations import begin, end
 from tests.compilers import needs_cc
 from tests.lab.linting.samples import RuleChecks
 
@@ -96,3 +97,13 @@ class TestUncomputedResult(RuleChecks):
         results = byoc_lab.build(mod).run(a=a)
         for got, wanted in zip(results, (a, relu, np.float32(1), relu), strict=True):
             np.testing.assert_array_equal(got, wanted)
+
+    @pytest.mark.parametrize("count", [0, 2])
+    def test_an_end_of_more_or_fewer_values_than_one_is_read(self, count: int) -> None:
+        entered = begin(relay.var("x", shape=(4,)), "A")
+        proper = end(relay.nn.relu(entered), "A")
+        values = [relay.tanh(entered), entered][:count]
+        malformed = relay.Call(proper.op, values, proper.attrs)
+        mod = IRModule.from_expr(relay.Tuple([proper, malformed]))
+        told = [f.message.partition(" returns ")[2] for f in lint(mod, rules=["BYL037"])]
+        assert told == ["its input as it is"][: count // 2]
