@@ -90,6 +90,9 @@ OVERLAPS = """() => [...document.querySelectorAll(".byl-graph")].flatMap((graph)
       .map(([b]) => `${a} / ${b}`));
 })"""
 
+# Whether an element has the whole screen, which it gets and loses some time after the key.
+WHOLE = "document.fullscreenElement !== null"
+
 # Graphs of which no box is in the window.
 UNSEEN = """() => [...document.querySelectorAll(".byl-canvas")].filter((canvas) => {
   const window = canvas.getBoundingClientRect();
@@ -120,13 +123,17 @@ def test_screen_of_the_stepper_has_nothing_cut_off_or_overlapping(
     for key in keys.split():
         root.press(key)
         drawn(root)
+    presented = "P" in keys.split()
+    if presented:
+        page.wait_for_function(WHOLE)
     for size, (width, height) in SIZES.items():
-        whole = page.evaluate("() => document.fullscreenElement !== null")
-        if whole:  # a window in full screen keeps its size
+        if presented:  # a window in full screen keeps its size
             root.press("P")
+            page.wait_for_function(f"!({WHOLE})")
         page.set_viewport_size({"width": width, "height": height})
-        if whole:
+        if presented:
             root.press("P")
+            page.wait_for_function(WHOLE)
         page.wait_for_timeout(300)
         drawn(root)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, size
