@@ -134,6 +134,24 @@ def test_presenter_mode_is_large_and_keeps_keys(new_page: NewPage, mobilenet_sta
     assert root.locator(".byl-stages").is_visible()
 
 
+def test_presenter_mode_left_at_once_leaves_full_screen_too(
+    new_page: NewPage, chain_state: Any
+) -> None:
+    page = new_page()
+    root = mount(page, chain_state)
+    page.evaluate("""() => {
+        window.changes = 0;
+        document.addEventListener("fullscreenchange", () => window.changes++);
+    }""")
+    root.evaluate("""root => {
+        for (const _ of [1, 2])
+            root.dispatchEvent(new KeyboardEvent("keydown", {key: "P", bubbles: true}));
+    }""")
+    page.wait_for_function("() => window.changes === 2")
+    assert page.evaluate("() => document.fullscreenElement") is None
+    assert root.get_attribute("data-present") == "false"
+
+
 @pytest.mark.parametrize("present", [False, True])
 def test_the_tools_of_the_graph_are_one_row(
     new_page: NewPage, mobilenet_state: Any, present: bool

@@ -16,8 +16,9 @@ export async function present(root, button) {
   };
   try {
     await root.requestFullscreen();
-    document.addEventListener("fullscreenchange", left);
   } catch {
     return; // a frame without the permission: it fills the frame by its style
   }
+  if (root.dataset.present === "true") document.addEventListener("fullscreenchange", left);
+  else await document.exitFullscreen(); // left before there was a full screen to leave
 }
