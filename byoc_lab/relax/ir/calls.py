@@ -23,7 +23,7 @@ class OperatorCall:
 
     call: Relax's. bound: the variable that it is bound to; None without one. dataflow: whether it
     is in a dataflow block; passes match patterns in these alone. composite: the name of the pattern
-    that it is matched by, in a region; None without one.
+    that it is matched by; None without one.
     """
 
     call: Any
@@ -66,7 +66,7 @@ def operator_calls(function: Any) -> Iterator[OperatorCall]:
             branches = (value.false_branch, value.true_branch)
             todo += [(branch, bound, False, outer) for branch in branches]
         elif isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.Op):
-            attrs = (local[outer[-1]].attrs if outer else None) or {}
+            attrs = (local[outer[-1]] if outer else function).attrs or {}
             composite = str(attrs[COMPOSITE]) if COMPOSITE in attrs else None
             yield OperatorCall(value, bound, dataflow, composite)
         elif isinstance(value, relax.Call) and value.op in local and value.op not in outer:
@@ -78,14 +78,14 @@ def region_functions(mod: Any) -> dict[str, Any]:
     """The functions of a Relax module that a back end compiles, by symbol."""
     return {
         symbol: function.with_attr("global_symbol", symbol)
-        for symbol, function in _functions(mod)
+        for symbol, function in functions_of(mod)
         if function.attrs and CODEGEN in function.attrs
     }
 
 
 def host_functions(mod: Any) -> list[Any]:
     """The other functions of Relax."""
-    return [f for _, f in _functions(mod) if not (f.attrs and CODEGEN in f.attrs)]
+    return [f for _, f in functions_of(mod) if not (f.attrs and CODEGEN in f.attrs)]
 
 
 def composite_names(mod: Any) -> set[str]:
@@ -97,7 +97,7 @@ def composite_names(mod: Any) -> set[str]:
         if isinstance(node, tvm.relax.Function) and node.attrs and COMPOSITE in node.attrs:
             found.add(str(node.attrs[COMPOSITE]))
 
-    for _, function in _functions(mod):
+    for _, function in functions_of(mod):
         visit(function)
         if function.attrs and CODEGEN in function.attrs:
             tvm.relax.analysis.post_order_visit(function, visit)
@@ -138,7 +138,7 @@ def checked_relax(mod: Any, who: str, *, compiled: bool = False) -> Any:
             f"{who} takes a module of TVM's Relax, found {type(mod).__module__}."
             f"{type(mod).__name__}; functions of this name for Relay are in byoc_lab itself"
         )
-    if "main" not in (names := [symbol for symbol, _ in _functions(mod)]):
+    if "main" not in (names := [symbol for symbol, _ in functions_of(mod)]):
         found = f"one with {', '.join(names)}" if names else "one without functions of Relax"
         raise ArgumentError(f'{who} takes a module with a Relax function "main", found {found}')
     if is_compiled(mod) and not compiled:
@@ -150,7 +150,8 @@ def checked_relax(mod: Any, who: str, *, compiled: bool = False) -> Any:
     return mod
 
 
-def _functions(mod: Any) -> Iterator[tuple[str, Any]]:
+def functions_of(mod: Any) -> Iterator[tuple[str, Any]]:
+    """The functions of Relax of a module, with their names."""
     function = import_tvm().relax.Function
     for gv, found in mod.functions.items():
         if isinstance(found, function):

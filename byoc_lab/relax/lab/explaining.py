@@ -19,17 +19,19 @@ from byoc_lab.relax.backends import RelaxBackend, Table
 from byoc_lab.relax.ir.batch import NOMINAL, unknown_sizes, with_sizes
 from byoc_lab.relax.ir.calls import (
     CODEGEN,
+    COMPOSITE,
     OperatorCall,
     checked_relax,
+    functions_of,
     host_functions,
     operator_calls,
-    region_calls,
     region_functions,
 )
+from byoc_lab.relax.ir.origins import Origin, Origins
 from byoc_lab.relax.lab.costs import call_flops
 from byoc_lab.relax.operators import OPERATORS
 from byoc_lab.relax.partition import TARGET, unreached, why_not_relax
-from byoc_lab.relax.passes import applied
+from byoc_lab.relax.passes import FUSES, MERGES, applied
 from byoc_lab.relax.patterns.near_miss import NearMisses
 from byoc_lab.relax.patterns.reading import RelaxFunction
 from byoc_lab.relax.patterns.report import Entry, entries_of, fused
@@ -46,30 +48,38 @@ LOWERED = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed"
 class RelaxExplanation(Answer):
     """Why one operator call is offloaded, or why not, after the passes before the partitioning.
 
-    operator: the call. home: the region that computes it; None if none does. asked: the back end.
-    where: the function around a call on the host; apart: whether main does not call that.
+    operator: the call in the partitioned module. origin: the call that it was made from. asked: the
+    back end. home: the region that computes it; None if none does. where: the function around a
+    call on the host; apart: whether main does not call that.
     """
 
     def __init__(
         self,
         operator: OperatorCall,
+        origin: Origin,
         asked: _Asked,
         home: Home | None = None,
         where: _Function | None = None,
         apart: bool = False,
     ):
-        super().__init__(operator.call, operator.name)
-        self.operator = operator
+        super().__init__(origin.call, operator.name)
+        self.operator, self._origin = operator, origin
         self._home, self._asked, self._where, self._apart = home, asked, where, apart
 
     @property
     def number(self) -> str:
-        return f"%{self.operator.variable}"
+        return self._origin.name
+
+    @property
+    def position(self) -> int:
+        """In the module that the patterns are matched in."""
+        return self._origin.position
 
     @property
     def heading(self) -> str:
         shown = str(self.call.ty).strip().splitlines()[-1].replace("R.", "")
-        return f"{self.name} ({self.number}: {shown})"
+        where = f" of the module that {FUSES} gets" if self._origin.prepared else ""
+        return f"{self.name} ({self.number}{where}: {shown})"
 
     @property
     def flops(self) -> int | None:
@@ -118,21 +128,24 @@ def explain(
     )
     given, cut = (mod, mod) if partitioned else backend.matched(mod)
     asked, there = _Asked(backend, None if partitioned else mod), _Given(given)
-    regions = {
-        symbol: (str(f.attrs[CODEGEN]), list(operator_calls(f)))
-        for symbol, f in region_functions(cut).items()
-    }
-    found = [  # regions that are equal are one function, which is called several times
-        RelaxExplanation(call, asked, Home(symbol, regions[symbol][0], call.composite))
-        for symbol in region_calls(cut)
-        for call in regions[symbol][1]
-    ]
-    apart = {cut[gv] for gv in unreached(cut)}
-    found += [
-        RelaxExplanation(call, asked, None, there.of(call, function), function in apart)
-        for function in host_functions(cut)
-        for call in operator_calls(function)
-    ]
+    origins = Origins(mod, mod if given is cut else given, cut)
+    apart, found = {cut[gv] for gv in unreached(cut)}, []
+    for symbol, function in functions_of(cut):
+        attrs, calls = function.attrs or {}, list(operator_calls(function))
+        if (
+            CODEGEN in attrs or COMPOSITE in attrs
+        ):  # equal ones are one function, called several times
+            places = origins.inside(symbol, calls)
+        else:
+            places = [[origins.of(call) for call in calls]]
+        for call, origin in (pair for made in places for pair in zip(calls, made, strict=True)):
+            if CODEGEN in attrs:
+                home = Home(symbol, str(attrs[CODEGEN]), call.composite)
+                found.append(RelaxExplanation(call, origin, asked, home))
+            else:
+                where = there.of(call, function)
+                found.append(RelaxExplanation(call, origin, asked, None, where, function in apart))
+    found.sort(key=lambda e: e.position)
     return Explanations(target, found).with_cards(cards)
 
 
@@ -227,6 +240,12 @@ class _Asked:
         def found(cause: str, reason: str, attempt: Attempt | None = None) -> Diagnosis:
             return Diagnosis(cause, reason, call, attempt)
 
+        if call.composite is not None:
+            return found(
+                "needs-pass",
+                f"it is in a composite, {call.composite}, that is in no function with the "
+                f"attribute {CODEGEN}, so that no back end gets it",
+            )
         if call.name in LOWERED:
             return found(
                 "no-pattern",
@@ -300,7 +319,15 @@ class _Asked:
     def _attempts(self) -> Iterator[tuple[str, RelaxBackend, Any]]:
         for what, made in self._modules:
             yield what, self.backend, made
-        if self.backend.passes is None:
+        if self.backend.passes is not None:
+            passes = list(self.backend.passes())
+            names = [str(each.info.name) for each in passes]
+            if FUSES in names and MERGES not in names:
+                merge = import_tvm().relax.transform.MergeCompositeFunctions()
+                passes.insert(names.index(FUSES) + 1, merge)
+                what = f"run relax.transform.{MERGES}() after {FUSES}"
+                yield what, replace(self.backend, passes=partial(list, passes)), self.mod
+        else:
             for name in list(self._late):
                 table = partial(_with_first, self.backend.table, name)
                 what = f"move {name} to the front of the pattern table"

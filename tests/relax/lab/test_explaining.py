@@ -37,7 +37,10 @@ def test_each_operator_is_listed_once(cut: bool) -> None:
     assert left.reason == "DNNL has no counterpart of relax.cumsum"
     assert found.summary == "4 of 5 calls offloaded to dnnl, 1 on the host (1 no-pattern)"
     shown = json.loads(json.dumps(found.as_dict()))
-    assert (shown["calls"][-1]["call"], shown["calls"][-1]["group"]) == ("cumsum", 0)
+    assert [(c["call"], c["group"]) for c in shown["calls"]] == [
+        ("nn.conv2d", None), ("nn.relu", None), ("cumsum", 0), ("nn.conv2d", None),
+        ("nn.gelu", None),
+    ]  # fmt: skip
     assert [(g["call"], g["numbers"]) for g in shown["groups"]] == [("cumsum", [left.number])]
     assert found[left.call] is left
     row = (
@@ -126,7 +129,7 @@ def test_pattern_is_compared_with_the_module_before_other_entries_took_their_mat
         ("npu.biased", biased(dpl.is_const())),
         ("npu.relu", dpl.is_op("relax.nn.relu")(dpl.wildcard())),
     ]
-    product = explained(entries, product_and_relu())[1]
+    product = explained(entries, product_and_relu())[0]
     assert (product.name, product.cause) == ("matmul", "sub-pattern")
     assert product.reason.startswith("pattern npu.biased has matmul, and does not match here")
     assert "operand .args[0].args[1] must be a constant, found the parameter %b" in product.reason
@@ -157,7 +160,7 @@ def test_check_that_refuses_is_told_where_another_entry_took_the_root() -> None:
         ("npu.biased", biased(dpl.wildcard()), {}, too_small),
         ("npu.relu", dpl.is_op("relax.nn.relu")(dpl.wildcard())),
     ]
-    product = explained(entries, product_and_relu())[1]
+    product = explained(entries, product_and_relu())[0]
     assert product.reason == "it is part of a match of npu.biased, whose check refuses: too small"
 
 
@@ -237,3 +240,65 @@ def test_one_call_is_found_by_name_or_operator() -> None:
     for other in ([], mod):
         with pytest.raises(UnknownNodeError, match="is not a call of this module"):
             found[other]
+
+
+def named(found: Any) -> list[tuple[str, str]]:
+    return [(e.number, e.name) for e in found]
+
+
+def test_offloaded_calls_have_the_names_of_the_module_that_was_given() -> None:
+    """Functions of matches have names of their own, and equal matches are one function."""
+
+    def body(emit: Any, x: Any, w: Any) -> Any:
+        two = emit(op.split(emit(op.nn.relu(x)), 2, axis=1), "halves")
+        products = [emit(op.matmul(two[n], w), f"product{n}") for n in (0, 1)]
+        host = emit(op.cumsum(emit(op.concat(products, axis=0), "joined"), axis=1), "sums")
+        return emit(op.nn.relu(host), "last")
+
+    mod = module([var("x", 2, 6), var("w", 3, 3)], body)
+    found = explain(mod)
+    assert named(found) == [
+        ("%lv", "nn.relu"), ("%halves", "split"), ("%product0", "matmul"),
+        ("%product1", "matmul"), ("%joined", "concat"), ("%sums", "cumsum"), ("%last", "nn.relu"),
+    ]  # fmt: skip
+    assert [e.offloaded for e in found] == [True] * 5 + [False, True]
+    assert str(found["%product0"]).startswith("matmul (%product0: Tensor((2, 3), ")
+    for e in found:  # the calls are those of the module that was given
+        assert found[e.call] is e
+    given = [b.value for b in mod["main"].body.blocks[0].bindings if hasattr(b.value, "op")]
+    assert given == [e.call for e in found]
+
+
+def test_calls_that_a_pass_in_front_made_are_named_in_the_module_that_is_matched() -> None:
+    """The batch norm is decomposed, and the ReLU behind it stays."""
+
+    def body(emit: Any, x: Any, g: Any) -> Any:
+        norm = emit(op.nn.batch_norm(x, g, g, g, g, axis=1, training=False))
+        return emit(op.nn.relu(norm[0]))
+
+    found = explain(module([var("x", 1, 4, 9, 9), var("g", 4)], body))
+    assert {e.heading.partition(":")[0] for e in found} >= {
+        "subtract (%lv1 of the module that FuseOpsByPattern gets",
+    }
+    assert found[-1].heading.startswith("nn.relu (%lv2: ")
+
+
+def test_names_in_a_module_that_was_partitioned_say_the_region() -> None:
+    cut = partition_for_dnnl(product_and_relu())
+    (symbol,) = {e.region for e in explain(cut)}
+    assert {e.number for e in explain(cut)} == {f"%gv in @{symbol}"}
+
+
+def test_composites_that_no_pass_gives_to_a_back_end_are_on_the_host() -> None:
+    """FuseOpsByPattern without MergeCompositeFunctions is run."""
+    table = [("npu.relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]
+    backends.register("npu", patterns=table)
+    try:
+        fuses = relax.transform.FuseOpsByPattern(table)
+        found = explain(product_and_relu(), "npu", [fuses])
+        (relu,) = (e for e in found if e.name == "nn.relu")
+        assert (relu.cause, relu.number) == ("needs-pass", "%lv2")
+        assert relu.reason.startswith("it is in a composite, npu.relu, that is in no function")
+        assert relu.change == "run relax.transform.MergeCompositeFunctions() after FuseOpsByPattern"
+    finally:
+        backends.unregister("npu")
