@@ -14,7 +14,7 @@ from byoc_lab.errors import ByocLabError, PassError
 from byoc_lab.lab.linting import Finding, Severity
 from byoc_lab.lab.linting.foreign import RULES
 from byoc_lab.lab.linting.results import uncomputed_of
-from byoc_lab.relax.ir.calls import composite_names, operator_calls
+from byoc_lab.relax.ir.calls import composite_names, host_functions, operator_calls
 from byoc_lab.relax.ir.variables import variable_faults
 from byoc_lab.relax.lab.explaining import LOWERED
 from byoc_lab.relax.partition import TARGET
@@ -29,9 +29,10 @@ from byoc_lab.relax.to_relay import to_relay
 from byoc_lab.relax.tracing.mirrored import MirroredModule
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar
 from byoc_lab.relay.ir.visit import post_order
+from byoc_lab.relay.patterns.below import needed_operators
 
 NAMED = 3
-"""Patterns that a finding names."""
+"""Patterns and operators that a finding names."""
 
 
 def findings_of(mod: MirroredModule) -> list[Finding]:
@@ -77,19 +78,63 @@ def taken_away(fuses: Any, made: set[str], earlier: Iterable[tuple[Any, str]]) -
             continue
         known |= lost
         if lost:
-            shown = " and ".join(sorted(lost)[:NAMED]) + f" and {len(lost) - NAMED} more" * (
-                len(lost) > NAMED
-            )
             found.append(
                 finding(
                     "BYR010",
                     Severity.WARNING,
-                    f"{name} makes no composite of {shown}: {taker} replaced what the patterns "
-                    f"match. On the module before {taker}, {name} makes them",
+                    f"{name} makes no composite of {_some(sorted(lost))}: {taker} replaced what "
+                    f"the patterns match. On the module before {taker}, {name} makes them",
                     f"run {name} before {taker}; LegalizeOps belongs after RunCodegen",
                 )
             )
     return found
+
+
+def lowered_already(table: Sequence[Any], mod: Any, made: set[str]) -> list[Finding]:
+    """The finding that LegalizeOps has likely run before: functions called by call_tir have the
+    names that it gives to the code of operators that patterns want, and that the module lacks.
+
+    mod: TVM's module before the first pass. made: the names of composites that were made.
+    """
+    calls = [c for function in host_functions(mod) for c in operator_calls(function)]
+    names = {c.name for c in calls}
+    code = {
+        _plain_name(str(c.call.args[0].name_hint)): f"@{c.call.args[0].name_hint}"
+        for c in calls
+        if c.name in ("call_tir", "call_tir_inplace")
+    }
+    if not code:
+        return []
+    lost: dict[str, set[str]] = {}
+    for entry in entries_of(table):
+        lacks = needed_operators(entry.read.root) - names
+        if entry.name not in made and lacks and all(_plain_name(name) in code for name in lacks):
+            lost[entry.name] = set(lacks)
+    if not lost:
+        return []
+    taken = sorted(set().union(*lost.values()))
+    return [
+        finding(
+            "BYR010",
+            Severity.WARNING,
+            f"FuseOpsByPattern makes no composite of {_some(sorted(lost))}: the module has no call "
+            f"of {_some(taken)}, and calls {_some([code[_plain_name(name)] for name in taken])} by "
+            f"call_tir. By the names, LegalizeOps has likely made that code of the operators",
+            "partition the module that LegalizeOps was given; LegalizeOps belongs after RunCodegen",
+        )
+    ]
+
+
+def _plain_name(name: str) -> str:
+    """The name of an operator, or of the code that LegalizeOps makes of it, without what differs:
+    "nn.leakyrelu" and "leaky_relu1", "clip" and "tir_clip"."""
+    last = name.rpartition(".")[2].removeprefix("tir_")
+    return last.rstrip("0123456789").replace("_", "") or last
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return " and ".join(names[:NAMED]) + more
 
 
 def finding(

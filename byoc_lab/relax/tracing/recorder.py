@@ -16,7 +16,11 @@ from byoc_lab.relax.ir.calls import composite_names, host_functions, operator_ca
 from byoc_lab.relax.lab.explaining import LOWERED
 from byoc_lab.relax.passes import FUSES, MERGES, is_of_tvm, pass_error
 from byoc_lab.relax.pipelines import as_pass, sequences, single
-from byoc_lab.relax.tracing.findings import pattern_findings, taken_away
+from byoc_lab.relax.tracing.findings import (
+    lowered_already,
+    pattern_findings,
+    taken_away,
+)
 from byoc_lab.relax.tracing.mirror import Mirror
 from byoc_lab.relax.tracing.mirrored import MirroredModule
 from byoc_lab.relax.tracing.rewrites import matches_of, merges_of
@@ -172,6 +176,8 @@ class _Recorder:
         assert fusing[-1].after is not None
         first = fusing[0].before
         found = self._taken_away(fusing[0], made, passes)
+        table = self.table or _tables_of(self._back_ends)
+        found = found or lowered_already(table, self._states[0].source, made)
         if self.table:
             found += pattern_findings(self.table, self._states[first].source, made)
         self._states[fusing[-1].after].known = found

@@ -297,6 +297,29 @@ def test_lowering_in_front_of_a_partitioning_is_reported_without_its_table() -> 
     assert codes(stage.findings_after) == ["BYR010"]
 
 
+def test_a_module_that_was_lowered_before_is_told_by_the_names_of_its_code() -> None:
+    lowered = transform.LegalizeOps()(relu_module())
+    (found,) = byoc_lab.lint(lowered, backend="dnnl")
+    assert found.code == "BYR010"
+    assert found.message == (
+        "FuseOpsByPattern makes no composite of dnnl.relu: the module has no call of nn.relu, and "
+        "calls @relu by call_tir. By the names, LegalizeOps has likely made that code of the "
+        "operators"
+    )
+    assert codes(byoc_lab.trace(lowered, "dnnl").findings) == ["BYR010"]
+    fuse = transform.FuseOpsByPattern(DNNL_RELU)
+    assert codes(byoc_lab.trace(lowered, fuse, patterns=DNNL_RELU).findings) == ["BYR010"]
+    # Nothing is known of a table here, or no pattern wants what the code computes.
+    gelu = [("dnnl.gelu", is_op("relax.nn.gelu")(wildcard()))]
+    assert (
+        codes(byoc_lab.trace(lowered, transform.FuseOpsByPattern(gelu), patterns=gelu).findings)
+        == []
+    )
+    assert codes(byoc_lab.trace(lowered, fuse).findings) == []
+    assert codes(byoc_lab.lint(lowered)) == []
+    assert codes(byoc_lab.lint(relu_module(), backend="dnnl")) == []
+
+
 def test_lowering_of_what_no_pattern_matches_is_no_finding() -> None:
     gelu = transform.FuseOpsByPattern([("dnnl.gelu", is_op("relax.nn.gelu")(wildcard()))])
     assert codes(byoc_lab.trace(relu_module(), [transform.LegalizeOps(), gelu]).findings) == []
