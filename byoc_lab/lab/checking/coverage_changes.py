@@ -10,7 +10,6 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar
 
-from byoc_lab.backends import registry
 from byoc_lab.errors import ArgumentError, ByocLabError, counted, kind_of
 from byoc_lab.lab.explaining.outcome import Setup
 from byoc_lab.lab.tracing.recorder import as_pass
@@ -159,7 +158,6 @@ def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
             f"coverage takes a module and the name of a back end, coverage(mod, 'dnnl'), found "
             f"{kind_of(mod)} as the module"
         )
-    registry.get(backend)
     done = [gv.name_hint for gv, f in mod.functions.items() if "Compiler" in f.attrs]
     marked = any(is_annotation(n) for f in mod.functions.values() for n in post_order(f))
     if pipeline is None and (done or marked):
@@ -168,7 +166,7 @@ def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
             f"coverage takes a module before partitioning, and {what}; give the module that the "
             f"pipeline began with"
         )
-    return Setup.of(infer_module(mod), backend if pipeline is None else pipeline)
+    return Setup.asked(infer_module(mod), backend, pipeline)
 
 
 def work_of(result: IRModule, backend: str) -> Work:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from byoc_lab.backends import registry
 from byoc_lab.errors import ArgumentError, kind_of
 from byoc_lab.lab.explaining.cards import Card
 from byoc_lab.lab.explaining.explanation import Explanation
@@ -32,7 +31,8 @@ def explain(
 ) -> Explanations[Any]:
     """For each call of `mod`: does back end `target` compute it, and if not, why not?
 
-    mod: a module or function before partitioning. target: the name of a registered back end.
+    mod: a module or function before partitioning. target: the name of a registered back end, or,
+        with a pipeline, any that its AnnotateTarget has.
     call: explain this call alone, a node of `mod` or its name in the text of `mod` ("%12"), or the
         calls of the operator of this name. Calls in regions of other back ends are left out.
     pipeline: the passes that partition, as for `trace`; by default those of the back end. They run
@@ -65,7 +65,6 @@ def explain(
         raise ArgumentError(
             f"target must be the name of a registered back end, found {type(target).__name__}"
         )
-    backend = registry.get(target)
     if pipeline is None:
         _check_not_annotated(mod)
     typed, types = typed_calls(mod)
@@ -73,15 +72,15 @@ def explain(
     if isinstance(call, str) and not call.startswith("%"):
         operator = Op.get(call)  # which names the one that was meant
         named = [c for c in types if c.op is operator]
-    there = _elsewhere(mod, backend.name)
+    there = _elsewhere(mod, target)
     if named and all(c in there for c in named):
         raise ArgumentError(
             f"explain: {describe(named[0])} is in a region of {there[named[0]]} already; give the "
             f"module before it was partitioned"
         )
-    setup = Setup.of(typed, target if pipeline is None else pipeline)
+    setup = Setup.asked(typed, target, pipeline)
     given = {t: c for c, t in types.items()}
-    outcome = setup.run(backend.name)
+    outcome = setup.run(target)
     if outcome.trace.error is not None and not _has_annotations(outcome.trace.final):
         raise outcome.trace.error  # not because of regions
     found = explained(setup, outcome, given, there).with_cards(cards)

@@ -17,6 +17,7 @@ from byoc_lab.lab.explaining.unmade import computed_twice, taken_as_input, why_n
 from byoc_lab.passes.framework.predicates import ask_operator, refusal
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Var
 from byoc_lab.relay.patterns import DFPattern
+from byoc_lab.relay.patterns.below import needed_operators
 from byoc_lab.relay.patterns.expectation import listed
 from byoc_lab.relay.patterns.near_miss import bound_value
 from byoc_lab.relay.patterns.patterns import ConstantPattern, ExprPattern
@@ -200,8 +201,14 @@ def _decomposed(inquiry: Inquiry, call: Call, subject: Call) -> str:
     """The pass that replaced a call, in words; empty if it is there."""
     if subject.op is call.op:
         return ""
-    name = inquiry.pass_that_replaced(call)
-    return f"{name} replaced {inquiry.called(call)} by other operators; "
+    name, wanted = inquiry.pass_that_replaced(call), ""
+    entries = (inquiry.table[n] for n in inquiry.entries_with(call.op_name))
+    of_target = [(n, p) for n, p, _ in entries if n.startswith(f"{inquiry.target}.")]
+    asking = [n for n, pattern in of_target if call.op_name in needed_operators(pattern)]
+    if asking:
+        others = f" and {counted(len(asking) - 1, 'other pattern')}" if len(asking) > 1 else ""
+        wanted = f", which {asking[0]}{others} {'ask' if others else 'asks'} for,"
+    return f"{name} replaced {inquiry.called(call)}{wanted} by other operators; "
 
 
 def _says_the_same(refused: Diagnosis, check: Diagnosis, subject: Call) -> bool:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
+from byoc_lab.backends import registry
 from byoc_lab.errors import ByocLabError, PartitionError, PassError, WellFormedError
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.recorder import Member, as_member, as_pass, recorded
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.framework.context import PassContext
-from byoc_lab.passes.framework.passes import Pass, Sequential
+from byoc_lab.passes.framework.passes import Pass, Sequential, leaves
 from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
 from byoc_lab.passes.framework.predicates import odd_answers
 from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
@@ -54,6 +56,21 @@ class Setup:
             )
         asked = cls(mod, tuple(flat(members)), PassContext.current())
         return asked.at_level(max(running_level(pipeline), least))
+
+    @classmethod
+    def asked(
+        cls, mod: IRModule, target: str, pipeline: str | Pass | Sequence[Member] | None
+    ) -> Setup:
+        """`pipeline` on `mod`; by default that of the back end `target`.
+
+        Raises UnknownNameError for a target that is not registered, unless a pass of the pipeline
+        annotates for it.
+        """
+        made = None if pipeline is None else cls.of(mod, pipeline)
+        annotating = [] if made is None else leaves([p for p in made.passes if isinstance(p, Pass)])
+        if not any(isinstance(p, AnnotateTarget) and target in p.targets for p in annotating):
+            registry.get(target)
+        return cls.of(mod, target) if made is None else made
 
     def run(self, target: str, known: Known | None = None) -> PipelineRun:
         """Run the pipeline, except for known results. Raises what a pass raises, except for

@@ -14,13 +14,21 @@ import pytest
 
 from byoc_lab import backends, relay
 from byoc_lab.errors import ArgumentError, UnknownNameError, UnknownNodeError
+from byoc_lab.lab.checking.coverage import coverage
 from byoc_lab.lab.explaining import CAUSES, Explanation, explain
 from byoc_lab.lab.tracing import trace
-from byoc_lab.passes import AnnotateTarget, InferType, PassContext
+from byoc_lab.passes import (
+    AnnotateTarget,
+    InferType,
+    MergeComposite,
+    PartitionGraph,
+    PassContext,
+    SimplifyInference,
+)
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.relay.patterns import is_constant, is_op, wildcard
+from byoc_lab.relay.patterns import is_constant, is_op, is_tuple_get_item, wildcard
 from byoc_lab.run import reference
 from tests.lab.explaining.planted import ALL, NPU, OTHER, Planted, conv, entry, weight, x
 from tests.plain_cells import plain
@@ -142,6 +150,25 @@ def test_parts_of_a_call_are_named_by_it() -> None:
     assert found.cause == "no-pattern"
     assert "SimplifyInference replaced nn.l2_normalize (%0) by other operators" in found.reason
     assert "sum (from nn.l2_normalize, %0)" in found.reason
+
+
+def test_a_decomposed_call_that_a_pattern_asks_for() -> None:
+    """A table in the pipeline alone, for a target that is not registered."""
+    data, scale = x(1, 4, 8, 8), weight(4)
+    norm = nn.batch_norm(nn.conv2d(data, weight(4, 4, 1, 1)), scale, scale, scale, scale)[0]
+    pattern = is_op("nn.batch_norm")(*(wildcard() for _ in range(5)))
+    table = [("unregistered.norm", is_op("nn.relu")(is_tuple_get_item(pattern, 0)))]
+    partitioning = [MergeComposite(table), AnnotateTarget("unregistered"), PartitionGraph()]
+    mod = IRModule.from_expr(nn.relu(norm))
+    (found,) = explain(mod, "unregistered", "nn.batch_norm", [SimplifyInference(), *partitioning])
+    assert "nn.batch_norm (%1), which unregistered.norm asks for, by other" in found.reason
+    assert str(found.change) == "leave SimplifyInference out of the pipeline"
+    (found,) = explain(mod, "unregistered", "nn.batch_norm", partitioning)
+    assert found.offloaded
+    assert coverage(mod, "unregistered", partitioning).totals.offloaded == 2
+    for asked_of in (explain, coverage):
+        with pytest.raises(UnknownNameError, match="no back end is registered as 'nowhere'"):
+            asked_of(mod, "nowhere", pipeline=partitioning)
 
 
 def test_a_layer_norm_that_the_pipeline_decomposes() -> None:
