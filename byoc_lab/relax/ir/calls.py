@@ -15,6 +15,8 @@ from byoc_lab.run.tvm_runtime import import_tvm
 CODEGEN = "Codegen"  # the attribute of a function that a back end compiles
 COMPILED = "external_mods"  # the module attribute with the modules that RunCodegen compiled
 COMPOSITE = "Composite"  # attribute of a function made from a match
+LOWERED = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed")
+"""Operators that call code below operators."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +74,11 @@ def operator_calls(function: Any) -> Iterator[OperatorCall]:
         elif isinstance(value, relax.Call) and value.op in local and value.op not in outer:
             body = local[value.op].body
             todo.append((body, bound, dataflow, (*outer, value.op)))
+
+
+def lowered_in(function: Any) -> list[str]:
+    """The names of operators in a Relax function that call code below operators."""
+    return sorted({c.name for c in operator_calls(function) if c.name in LOWERED})
 
 
 def region_functions(mod: Any) -> dict[str, Any]:

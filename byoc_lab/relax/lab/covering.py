@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, counted
+from byoc_lab.errors import ArgumentError, ByocLabError, counted
 from byoc_lab.lab.checking.coverage import Coverage
 from byoc_lab.lab.checking.coverage_changes import (
     SMALLEST_REGIONS,
@@ -23,6 +23,7 @@ from byoc_lab.relax.ir.batch import NOMINAL, unknown_sizes
 from byoc_lab.relax.ir.calls import (
     checked_relax,
     host_functions,
+    lowered_in,
     operator_calls,
     region_calls,
     region_functions,
@@ -30,7 +31,7 @@ from byoc_lab.relax.ir.calls import (
 from byoc_lab.relax.lab.costs import host_cost
 from byoc_lab.relax.lab.explaining import explain
 from byoc_lab.relax.partition import TARGET, partitioning_passes, preparing_passes
-from byoc_lab.relax.passes import FUSES, MERGES
+from byoc_lab.relax.passes import FUSES, MERGES, applied
 from byoc_lab.relax.pipelines import backend_of
 from byoc_lab.relax.reference import region_if_any
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost
@@ -106,17 +107,21 @@ def _pipelines(backend: RelaxBackend, mod: Any) -> Iterator[tuple[str, list[Any]
         reverse = [*before, *partitioning_passes(table[::-1], mod)]
         yield "the pattern table in reverse order", reverse
         passes = [*before, *partitioning_passes(table, mod)]
-        names = [str(p.info.name) for p in passes]
-        yield from pass_orders(passes, names, (FUSES, MERGES))
+    names = [str(p.info.name) for p in passes]
+    yield from pass_orders(passes, names, (FUSES, MERGES))
     yield "ConvertToDataflow(min_size=1) before it", [dataflow, *passes]
 
 
 def _run(what: str, mod: Any, passes: list[Any]) -> CoverageChange:
-    tvm = import_tvm()
     try:
-        return CoverageChange(what, work_of(tvm.transform.Sequential(passes)(mod)).totals)
-    except (RuntimeError, ValueError, TypeError) as error:
-        return CoverageChange(what, None, str(error).strip().splitlines()[-1][:200])
+        made = applied(passes, mod, "coverage")
+    except ByocLabError as error:
+        return CoverageChange(what, None, str(error)[:200])
+    for symbol, function in region_functions(made).items():
+        if lowered := lowered_in(function):
+            refused = f"@{symbol} has {' and '.join(lowered)} in the place of operators"
+            return CoverageChange(what, None, refused)
+    return CoverageChange(what, work_of(made).totals)
 
 
 def without_small_regions(cut: Any, least: int) -> Any:

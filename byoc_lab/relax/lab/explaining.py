@@ -20,10 +20,12 @@ from byoc_lab.relax.ir.batch import NOMINAL, unknown_sizes, with_sizes
 from byoc_lab.relax.ir.calls import (
     CODEGEN,
     COMPOSITE,
+    LOWERED,
     OperatorCall,
     checked_relax,
     functions_of,
     host_functions,
+    lowered_in,
     operator_calls,
     region_functions,
 )
@@ -41,8 +43,6 @@ from byoc_lab.run.tvm_runtime import import_tvm
 OUTSIDE_DATAFLOW = "the call is in no dataflow block, where alone patterns are matched"
 NHWC = {"relax.nn.conv2d": ["NHWC", "OHWI"]}
 """The layouts of images that libraries for GPUs ask for."""
-LOWERED = ("call_tir", "call_tir_inplace", "call_dps_packed", "call_pure_packed")
-"""Operators that call code below operators."""
 
 
 class RelaxExplanation(Answer):
@@ -146,7 +146,13 @@ def explain(
                 where = there.of(call, function)
                 found.append(RelaxExplanation(call, origin, asked, None, where, function in apart))
     found.sort(key=lambda e: e.position)
-    return Explanations(target, found).with_cards(cards)
+    warnings = [
+        f"@{symbol} is for {function.attrs[CODEGEN]}, and has {' and '.join(lowered)}: a pass such "
+        f"as LegalizeOps replaced its operators by code; run that pass after RunCodegen"
+        for symbol, function in region_functions(cut).items()
+        if (lowered := lowered_in(function))
+    ]
+    return Explanations(target, found, warnings).with_cards(cards)
 
 
 class _Given:

@@ -14,9 +14,8 @@ from byoc_lab.errors import ByocLabError, PassError
 from byoc_lab.lab.linting import Finding, Severity
 from byoc_lab.lab.linting.foreign import RULES
 from byoc_lab.lab.linting.results import uncomputed_of
-from byoc_lab.relax.ir.calls import composite_names, host_functions, operator_calls
+from byoc_lab.relax.ir.calls import composite_names, host_functions, lowered_in, operator_calls
 from byoc_lab.relax.ir.variables import variable_faults
-from byoc_lab.relax.lab.explaining import LOWERED
 from byoc_lab.relax.partition import TARGET
 from byoc_lab.relax.passes import MERGES, applied
 from byoc_lab.relax.patterns.report import (
@@ -261,7 +260,7 @@ def _nameless_composites(mod: MirroredModule) -> Iterator[Finding]:
 def _code_in_regions(mod: MirroredModule) -> Iterator[Finding]:
     """Calls of code below operators in functions for a back end, and in composites."""
     for gv, function, source in _made_of_operators(mod):
-        lowered = sorted({c.name for c in operator_calls(source) if c.name in LOWERED})
+        lowered = lowered_in(source)
         if lowered:
             yield finding(
                 "BYR008",
@@ -280,7 +279,7 @@ def _unsupported_in_regions(mod: MirroredModule) -> Iterator[Finding]:
         if function.attrs.get("Compiler") != TARGET:
             continue
         refused = _refusal(mod, source)
-        if refused and not any(c.name in LOWERED for c in operator_calls(source)):
+        if refused and not lowered_in(source):
             yield finding(
                 "BYR009",
                 Severity.ERROR,

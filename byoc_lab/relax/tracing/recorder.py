@@ -12,8 +12,7 @@ from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.recording.pass_tree import RecordedPass, shown_passes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.relax import backends
-from byoc_lab.relax.ir.calls import composite_names, host_functions, operator_calls
-from byoc_lab.relax.lab.explaining import LOWERED
+from byoc_lab.relax.ir.calls import LOWERED, composite_names, host_functions, operator_calls
 from byoc_lab.relax.passes import FUSES, MERGES, is_of_tvm, pass_error
 from byoc_lab.relax.pipelines import as_pass, sequences, single
 from byoc_lab.relax.tracing.findings import (

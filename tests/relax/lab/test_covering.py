@@ -150,3 +150,18 @@ def test_changes_are_tried_on_a_module_with_tensors_of_unknown_shape() -> None:
     assert not {"the pattern table in reverse order", "without FoldBatchnormToConv2D (pass 0)"} & {
         *failed
     }
+
+
+def test_orders_of_given_passes_are_tried() -> None:
+    """A region that got code in the place of its operators is not proposed."""
+    mod = module([var("x", 2, 5)], lambda emit, x: emit(op.nn.relu(x)))
+    found = coverage(mod, pipeline=["LegalizeOps", partition_for_dnnl])
+    assert found.totals.offloaded == 0
+    what = {c.what: c for c in found.changes}
+    assert what["without LegalizeOps (pass 0)"].totals.offloaded == 1
+    late = what["partition_for_dnnl before LegalizeOps (pass 0)"]
+    assert late.totals is None and "_dnnl has call_tir in the place of operators" in str(late)
+    table = [("dnnl.relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]
+    fuse, merge = relax.transform.FuseOpsByPattern(table), relax.transform.MergeCompositeFunctions()
+    (warning,) = explain(mod, pipeline=[fuse, "LegalizeOps", merge]).warnings
+    assert "has call_tir: a pass such as LegalizeOps replaced its operators by code" in warning
