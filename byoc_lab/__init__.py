@@ -132,12 +132,20 @@ def __getattr__(name: str) -> _Any:
     if name in ("importers", "relax"):
         return _import_module(f"byoc_lab.{name}")
     if name not in _LAZY:
-        from byoc_lab.errors import UnknownAttributeError, nearest
+        from byoc_lab.errors import UnknownAttributeError
 
         raise UnknownAttributeError(
-            f"module 'byoc_lab' has no attribute {name!r}", lambda: nearest(name, __all__)
+            f"module 'byoc_lab' has no attribute {name!r}", lambda: _where_instead(name)
         )
     return getattr(_import_module(_LAZY[name]), name)
+
+
+def _where_instead(name: str) -> str:
+    """The place of a name that another public module has; for other names the nearest ones."""
+    from byoc_lab.errors import nearest
+
+    there = (m.__name__ for m in (backends, passes, relay) if name in dir(m))
+    return next((f"it is {module}.{name}" for module in there), nearest(name, __all__))
 
 
 def __dir__() -> list[str]:

@@ -87,3 +87,5 @@ def test_all_public_names_are_listed_and_documented() -> None:
         assert f"    {name}(" in shown
     with pytest.raises(AttributeError, match="has no attribute 'biuld'"):
         _ = byoc_lab.biuld
+    with pytest.raises(AttributeError, match=r"it is byoc_lab\.backends\.partition"):
+        _ = byoc_lab.partition

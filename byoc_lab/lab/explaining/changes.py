@@ -11,6 +11,7 @@ from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.module_changes import (
     Edited,
+    as_global_pool,
     bound,
     computed_in_float32,
     computed_once,
@@ -72,7 +73,7 @@ class Changes:
             "name": self._names, "order": self._orders, "pruned": self._without_pass,
             "merge": self._without_pass, "let": self._without_lets, "malformed": self._well_formed,
             "outside-user": self._computed_twice, "computed-twice": self._last_entry,
-            "unbound-constant": self._bound,
+            "unbound-constant": self._bound, "no-pattern": self._as_pool,
             "sub-pattern": self._relaxed, "check": self._other_call, "predicate": self._other_call,
         }  # fmt: skip
         if found.cause in of_cause:
@@ -361,6 +362,12 @@ class Changes:
             yield self._edited(
                 f"compute {self.inquiry.called(call)} in float32", in_float32, keeps=False
             )
+
+    def _as_pool(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        pooled = as_global_pool(self.inquiry.setup.mod, call)
+        if pooled is not None:
+            what = f"write {self.inquiry.called(call)} as nn.global_avg_pool2d"
+            yield self._edited(what, pooled)
 
     # Building blocks -----------------------------------------------------------------------------
 

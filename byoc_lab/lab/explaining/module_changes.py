@@ -17,9 +17,12 @@ from byoc_lab.relay.ir.ndarray import NDArray
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order, rebuild
 from byoc_lab.relay.op.framework.evaluate import evaluate_op
+from byoc_lab.relay.op.tensor.reduce import reduced_axes
 
 Edited = tuple[IRModule, dict[Call, Call]]
 FLOAT = "float32"
+IMAGE_AXES: dict[tuple[int, ...], str] = {(2, 3): "NCHW", (1, 2): "NHWC"}
+"""The axes of an image's height and width, and the layout."""
 
 
 def edit(mod: IRModule, rewrite: Callable[[Any, Any], Expr]) -> Edited:
@@ -115,11 +118,38 @@ def computed_in_float32(mod: IRModule, call: Call) -> Edited | None:
     return out, {**calls, **inner}
 
 
+def as_global_pool(mod: IRModule, call: Call) -> Edited | None:
+    """With a mean over both axes of an image as a global average pooling, and a squeeze where the
+    mean does not keep these axes; None for any other call."""
+    ty = call.args[0].checked_type if call.op_name == "mean" else None
+    if not isinstance(ty, TensorType) or len(ty.shape) != 4:
+        return None
+    axes = reduced_axes("mean", call.attrs, 4)
+    layout = IMAGE_AXES.get(axes)
+    if layout is None:
+        return None
+    inner: dict[Call, Call] = {}
+
+    def pool(pre: Expr, post: Any) -> Any:
+        if pre is not call:
+            return post
+        inner[call] = _call("nn.global_avg_pool2d", post.args[0], layout=layout)
+        kept = call.attrs["keepdims"]
+        return inner[call] if kept else _call("squeeze", inner[call], axis=list(axes))
+
+    out, calls = edit(mod, pool)
+    return out, {**calls, **inner}
+
+
 def _cast(expr: Expr, dtype: str) -> Call:
-    op = Op.get("cast")
+    return _call("cast", expr, dtype=dtype)
+
+
+def _call(name: str, expr: Expr, **attrs: Any) -> Call:
+    op = Op.get(name)
     schema = op.definition.attrs
     assert schema is not None
-    return Call(op, [expr], schema.make(dtype=dtype))
+    return Call(op, [expr], schema.make(**attrs))
 
 
 def computed_twice(mod: IRModule, call: Call, match: set[Call]) -> Edited:

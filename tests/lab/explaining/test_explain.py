@@ -171,6 +171,32 @@ def test_a_decomposed_call_that_a_pattern_asks_for() -> None:
             asked_of(mod, "nowhere", pipeline=partitioning)
 
 
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize(
+    ("axes", "excluded", "change"),
+    [
+        ([2, 3], False, "write mean (%0) as nn.global_avg_pool2d"),
+        ([-2, 1], False, "write mean (%0) as nn.global_avg_pool2d"),
+        ([0, 1], True, "write mean (%0) as nn.global_avg_pool2d"),
+        ([1, 3], False, "None"),
+        ([3], False, "None"),
+    ],
+)
+def test_a_mean_over_the_pixels_is_a_pooling(
+    axes: list[int], excluded: bool, change: str, keeps: bool
+) -> None:
+    mean = relay.mean(x(2, 4, 5, 3), axis=axes, keepdims=keeps, exclude=excluded)
+    mod = IRModule.from_expr(relay.tanh(mean))
+    (found,) = explain(mod, "dnnl", "mean")
+    assert str(found.change) == change
+    if found.change is not None:
+        values = np.random.default_rng(0).normal(size=(2, 4, 5, 3)).astype("float32")
+        changed, given = (
+            reference.evaluate(m, [values]).value for m in (found.change.setup.mod, mod)
+        )
+        np.testing.assert_allclose(changed, given, rtol=1e-6)
+
+
 def test_a_layer_norm_that_the_pipeline_decomposes() -> None:
     (found,) = explain(IRModule.from_expr(nn.layer_norm(x(2, 4), weight(4), weight(4))), "dnnl")
     assert str(found.change) == "leave SimplifyInference out of the pipeline"
