@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.errors import ArgumentError, BuildError, RegionError
+from byoc_lab.relay.analysis.costs import tensor_types
 from byoc_lab.relay.ir.expr import Function
-from byoc_lab.relay.ir.types import TensorType, TupleType
 from byoc_lab.relay.typing.infer import infer_expr
 
 
@@ -21,9 +21,8 @@ class TypedRegion:
         self.function = typed
         self.symbol = symbol
         result = typed.ret_type if typed.ret_type is not None else typed.body.checked_type
-        fields = result.fields if isinstance(result, TupleType) else (result,)
         self._inputs = [p.checked_type for p in typed.params]
-        self._outputs = [f for f in fields if isinstance(f, TensorType)]
+        self._outputs = [] if result is None else list(tensor_types(result))
 
     def stats(self) -> dict[str, Any]:
         return {}

@@ -1,11 +1,13 @@
-"""Values of a program besides arrays and tuples: data of algebraic types, and references."""
+"""Values of a program besides arrays: tuples, data of algebraic types, and references."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from byoc_lab.relay.ir.adt import Constructor
+from byoc_lab.relay.ir.types import TupleType, Type
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,3 +26,11 @@ class RefValue:
     """A reference; `value` is its content, written last."""
 
     value: Any
+
+
+def value_of(ty: Type | None, flat: Iterator[Any]) -> Any:
+    """A value of a type from its flat parts: a tuple, whose fields may be tuples, or the next
+    part."""
+    if isinstance(ty, TupleType):
+        return tuple(value_of(field, flat) for field in ty.fields)
+    return next(flat)

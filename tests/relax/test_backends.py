@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
-from tvm.relax.dpl import is_op, wildcard
+from tvm.relax.dpl import is_op, is_tuple_get_item, wildcard
 from tvm.relax.transform import FusionPattern
 
 import byoc_lab
@@ -297,6 +297,25 @@ def test_operands_and_results_that_are_tuples() -> None:
 
     mod = module([var("x", 2, 4)], parts)
     byoc_lab.validate(mod, byoc_lab.trace(mod, "npu").result).check()
+
+
+def test_a_result_that_is_a_tuple_in_a_tuple() -> None:
+    """The split in a match is used outside of it, so that the region returns all of it, too."""
+    first = is_tuple_get_item(is_op("relax.split")(wildcard()), 0)
+    table = [("npu.first_relu", is_op("relax.nn.relu")(first))]
+    lab.register("npu", patterns=table, codegen=exactly)
+
+    def body(emit: Any, x: Any) -> Any:
+        both = emit(op.split(x, 2, axis=1))
+        rectified = emit(op.nn.relu(emit(relax.TupleGetItem(both, 0))))
+        return emit(op.add(rectified, emit(relax.TupleGetItem(both, 1))))
+
+    mod = module([var("x", 2, 4)], body)
+    report = byoc_lab.validate(mod, byoc_lab.trace(mod, "npu").result, detail="operator")
+    assert report.check() and [r.name[-8:] for r in report.regions] == [
+        "output 0", "output 1", "output 2",
+    ]  # fmt: skip
+    assert str(byoc_lab.bisect(mod, "npu")).startswith("no difference found")
 
 
 def test_a_tuple_that_a_region_gets_is_refused_with_the_way_out() -> None:

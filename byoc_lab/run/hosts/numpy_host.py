@@ -11,13 +11,13 @@ import numpy as np
 from byoc_lab.errors import MissingDependencyError
 from byoc_lab.relay.ir.expr import Call, GlobalVar
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.types import TupleType
 from byoc_lab.run.backends import CompiledRegion
 from byoc_lab.run.hosts.host import Direct, Instrument, LinkedRegion, Lock
 from byoc_lab.run.inline import Flat
 from byoc_lab.run.interpreter import ScopeFrame
 from byoc_lab.run.reference import Reference, Result
 from byoc_lab.run.tvm_runtime import REQUIREMENT
+from byoc_lab.run.values import value_of
 
 
 class NumpyHost:
@@ -78,6 +78,6 @@ class _Program(Reference):
         outputs = region(*args)
         if self._instrument is not None:
             self._instrument(region, symbol, False, None, *args, *outputs)
-        return tuple(outputs) if isinstance(node.checked_type, TupleType) else outputs[0]
+        return value_of(node.checked_type, iter(outputs))
 
     RULES = {**Reference.RULES, GlobalVar: global_variable}

@@ -34,6 +34,7 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.inputs import widened
 from byoc_lab.run.interpreter import Closure, ScopeFrame, Steps
 from byoc_lab.run.reference import Reference, widened_attrs
+from byoc_lab.run.values import value_of
 
 Watch = Callable[[Call, "tuple[Any, ...]", Any], None]
 OnRegion = Callable[["RegionCall"], "Sequence[Array] | None"]
@@ -235,8 +236,7 @@ class _Uncertain(Reference):
         ty = call.function.ret_type
         assert ty is not None  # the module is typed
         dtypes = _dtypes_of(ty)
-        made = tuple(Quantity(v, dtype=d) for v, d in zip(given, dtypes, strict=True))
-        return made if isinstance(ty, TupleType) else made[0]
+        return value_of(ty, (Quantity(v, dtype=d) for v, d in zip(given, dtypes, strict=True)))
 
     def operator(self, node: Call, op: Op, args: list[Any], frame: ScopeFrame) -> Any:
         exact = mapped(attrgetter("value"), tuple(args))

@@ -112,15 +112,30 @@ MESSAGES = (
         "own-codegen-failed",
         ("the code generator of back end ",),
         r"the code generator of back end '(?P<who>[^']+)' failed for the function @(?P<symbol>\S+?)"
-        r"(?P<place> at \S+:\d+)?: (?P<error>\w+): (?P<why>[^\n]{0,300})",
+        r"(?: at \S+:\d+)?: (?P<error>\w+): (?P<why>[^\n]{0,300})",
         HERE,
         "The code generator of {who} is at fault, or got a function that it was not written for: "
         "{error}: {why}",
-        "Read the line of the code generator{place}. It must raise BuildError for what it cannot "
-        "compile; byoc_lab.build(fallback=True) then leaves such functions to the host",
+        "Correct the code generator; the message has its line where that is known. It must raise "
+        "BuildError for what it cannot compile: for Relay, byoc_lab.build(fallback=True) then "
+        "leaves such functions to the host; on Relax, compiles= of relax.register refuses them",
         ("the code generator of back end 'mcu' failed for the function @r at npu.py:7: KeyError: "
          "'nn.relu'",),
         ("BYL035", "BYL027", "BYL026"),
+    ),
+    Message(
+        "own-codegen-returned",
+        ("the code generator of back end ",),
+        r"the code generator of back end '(?P<who>[^']+)' returned (?P<kind>\w+) for the function "
+        r"@(?P<symbol>\S+?); it must return a compiled region",
+        HERE,
+        "The code generator of {who} returned {kind}, which is no compiled region",
+        "Return byoc_lab.backends.PythonRegion(function over arrays), the region that c_library or "
+        "another library makes (docs/backends.md has them), or raise BuildError for what it cannot "
+        "compile; a function without return returns NoneType",
+        ("BuildError: the code generator of back end 'npu' returned NoneType for the function @r; "
+         "it must return a compiled region (byoc_lab.run.CompiledRegion)",),
+        stated=True,
     ),
     Message(
         "own-open-region",
