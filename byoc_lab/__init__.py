@@ -37,6 +37,7 @@ import byoc_lab.relay.qnn.transform
 import byoc_lab.relay.transform  # noqa: F401 (these are attributes under TVM's names)
 from byoc_lab import backends, display, errors, passes, relay, transform
 from byoc_lab.backends import dnnl
+from byoc_lab.lab import language as _language
 from byoc_lab.lab.comparing import Comparison, compare
 from byoc_lab.lab.diffing import Diff, apply, diff
 from byoc_lab.lab.linting import Finding, Findings, Fix, fix, lint
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from byoc_lab import relax as relax
     from byoc_lab.jobs import many
     from byoc_lab.lab.checking.bisection import bisect
-    from byoc_lab.lab.checking.coverage import coverage
+    from byoc_lab.lab.checking.covering import coverage
     from byoc_lab.lab.checking.validation import validate
     from byoc_lab.lab.explaining import Explanation, Explanations, decode, explain, explain_patterns
     from byoc_lab.lab.reducing import reduce
@@ -103,6 +104,9 @@ __all__ = [
 # The view needs notebook packages, so it is imported when an object is first shown.
 display.provide(lambda: _import_module("byoc_lab.lab.view"))
 
+# The laboratory's part of Relay imports the functions that ask for it.
+_language.provide(lambda: _import_module("byoc_lab.lab.relay_module").RelayModule)
+
 # Modules of TVM's Relax are traced, compared and drawn like those of Relay.
 _foreign.provide("tvm", lambda: _import_module("byoc_lab.relax.tracing").read)
 
@@ -117,7 +121,7 @@ _LAZY = {
     "bisect": "byoc_lab.lab.checking.bisection",
     "board": "byoc_lab.lab.view.board",
     "build": "byoc_lab.run.build",
-    "coverage": "byoc_lab.lab.checking.coverage",
+    "coverage": "byoc_lab.lab.checking.covering",
     "decode": "byoc_lab.lab.explaining",
     "evaluate": "byoc_lab.run.reference",
     "explain": "byoc_lab.lab.explaining",

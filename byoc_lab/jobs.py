@@ -24,7 +24,7 @@ from byoc_lab.containment.workers import pool
 from byoc_lab.errors import ArgumentError, nearest
 from byoc_lab.importers import load
 from byoc_lab.lab.checking.bisection import bisect
-from byoc_lab.lab.checking.coverage import coverage
+from byoc_lab.lab.checking.covering import coverage
 from byoc_lab.lab.checking.validation import validate
 from byoc_lab.lab.tracing import trace
 from byoc_lab.passes import Pass

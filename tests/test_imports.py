@@ -78,6 +78,7 @@ LAYERS = {
         "errors printing output seeds display files markup terminal relay "
         "passes run backends lab.language lab.tracing lab.explaining"
     ),
+    "lab.relay_module": "lab.language lab.tracing lab.linting lab.explaining lab.checking",
     "lab.reducing": (
         "errors printing plugins display files containment relay passes run backends lab.diffing "
         "lab.linting lab.explaining lab.checking"
@@ -137,9 +138,6 @@ ON_TOP = {"compat", "lessons.solutions"}
 TYPE_CYCLES = {
     "importers.onnx.converters": {"importers.onnx.node"},
     "importers.onnx.node": {"importers.onnx.graph"},
-    "lab.language": {
-        "lab.checking.coverage", "lab.checking.validation", "lab.explaining", "lab.tracing.stages",
-    },
     "lab.tracing.history": {"lab.tracing.stages"},
     "lab.tracing.numbering": {"lab.tracing.stages"},
     "lab.tracing.rewrite_step": {"lab.tracing.stages"},

@@ -53,7 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """0 if each coverage is as large as --min-coverage asks for, 1 if one is smaller, 3 if one is
     not known."""
-    from byoc_lab.lab.checking.coverage import Coverage, coverage
+    from byoc_lab.lab.checking.coverage import Coverage
+    from byoc_lab.lab.checking.covering import coverage
 
     least = min_coverage(options)
     targets = options.target or ["dnnl"]

@@ -1,60 +1,91 @@
-"""`Language`: the interface that modules of another language than Relay offer to byoc_lab."""
+"""`Language`: the interface that each language of modules implements, Relay and Relax."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import ForeignModuleError
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 
 if TYPE_CHECKING:
-    from byoc_lab.lab.checking.bisected import Bisection
+    from byoc_lab.lab.checking.checker import Checker
     from byoc_lab.lab.checking.coverage import Coverage
-    from byoc_lab.lab.checking.validation import Report
-    from byoc_lab.lab.explaining import Card, Explanations, PatternReport
-    from byoc_lab.lab.linting.finding import Finding, Fix
+    from byoc_lab.lab.checking.passes_run import PassesRun
+    from byoc_lab.lab.explaining.explanations import Explanations
+    from byoc_lab.lab.explaining.pattern_report import PatternReport
+    from byoc_lab.lab.linting.finding import Fix
+    from byoc_lab.lab.linting.findings import Findings
     from byoc_lab.lab.tracing.stages import Trace
 
 
-@runtime_checkable
-class Language(Protocol):
-    """A module that answers for its language, with the results of the functions of byoc_lab of
-    these names, and their arguments; `findings_ahead` are those of `lint` with arguments. Relax has
-    `relax.tracing.module.RelaxModule`."""
+class Language(ABC):
+    """A module in its language.
+
+    Each function of byoc_lab that takes modules of any language checks the arguments that all
+    languages share, and asks one method for the rest: the method of its name, or `checker`
+    (`validate`) and `run_passes` (`bisect`). Arguments are those of the functions. A method raises
+    ArgumentError where the object that it was made of is not a module.
+    """
 
     language: str
+    """Its name in messages: "relay"."""
 
-    def trace(self, pipeline: Any, **options: Any) -> Trace: ...
+    @abstractmethod
+    def trace(self, pipeline: Any, era: str | None = None, **options: Any) -> Trace: ...
 
-    def explain(
-        self, target: Any, call: Any, pipeline: Any, cards: Sequence[Card]
-    ) -> Explanations[Any]: ...
+    @abstractmethod
+    def lint(
+        self, pipeline: Any, backend: Any, rules: Any, ignore: Any, region_numbers: Any
+    ) -> Findings: ...
 
-    def explain_patterns(self, table: Any, others: Sequence[Any]) -> PatternReport: ...
-
-    def validate(self, after: Any, inputs: Any, **options: Any) -> Report: ...
-
-    def bisect(self, pipeline: Any, inputs: Any, era: str | None, **options: Any) -> Bisection: ...
-
-    def coverage(self, backend: Any, pipeline: Any) -> Coverage: ...
-
+    @abstractmethod
     def fix(self, params: Any, pipeline: Any, backend: Any) -> Fix: ...
 
-    def findings_ahead(self, pipeline: Any, backend: Any) -> Sequence[Finding]: ...
+    @abstractmethod
+    def explain(self, target: Any, call: Any, pipeline: Any) -> Explanations[Any]:
+        """The explanations of all calls. call: the asked one, of which the caller makes a
+        choice."""
+
+    @abstractmethod
+    def explain_patterns(self, table: Any, others: Sequence[Any]) -> PatternReport:
+        """others: more modules, of this language."""
+
+    @abstractmethod
+    def coverage(self, backend: str, pipeline: Any) -> Coverage: ...
+
+    @abstractmethod
+    def checker(self, after: Any, inputs: Any, inside: bool, options: Mapping[str, Any]) -> Checker:
+        """Checks the program `after`. inputs: to be checked on, or None. inside: whether to look
+        into regions. options: how tolerances are derived."""
+
+    @abstractmethod
+    def run_passes(self, pipeline: Any, inputs: Any, era: str | None) -> PassesRun:
+        """Run the passes. inputs: those whose lengths the module gets where it leaves them open."""
 
 
-def in_language(obj: Any, who: str) -> Language | None:
-    """A module of another language than Relay; None for anything else. who: the function that asks.
+_load_relay: list[Callable[[], Callable[[Any], Language]]] = []
 
-    Raises ForeignModuleError for a module that was saved.
+
+def provide(load: Callable[[], Callable[[Any], Language]]) -> None:
+    """Register Relay, whose part of the laboratory imports this module: `load()` returns the class
+    that is made of a module."""
+    _load_relay[:] = [load]
+
+
+def language_of(obj: Any, who: str) -> Language:
+    """A module in its language; anything else as if it were one of Relay. who: the function that
+    asks.
+
+    Raises ForeignModuleError for a module of another language that was saved.
     """
     mod = adopted(obj)
-    if not isinstance(mod, ForeignModule):
-        return None
-    if not isinstance(mod, Language):
+    if isinstance(mod, Language):
+        return mod
+    if isinstance(mod, ForeignModule):
         raise ForeignModuleError(
             f"{who} needs the module of {mod.language} itself, and this one was saved, as text "
             f"and nodes; make it again where TVM is"
         )
-    return mod
+    return _load_relay[0]()(mod)

@@ -7,11 +7,10 @@ supports.
 
 `register` makes a back end of one's own, from patterns and a code generator in Python, and
 `register(name)` takes over one of `byoc_lab.backends.register`. Of a partitioned module, `build`
-makes an executable with cards (`assert_offloaded`, `export_library`), `validate` compares
-regions and outputs with a reference, `explain` says of each operator whether a region computes it,
-and `coverage` how much of the work regions do. `trace`, `lint`, `explain_patterns` and `bisect` are
-those of `byoc_lab`, which take modules of Relax, too. `fix` and `board` raise an error that says
-how to read a module into Relay.
+makes an executable with cards (`assert_offloaded`, `export_library`), `explain` says of each
+operator whether a region computes it, and `coverage` how much of the work regions do. `trace`,
+`lint`, `fix`, `explain_patterns`, `validate` and `bisect` are those of `byoc_lab`, which take
+modules of Relax, too. `board` raises an error that says how to read a module into Relay.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from byoc_lab.relax.registration import CODEGEN, register_codegen
 
 if TYPE_CHECKING:
     from byoc_lab.lab.checking.bisection import bisect
+    from byoc_lab.lab.checking.validation import validate
     from byoc_lab.lab.explaining import explain_patterns
     from byoc_lab.lab.linting import lint
     from byoc_lab.lab.tracing import trace
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from byoc_lab.relax.executable import RelaxExecutable, build
     from byoc_lab.relax.lab.covering import coverage
     from byoc_lab.relax.lab.explaining import explain
-    from byoc_lab.relax.lab.validation import validate
 
 __all__ = [
     "CODEGEN",
@@ -71,7 +70,7 @@ _LAZY = {
     "register": "relax.backends",
     "trace": "lab.tracing",
     "unregister": "relax.backends",
-    "validate": "relax.lab.validation",
+    "validate": "lab.checking.validation",
 }
 
 if find_spec("tvm_ffi") is not None:

@@ -16,19 +16,19 @@ from byoc_lab.lab.checking.call_sites import CallSite, function_named, site_of
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
 from byoc_lab.lab.checking.kernels import Kernel
 from byoc_lab.lab.checking.pairing import Parting, largest_share, parting
+from byoc_lab.lab.checking.passes_run import Backends, PassesRun
 from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import worst_of
 from byoc_lab.lab.checking.repro import write_kernel_repro, write_repro
-from byoc_lab.lab.language import in_language
-from byoc_lab.lab.tracing import Stage, trace
-from byoc_lab.lab.tracing.recorder import Member
+from byoc_lab.lab.language import language_of
+from byoc_lab.lab.tracing.recorder import Member, trace_relay
+from byoc_lab.lab.tracing.stages import Stage
 from byoc_lab.passes import Event, Pass
 from byoc_lab.relay.ir.expr import Call, Constant, Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
-from byoc_lab.run.backends import Codegen
 from byoc_lab.run.build import OffloadWarning, external_calls, linked_regions
 from byoc_lab.run.dynamic import types_of
 from byoc_lab.run.hosts.host import LinkedRegion, stand_ins_of
@@ -37,7 +37,6 @@ from byoc_lab.run.shaped import shaped, unknown_lengths
 from byoc_lab.run.stand_in import stated
 from byoc_lab.seeds import checked_seed
 
-Backends = Mapping[str, "Codegen | None"]
 # Passes may compute new constants in float32, and every run is one of float64.
 FOLDED = ErrorModel(roundings=False, samples=2)
 
@@ -71,57 +70,27 @@ def bisect(
     Raises PassError if a pass fails, and what `trace` and `evaluate` raise.
     """
     checked_seed("bisect", seed)
-    foreign = in_language(mod, "bisect")
-    if foreign is not None:
-        return foreign.bisect(
-            pipeline, inputs, era, seed=seed, folder=folder, kernels=kernels, backends=backends,
-            progress=progress,
-        )  # fmt: skip
-    mod = infer_module(checked_module(mod, "bisect"))
-    if inputs is not None and unknown_lengths(mod["main"]):
-        mod = shaped(mod, types_of(mod["main"], inputs))
-    ran = _ran(mod, pipeline, era)
-    partitions = any(stage.name == "PartitionGraph" and not stage.skipped for stage in ran)
-    return bisected(
-        mod, ran, inputs, seed=seed, folder=folder, kernels=kernels, backends=backends,
-        progress=progress, partitions=partitions,
-    )  # fmt: skip
-
-
-def bisected(
-    mod: IRModule,
-    ran: Sequence[Stage],
-    inputs: Mapping[str, Any] | Sequence[Any] | None,
-    *,
-    seed: int,
-    folder: str | Path | None,
-    kernels: bool,
-    backends: Backends | None,
-    progress: Listener | None,
-    partitions: bool,
-    notes: Sequence[str] = (),
-) -> Bisection:
-    """`bisect` on stages that ran on `mod`, a typed module with known sizes; other arguments as
-    there. partitions: whether a stage is meant to make regions. notes: what else to say of how it
-    was run."""
     if folder is not None and not isinstance(folder, (str, Path)):
         raise ArgumentError(
             f"bisect: folder must be a path or None, found {type(folder).__name__} {folder!r:.80}"
         )
-    stages = [stage for stage in ran if stage.changed]
+    ran = language_of(mod, "bisect").run_passes(pipeline, inputs, era)
+    mod, skipped = ran.mod, [stage for stage in ran.stages if stage.skipped]
+    stages = [stage for stage in ran.stages if stage.changed]
     given = inputs if inputs is not None else example_inputs(mod["main"], seed=seed)
     exercised = [
         f"{counted(len(stages), 'stage')} changed the module, evaluated in float64",
         "inputs: " + ("given" if inputs is not None else f"{SETS['normal']}, seed {seed}"),
-        *notes,
-        *(f"{stage.name} was skipped: {stage.skipped}" for stage in ran if stage.skipped),
+        *ran.notes,
+        *(f"{stage.name} was skipped: {stage.skipped}" for stage in skipped),
     ]
     with Progress("bisect", most_runs(len(stages)), progress) as steps:
         search = _Search(mod, stages, given, steps)
         found = search.run()
         made = _Kernels()
         if found is None and kernels:
-            made = _in_kernels(search.modules[-1], given, backends, seed, steps)
+            generators = {**ran.backends, **(backends or {})}
+            made = _in_kernels(search.modules[-1], given, generators, seed, steps)
             exercised += made.notes
             if made.wrong is not None:
                 return _of_kernel(made, search, tuple(exercised), folder)
@@ -142,8 +111,8 @@ def bisected(
             kernels=kernels,
             regions=made.regions,
             unchecked=made.unchecked,
-            partitions=partitions,
-            skipped=tuple(dict.fromkeys(stage.name for stage in ran if stage.skipped)),
+            partitions=ran.partitions,
+            skipped=tuple(dict.fromkeys(stage.name for stage in skipped)),
         )
     stage, where = found
     step = where.step
@@ -177,7 +146,7 @@ class _Kernels:
 
 
 def _in_kernels(
-    mod: IRModule, inputs: Any, backends: Backends | None, seed: int, progress: Progress
+    mod: IRModule, inputs: Any, backends: Backends, seed: int, progress: Progress
 ) -> _Kernels:
     """The first kernel of a region of `mod` that computes something else than its operators."""
     typed = infer_module(mod)
@@ -232,8 +201,14 @@ def region_of(step: Executed) -> str:
     return step.inside[-1] if step.inside else "main"
 
 
-def _ran(mod: IRModule, pipeline: str | Pass | Sequence[Member], era: str | None) -> list[Stage]:
-    found = trace(mod, pipeline, era)
+def run_relay_passes(
+    mod: Any, pipeline: str | Pass | Sequence[Member], inputs: Any, era: str | None
+) -> PassesRun:
+    """The passes of `bisect`, run on a module of Relay."""
+    mod = infer_module(checked_module(mod, "bisect"))
+    if inputs is not None and unknown_lengths(mod["main"]):
+        mod = shaped(mod, types_of(mod["main"], inputs))
+    found = trace_relay(mod, pipeline, era)
     if found.error is not None and not isinstance(found.error, ByocLabError):
         failed = found.stages[-1].name
         raise PassError(
@@ -241,7 +216,9 @@ def _ran(mod: IRModule, pipeline: str | Pass | Sequence[Member], era: str | None
             f"numbers of a pipeline that does not end cannot be compared"
         ) from found.error
     assert found.result is not None  # raises the error of a pass
-    return found.stages
+    ran = found.stages
+    partitions = any(stage.name == "PartitionGraph" and not stage.skipped for stage in ran)
+    return PassesRun(mod, ran, partitions)
 
 
 class _Search:

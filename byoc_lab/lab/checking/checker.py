@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from byoc_lab.errors import ArgumentError, InputError, ValidationError
+from byoc_lab.errors import ArgumentError, ValidationError
 from byoc_lab.lab.checking.bounds.step import Array
 from byoc_lab.lab.checking.comparison import Comparison, compare_all
 from byoc_lab.lab.checking.exercised import Exercised
@@ -15,10 +16,6 @@ from byoc_lab.lab.checking.report import NOT_CALLED, Report, region_errors, wors
 from byoc_lab.lab.checking.tolerances import Bounded
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.run.metering.cards import RegionErrors
-from byoc_lab.run.metering.program import MeteredProgram
-from byoc_lab.seeds import checked_seed
-
-DETAILS = ("region", "operator")
 
 
 class Checkable(Protocol):
@@ -30,27 +27,41 @@ class Checkable(Protocol):
     def note_errors(self, symbol: str, errors: RegionErrors) -> None: ...
 
 
-class Checker:
+class Checker(ABC):
     """What `validate` found so far; each language derives one that runs its programs.
 
-    options: how tolerances are derived, `samples` and `seed` of `bounded`. progress: is told of
+    options: how tolerances are derived, `samples` and `seed` of `bounded`. symbols: of the regions
+    that are to be compared. calls: how many operators and regions there are. progress: is told of
     each operator of the reference, run and region. notes: what could not be
     compared, and why, each once. not_compared: the same of regions, by symbol.
     """
+
+    progress: Progress
 
     def __init__(
         self,
         program: Checkable,
         regions: RegionChecks,
         options: Mapping[str, Any],
-        progress: Progress,
+        symbols: Sequence[str],
+        calls: int,
     ):
         self.program, self.regions, self.options = program, regions, options
-        self.progress = progress
+        self.symbols = symbols
+        self.steps = calls + 1  # and the run of the program
         self.outputs: list[Comparison] = []
         self.exercised = Exercised()
         self.notes: dict[str, None] = {}
         self.not_compared: dict[str, str] = {}
+
+    @abstractmethod
+    def example(self, kind: str, seed: int) -> Mapping[str, Any] | Sequence[Any]:
+        """Inputs of a kind of `SETS`."""
+
+    @abstractmethod
+    def check(self, inputs: Mapping[str, Any] | Sequence[Any], kind: str = "") -> None:
+        """Run the program, and compare its regions and outputs. kind: of the inputs, if there are
+        several sets."""
 
     def watch(self, call: Call, args: tuple[Any, ...], value: Any) -> None:
         """Observes each operator call of the reference."""
@@ -69,16 +80,15 @@ class Checker:
         self.outputs += found
         return found
 
-    def report(self, inputs: Iterable[str], symbols: Iterable[str], **more: Any) -> Report:
+    def report(self, inputs: Iterable[str], **more: Any) -> Report:
         """The report on all that was checked, which also puts the errors of regions on their cards.
 
-        inputs: the sets of inputs. symbols: of the regions that were to be compared. more: fields
-        of `Report` that the language knows.
+        inputs: the sets of inputs. more: fields of `Report` that the language knows.
         """
         regions = worst_of(self.regions.comparisons)
         for symbol, errors in region_errors(regions).items():
             self.program.note_errors(symbol, errors)
-        left = [s for s in symbols if s not in self.regions.reached]
+        left = [s for s in self.symbols if s not in self.regions.reached]
         return Report(
             regions,
             worst_of(self.outputs),
@@ -92,15 +102,6 @@ class Checker:
         )
 
 
-def check_before(before: Any) -> None:
-    """Raise ArgumentError for a program in place of the module before the pipeline."""
-    if isinstance(before, MeteredProgram):
-        raise ArgumentError(
-            f"validate: the first argument must be the module before the pipeline, found "
-            f"{type(before).__name__}; write validate(module, executable, inputs)"
-        )
-
-
 def check_order(before: bool, after: bool) -> None:
     """Raise ArgumentError if the first module has regions and the second one has none."""
     if before and not after:
@@ -109,13 +110,3 @@ def check_order(before: bool, after: bool) -> None:
             "with regions first and one without them second; write validate(module, "
             "partitioned, inputs)"
         )
-
-
-def checked_options(who: str, detail: str, samples: int | None, seed: int) -> None:
-    """Raise ArgumentError for an unknown detail or no seed, and InputError for fewer than one
-    sample."""
-    checked_seed(who, seed)
-    if samples is not None and samples < 1:
-        raise InputError(f"samples must be at least 1, found {samples}")
-    if detail not in DETAILS:
-        raise ArgumentError(f'{who}: detail must be "region" or "operator", found {detail!r:.80}')

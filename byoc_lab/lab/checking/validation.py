@@ -5,28 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, UnknownLengthsError
-from byoc_lab.lab.checking.bounds.step import Array
-from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
-from byoc_lab.lab.checking.checker import Checker, check_before, check_order, checked_options
-from byoc_lab.lab.checking.comparison import compare, compare_all
-from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
+from byoc_lab.errors import ArgumentError, InputError
+from byoc_lab.lab.checking.comparison import compare
+from byoc_lab.lab.checking.example_inputs import SETS
 from byoc_lab.lab.checking.progress import Listener, Progress
-from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import Report
-from byoc_lab.lab.checking.tolerances import bounded
-from byoc_lab.lab.language import in_language
-from byoc_lab.relay.analysis.guessed_lengths import guessed_lengths
-from byoc_lab.relay.ir.expr import Call, Function
+from byoc_lab.lab.language import language_of
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.types import TensorType
-from byoc_lab.relay.ir.visit import post_order
-from byoc_lab.relay.typing.infer import infer_module
-from byoc_lab.run.build import build
-from byoc_lab.run.dynamic import DynamicExecutable
-from byoc_lab.run.executable import Executable, is_external
-from byoc_lab.run.inputs import bind_inputs, checked_module
+from byoc_lab.run.executable import Executable
+from byoc_lab.run.metering.program import MeteredProgram
+from byoc_lab.seeds import checked_seed
 
+DETAILS = ("region", "operator")
 Inputs = Mapping[str, Any] | Sequence[Any]
 
 
@@ -52,99 +42,38 @@ def validate(
     progress: is called with a `Moment` for each step; None: work of more than a second shows a line
         on a terminal or in a notebook.
 
-    Modules of TVM's Relax are passed on to `byoc_lab.relax.validate`.
-
     Every region that a back end compiled runs once more by itself, on the reference's values of
     its inputs. Raises InputError, EvaluationError, and the errors of `build`.
+
+    Of a module of TVM's Relax, "main" is computed if all its operators have a counterpart in Relay;
+    if not, the report says that outputs were not compared. Each call of a region is compared on the
+    values that the region got in the run. After RunCodegen the operators of regions are gone: they
+    run and are counted, and outputs alone are compared. Sizes that are not known are those of the
+    inputs, or without these small ones, each another.
     """
-    check_before(before)
-    foreign = in_language(before, "validate")
-    if foreign is not None:
-        return foreign.validate(
-            after, inputs, detail=detail, samples=samples, seed=seed, progress=progress
+    if isinstance(before, MeteredProgram):
+        raise ArgumentError(
+            f"validate: the first argument must be the module before the pipeline, found "
+            f"{type(before).__name__}; write validate(module, executable, inputs)"
         )
-    checked_options("validate", detail, samples, seed)
-    before = infer_module(checked_module(before, "validate"))
-    if not isinstance(after, Executable):
-        if isinstance(after, (list, tuple)):
-            raise ArgumentError(
-                "validate: the second argument must be the partitioned module or its executable, "
-                f"found {type(after).__name__}; write validate(module, partitioned, inputs)"
-            )
-        checked_module(after, "validate, as the result of the pipeline,")
-        check_order(_partitioned(before), _partitioned(after))
-    exe = after if isinstance(after, Executable) else build(after)
-    if inputs is not None:
-        exe = exe.for_inputs(inputs)
-    elif isinstance(exe, DynamicExecutable):
-        raise _unknown_lengths(before["main"])
+    checked_seed("validate", seed)
+    if samples is not None and samples < 1:
+        raise InputError(f"samples must be at least 1, found {samples}")
+    if detail not in DETAILS:
+        raise ArgumentError(
+            f'validate: detail must be "region" or "operator", found {detail!r:.80}'
+        )
+    options = {"samples": samples, "seed": seed}
+    language = language_of(before, "validate")
+    checker = language.checker(after, inputs, detail == "operator", options)
     sets = {} if inputs is not None else SETS
-    calls = sum(isinstance(node, Call) for node in post_order(before["main"])) + len(exe.linked) + 1
-    with Progress("validate", calls * (len(sets) or 1), progress) as steps:
-        options = {"samples": samples, "seed": seed}
-        regions = RegionChecks(exe.mod, exe.linked, detail == "operator", **options)
-        checker = _Checker(before, exe, regions, options, steps)
+    with Progress("validate", checker.steps * (len(sets) or 1), progress) as checker.progress:
         if inputs is not None:
             checker.check(inputs)
         for kind in sets:
-            checker.check(example_inputs(before["main"], kind, seed), kind)
+            checker.check(checker.example(kind, seed), kind)
     made = [f"{what} (seed {seed})" for what in sets.values()]
-    return checker.report(
-        made or ["given"],
-        regions.linked,
-        fallbacks=tuple(
-            f"@{r.symbol} of {r.compiler} ran on {r.facts.ran_on}: {r.why}"
-            for r in exe.linked
-            if r.compiled is None
-        ),
-        host_is_wrong=checker.passes_are_right,
-    )
-
-
-class _Checker(Checker):
-    """Runs an executable of Relay. passes_are_right: as far as wrong outputs tell."""
-
-    program: Executable
-
-    def __init__(self, before: IRModule, exe: Executable, *given: Any):
-        super().__init__(exe, *given)
-        self.before = before
-        self.passes_are_right = True
-
-    def check(self, inputs: Inputs, kind: str = "") -> None:
-        main = self.before["main"]
-        bound = bind_inputs(main, inputs)
-        wanted = bounded(main, bound, self.before, watch=self.watch, **self.options)
-        self.progress.step("the executable")
-        compared = self.compare_outputs(wanted, self.program.run(inputs))
-        if not all(c.ok for c in compared):
-            right = compare_all(self.after(inputs), wanted)
-            self.passes_are_right &= all(c.ok for c in right)
-        self.regions.check(inputs, self.progress, kind)
-
-    def after(self, inputs: Inputs) -> list[Array]:
-        """The outputs of the module after the pipeline, in the reference."""
-        mod = self.program.mod
-        run = observe(mod["main"], bind_inputs(mod["main"], inputs), mod, EXACT_RUN, keep=False)
-        return [narrowed(q) for q in run.outputs]
+    return checker.report(made or ["given"])
 
 
 __all__ = ["Report", "compare", "validate"]
-
-
-def _unknown_lengths(main: Function) -> UnknownLengthsError:
-    guess = {
-        p.name_hint: guessed_lengths(p.checked_type.shape)
-        for p in main.params
-        if isinstance(p.checked_type, TensorType) and not p.checked_type.is_static
-    }
-    return UnknownLengthsError(
-        f"the inputs {', '.join(guess)} have unknown lengths, so that none can be made: give "
-        f"inputs, or their shapes, such as {guess} (a guess), by shape= of the importer or by "
-        f"--shape on the command line",
-        guess,
-    )
-
-
-def _partitioned(mod: IRModule) -> bool:
-    return any(is_external(function) for function in mod.functions.values())

@@ -12,7 +12,7 @@ from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
 from byoc_lab.lab.explaining.workbench import Workbench
-from byoc_lab.lab.language import in_language
+from byoc_lab.lab.language import language_of
 from byoc_lab.lab.tracing.recorder import Member
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.annotations import is_annotation
@@ -51,9 +51,18 @@ def explain(
     no module, `target` no name, `call` in a region of another, or `cards` are none,
     UnknownNodeError if `call` is not in `mod`, and what a pass of the pipeline raises.
     """
-    foreign = in_language(mod, "explain")
-    if foreign is not None:
-        return foreign.explain(target, call, pipeline, cards)
+    found = language_of(mod, "explain").explain(target, call, pipeline).with_cards(cards)
+    return found if call is None else found.of(call)
+
+
+def explain_relay(
+    mod: Any,
+    target: str,
+    call: Call | str | None,
+    pipeline: str | Pass | Sequence[Member] | None,
+) -> Explanations[Explanation]:
+    """`explain` of a module of Relay, for all its calls. Raises ArgumentError for a `call` in a
+    region of another back end."""
     if isinstance(mod, Function):
         mod = IRModule.from_expr(mod)
     if not isinstance(mod, IRModule):
@@ -83,8 +92,7 @@ def explain(
     outcome = setup.run(target)
     if outcome.trace.error is not None and not _has_annotations(outcome.trace.final):
         raise outcome.trace.error  # not because of regions
-    found = explained(setup, outcome, given, there).with_cards(cards)
-    return found if call is None else found.of(call)
+    return explained(setup, outcome, given, there)
 
 
 def explained(

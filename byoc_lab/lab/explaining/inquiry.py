@@ -11,7 +11,7 @@ from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.explaining.nearby import computed_from_constants
 from byoc_lab.lab.explaining.outcome import Home, PipelineRun, Setup, annotated, homes_of
 from byoc_lab.lab.explaining.region_paths import RegionPaths
-from byoc_lab.lab.tracing import Stage
+from byoc_lab.lab.tracing.stages import Stage
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import is_optimizable

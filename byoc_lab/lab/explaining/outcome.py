@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from byoc_lab.backends import registry
 from byoc_lab.errors import ByocLabError, PartitionError, PassError, WellFormedError
-from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.recorder import Member, as_member, as_pass, recorded
+from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, Sequential, leaves

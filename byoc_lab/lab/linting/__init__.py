@@ -4,7 +4,7 @@ from byoc_lab.lab.linting.base import LintRule, Sample
 from byoc_lab.lab.linting.discovery import all_rules, get_rule
 from byoc_lab.lab.linting.finding import Finding, Fix, Severity
 from byoc_lab.lab.linting.findings import Findings
-from byoc_lab.lab.linting.fixing import fix
+from byoc_lab.lab.linting.fixer import fix
 from byoc_lab.lab.linting.linter import lint
 
 __all__ = [

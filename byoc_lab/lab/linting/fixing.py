@@ -1,4 +1,4 @@
-"""`fix`: repairs of a module's annotations, each proved before it is offered."""
+"""`fix` of Relay: repairs of a module's annotations, each proved before it is offered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from byoc_lab.backends.registry import Backend
 from byoc_lab.backends.registry import get as get_backend
 from byoc_lab.errors import ArgumentError, ByocLabError, counted, nearest
-from byoc_lab.lab.language import in_language
 from byoc_lab.lab.linting.context import Context, Pipeline, context_of
 from byoc_lab.lab.linting.discovery import all_rules
 from byoc_lab.lab.linting.edits import Edit, Proposal, edited_module, without_annotations
@@ -33,39 +32,13 @@ TOLERANCE = 1e-4
 _ROUNDS = 8
 
 
-def fix(
-    mod: IRModule,
-    params: Mapping[str, Any] | None = None,
-    *,
-    pipeline: Pipeline | None = None,
-    backend: str | Backend | None = None,
+def fix_relay(
+    mod: Any,
+    params: Mapping[str, Any] | None,
+    pipeline: Pipeline | None,
+    backend: str | Backend | None,
 ) -> Fix:
-    """Repair the annotations of `mod`, as far as that can be proved.
-
-    params: values of parameters of @main, by name (arrays). Where something is wrong, they are
-        bound first: a multiply that waits for a weight can be folded only then.
-    pipeline, backend: as for `lint`. The rules that need them find, and repair, nothing without
-        them: give `fix` the arguments with which `lint` reported the findings.
-
-    The result is false where nothing was repaired, either because nothing is wrong or because no
-    repair could be proved; `left` has what is still wrong. A repair is offered only if the linter
-    finds nothing afterwards, PartitionGraph accepts the module with and without
-    MergeCompilerRegions, and the module without its annotations is structurally equal to what it
-    was, or, where operators changed, computes the same numbers. Where one finding has no repair,
-    `finding.fix` still has those of the others.
-
-    Of a module of Relax it repairs variables that two functions bind (BYR006), composites that are
-    in no function with the attribute Codegen (BYR001), and, given the values and the back end,
-    parameters where a pattern wants constants (BYR004); `after` is a module of TVM.
-
-    Hints (findings of severity "info") are not repaired; the result names them.
-
-    Raises ArgumentError if `mod` is not a module, or if @main has no parameters of these names, and
-    for a pipeline or back end what `lint` raises.
-    """
-    foreign = in_language(mod, "fix")
-    if foreign is not None:
-        return foreign.fix(params, pipeline, backend)
+    """`fix` of a module of Relay."""
     if not isinstance(mod, IRModule):
         raise ArgumentError(module_expected("fix", mod))
     context = context_of(pipeline, backend)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from byoc_lab.errors import ArgumentError, UnknownNameError, nearest
-from byoc_lab.lab.language import in_language
+from byoc_lab.lab.linting.finding import Finding
 from byoc_lab.lab.linting.findings import Findings
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.foreign import ForeignModule
@@ -34,22 +34,19 @@ PAGE = "docs/relax.md"  # the page that describes these rules
 
 def lint_foreign(
     mod: ForeignModule,
-    pipeline: Any,
-    backend: Any,
+    found: Callable[[], Sequence[Finding]],
     rules: Sequence[str] | None,
     ignore: Iterable[Any],
 ) -> Findings:
-    """The findings of a module of another language. Arguments: as for `lint`, without lines.
+    """Those findings of a module of another language that are asked for. rules, ignore: as for
+    `lint`, without lines.
 
     Raises ArgumentError for arguments of a wrong kind, UnknownNameError for an unknown rule, and
-    what `Language.findings_ahead` raises.
+    what `found` raises.
     """
     wanted = RULES.keys() if rules is None else set(_codes("rules", rules))
     left_out = set(_codes("ignore", ignore))
-    alone = pipeline is None and backend is None
-    language = None if alone else in_language(mod, "lint")
-    found = mod.findings if language is None else language.findings_ahead(pipeline, backend)
-    chosen = [f for f in found if f.code in wanted]
+    chosen = [f for f in found() if f.code in wanted]
     kept = [f for f in chosen if not left_out & {f.code, f.node}]
     return Findings(kept, mod, len(chosen) - len(kept))
 

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from byoc_lab.backends.registry import Backend
-from byoc_lab.errors import ArgumentError, PassError
-from byoc_lab.lab.linting.context import Pipeline, context_of
-from byoc_lab.lab.linting.discovery import all_rules, chosen_rules
-from byoc_lab.lab.linting.examine import examine, in_text_order
-from byoc_lab.lab.linting.finding import Finding, Severity
+from byoc_lab.errors import PassError
+from byoc_lab.lab.language import language_of
+from byoc_lab.lab.linting.context import Pipeline
 from byoc_lab.lab.linting.findings import Findings
-from byoc_lab.lab.linting.fixing import prove
 from byoc_lab.lab.linting.foreign import lint_foreign
-from byoc_lab.lab.linting.suppression import Ignored, Suppressions
+from byoc_lab.lab.linting.suppression import Ignored
 from byoc_lab.relay.analysis.region_numbers import Numbers
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 from byoc_lab.relay.ir.module import IRModule, module_hint
-from byoc_lab.relay.ir.unparsed import UnparsedModule
-
-__all__ = ["UNPARSED", "Findings", "all_rules", "lint"]
-
-UNPARSED = "BYT002"
 
 
 def lint(
@@ -69,28 +59,7 @@ def lint(
             f"lint expects an IRModule or a Function, found {type(mod).__name__}; "
             f"{module_hint(mod)}"
         )
-    if isinstance(mod, ForeignModule):
-        return lint_foreign(mod, pipeline, backend, rules, ignore)
-    chosen = chosen_rules(rules)
-    if not isinstance(ignore, Iterable):
-        raise ArgumentError(f"ignore must be a list, found {type(ignore).__name__}")
-    if isinstance(mod, UnparsedModule):
-        return Findings([_unparsed(mod)], mod)
-    suppressed = Suppressions(ignore, mod)
-    context = replace(context_of(pipeline, backend), region_numbers=region_numbers or {})
-    found = examine(mod, chosen, context)
-    kept = [f for f in found if f not in suppressed]
-    placed = in_text_order(kept, mod) if kept else []
-    proved = [replace(f, prove=partial(prove, mod, context)) for f in placed]
-    return Findings(proved, mod, len(found) - len(kept))
-
-
-def _unparsed(mod: UnparsedModule) -> Finding:
-    return Finding(
-        UNPARSED,
-        "unparsed-module",
-        Severity.WARNING,
-        f"this module is shown as text and was not examined: {mod.reason}",
-        "read the reason; a text of Relay that does not parse here can be edited and parsed with "
-        "byoc_lab.relay.parse",
-    )
+    alone = pipeline is None and backend is None
+    if alone and isinstance(mod, ForeignModule) and mod.source is None:  # saved with its findings
+        return lint_foreign(mod, lambda: mod.findings, rules, ignore)
+    return language_of(mod, "lint").lint(pipeline, backend, rules, ignore, region_numbers)

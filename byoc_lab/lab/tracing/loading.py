@@ -16,7 +16,7 @@ import numpy as np
 from byoc_lab import errors
 from byoc_lab.errors import ByocLabError, RecordedError, TraceFileError
 from byoc_lab.files import ordinary_file, path_of
-from byoc_lab.lab.linting import Finding, Severity
+from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.recording import RecordedStage, is_recording, read_recording

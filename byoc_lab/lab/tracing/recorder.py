@@ -1,4 +1,4 @@
-"""`trace`: runs a pipeline and records every stage.
+"""`trace` of Relay: runs a pipeline and records every stage.
 
 The pass framework runs the pipeline; the recorder only observes it (`StageObserver` in
 `byoc_lab/passes/framework/passes.py`), so a traced pipeline does the same as one without a trace.
@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from byoc_lab.errors import PassError
-from byoc_lab.lab.language import in_language
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes import Event, Pass, PassContext, Sequential, module_pass, named_pipeline
@@ -23,9 +22,9 @@ from byoc_lab.relay.ir.module import IRModule, module_expected
 Member = Pass | str | Callable[[IRModule], IRModule]
 
 
-def trace(
-    mod: IRModule | Any,
-    pipeline: str | Pass | Sequence[Member] | Any = "dnnl",
+def trace_relay(
+    mod: Any,
+    pipeline: str | Pass | Sequence[Member],
     era: str | None = None,
     *,
     opt_level: int | None = None,
@@ -33,38 +32,7 @@ def trace(
     progress: Callable[[str], object] | None = None,
     patterns: Sequence[Any] = (),
 ) -> Trace:
-    """Run `pipeline` on `mod` and record each stage.
-
-    pipeline: the name of a pipeline ("dnnl"), a pass or Sequential, or a list of passes, names of
-        passes, and functions from module to module. Each pass of a sequence is a stage. A pass that
-        another one requires is a stage if it changes the module.
-    era: "2020-01" or "0.16": pipelines and passes given by name behave as they did then. A pass
-        object keeps its own era.
-    opt_level: passes above this level are skipped, and `Trace.findings` says so. The default is
-        the level that the pipeline would run at: that of the active PassContext; without one, that
-        of a pipeline given by name (3 for back ends), or 2 as for any Sequential. All other
-        settings are those of the active context.
-    progress: is called with the name of each pass that is to be a stage, when it begins.
-
-    A module of TVM's Relax, `tvm.ir.IRModule`, is traced too: the pipeline then consists of passes
-    of TVM, their names and functions, and `Trace.result` is TVM's module. patterns: of Relax alone:
-    the pattern table that FuseOpsByPattern has; entries that never match are findings.
-
-    A pass that raises an exception ends the trace, which keeps the exception and the stages before.
-
-    Raises PassError if `mod` is not a module, if `pipeline` is not a pipeline or has no passes, and
-    if a pass needs more than its name; UnknownNameError for a name that does not exist.
-    """
-    foreign = in_language(mod, "trace")
-    if foreign is not None:
-        return foreign.trace(
-            pipeline,
-            era=era,
-            opt_level=opt_level,
-            title=title,
-            progress=progress,
-            patterns=patterns,
-        )
+    """`trace` of a module of Relay."""
     if patterns:
         raise PassError("patterns are for a module of Relax; passes of Relay tell theirs")
     if not isinstance(mod, IRModule):

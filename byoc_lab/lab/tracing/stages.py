@@ -20,8 +20,9 @@ from byoc_lab.errors import (
 )
 from byoc_lab.lab.diffing import Diff, diff_of
 from byoc_lab.lab.diffing.side import Side
-from byoc_lab.lab.linting import Finding, Severity, lint
+from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.lab.linting.foreign import OF_TABLES
+from byoc_lab.lab.linting.relay import lint_relay
 from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.history import History
 from byoc_lab.lab.tracing.lineage import ComposedLineage
@@ -33,6 +34,7 @@ from byoc_lab.lab.tracing.rewrite_step import Followed, RewriteStep
 from byoc_lab.lab.tracing.saving import save_trace
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.printing import printable
+from byoc_lab.relay.analysis.region_numbers import Numbers
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir import pickling
 from byoc_lab.relay.ir.expr import Expr
@@ -112,14 +114,14 @@ class Stage:
 
     @cached_property
     def findings_before(self) -> list[Finding]:
-        return list(lint(self.before, region_numbers=self.numbering.before))
+        return _findings(self.before, self.numbering.before)
 
     @cached_property
     def findings_after(self) -> list[Finding]:
         """The findings in the result of the pass; in its input if there is no result."""
         if self.after is None or self.after is self.before:
             return self.findings_before
-        return list(lint(self.after, region_numbers=self.numbering.after))
+        return _findings(self.after, self.numbering.after)
 
     def state_after(self, count: int) -> IRModule:
         """The module after the first `count` rewrites of this pass.
@@ -302,7 +304,7 @@ class Trace:
     def _unknown_targets(self) -> list[Finding]:
         if self.pipeline is None:
             return []
-        return list(lint(self.initial, self.pipeline, rules=["unknown-target"]))
+        return list(lint_relay(self.initial, self.pipeline, rules=["unknown-target"]))
 
     def _skipped(self) -> Iterator[Finding]:
         """One finding for each sequence, or pass, that was skipped; one that was disabled is a
@@ -418,3 +420,9 @@ class Trace:
 def _loaded(data: bytes) -> Trace:
     stages, title, error, versions = pickling.load(data)
     return Trace(stages, title, error, versions=versions)
+
+
+def _findings(mod: IRModule, numbers: Numbers) -> list[Finding]:
+    if isinstance(mod, ForeignModule):
+        return list(mod.findings)
+    return list(lint_relay(mod, region_numbers=numbers))

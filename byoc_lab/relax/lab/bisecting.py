@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NoReturn
 
 from byoc_lab.errors import BuildError
 from byoc_lab.importers.relax import from_relax
-from byoc_lab.lab.checking.bisected import Bisection
-from byoc_lab.lab.checking.bisection import Backends, bisected
+from byoc_lab.lab.checking.passes_run import PassesRun
 from byoc_lab.lab.tracing.stages import Stage
 from byoc_lab.relax.backends import get
 from byoc_lab.relax.ir.calls import CODEGEN, region_functions
@@ -44,20 +43,13 @@ def _unknown(name: str) -> Codegen:
     return codegen
 
 
-def bisect(
-    traced: RelaxTrace,
-    inputs: Mapping[str, Any] | Sequence[Any] | None,
-    sizes: Mapping[str, int],
-    backends: Backends | None = None,
-    **options: Any,
-) -> Bisection:
-    """Find the first pass of a trace that changes the computed values; if none does, the first
-    wrong kernel of a back end. inputs, options: as for `byoc_lab.bisect`. sizes: those that the
-    module left open, and that were given to it before the trace.
+def passes_run(traced: RelaxTrace, sizes: Mapping[str, int]) -> PassesRun:
+    """The passes of a trace as `bisect` searches them. sizes: those that the module left open, and
+    that were given to it before the trace.
 
     Each stage is read into Relay, where it is evaluated, its regions as their code generators get
-    them. Raises the error of a pass that failed, ImporterError for a stage that has operators
-    without counterpart in Relay or code below operators, and what `byoc_lab.bisect` raises.
+    them. Raises the error of a pass that failed, and ImporterError for a stage that has operators
+    without counterpart in Relay or code below operators.
     """
 
     @cache
@@ -75,12 +67,4 @@ def bisect(
     partitions = any(s.name in (FUSES, MERGES) for s in traced.stages)
     given = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     notes = [f"the passes ran on the module with {given}, which it leaves open"] if sizes else []
-    return bisected(
-        read(traced.initial),
-        stages,
-        inputs,
-        backends={**own, **(backends or {})},
-        partitions=partitions,
-        notes=notes,
-        **options,
-    )
+    return PassesRun(read(traced.initial), stages, partitions, own, notes)

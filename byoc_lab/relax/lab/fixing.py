@@ -19,7 +19,7 @@ from byoc_lab.run.relax_values import name_of
 from byoc_lab.run.tvm_runtime import import_tvm
 
 
-def fixed(mod: Any, params: Any = None, pipeline: Any = None, backend: Any = None) -> Fix:
+def fix_relax(mod: Any, params: Any, pipeline: Any, backend: Any) -> Fix:
     """The repairs of a module of TVM that are proved; see `byoc_lab.fix`. before, after: of TVM."""
 
     def faults(mod: Any) -> list[Finding]:

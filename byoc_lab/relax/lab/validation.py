@@ -1,18 +1,17 @@
-"""`relax.validate`: compares the regions and outputs of a Relax module with a float64 reference."""
+"""`RelaxChecker`: what `validate` does with a module of Relax."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from byoc_lab.errors import BuildError
-from byoc_lab.lab.checking.checker import Checker, check_before, check_order, checked_options
-from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
-from byoc_lab.lab.checking.progress import Listener, Progress
+from byoc_lab.lab.checking.checker import Checker, check_order
+from byoc_lab.lab.checking.example_inputs import example_inputs
 from byoc_lab.lab.checking.regions import RegionChecks
-from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relax import backends
 from byoc_lab.relax.executable import RegionRun, RelaxExecutable, build, check_is_array
@@ -28,77 +27,40 @@ from byoc_lab.run.inputs import by_position
 from byoc_lab.run.relax_values import name_of
 
 NO_CODEGEN = "no code generator of {} is registered by relax.register, so no operator ran alone"
-Inputs = Mapping[str, Any] | Sequence[Any]
 
 
-def validate(
-    before: Any,
-    after: Any,
-    inputs: Inputs | None = None,
-    *,
-    detail: str = "region",
-    samples: int | None = None,
-    seed: int = 0,
-    progress: Listener | None = None,
-) -> Report:
-    """Run `after` and compare its regions and outputs with the reference, on `inputs`.
-
-    before: a module of Relax before partitioning; "main" is computed with NumPy in float64, if all
-        its operators have a counterpart in Relay (`relax.reference`). If not, the report says that
-        outputs were not compared.
-    after: the partitioned module, before or after RunCodegen, or its RelaxExecutable. After
-        RunCodegen the operators of regions are gone: they run and are counted, and outputs alone
-        are compared.
-    inputs, detail, samples, seed, progress: as for `byoc_lab.validate`. Sizes that are not known
-        are those of the inputs, or without these small ones, each another.
-
-    Each call of a region is compared with the reference on the values that the region got in the
-    run, so that its error is its own. Raises ArgumentError, InputError, ValidationError for another
-    number of outputs, and the errors of `relax.build`.
-    """
-    checked_options("relax.validate", detail, samples, seed)
-    check_before(before)
-    before = checked_relax(before, "relax.validate")
-    for param in before["main"].params:
-        check_is_array(param)
-    exe = after if isinstance(after, RelaxExecutable) else build(after)
-    check_order(bool(region_functions(before)), bool(exe.regions))
-    symbols = [region.symbol for region in exe.regions]
-    sets = {} if inputs is not None else SETS
-    calls = len(list(operator_calls(before["main"]))) + len(symbols) + 1
-    with Progress("validate", calls * (len(sets) or 1), progress) as steps:
-        options = {"samples": samples, "seed": seed}
-        checker = _Checker(before, exe, detail == "operator", options, steps)
-        if inputs is not None:
-            checker.check(by_position(inputs, exe.inputs))
-        else:
-            sizes = batch.sizes_for(before["main"])
-            typed = _parameters(batch.with_sizes(before, sizes)["main"])
-        for kind in sets:
-            checker.check(list(example_inputs(typed, kind, seed).values()))
-    made = [f"{what} (seed {seed})" for what in sets.values()]
-    return checker.report(made or ["given"], symbols)
-
-
-class _Checker(Checker):
+class RelaxChecker(Checker):
     """Runs an executable of Relax, whose regions are compared on the values that they got in it."""
 
     program: RelaxExecutable
 
-    def __init__(
-        self,
-        before: Any,
-        exe: RelaxExecutable,
-        inside: bool,
-        options: dict[str, Any],
-        progress: Progress,
-    ):
-        super().__init__(exe, RegionChecks(IRModule(), (), inside, **options), options, progress)
-        self.before = before
+    def __init__(self, before: Any, after: Any, inside: bool, options: Mapping[str, Any]):
+        self.before = checked_relax(before, "validate")
+        main = self.before["main"]
+        for param in main.params:
+            check_is_array(param)
+        exe = after if isinstance(after, RelaxExecutable) else build(after)
+        check_order(bool(region_functions(self.before)), bool(exe.regions))
+        symbols = [region.symbol for region in exe.regions]
+        regions = RegionChecks(IRModule(), (), inside, **options)
+        calls = sum(1 for _ in operator_calls(main)) + len(symbols)
+        super().__init__(exe, regions, options, symbols, calls)
         self._known: dict[tuple[str, int], LinkedRegion] = {}
 
-    def check(self, inputs: list[Any]) -> None:
-        arrays = [np.asarray(value) for value in inputs]
+    def example(self, kind: str, seed: int) -> Sequence[Any]:
+        return list(example_inputs(self._parameters, kind, seed).values())
+
+    @cached_property
+    def _parameters(self) -> Function:
+        """A function of the parameters of main, typed."""
+        sized = batch.with_sizes(self.before, batch.sizes_for(self.before["main"]))["main"]
+        params = [var(name_of(p), type_of(p)) for p in sized.params]
+        typed = infer_expr(Function(params, Tuple(params)))
+        assert isinstance(typed, Function)
+        return typed
+
+    def check(self, inputs: Mapping[str, Any] | Sequence[Any], kind: str = "") -> None:
+        arrays = [np.asarray(value) for value in by_position(inputs, self.program.inputs)]
         self.progress.step("the executable")
         outputs, calls = self.program.observed(arrays)
         for call in calls:
@@ -139,11 +101,3 @@ def _batch(function: Any, arrays: Sequence[Any]) -> int:
     """The batch of these inputs of a Relax function, if it is unknown."""
     given = zip(function.params, arrays, strict=True)
     return next((int(array.shape[0]) for p, array in given if batch_of(p)), batch.NOMINAL)
-
-
-def _parameters(main: Any) -> Function:
-    """A function of the same parameters, typed."""
-    params = [var(name_of(p), type_of(p)) for p in main.params]
-    typed = infer_expr(Function(params, Tuple(params)))
-    assert isinstance(typed, Function)
-    return typed

@@ -11,8 +11,9 @@ import byoc_lab
 from byoc_lab import backends, relay
 from byoc_lab.backends.dnnl import native as extension
 from byoc_lab.errors import ArgumentError, OffloadError, PartitionError, UnknownNameError
-from byoc_lab.lab.checking.coverage import WHY_TOTALS_DIFFER, Coverage, coverage
+from byoc_lab.lab.checking.coverage import WHY_TOTALS_DIFFER, Coverage
 from byoc_lab.lab.checking.coverage_changes import setup_of, work_of
+from byoc_lab.lab.checking.covering import coverage
 from byoc_lab.lab.explaining import explain
 from byoc_lab.lab.tracing.recorder import as_pass
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget

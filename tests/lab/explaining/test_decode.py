@@ -12,8 +12,8 @@ from byoc_lab import backends, relay
 from byoc_lab.errors import ByocLabError, PredicateError
 from byoc_lab.lab.explaining import decode
 from byoc_lab.lab.explaining.messages import ALL, Message
+from byoc_lab.lab.linting import all_rules
 from byoc_lab.lab.linting.foreign import RULES
-from byoc_lab.lab.linting.linter import all_rules
 from byoc_lab.lessons import cases
 from byoc_lab.passes import MergeCompilerRegions, PartitionGraph
 from byoc_lab.relay import IRModule, nn

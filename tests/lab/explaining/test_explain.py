@@ -14,7 +14,7 @@ import pytest
 
 from byoc_lab import backends, relay
 from byoc_lab.errors import ArgumentError, UnknownNameError, UnknownNodeError
-from byoc_lab.lab.checking.coverage import coverage
+from byoc_lab.lab.checking.covering import coverage
 from byoc_lab.lab.explaining import CAUSES, Explanation, explain
 from byoc_lab.lab.tracing import trace
 from byoc_lab.passes import (

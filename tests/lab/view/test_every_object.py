@@ -18,7 +18,7 @@ import byoc_lab
 from byoc_lab import coverage, explain, fix, lint, validate
 from byoc_lab.backends.dnnl.kernel_table import CompiledKernel, CompiledKernels
 from byoc_lab.lab.diffing import Diff
-from byoc_lab.lab.explaining.pattern_report import explain_patterns
+from byoc_lab.lab.explaining.entries import explain_patterns
 from byoc_lab.lab.reducing import reduce
 from byoc_lab.lab.view.board import Board
 from byoc_lab.lab.view.bundles import publish

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import ForeignModuleError, PassError, UnknownNameError
-from byoc_lab.lab.language import Language, in_language
+from byoc_lab.lab.language import Language, language_of
 from byoc_lab.lab.view import graph
 from byoc_lab.lab.view.board import board
 from byoc_lab.relax.tracing import RelaxModule, read
@@ -21,11 +22,19 @@ from .networks import SMALL, chain, resnet, tvm
 needs_dnnl = pytest.mark.skipif(not native.available(), reason="the extension is not built")
 
 
-def test_a_module_of_relax_answers_for_its_language_and_one_of_relay_has_none() -> None:
+def test_modules_of_relax_and_of_relay_answer_for_their_languages() -> None:
     mod = read(SMALL)
-    assert in_language(mod, "trace") is mod and isinstance(mod, Language)
-    assert in_language(relay.IRModule(), "trace") is None
-    assert not isinstance(mod.plain(), Language)
+    assert language_of(mod, "trace") is mod and mod.language == "relax"
+    assert isinstance(found := language_of(relay.IRModule(), "trace"), Language)
+    assert found.language == "relay"
+
+
+def test_saved_module_has_its_findings_and_answers_nothing_else() -> None:
+    saved = read(SMALL).plain()
+    assert list(byoc_lab.lint(saved)) == list(saved.findings)
+    for ask in (partial(byoc_lab.lint, backend="dnnl"), byoc_lab.fix, byoc_lab.bisect):
+        with pytest.raises(ForeignModuleError, match="needs the module of relax itself"):
+            ask(saved)
 
 
 def test_a_function_is_read_as_a_module() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from byoc_lab.errors import ArgumentError, ByocLabError, PassError
 from byoc_lab.lab.diffing import Diff, diff
-from byoc_lab.lab.tracing.recorder import trace
+from byoc_lab.lab.tracing.recorder import trace_relay
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -58,7 +58,7 @@ class RecordedStage(Stage):
 
     def _run(self, given: Pass) -> ReplayedTrace:
         level = OPT_LEVEL if self.opt_level is None else self.opt_level
-        return ReplayedTrace(self, trace(self.before, given, opt_level=level))
+        return ReplayedTrace(self, trace_relay(self.before, given, opt_level=level))
 
 
 class ReplayedTrace(Trace):

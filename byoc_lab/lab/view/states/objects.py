@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from byoc_lab.errors import PassError
 from byoc_lab.lab.comparing import Comparison
 from byoc_lab.lab.diffing import Diff
-from byoc_lab.lab.linting.linter import Findings
+from byoc_lab.lab.linting.findings import Findings
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.view.messages import State
