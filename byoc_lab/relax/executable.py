@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import BuildError, ByocLabError, InputError
+from byoc_lab.errors import BuildError, ByocLabError, EvaluationError, InputError
 from byoc_lab.relax.codegens import compiled_regions
 from byoc_lab.relax.compiled import compiled_regions_of
 from byoc_lab.relax.ir.batch import is_number
@@ -39,7 +39,7 @@ from byoc_lab.run.hosts.exporting import export_compiled
 from byoc_lab.run.inputs import by_position, given_inputs
 from byoc_lab.run.metering.meter import Meter, MeteredRegion, native_modules, only_float32
 from byoc_lab.run.metering.program import MeteredProgram
-from byoc_lab.run.relax_values import is_variable, name_of
+from byoc_lab.run.relax_values import is_number_type, is_shape_type, is_variable, name_of
 from byoc_lab.run.stand_in import stated
 from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_device
 
@@ -123,17 +123,27 @@ class RelaxExecutable(MeteredProgram):
         return host_cost(call for f in host_functions(self.mod) for call in operator_calls(f))
 
     def run(self, inputs: Any = None, /, *more: Any, **named: Any) -> list[np.ndarray]:
-        """The outputs, as new arrays, for inputs by name or in order. Raises InputError for names
-        or a number of inputs that "main" does not have, for other dtypes and shapes, and for two
-        lengths of one unknown size."""
+        """The outputs, as new arrays, for inputs by name or in order; that of a parameter that is a
+        shape is its sizes, that of a number a number. Raises InputError for names or a number of
+        inputs that "main" does not have, for other dtypes and shapes, and for two lengths of one
+        unknown size; EvaluationError for what TVM's code refuses when it runs."""
         given = given_inputs(inputs, more, named)
         arrays = [np.asarray(value) for value in by_position(given, self.inputs)]
         known: dict[Any, int] = {}
-        for param, array in zip(self.mod["main"].params, arrays, strict=True):
+        params = self.mod["main"].params
+        for param, array in zip(params, arrays, strict=True):
             _check_input(param, array, known)
-        on_device = list(map(to_device, arrays))
+        arguments = list(map(_argument, params, arrays))
         with self._lock:
-            result = self._main(*on_device)
+            try:
+                result = self._main(*arguments)
+            except ByocLabError:
+                raise
+            except Exception as error:
+                if not is_of_tvm(error):
+                    raise
+                text = f"the compiled module failed in a run: {said(error)}"
+                raise EvaluationError(text) from error
             self._meter.ran()
         return new_arrays(result)
 
@@ -185,6 +195,16 @@ def build(mod: Any, target: str = "llvm", *, layouts: str = LAYOUTS[0]) -> Relax
 
 
 def check_is_array(param: Any) -> None:
+    """Raises InputError for a parameter of "main" that is not a tensor."""
+    check_is_one(param)
+    if is_shape_type(param.ty) or is_number_type(param.ty):
+        raise InputError(
+            f"input {name_of(param)} is {param.ty}, and the inputs that are compared are arrays: "
+            f"write the value into main in the place of that parameter"
+        )
+
+
+def check_is_one(param: Any) -> None:
     """Raises InputError for a parameter of "main" that is a tuple."""
     if is_tuple(param):
         ty, _ = type_and_sizes(param)
@@ -194,14 +214,26 @@ def check_is_array(param: Any) -> None:
         )
 
 
+def _argument(param: Any, array: np.ndarray) -> Any:
+    """What TVM's code takes for an input that was checked."""
+    if is_shape_type(param.ty):
+        return import_tvm().runtime.ShapeTuple(array.tolist())
+    return array.item() if is_number_type(param.ty) else to_device(array)
+
+
 def _check_input(param: Any, array: np.ndarray, known: dict[Any, int]) -> None:
     """Raises InputError for an array that is not of the type of a parameter of "main". known: the
     lengths that earlier inputs gave to unknown sizes, to which this one's are added."""
-    check_is_array(param)
+    check_is_one(param)
     ty, sizes = type_and_sizes(param)
-    if not is_tensor(param):
+    if is_shape_type(ty):
+        fits = array.ndim == 1 and array.dtype.kind == "i" and ty.ndim in (-1, array.size)
+    elif is_number_type(ty):
+        fits = array.ndim == 0
+    elif is_tensor(param):
+        fits = str(ty.dtype) in ("", "void", array.dtype.name)
+    else:
         return
-    fits = str(ty.dtype) in ("", "void", array.dtype.name)
     if sizes is not None:
         fits = fits and len(sizes) == array.ndim
         pairs = zip(sizes, array.shape, strict=False)

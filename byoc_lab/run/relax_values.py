@@ -32,6 +32,16 @@ def is_tuple_type(ty: Any) -> bool:
     return isinstance(ty, _relax().TupleType)
 
 
+def is_shape_type(ty: Any) -> bool:
+    """Whether a type is the type of a shape."""
+    return isinstance(ty, _relax().ShapeType)
+
+
+def is_number_type(ty: Any) -> bool:
+    """Whether a type is the type of a number that is not a tensor."""
+    return isinstance(ty, import_tvm().ir.PrimType)
+
+
 def is_variable(size: Any) -> bool:
     """Whether a size of a shape is one variable, known at run time only."""
     return isinstance(size, import_tvm().tirx.Var)

@@ -172,6 +172,10 @@ int __tvm_ffi_{symbol}(void* self, const TVMFFIAny* args, int32_t count, TVMFFIA
     lab.register("npu", supports=["nn.relu"], codegen=compiled)
     mod, x = module([var("x", 4, 8)], lambda emit, x: emit(op.nn.relu(x))), random(4, 8)
     byoc_lab.validate(mod, byoc_lab.trace(mod, "npu").result).check()
+    text = "int __tvm_ffi_{symbol}(void* s, const void* a, int n, void* r) {{ return -1; }}"
+    exe = lab.build(byoc_lab.trace(mod, "npu").result)
+    with pytest.raises(RegionError, match=r"its code returned -1, which says that it failed"):
+        exe(x)
     lab.register("npu", supports=["nn.relu"], codegen=lambda f, s: PythonRegion(lambda x: x[0]))
     exe = lab.build(byoc_lab.trace(mod, "npu").result)
     with pytest.raises(RegionError, match=r"has shape \(8,\) and dtype float32, expected"):

@@ -10,7 +10,14 @@ import pytest
 import byoc_lab
 from byoc_lab import relax as byoc_relax
 from byoc_lab.backends.dnnl import native
-from byoc_lab.errors import ArgumentError, BuildError, InputError, OffloadError
+from byoc_lab.errors import (
+    ArgumentError,
+    BuildError,
+    EvaluationError,
+    ImporterError,
+    InputError,
+    OffloadError,
+)
 from byoc_lab.relay.analysis.costs import Cost
 from byoc_lab.run.stand_in import in_place_of
 
@@ -178,6 +185,36 @@ def test_a_tuple_as_input_is_refused_with_the_way_out() -> None:
     for use in (lambda: built.run([random(2, 3)]), lambda: byoc_relax.validate(mod, built)):
         with pytest.raises(InputError, match=r"^input x is a tuple.* one parameter for each field"):
             use()
+
+
+def shape_and_number() -> Any:
+    """relu(x) in the shape s; beside it a number that nothing uses."""
+    x, s = var("x", 2, 4), relax.Var("s", relax.ShapeType(ndim=2))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, s, relax.Var("k", tvm.ir.PrimType("int64"))]):
+        with builder.dataflow():
+            y = builder.emit(op.nn.relu(x))
+            out = builder.emit_output(op.reshape(y, s))
+        builder.emit_func_output(out)
+    return builder.get()
+
+
+def test_shapes_and_numbers_are_inputs() -> None:
+    mod = shape_and_number()
+    exe = byoc_relax.build(byoc_relax.partition_for_dnnl(mod))
+    x = random(2, 4)
+    assert np.array_equal(exe(x, (4, 2), 3)[0], np.maximum(x, 0).reshape(4, 2))
+    for wrong in ((8,), (4.0, 2.0), 3):
+        with pytest.raises(InputError, match=r"input s: expected R\.Shape\(ndim=2\), found"):
+            exe(x, wrong, 3)
+    with pytest.raises(InputError, match="input k: expected int64, found an array of shape"):
+        exe(x, (4, 2), [3])
+    with pytest.raises(EvaluationError, match="the compiled module failed in a run: "):
+        exe(x, (4, 3), 3)
+    with pytest.raises(InputError, match=r"input s is R\.Shape\(ndim=2\), and the inputs that"):
+        byoc_lab.validate(mod, exe)
+    with pytest.raises(ImporterError, match=r"%s must be a tensor, found R\.Shape\(ndim=2\)"):
+        byoc_lab.bisect(mod, "dnnl")
 
 
 def test_functions_for_relay_pass_relax_on() -> None:

@@ -16,6 +16,8 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.registry import RELAX_NAMES
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run.relax_values import (
+    is_number_type,
+    is_shape_type,
     is_variable,
     name_of,
     relax_call,
@@ -131,6 +133,10 @@ def _relay_type(ty: Any, what: str) -> Type:
     fields = getattr(ty, "fields", None)
     if fields is not None:
         return TupleType([_relay_type(field, what) for field in fields])
+    if is_shape_type(ty) or is_number_type(ty):
+        raise ImporterError(
+            f"{what} must be a tensor, found {ty}; write its value into the function in its place"
+        )
     sizes = sizes_of(ty)
     known = sizes is not None and all(hasattr(size, "value") for size in sizes)
     if sizes is None or not known:

@@ -328,9 +328,9 @@ class _Asked:
         if self.backend.passes is not None:
             passes = list(self.backend.passes())
             names = [str(each.info.name) for each in passes]
-            if FUSES in names and MERGES not in names:
-                merge = import_tvm().relax.transform.MergeCompositeFunctions()
-                passes.insert(names.index(FUSES) + 1, merge)
+            at = names.index(FUSES) + 1 if FUSES in names else len(names)
+            if FUSES in names and MERGES not in names[at:]:
+                passes.insert(at, import_tvm().relax.transform.MergeCompositeFunctions())
                 what = f"run relax.transform.{MERGES}() after {FUSES}"
                 yield what, replace(self.backend, passes=partial(list, passes)), self.mod
         else:
