@@ -27,8 +27,10 @@ RULES = {
     "BYR013": "uncomputed-result",
 }
 """Codes and names of the rules for Relax, which `byoc_lab/relax/tracing/findings.py` checks."""
-OF_TABLES = ("BYR003", "BYR004", "BYR010")
-"""Those about a pattern table, which are found once, where the patterns were matched."""
+OF_TABLES = ("BYR003", "BYR004", "BYR010", "BYR011")
+"""Those that are found once, in the module whose patterns were matched."""
+OF_PARTITIONED = ("BYR001", "BYR007", "BYR008", "BYR009")
+"""Those about functions that passes make for a back end."""
 PAGE = "docs/relax.md"  # the page that describes these rules
 
 

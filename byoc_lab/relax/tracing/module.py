@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from byoc_lab.lab.language import Language
 from byoc_lab.lab.linting import Finding, Findings, Fix, Severity
-from byoc_lab.lab.linting.foreign import OF_TABLES, lint_foreign
+from byoc_lab.lab.linting.foreign import OF_PARTITIONED, OF_TABLES, lint_foreign
 from byoc_lab.relax.backends import get
 from byoc_lab.relax.ir.batch import sizes_for, with_sizes
 from byoc_lab.relax.ir.calls import checked_relax
@@ -45,8 +45,9 @@ class RelaxModule(MirroredModule, Language):
         return lint_foreign(self, partial(self._found, pipeline, backend), rules, ignore)
 
     def _found(self, pipeline: Any, backend: Any) -> Sequence[Finding]:
-        """The findings of a pattern table where the passes are run, then those of the module that
-        they are still to run on. Raises the error of a pass, if no finding of the module is one."""
+        """The findings of a pattern table, and of functions for back ends, where the passes are
+        run, then those of the module that they are still to run on. Raises the error of a pass, if
+        no finding of the module is one."""
         if pipeline is None and backend is None:
             return self.findings
         table = () if backend is None else get(backend).table()
@@ -57,7 +58,9 @@ class RelaxModule(MirroredModule, Language):
         here = asked.findings
         if traced.error is not None and all(f.severity is not Severity.ERROR for f in here):
             raise traced.error
-        return [*(f for f in traced.findings if f.code in OF_TABLES), *here]
+        known = {f.message for f in here}
+        made = (f for f in traced.findings if f.code in (*OF_TABLES, *OF_PARTITIONED))
+        return [*(f for f in made if f.message not in known), *here]
 
     def fix(self, params: Any, pipeline: Any, backend: Any) -> Fix:
         from byoc_lab.relax.lab.fixing import fix_relax  # which imports much, as do the others

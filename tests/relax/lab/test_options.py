@@ -132,6 +132,23 @@ def test_lint_knows_the_table_of_a_back_end_and_the_passes_to_come(npu: str) -> 
             byoc_lab.lint(network(), **{wrong: 3})
 
 
+def test_lint_reports_the_functions_that_the_passes_to_come_leave() -> None:
+    fuse, merge = transform.FuseOpsByPattern(RELUS), transform.MergeCompositeFunctions()
+    annotated = transform.FuseOpsByPattern(RELUS, annotate_codegen=True)
+    for passes, code in (
+        ([fuse, merge], None),
+        ([fuse], "BYR001"),
+        ([fuse, "LegalizeOps", merge], "BYR008"),
+        ([transform.FuseOpsByPattern([("relu", RELUS[0][1])])], "BYR007"),
+    ):
+        assert [f.code for f in byoc_lab.lint(network(), passes)] == [code] * bool(code)
+    twice = module([var("x", 4)], lambda emit, x: emit(op.nn.relu(emit(op.nn.relu(x)))))
+    assert [f.code for f in byoc_lab.lint(twice, [annotated, merge])] == ["BYR011"]
+    traced = byoc_lab.trace(twice, [annotated, merge])
+    assert [f.code for f in traced.findings] == ["BYR011", "BYR002"]
+    assert [f.code for f in byoc_lab.lint(twice, annotated)] == []
+
+
 def test_lint_reports_the_module_where_passes_stop_at_it() -> None:
     mod = network()
     mod["decode"] = mod["main"].with_attr("global_symbol", "decode")
