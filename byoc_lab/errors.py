@@ -18,11 +18,15 @@ from typing import Any, ClassVar
 
 from byoc_lab.printing import printable
 
+LEAST_PART = 4  # letters of a name that is looked for within others
+
 
 def nearest(name: object, known: Iterable[str], most: int = 3) -> str:
-    """A hint for an unknown name: the nearest known names, or all of them if there are few."""
-    names = sorted(known)
-    if close := close_names(str(name), names, most):
+    """A hint for an unknown name: the nearest known names, or those that contain it, or all of them
+    if there are few."""
+    names, part = sorted(known), str(name).lower()
+    around = [n for n in names if part in n.lower()] if len(part) >= LEAST_PART else []
+    if close := close_names(part, names, most) or around[:most]:
         return f"did you mean {' or '.join(map(repr, close))}?"
     if len(names) <= 2 * most:
         return f"there are {', '.join(names)}." if names else "there are none."

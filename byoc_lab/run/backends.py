@@ -127,7 +127,8 @@ def get_backend(name: str) -> Codegen:
         about = f"{unregistered(name, [])} " if name in IN_COMPAT else ""
         raise UnknownNameError(
             f"no code generator is registered for the compiler {name!r}; there are {known}. {about}"
-            f"Register a code generator with byoc_lab.backends.register({name!r}, codegen=...)"
+            f"Register a code generator with byoc_lab.backends.register({name!r}, codegen=...), or "
+            f"let the host compute its regions: byoc_lab.build(module, fallback=True)"
         )
     return _backends[name]
 

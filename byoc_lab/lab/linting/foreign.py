@@ -65,10 +65,9 @@ def _codes(what: str, named: Iterable[Any]) -> list[Any]:
     for name in [named] if isinstance(named, (str, Expr)) else named:
         code = name if isinstance(name, Expr) or name in RULES else by_name.get(name)
         if code is None:
-            known = ", ".join(f"{code} ({name})" for code, name in RULES.items())
             raise UnknownNameError(
-                f"no rule for this module is called {name!r:.80}; "
-                f"{nearest(str(name), [*RULES, *by_name])} The rules are {known}"
+                f"no rule for modules of Relax is called {name!r:.80}; "
+                f"{nearest(str(name), [*RULES, *by_name])} `byoc-lab rule` lists them"
             )
         found.append(code)
     return found
