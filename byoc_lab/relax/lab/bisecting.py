@@ -10,7 +10,7 @@ from byoc_lab.errors import BuildError
 from byoc_lab.importers.relax import from_relax
 from byoc_lab.lab.checking.passes_run import PassesRun
 from byoc_lab.lab.tracing.stages import Stage
-from byoc_lab.relax.backends import get
+from byoc_lab.relax.backends import get, is_known
 from byoc_lab.relax.ir.calls import CODEGEN, region_functions
 from byoc_lab.relax.passes import FUSES, MERGES
 from byoc_lab.relax.reference import region_in_relay
@@ -31,8 +31,12 @@ def in_relay(mod: Any) -> IRModule:
     return infer_module(made)
 
 
-def _unknown(name: str) -> Codegen:
-    """In the place of a code generator that byoc_lab does not have: refuses each region."""
+def _codegen(name: str) -> Codegen:
+    """The code generator of a back end; in the place of one that byoc_lab does not have, one that
+    refuses each region."""
+    known = get(name).codegen if is_known(name) else None
+    if known is not None:
+        return known
 
     def codegen(function: Function, symbol: str) -> NoReturn:
         raise BuildError(
@@ -63,7 +67,7 @@ def passes_run(traced: RelaxTrace, sizes: Mapping[str, int]) -> PassesRun:
         if stage.changed
     ]
     compilers = {str(f.attrs[CODEGEN]) for f in region_functions(result).values()}
-    own = {name: get(name).codegen or _unknown(name) for name in compilers}
+    own = {name: _codegen(name) for name in compilers}
     partitions = any(s.name in (FUSES, MERGES) for s in traced.stages)
     given = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     notes = [f"the passes ran on the module with {given}, which it leaves open"] if sizes else []

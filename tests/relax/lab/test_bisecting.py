@@ -64,6 +64,15 @@ def test_region_with_a_split_is_checked_kernel_by_kernel() -> None:
     assert found.unchecked == () and "the code of 1 region was checked" in str(found)
 
 
+def test_regions_of_a_back_end_that_nobody_registered_are_named() -> None:
+    table = [("unregistered.relu", relax.dpl.is_op("relax.nn.relu")(relax.dpl.wildcard()))]
+    passes = [relax.transform.FuseOpsByPattern(table), relax.transform.MergeCompositeFunctions()]
+    mod = module([var("x", 4, 8)], lambda emit, x: emit(op.nn.relu(x)))
+    found = byoc_lab.bisect(mod, passes)
+    assert not found and len(found.unchecked) == 1
+    assert "relax.register('unregistered', codegen=...) registers one" in str(found)
+
+
 @pytest.mark.parametrize(("inputs", "size"), [(None, 2), ([random(5, 8)], 5)])
 def test_module_of_unknown_batch_is_run_with_a_known_one(inputs: Any, size: int) -> None:
     mod = module([var("x", symbol("n"), 8)], lambda emit, x: emit(op.nn.relu(x)))
