@@ -25,8 +25,7 @@ class Language(ABC):
 
     Each function of byoc_lab that takes modules of any language checks the arguments that all
     languages share, and asks one method for the rest: the method of its name, or `checker`
-    (`validate`) and `run_passes` (`bisect`). Arguments are those of the functions. A method raises
-    ArgumentError where the object that it was made of is not a module.
+    (`validate`) and `run_passes` (`bisect`). Arguments are those of the functions.
     """
 
     language: str
@@ -45,8 +44,7 @@ class Language(ABC):
 
     @abstractmethod
     def explain(self, target: Any, call: Any, pipeline: Any) -> Explanations[Any]:
-        """The explanations of all calls. call: the asked one, of which the caller makes a
-        choice."""
+        """Explain all calls. call: the one that was asked for, so that it can be checked."""
 
     @abstractmethod
     def explain_patterns(self, table: Any, others: Sequence[Any]) -> PatternReport:
@@ -57,12 +55,12 @@ class Language(ABC):
 
     @abstractmethod
     def checker(self, after: Any, inputs: Any, inside: bool, options: Mapping[str, Any]) -> Checker:
-        """Checks the program `after`. inputs: to be checked on, or None. inside: whether to look
-        into regions. options: how tolerances are derived."""
+        """A checker of the program `after`. inputs: those that it will get, or None. inside:
+        whether it looks into regions. options: how tolerances are derived."""
 
     @abstractmethod
     def run_passes(self, pipeline: Any, inputs: Any, era: str | None) -> PassesRun:
-        """Run the passes. inputs: those whose lengths the module gets where it leaves them open."""
+        """Run the passes. inputs: give the module the lengths that it leaves open."""
 
 
 _load_relay: list[Callable[[], Callable[[Any], Language]]] = []
@@ -70,7 +68,7 @@ _load_relay: list[Callable[[], Callable[[Any], Language]]] = []
 
 def provide(load: Callable[[], Callable[[Any], Language]]) -> None:
     """Register Relay, whose part of the laboratory imports this module: `load()` returns the class
-    that is made of a module."""
+    whose objects are made of a module."""
     _load_relay[:] = [load]
 
 

@@ -92,7 +92,7 @@ def test_elements_are_styled_a_few_times_while_a_page_opens(
         "reference/errors.html",
         "reference/trace.html",
         "reference/commands.html",
-        "source/byoc_lab/lab/tracing/recorder.html",
+        "source/byoc_lab/lab/tracing/tracer.html",
         "explanation/tolerances.html",
     ],
 )

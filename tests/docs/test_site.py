@@ -56,7 +56,7 @@ def test_it_has_the_pages(site: dict[Path, Page]) -> None:
         "versions.html",
         "reference/trace.html", "reference/commands.html", "reference/passes.html",
         "reference/back-ends.html", "reference/errors.html", "explanation/tolerances.html",
-        "source/byoc_lab/lab/tracing/recorder.html",
+        "source/byoc_lab/lab/tracing/tracer.html",
         "how-to/free-variables.html", "how-to/which-pass.html",
         "how-to/smallest-module.html",
     } <= names  # fmt: skip
