@@ -5,16 +5,19 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from byoc_lab.relay.op.framework.from_relax import plain
 
 SHOWN = 60
 """Characters of a value that are shown."""
+Verdict = bool | str
+"""Whether a condition is true, or what it leads to, in words."""
+_BRANCHES = (ast.stmt, ast.match_case, ast.ExceptHandler)
+_SCOPES = (ast.FunctionDef, ast.ClassDef)
 
 
 def refusing_condition(check: Callable[[Any], Any], argument: Any) -> str:
@@ -42,46 +45,71 @@ def refusing_condition(check: Callable[[Any], Any], argument: Any) -> str:
     if not refused or not frames:
         return ""
     code, names = frames[0].f_code, {**frames[0].f_globals, **frames[0].f_locals}
-    for line, condition, holds in _conditions(code, lines):
-        part = _deciding(condition, holds, names)
+    for line, condition, verdict in _conditions(code, set(lines)):
+        part, said = condition, verdict
+        if isinstance(said, bool):
+            known, value = _value(condition, names)
+            if known and bool(value) is not said:
+                continue  # in the line that ran, and not taken
+            part = _deciding(condition, said, names)
+            said = "is true" if said else "is false"
         values = ", ".join(_values(part, names))
-        verb = "is true" if holds else "is false"
         place = f"{Path(code.co_filename).name}:{line}"
-        return f"`{ast.unparse(part)}` {verb}{f' with {values}' if values else ''} ({place})"
+        return f"`{ast.unparse(part)}` {said}{f' with {values}' if values else ''} ({place})"
     return ""
 
 
-def _conditions(code: CodeType, lines: Sequence[int]) -> Iterator[tuple[int, ast.expr, bool]]:
+def _conditions(code: CodeType, ran: set[int]) -> Iterator[tuple[int, ast.expr, Verdict]]:
     """The condition that leads to the return among the lines that a function ran, with the line and
-    its value: that of the innermost `if` around a constant, or what is returned."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, TypeError, SyntaxError):  # no source, or that of a lambda inside of a call
-        return
-    first = code.co_firstlineno
-    if code.co_name == "<lambda>":
-        lambdas = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
-        if len(lambdas) == 1:  # of several on these lines it is not known which one it is
-            yield first, lambdas[0].body, False
-        return
-    ran = {line - first + 1 for line in lines}
-    todo: list[tuple[ast.AST, tuple[tuple[ast.expr, bool], ...]]] = [(tree.body[0], ())]
+    its verdict: that of the innermost branch around a constant, or what is returned."""
+    scope = _source(code)
+    if isinstance(scope, ast.Lambda):
+        yield code.co_firstlineno, scope.body, False
+    todo: list[tuple[ast.AST, tuple[tuple[ast.expr, Verdict], ...]]] = []
+    if isinstance(scope, ast.FunctionDef):
+        todo += [(statement, ()) for statement in scope.body]
     while todo:
         statement, around = todo.pop()
         if isinstance(statement, ast.Return) and ran & _lines(statement):
-            line = statement.lineno + first - 1
             if not isinstance(statement.value, ast.Constant | None):
-                yield line, statement.value, False
+                yield statement.lineno, statement.value, False
             elif around:
-                yield line, *around[-1]
+                yield statement.lineno, *around[-1]
         for name, inside in ast.iter_fields(statement):
-            if not isinstance(inside, list):
-                continue
-            led = around
-            if isinstance(statement, ast.If):
-                led = (*around, (statement.test, name == "body"))
-            scopes = (ast.FunctionDef, ast.ClassDef)
-            todo += [(n, led) for n in inside if isinstance(n, ast.stmt) and type(n) not in scopes]
+            for node in inside if isinstance(inside, list) else ():
+                if isinstance(node, _BRANCHES) and not isinstance(node, _SCOPES):
+                    todo.append((node, (*around, *_leading(statement, name, node))))
+
+
+def _leading(statement: ast.AST, name: str, inside: ast.AST) -> Iterator[tuple[ast.expr, Verdict]]:
+    """The condition on which a part of a statement runs, if that depends on one."""
+    if isinstance(statement, ast.If):
+        yield statement.test, name == "body"
+    elif isinstance(statement, ast.Match) and isinstance(inside, ast.match_case):
+        guard = f" if {ast.unparse(inside.guard)}" if inside.guard else ""
+        yield statement.subject, f"matches `case {ast.unparse(inside.pattern)}{guard}`"
+    elif isinstance(inside, ast.ExceptHandler):
+        yield inside.type or ast.Name("BaseException"), "is raised and caught"
+
+
+def _source(code: CodeType) -> ast.AST | None:
+    """The function of a code object in its source; None where that is not known."""
+    try:
+        tree = ast.parse("".join(inspect.findsource(code)[0]))
+    except (OSError, TypeError, SyntaxError):  # no source, or not of Python alone
+        return None
+    kind = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
+    found = [n for n in ast.walk(tree) if isinstance(n, kind) and _begin(n) == code.co_firstlineno]
+    if len(found) > 1 and hasattr(code, "co_positions"):  # several lambdas in one line
+        places = {(start, end) for _, _, start, end in code.co_positions()}
+        bodies = [(n, n.body) for n in found if isinstance(n, ast.Lambda)]
+        found = [n for n, body in bodies if (body.col_offset, body.end_col_offset) in places]
+    return found[0] if len(found) == 1 else None
+
+
+def _begin(scope: ast.Lambda | ast.FunctionDef) -> int:
+    decorators = scope.decorator_list if isinstance(scope, ast.FunctionDef) else []
+    return decorators[0].lineno if decorators else scope.lineno
 
 
 def _lines(statement: ast.stmt) -> set[int]:
@@ -117,10 +145,10 @@ def _values(part: ast.expr, names: dict[str, Any]) -> Iterator[str]:
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
-            known, value = _value(node, names)
-            value = plain(value)
+            known, raw = _value(node, names)
+            value = plain(raw)
             text, shown = ast.unparse(node), repr(value) if isinstance(value, str) else str(value)
-            simple = not callable(value) and not inspect.ismodule(value)
+            simple = not callable(value) and not isinstance(raw, type | ModuleType)
             if known and simple and len(shown) <= SHOWN and "\n" not in shown and text not in seen:
                 seen.add(text)
                 yield f"{text} = {shown}"

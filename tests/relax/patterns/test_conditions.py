@@ -64,6 +64,36 @@ def in_a_loop(asked: Any) -> bool:
     return True
 
 
+def in_a_case(asked: Any) -> bool:
+    match asked.kind:
+        case "float32" | "float64":
+            return True
+        case str() if asked.size == 6:
+            return False
+    return False
+
+
+def in_an_except(asked: Any) -> bool:
+    try:
+        return bool({}[asked.kind])
+    except KeyError:
+        return False
+
+
+def in_one_line(asked: Any) -> bool:
+    if asked.size > 100: return False  # fmt: skip  # noqa: E701
+    if asked.size % 4: return False  # fmt: skip  # noqa: E701, SIM103
+    return True
+
+
+TWO = (lambda asked: asked.size > 7, lambda asked: asked.kind == "float32")
+CALLED = dict(
+    check=lambda asked: (
+        asked.size < 3
+    ),
+)  # fmt: skip
+
+
 class SimpleContext:
     def __enter__(self) -> None:
         """Enter."""
@@ -80,6 +110,13 @@ class SimpleContext:
         (of_an_or, "`kind == 'int8'` is true with kind = 'int8' ("),
         (returned, "`asked.kind in ('float16', 'bfloat16')` is false with asked.kind = 'int8' ("),
         (in_a_loop, "`size > 3` is true with size = 6 ("),
+        (
+            in_a_case,
+            "`asked.kind` matches `case str() if asked.size == 6` with asked.kind = 'int8' (",
+        ),
+        (in_an_except, "`KeyError` is raised and caught ("),
+        (in_one_line, "`asked.size % 4` is true with asked.size = 6 ("),
+        (CALLED["check"], "`asked.size < 3` is false with asked.size = 6 ("),
         (lambda asked: asked.size == 7, "`asked.size == 7` is false with asked.size = 6 ("),
     ],
 )
@@ -88,6 +125,16 @@ def test_the_deciding_condition_is_named(check: Callable[[Any], Any], said: str)
     found = refusing_condition(check, SimpleNamespace(size=6, kind="int8"))
     assert found.startswith(said) and "test_conditions.py:" in found
     assert sys.gettrace() is before
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="code has no columns")
+def test_the_condition_of_one_of_several_lambdas_in_a_line() -> None:
+    asked = SimpleNamespace(size=6, kind="int8")
+    found = [refusing_condition(check, asked).partition(" (")[0] for check in TWO]
+    assert found == [
+        "`asked.size > 7` is false with asked.size = 6",
+        "`asked.kind == 'float32'` is false with asked.kind = 'int8'",
+    ]
 
 
 def without_condition(asked: Any) -> bool:
