@@ -58,7 +58,8 @@ def said(error: Exception) -> str:
     from byoc_lab.lab.explaining.decoding import decode  # imports much
 
     lines = str(error).strip().splitlines() or [_place(error)]
-    line = lines[0][:300]
+    named = [text for text in lines[1:2] if text.startswith("candidates are: ")]
+    line = " ".join([*lines[:1], *named])[:300]
     for meaning in decode(error)[:1]:
         cause = f"{'' if meaning.certain else 'Likely: '}{meaning.cause}"
         return f"{line.removesuffix('.')}. {cause}. {meaning.what_to_do}"

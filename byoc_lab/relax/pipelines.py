@@ -1,4 +1,4 @@
-"""Pipelines of Relax: a pass of TVM, a name, or a list of these and of functions."""
+"""Pipelines of Relax: a pass of TVM, a name, a function, or a list of these."""
 
 from __future__ import annotations
 
@@ -45,10 +45,12 @@ def as_pass(tvm: Any, pipeline: Any, mod: Any) -> Any:
         return _named(tvm, pipeline, mod)
     if isinstance(pipeline, tvm.transform.Pass):
         return pipeline
+    if callable(pipeline):
+        return _member(tvm, pipeline, mod)
     if not isinstance(pipeline, Sequence):
         raise PassError(
-            f"a pipeline of Relax is a pass of TVM, a name, or a list of these and of functions "
-            f"from module to module, found {type(pipeline).__name__} {pipeline!r:.80}"
+            f"a pipeline of Relax is a pass of TVM, a name, a function from module to module, or a "
+            f"list of these, found {type(pipeline).__name__} {pipeline!r:.80}"
         )
     return tvm.transform.Sequential([_member(tvm, p, mod) for p in pipeline])
 

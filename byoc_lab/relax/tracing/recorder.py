@@ -53,9 +53,9 @@ def trace(
     """Run passes of TVM on a module of Relax, and record each as a stage; see `byoc_lab.trace`.
 
     pipeline: the name of a back end (its passes), of a pass of relax.transform or
-        of a pipeline of relax.get_pipeline, a pass or Sequential, or a list of passes, names and
-        functions from module to module. Each pass that a sequence runs is a stage; what another
-        pass runs itself is inside its stage.
+        of a pipeline of relax.get_pipeline, a pass or Sequential, a function from module to
+        module, or a list of these. Each pass that a sequence or a function runs is a stage; what
+        another pass runs itself is inside its stage.
     patterns: the table that FuseOpsByPattern has, which does not tell it: entries that never match
         are findings.
     read: makes the modules. opt_level: of the PassContext; without it that of the current one.

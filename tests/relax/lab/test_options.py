@@ -59,6 +59,12 @@ def test_given_passes_partition_in_place_of_those_of_the_back_end(npu: str) -> N
     assert len(byoc_lab.explain(network(), npu, pipeline=whole).offloaded) == 1
     assert byoc_lab.coverage(network(), npu, PASSES).totals.offloaded == 1
     assert byoc_lab.coverage(network(), npu, [transform.FoldConstant()]).totals.offloaded == 0
+    alone = byoc_lab.trace(network(), byoc_lab.relax.partition_for_dnnl)
+    assert [s.name for s in alone.stages][-2:] == ["FuseOpsByPattern", "MergeCompositeFunctions"]
+    named = byoc_lab.explain(network(), "dnnl", pipeline=byoc_lab.relax.partition_for_dnnl)
+    assert [(e.number, e.offloaded) for e in named] == [
+        (f"%lv{n}" if n else "%lv", True) for n in range(3)
+    ]
     with pytest.raises(PassError, match="a pipeline of Relax is a pass of TVM"):
         byoc_lab.explain(network(), npu, pipeline=3)
     with pytest.raises(UnknownNameError, match="no pass or pipeline of Relax is named 'FuseOpz'"):

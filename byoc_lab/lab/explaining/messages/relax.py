@@ -20,6 +20,61 @@ MESSAGES = (
         lesson="relax-call-tir",
     ),
     Message(
+        "relax-invalid-pattern",
+        ("Invalid pattern: ",),
+        r"Invalid pattern: (?P<what>[^\n]{1,100})",
+        RELAX,
+        "FuseOpsByPattern got {what} in the place of an entry of a pattern table",
+        "Give a list of entries (name, pattern) or (name, pattern, annotations, check), or of "
+        "FusionPatterns; relax.backend.get_patterns_with_prefix gives the table of a name",
+        ("ValueError: Invalid pattern: n",),
+        stated=True,
+    ),
+    Message(
+        "relax-bind-params",
+        ("Function does not have parameter with name",),
+        r"Function does not have parameter with name \"(?P<name>[^\"\n]{1,100})\"",
+        RELAX,
+        "BindParams got a value for {name}, and the function has no parameter of that name",
+        "Use the names that the message lists",
+        (
+            'Check failed: (it != string_lookup.end()) is false: Function does not have parameter '
+            'with name "w".  Function parameters are named ("x0",)',
+        ),
+        rules=("BYR004",),
+        stated=True,
+    ),
+    Message(
+        "relax-input-type",
+        ("ErrorContext(fn=",),
+        r"ErrorContext\(fn=(?P<function>[\w.]{1,100}), loc=param\[\d+\], "
+        r"param=(?P<param>[^,\n]{1,100}), annotation=(?P<type>[^\n]{1,300}?)\)(?=  ?\S| ,|\n|$)",
+        RELAX,
+        "The argument for %{param} of @{function} is not a {type}",
+        "Give a value of that type; sizes that are to differ between runs must be symbolic in it",
+        (
+            "Check failed: input_shape[i] == reg (3 vs. 2) : ErrorContext(fn=main, loc=param[0], "
+            'param=x0, annotation=R.Tensor((2, 4), dtype="float32"))  match_cast error,  shape[0] '
+            "mismatch to specified constant.",
+        ),
+        stated=True,
+    ),
+    Message(
+        "relax-number-of-inputs",
+        ("Invoking function ",),
+        r"Invoking function (?P<function>[\w.]{1,100}) expects (?P<wanted>\d+) arguments "
+        r"\((?P<names>[^)\n]{0,1000})\), but (?P<given>\d+) arguments were provided",
+        RELAX,
+        "@{function} was called with {given} arguments, and takes {wanted}: {names}",
+        "Give a value for each; relax.transform.BindParams before the build makes constants of "
+        "weights",
+        (
+            "Check failed: static_cast<size_t>(gfunc.num_args) == args.size() (1 vs. 0) : Invoking "
+            "function main expects 1 arguments (x0), but 0 arguments were provided.",
+        ),
+        stated=True,
+    ),
+    Message(
         "relax-no-codegen",
         ("Codegen is not found",),
         r"Codegen is not found: relax\.ext\.(?P<compiler>[\w.\-]+)",
