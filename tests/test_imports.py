@@ -136,8 +136,6 @@ ON_TOP = {"compat", "lessons.solutions"}
 # Imports under `if TYPE_CHECKING` that close a cycle: {module: the modules it names}. This list may
 # only become shorter.
 TYPE_CYCLES = {
-    "importers.onnx.converters": {"importers.onnx.node"},
-    "importers.onnx.node": {"importers.onnx.graph"},
     "lab.tracing.history": {"lab.tracing.stages"},
     "lab.tracing.numbering": {"lab.tracing.stages"},
     "lab.tracing.rewrite_step": {"lab.tracing.stages"},

@@ -6,15 +6,12 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
+from byoc_lab.importers.onnx.node import Node
 from byoc_lab.relay.ir.expr import Expr
 
-if TYPE_CHECKING:
-    from byoc_lab.importers.onnx.node import Node
-
 Result = Expr | Sequence[Expr | list[Expr] | None]
-Converter = Callable[["Node"], Result]
+Converter = Callable[[Node], Result]
 
 _converters: dict[tuple[str, str], Converter] = {}
 MICROSOFT = "com.microsoft"

@@ -126,6 +126,13 @@ class GraphConverter:
         name, root = variable.name_hint, self._root
         return root.params.get(name) if root.values.get(name) is variable else None
 
+    def inner(self, graph: Any, values: dict[str, Any]) -> tuple[list[Any], list[str]]:
+        """The values of the outputs of a graph inside this one, such as a branch, whose inputs have
+        these values; and the inputs that have none."""
+        inside = GraphConverter(self.opsets, {}, self.dtypes, True, self)
+        inside.values.update(values)
+        return inside.convert(graph), list(inside.inputs)
+
     def convert(self, graph: Any) -> list[Any]:
         """Convert all nodes of a GraphProto; returns the values of its outputs."""
         check_text(graph)

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
 from byoc_lab import relay
 from byoc_lab.errors import UnsupportedOperatorError
+from byoc_lab.importers.settle import Settler
 from byoc_lab.relay.ir.expr import Constant, Expr, Var
 from byoc_lab.relay.ir.types import TensorType, Type
-
-if TYPE_CHECKING:
-    from byoc_lab.importers.onnx.graph import GraphConverter
 
 Array = np.ndarray[Any, Any]
 MAX_STEPS = 10_000  # of a recurrent layer or Scan; a hostile file may declare any number
 _MISSING = object()
 EMPTY: Any = object()  # returned by a converter for an optional without a value
+
+
+class Graph(Protocol):
+    """The graph around a node, as its converter sees it; `GraphConverter` implements it."""
+
+    use_nt_batch_matmul: bool
+    settle: Settler
+
+    def opset_of(self, domain: str) -> int: ...
+
+    def value_of_parameter(self, variable: Var) -> Array | None: ...
+
+    def unknown_value(self, reason: str, value: Expr) -> UnsupportedOperatorError: ...
+
+    def unknown_shape(self, reason: str, value: Expr) -> UnsupportedOperatorError: ...
+
+    def deciding_inputs(self, value: Expr) -> dict[str, Var]: ...
+
+    def inner(self, graph: Any, values: dict[str, Any]) -> tuple[list[Any], list[str]]: ...
 
 
 class Node:
@@ -29,9 +46,7 @@ class Node:
     for those that nobody reads.
     """
 
-    def __init__(
-        self, proto: Any, inputs: Sequence[Expr | list[Expr] | None], graph: GraphConverter
-    ):
+    def __init__(self, proto: Any, inputs: Sequence[Expr | list[Expr] | None], graph: Graph):
         self.op_type: str = proto.op_type
         self.domain: str = proto.domain
         self.name: str = proto.name

@@ -10,7 +10,6 @@ from byoc_lab import relay
 from byoc_lab.errors import UnknownValueError, UnsupportedOperatorError
 from byoc_lab.importers.onnx.conditions import value_that_gives
 from byoc_lab.importers.onnx.converters import converts
-from byoc_lab.importers.onnx.graph import GraphConverter
 from byoc_lab.importers.onnx.node import EMPTY, MAX_STEPS, Node
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.types import FuncType, TensorType, TupleType
@@ -19,12 +18,9 @@ from byoc_lab.relay.op.framework.relations import differ
 
 def _inner(node: Node, graph: Any, values: dict[str, Any]) -> list[Any]:
     """The outputs of a graph inside this one, whose inputs have these values."""
-    outer = node.graph
-    inner = GraphConverter(outer.opsets, {}, outer.dtypes, True, outer)
-    inner.values.update(values)
-    outputs = inner.convert(graph)
-    if inner.inputs:
-        node.fail(f"the inner graph has inputs without values: {', '.join(inner.inputs):.200}")
+    outputs, without = node.graph.inner(graph, values)
+    if without:
+        node.fail(f"the inner graph has inputs without values: {', '.join(without):.200}")
     return outputs
 
 
