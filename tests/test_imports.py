@@ -140,7 +140,6 @@ TYPE_CYCLES = {
     "lab.tracing.numbering": {"lab.tracing.stages"},
     "lab.tracing.rewrite_step": {"lab.tracing.stages"},
     "lab.tracing.saving": {"lab.tracing.stages"},
-    "relay.ir.node": {"relay.ir.dataflow"},
     "relay.patterns.patterns": {"relay.patterns.matcher"},
 }  # fmt: skip
 

@@ -26,6 +26,7 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
+from byoc_lab.relay.ir.variables import bound_by
 from byoc_lab.relay.ir.visit import contains, post_order, rebuild, users
 
 Change = tuple[str, Callable[[], IRModule | None]]
@@ -78,7 +79,7 @@ def _copied(func: Function, call: Call) -> Expr:
     """The body of a function, copied for a call with fresh variables."""
     own: dict[Expr, Expr] = dict(zip(func.params, call.args, strict=True))
     for node in post_order(func.body):
-        for v in node.binds():
+        for v in bound_by(node):
             own.setdefault(v, Var(v.name_hint, v.type_annotation))
     body: Expr = rebuild(func.body, lambda pre, post: post, memo=own)
     return body
@@ -312,7 +313,7 @@ def _free_types(mod: IRModule, replaced: dict[Expr, Expr | None]) -> dict[Expr, 
 def _bound(node: Expr) -> tuple[Var, ...]:
     if isinstance(node, Call) and isinstance(node.op, Function):
         return node.op.params
-    return node.binds() if isinstance(node, COMPOSITE) else ()
+    return bound_by(node) if isinstance(node, COMPOSITE) else ()
 
 
 def _resized(leaf: Expr, sizes: Mapping[int, int]) -> Expr:

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from byoc_lab.errors import ArgumentError, DuplicateNameError, UnknownNameError, UntypedError
 from byoc_lab.printing import printable
@@ -19,9 +19,6 @@ from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.attrs import Attrs, attrs_type
 from byoc_lab.relay.ir.span import Span
 from byoc_lab.relay.ir.types import Type
-
-if TYPE_CHECKING:
-    from byoc_lab.relay.ir.dataflow import Var
 
 set_field = object.__setattr__
 
@@ -75,8 +72,8 @@ class Expr:
         """For each of `parts`, its field as part of a path: `.args[1]`."""
         return tuple(f".{name}" for name, _ in zip(self.__slots__, self.parts(), strict=False))
 
-    def binds(self) -> tuple[Var, ...]:
-        """The variables that this node itself binds, in some of its parts."""
+    def binds(self) -> tuple[Expr, ...]:
+        """The variables (`Var`) that this node itself binds, in some of its parts."""
         return ()
 
     def with_type(self, ty: Type, **fields: Any) -> Any:

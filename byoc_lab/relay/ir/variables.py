@@ -18,9 +18,14 @@ from byoc_lab.relay.ir.scopes import Function, Let
 from byoc_lab.relay.ir.visit import opens_scope, post_order
 
 
+def bound_by(node: Expr) -> tuple[Var, ...]:
+    """The variables that a node itself binds."""
+    return tuple(v for v in node.binds() if isinstance(v, Var))
+
+
 def bound_vars(expr: Expr) -> list[Var]:
     """Variables that a parameter list, a let or a pattern inside `expr` binds."""
-    return list(dict.fromkeys(v for node in outside_in(expr) for v in node.binds()))
+    return list(dict.fromkeys(v for node in outside_in(expr) for v in bound_by(node)))
 
 
 def outside_in(root: Expr) -> Iterator[Expr]:
@@ -57,7 +62,7 @@ def free_vars(expr: Expr) -> list[Var]:
 def free_among(nodes: Iterable[Expr]) -> list[Var]:
     """`free_vars` of an expression given by all its nodes, operands first."""
     used: list[Var] = []
-    bound: set[Var] = set()
+    bound: set[Expr] = set()
     for node in nodes:
         if isinstance(node, Var):
             used.append(node)
@@ -167,7 +172,7 @@ def _with_scopes(node: Expr) -> list[Expr | _Scope]:
             held = clause.lhs.vars
             below += (_Scope(held), clause.rhs, _Scope(held, ends=True))
         return below
-    held = node.binds()
+    held = bound_by(node)
     inner: Sequence[Expr | _Scope] = node.parts()[len(held) :]
     if isinstance(node, Let):
         early = () if isinstance(node.value, Function) else held
