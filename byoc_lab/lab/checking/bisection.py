@@ -22,9 +22,9 @@ from byoc_lab.lab.checking.regions import RegionChecks
 from byoc_lab.lab.checking.report import worst_of
 from byoc_lab.lab.checking.repro import write_kernel_repro, write_repro
 from byoc_lab.lab.language import language_of
-from byoc_lab.lab.tracing.recorder import Member, trace_relay
+from byoc_lab.lab.tracing.recorder import Pipeline, trace_relay
 from byoc_lab.lab.tracing.stages import Stage
-from byoc_lab.passes import Event, Pass
+from byoc_lab.passes import Event
 from byoc_lab.relay.ir.expr import Call, Constant, Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -43,7 +43,7 @@ FOLDED = ErrorModel(roundings=False, samples=2)
 
 def bisect(
     mod: IRModule,
-    pipeline: str | Pass | Sequence[Member] = "dnnl",
+    pipeline: Pipeline = "dnnl",
     inputs: Mapping[str, Any] | Sequence[Any] | None = None,
     *,
     era: str | None = None,
@@ -201,9 +201,7 @@ def region_of(step: Executed) -> str:
     return step.inside[-1] if step.inside else "main"
 
 
-def run_relay_passes(
-    mod: Any, pipeline: str | Pass | Sequence[Member], inputs: Any, era: str | None
-) -> PassesRun:
+def run_relay_passes(mod: Any, pipeline: Pipeline, inputs: Any, era: str | None) -> PassesRun:
     """The passes of `bisect`, run on a module of Relay."""
     mod = infer_module(checked_module(mod, "bisect"))
     if inputs is not None and unknown_lengths(mod["main"]):

@@ -14,8 +14,7 @@ from byoc_lab.lab.explaining.cards import Card
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
 from byoc_lab.lab.language import language_of
-from byoc_lab.lab.tracing.recorder import Member
-from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.lab.tracing.recorder import Pipeline
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 
@@ -23,7 +22,7 @@ from byoc_lab.relay.ir.module import IRModule
 def coverage(
     mod: IRModule | Function | Any,
     backend: str | Sequence[str],
-    pipeline: str | Pass | Sequence[Member] | None = None,
+    pipeline: Pipeline | None = None,
     *,
     cards: Sequence[Card] = (),
 ) -> Coverage | Coverages:

@@ -13,8 +13,7 @@ from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
 from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.lab.language import language_of
-from byoc_lab.lab.tracing.recorder import Member
-from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.lab.tracing.recorder import Pipeline
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Function, GlobalVar, Op, describe
 from byoc_lab.relay.ir.module import IRModule
@@ -25,7 +24,7 @@ def explain(
     mod: IRModule | Function | Any,
     target: str,
     call: Call | str | None = None,
-    pipeline: str | Pass | Sequence[Member] | None = None,
+    pipeline: Pipeline | None = None,
     *,
     cards: Sequence[Card] = (),
 ) -> Explanations[Any]:
@@ -59,7 +58,7 @@ def explain_relay(
     mod: Any,
     target: str,
     call: Call | str | None,
-    pipeline: str | Pass | Sequence[Member] | None,
+    pipeline: Pipeline | None,
 ) -> Explanations[Explanation]:
     """`explain` of a module of Relay, for all its calls. Raises ArgumentError for a `call` in a
     region of another back end."""

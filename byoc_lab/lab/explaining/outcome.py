@@ -11,7 +11,14 @@ from typing import Any, TypeVar
 from byoc_lab.backends import registry
 from byoc_lab.errors import ByocLabError, PartitionError, PassError, WellFormedError
 from byoc_lab.lab.tracing.collection import without_collection
-from byoc_lab.lab.tracing.recorder import Member, as_member, as_pass, recorded
+from byoc_lab.lab.tracing.recorder import (
+    Member,
+    Pipeline,
+    as_member,
+    as_pass,
+    not_a_pipeline,
+    recorded,
+)
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.framework.context import PassContext
@@ -37,7 +44,7 @@ class Setup:
     context: PassContext
 
     @classmethod
-    def of(cls, mod: IRModule, pipeline: str | Pass | Sequence[Member]) -> Setup:
+    def of(cls, mod: IRModule, pipeline: Pipeline) -> Setup:
         """`pipeline` on `mod`, at the level at which it runs by itself (`running_level`)."""
         members: Sequence[Member]
         least = 0
@@ -49,18 +56,15 @@ class Setup:
             members, least = [pipeline], pipeline.opt_level  # called directly, it always runs
         elif isinstance(pipeline, (list, tuple)):
             members = pipeline
+        elif callable(pipeline):
+            members = [pipeline]
         else:
-            raise PassError(
-                f"a pipeline is a name, a pass, or a list of passes and names of passes, found "
-                f"{type(pipeline).__name__} {pipeline!r:.80}"
-            )
+            raise not_a_pipeline(pipeline)
         asked = cls(mod, tuple(flat(members)), PassContext.current())
         return asked.at_level(max(running_level(pipeline), least))
 
     @classmethod
-    def asked(
-        cls, mod: IRModule, target: str, pipeline: str | Pass | Sequence[Member] | None
-    ) -> Setup:
+    def asked(cls, mod: IRModule, target: str, pipeline: Pipeline | None) -> Setup:
         """`pipeline` on `mod`; by default that of the back end `target`.
 
         Raises UnknownNameError for a target that is not registered, unless a pass of the pipeline

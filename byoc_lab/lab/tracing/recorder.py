@@ -20,11 +20,12 @@ from byoc_lab.passes.framework.pipelines import running_level
 from byoc_lab.relay.ir.module import IRModule, module_expected
 
 Member = Pass | str | Callable[[IRModule], IRModule]
+Pipeline = Member | Sequence[Member]
 
 
 def trace_relay(
     mod: Any,
-    pipeline: str | Pass | Sequence[Member],
+    pipeline: Pipeline,
     era: str | None = None,
     *,
     opt_level: int | None = None,
@@ -69,19 +70,25 @@ def recorded(
     return recorder.stages, None
 
 
-def as_pass(pipeline: str | Pass | Sequence[Member], era: str | None) -> Pass:
+def as_pass(pipeline: Pipeline, era: str | None) -> Pass:
     """The pipeline as one pass."""
     if isinstance(pipeline, Pass):
         return pipeline
     if isinstance(pipeline, str):
         members = [as_member(p, era) for p in named_pipeline(pipeline, era)]
         return Sequential(members, name=pipeline)
+    if callable(pipeline):
+        return as_member(pipeline, era)
     if not isinstance(pipeline, Sequence):
-        raise PassError(
-            f"a pipeline is a name, a pass, or a list of passes and names of passes, found "
-            f"{type(pipeline).__name__} {pipeline!r:.80}"
-        )
+        raise not_a_pipeline(pipeline)
     return Sequential([as_member(p, era) for p in pipeline])
+
+
+def not_a_pipeline(found: Any) -> PassError:
+    return PassError(
+        f"a pipeline is a name, a pass, a function from module to module, or a list of these, "
+        f"found {type(found).__name__} {found!r:.80}"
+    )
 
 
 def as_member(p: Member, era: str | None = None) -> Pass:

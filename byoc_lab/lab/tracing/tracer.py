@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from byoc_lab.lab.language import language_of
-from byoc_lab.lab.tracing.recorder import Member
+from byoc_lab.lab.tracing.recorder import Pipeline
 from byoc_lab.lab.tracing.stages import Trace
-from byoc_lab.passes import Pass
 from byoc_lab.relay.ir.module import IRModule
 
 
 def trace(
     mod: IRModule | Any,
-    pipeline: str | Pass | Sequence[Member] | Any = "dnnl",
+    pipeline: Pipeline | Any = "dnnl",
     era: str | None = None,
     *,
     opt_level: int | None = None,
@@ -24,9 +23,9 @@ def trace(
 ) -> Trace:
     """Run `pipeline` on `mod` and record each stage.
 
-    pipeline: the name of a pipeline ("dnnl"), a pass or Sequential, or a list of passes, names of
-        passes, and functions from module to module. Each pass of a sequence is a stage. A pass that
-        another one requires is a stage if it changes the module.
+    pipeline: the name of a pipeline ("dnnl"), a pass or Sequential, a function from module to
+        module, or a list of these and of names of passes. Each pass of a sequence is a stage. A
+        pass that another one requires is a stage if it changes the module.
     era: "2020-01" or "0.16": pipelines and passes given by name behave as they did then. A pass
         object keeps its own era.
     opt_level: passes above this level are skipped, and `Trace.findings` says so. The default is

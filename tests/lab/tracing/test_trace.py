@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import byoc_lab
 from byoc_lab import relay
+from byoc_lab.backends import partition
 from byoc_lab.errors import ByocLabError, FreeVariableError, PassError, UnknownNameError
 from byoc_lab.passes import Pass, PassContext, PassInfo, Sequential
 from byoc_lab.passes.framework.instrument import PassInstrument
@@ -356,6 +357,17 @@ def test_era_is_applied_to_a_named_pipeline_or_refused() -> None:
         byoc_lab.trace(mod, "partition_for_dnnl", "2020-01")
 
 
+def test_a_function_is_a_pipeline() -> None:
+    def own(mod: IRModule) -> IRModule:
+        return partition(mod, "dnnl")
+
+    found = byoc_lab.trace(_module(), own)
+    assert [stage.name for stage in found] == ["own"]
+    regions = {gv.name_hint for gv in found.result.functions} - {"main"}
+    assert regions and byoc_lab.coverage(_module(), "dnnl", own).totals.regions == len(regions)
+    assert "no difference found" in str(byoc_lab.bisect(_module(), own))
+
+
 # Names and arguments that are not known
 
 
@@ -367,7 +379,7 @@ def test_era_is_applied_to_a_named_pipeline_or_refused() -> None:
         (["foldconstant"], "did you mean 'FoldConstant'"),
         (["AnnotateTarget"], "needs targets; give the pass itself, AnnotateTarget(targets)"),
         ([FoldConstant], r"found the class FoldConstant; write FoldConstant(...)"),
-        (None, "a pipeline is a name, a pass, or a list of passes"),
+        (None, "a pipeline is a name, a pass, a function from module to module, or a list"),
     ],
 )
 def test_a_pipeline_that_is_misspelt_gets_the_nearest_names(pipeline: object, message: str) -> None:
