@@ -157,7 +157,21 @@ class _Matcher(NearMatcher):
             return value, _attributes(stop.pattern.attrs, getattr(value, "attrs", None))
         if isinstance(stop.pattern, Condition):
             return value, _typed(stop.pattern, value)
-        return value, self.shown(value)
+        return value, self.shown(value) + self._numbers(stop, value)
+
+    def _numbers(self, stop: Stop, call: Any) -> str:
+        """A remark for a pattern that leaves out numbers or shapes among the operands of a call."""
+        left_out = call.args[stop.operands[0] :] if stop.operands is not None else ()
+        if not any(map(self._is_number, left_out)):
+            return ""
+        return "; in Relax numbers and shapes are operands, too: write wildcard() for each"
+
+    def _is_number(self, operand: Any) -> bool:
+        """Whether an operand is a number, a shape or a tuple of numbers."""
+        relax = self.function.tvm.relax
+        if isinstance(operand, relax.Tuple):
+            return all(map(self._is_number, operand.fields))
+        return not isinstance(operand, relax.Var) and not is_tensor(operand)
 
     def shown(self, expr: Any) -> str:
         """A value in words."""

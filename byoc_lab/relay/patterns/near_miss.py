@@ -88,13 +88,22 @@ class Stop:
                 f"again for each value)"
             )
         wanted = listed(map(expectation, (self.pattern, *self.others)))
-        if isinstance(self.pattern, CallPattern) and isinstance(self.found, Call):
-            operands, there = self.pattern.args, len(self.found.args)
-            names = called_operators(self.pattern)
-            same_op = names is None or self.found.op_name in names
-            if operands is not None and same_op and len(operands) != there:
-                wanted += f" with {counted(len(operands), 'operand')} (not {there})"
+        if self.operands is not None:
+            asked, there = self.operands
+            wanted += f" with {counted(asked, 'operand')} (not {there})"
         return wanted
+
+    @property
+    def operands(self) -> tuple[int, int] | None:
+        """The numbers of operands that a pattern asks for and that a call of its operator has, if
+        they differ."""
+        if not isinstance(self.pattern, CallPattern) or not isinstance(self.found, Call):
+            return None
+        asked, names = self.pattern.args, called_operators(self.pattern)
+        if asked is None or (names is not None and self.found.op_name not in names):
+            return None
+        counts = len(asked), len(self.found.args)
+        return counts if counts[0] != counts[1] else None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

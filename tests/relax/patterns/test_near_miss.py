@@ -194,6 +194,23 @@ def test_a_wanted_shape_operand_is_named() -> None:
     assert found and wanted in str(found)
 
 
+@pytest.mark.parametrize(
+    ("call", "counts"),
+    [
+        (lambda x: relax.op.clip(x, 0, 6), True),
+        (lambda x: relax.op.reshape(x, (2, 4)), True),
+        (lambda x: relax.op.strided_slice(x, [0], [0], [4]), True),
+        (lambda x: relax.op.add(x, x), False),
+    ],
+)
+def test_numbers_and_shapes_that_a_pattern_leaves_out_are_told(call: Any, counts: bool) -> None:
+    mod = module([var("x", 8)], lambda emit, x: emit(call(x)))
+    made = mod["main"].body.blocks[0].bindings[0].value
+    found = str(nearest_miss(is_op(made.op.name)(wildcard()), mod["main"]))
+    assert f"with 1 operand (not {len(made.args)})" in found
+    assert ("numbers and shapes are operands, too" in found) == counts
+
+
 def test_condition_on_a_value_of_unknown_shape_is_told() -> None:
     main = module([var("x", symbol("n"), 4)], lambda emit, x: emit(relax.op.erf(x)))
     found = nearest_miss(ERF(wildcard().has_shape((2, 4))), main["main"])
