@@ -132,9 +132,7 @@ def explain(
     apart, found = {cut[gv] for gv in unreached(cut)}, []
     for symbol, function in functions_of(cut):
         attrs, calls = function.attrs or {}, list(operator_calls(function))
-        if (
-            CODEGEN in attrs or COMPOSITE in attrs
-        ):  # equal ones are one function, called several times
+        if CODEGEN in attrs or COMPOSITE in attrs:  # equal ones are one, called several times
             places = origins.inside(symbol, calls)
         else:
             places = [[origins.of(call) for call in calls]]
