@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from byoc_lab.errors import UnknownNodeError, counted
 from byoc_lab.lab.tracing.nodes import has_origin
+from byoc_lab.lab.tracing.pass_record import PassRecord
 from byoc_lab.lab.tracing.provenance import Nodes
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr, describe
@@ -16,7 +17,6 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
 if TYPE_CHECKING:
-    from byoc_lab.lab.tracing.stages import Stage
     from byoc_lab.run.executable import Executable
     from byoc_lab.run.metering.cards import RegionCard
 
@@ -47,7 +47,7 @@ class History:
     it, by the number of stages before.
     """
 
-    def __init__(self, stages: Sequence[Stage], node: Expr):
+    def __init__(self, stages: Sequence[PassRecord], node: Expr):
         self.node = node
         self.first, self.last = _modules_with(stages, node)
         self._stages = stages
@@ -107,7 +107,7 @@ class History:
         return f"<history of {describe(self.node)}: {counted(len(self.steps), 'step')}>"
 
 
-def _modules_with(stages: Sequence[Stage], node: Expr) -> tuple[int, int]:
+def _modules_with(stages: Sequence[PassRecord], node: Expr) -> tuple[int, int]:
     """The first and the last module that has a node, by the number of stages before it."""
     found = [n for n, stage in enumerate(stages, 1) if node in stage.provenance.results]
     if stages and node in stages[0].provenance.inputs:
@@ -125,5 +125,5 @@ def _union(found: Iterable[Nodes]) -> Nodes:
     return tuple(dict.fromkeys(node for nodes in found for node in nodes))
 
 
-def _result(stage: Stage) -> IRModule:
+def _result(stage: PassRecord) -> IRModule:
     return stage.after if stage.after is not None else stage.before

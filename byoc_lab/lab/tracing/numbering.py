@@ -9,22 +9,18 @@ region that it was made of.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
-from itertools import pairwise
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 from byoc_lab.lab.tracing.nodes import nodes_of
+from byoc_lab.lab.tracing.pass_record import PassRecord
 from byoc_lab.lab.tracing.provenance import Provenance, root_provenance
-from byoc_lab.passes.framework.hook import Round, Sentence
+from byoc_lab.passes.framework.hook import Round
 from byoc_lab.relay.analysis.annotations import BEGIN, is_annotation
 from byoc_lab.relay.analysis.region_numbers import Numbers, module_numbers, region_numbers
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
-
-if TYPE_CHECKING:
-    from byoc_lab.lab.tracing.stages import Stage
 
 
 class Numbering:
@@ -33,7 +29,7 @@ class Numbering:
     before: computes those of its input; by default the input has no past.
     """
 
-    def __init__(self, stage: Stage, before: Callable[[], Numbers] | None = None):
+    def __init__(self, stage: PassRecord, before: Callable[[], Numbers] | None = None):
         self._stage = stage
         self._numbers_before = before
         self._of_round: dict[Round, Numbers] = {}
@@ -135,27 +131,6 @@ class Numbering:
             created = self._created
             known |= {b: created[place] for b, place in places.items() if place in created}
         return known
-
-
-def number_regions(stages: Sequence[Stage], around: Stage | None = None) -> None:
-    """Let regions keep their numbers from stage to stage, and sentences name them by these.
-
-    around: the stage that the others ran inside.
-    """
-    if around is not None and stages[0].before is around.before:
-        stages[0].numbering = Numbering(stages[0], lambda: around.numbering.before)
-    for earlier, stage in pairwise(stages):
-        if earlier.after is stage.before:
-            stage.numbering = Numbering(stage, partial(_numbers_after, earlier))
-    for stage in stages:
-        for report in (*stage.events, *stage.notes):
-            if isinstance(report.told, Sentence):
-                found = report.told.round
-                found.numbering = partial(stage.numbering.of_round, found)
-
-
-def _numbers_after(stage: Stage) -> Numbers:
-    return stage.numbering.after
 
 
 def _named(mod: IRModule) -> list[Expr]:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from byoc_lab.lab.diffing import Diff
 from byoc_lab.lab.diffing.result import no_lineage
 from byoc_lab.lab.diffing.side import Side
 from byoc_lab.lab.tracing.lineage import ComposedLineage
+from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.passes.framework.hook import Event
 from byoc_lab.relay.analysis.region_numbers import Numbers
-
-if TYPE_CHECKING:
-    from byoc_lab.lab.tracing.provenance import Provenance
-    from byoc_lab.lab.tracing.stages import Stage
-    from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.module import IRModule
 
 
 class Followed(NamedTuple):
@@ -34,15 +32,16 @@ class RewriteStep:
     nodes of these two come from in the input of the pass. is_reported: see `Stage.is_reported`.
     """
 
-    def __init__(self, stage: Stage, number: int):
-        self.is_reported: bool = stage.is_reported
-        self.event: Event = stage.events[number - 1]
-        self._stage = stage
-        self._number = number
+    def __init__(
+        self, event: Event, is_reported: bool, states: Callable[[], tuple[Followed, Followed]]
+    ):
+        """states: computes the states before and after it."""
+        self.event, self.is_reported = event, is_reported
+        self._computed = states
 
     @cached_property
     def _states(self) -> tuple[Followed, Followed]:
-        return self._stage.followed(self._number - 1), self._stage.followed(self._number)
+        return self._computed()
 
     @property
     def before(self) -> IRModule:

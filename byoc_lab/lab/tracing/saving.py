@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from byoc_lab.files import replacing
 from byoc_lab.lab.tracing.collection import without_collection
+from byoc_lab.lab.tracing.pass_record import PassRecord
 from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.passes.framework.hook import Event, Round
 from byoc_lab.relay.ir.expr import Expr
@@ -28,9 +29,6 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.text.json.rows import RowWriter
-
-if TYPE_CHECKING:
-    from byoc_lab.lab.tracing.stages import Stage, Trace
 
 FORMAT, VERSION = "byoc_lab.trace", 2
 TRACE, NODES, ARRAYS = "trace.json", "nodes.jsonl", "arrays.bin"
@@ -43,9 +41,17 @@ Json = dict[str, Any]
 
 
 @without_collection()
-def save_trace(trace: Trace, path: str | Path, constants: bool = True) -> Path:
-    """Write a trace to a file. constants: with the numbers of constants; without them, only arrays
-    of up to 16 elements keep theirs, and the file stays small.
+def save_trace(
+    path: str | Path,
+    stages: Sequence[PassRecord],
+    title: str,
+    error: Exception | None,
+    versions: Mapping[str, str],
+    *,
+    constants: bool,
+) -> Path:
+    """Write a trace, given by its attributes, to a file. constants: with the numbers of constants;
+    without them, only arrays of up to 16 elements keep theirs, and the file stays small.
 
     Raises AttributeValueError for an attribute or dtype that has no form in the file.
     """
@@ -54,7 +60,19 @@ def save_trace(trace: Trace, path: str | Path, constants: bool = True) -> Path:
     with replacing(path) as new, zipfile.ZipFile(new, "w", **packed) as archive:
         with archive.open(NODES, "w", force_zip64=True) as out:
             nodes = RowWriter(lambda line: out.write(line.encode()))
-            data = _Writer(trace, nodes).data
+            writer = _Writer(stages, nodes)
+            data: Json = {
+                "format": FORMAT,
+                "version": VERSION,
+                "title": title,
+                "versions": versions,
+                "error": writer.error(error),
+                "ended_by_stage": any(s.error is error for s in stages if s.error),
+                "modules": writer.modules,
+                "rounds": writer.rounds,
+                "stages": writer.stages,
+                "texts": list(writer.texts),
+            }
             arrays = nodes.finish()
         kept = [constants or a.view().size <= SMALL for a in arrays]
         data["arrays"] = [
@@ -71,30 +89,19 @@ def save_trace(trace: Trace, path: str | Path, constants: bool = True) -> Path:
 
 
 class _Writer:
-    """Turns a trace into JSON, `data`, and places the expressions and types that it refers to."""
+    """Turns the stages of a trace into JSON, and places the expressions and types that they refer
+    to."""
 
-    def __init__(self, trace: Trace, nodes: RowWriter):
+    def __init__(self, stages: Sequence[PassRecord], nodes: RowWriter):
         self.ref, self.placed = nodes.place, nodes.placed
         self.modules: list[Json] = []
         self._module_at: dict[int, int] = {}
         self.rounds: list[Json] = []
         self._round_at: dict[Round, int] = {}
-        self._texts: dict[str, int] = {}
-        for node in post_order(*roots(trace.stages)):
+        self.texts: dict[str, int] = {}
+        for node in post_order(*roots(stages)):
             self.ref(node)
-        stages = [self.stage(stage) for stage in trace.stages]
-        self.data: Json = {
-            "format": FORMAT,
-            "version": VERSION,
-            "title": trace.title,
-            "versions": trace.versions,
-            "error": self.error(trace.error),
-            "ended_by_stage": any(s.error is trace.error for s in trace.stages if s.error),
-            "modules": self.modules,
-            "rounds": self.rounds,
-            "stages": stages,
-            "texts": list(self._texts),
-        }
+        self.stages = [self.stage(stage) for stage in stages]
 
     def refs(self, values: Iterable[Any]) -> list[int]:
         """The positions of expressions, types or attributes in the table."""
@@ -104,9 +111,9 @@ class _Writer:
         return None if value is None else self.ref(value)
 
     def text(self, text: str) -> int:
-        return self._texts.setdefault(text, len(self._texts))
+        return self.texts.setdefault(text, len(self.texts))
 
-    def stage(self, stage: Stage) -> Json:
+    def stage(self, stage: PassRecord) -> Json:
         return {
             "index": stage.index,
             "name": stage.name,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,32 +22,29 @@ from byoc_lab.lab.diffing.side import Side
 from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.lab.linting.foreign import OF_TABLES
 from byoc_lab.lab.linting.relay import lint_relay
-from byoc_lab.lab.tracing.events import Events, Notes
 from byoc_lab.lab.tracing.history import History
 from byoc_lab.lab.tracing.lineage import ComposedLineage
-from byoc_lab.lab.tracing.numbering import Numbering, number_regions
+from byoc_lab.lab.tracing.numbering import Numbering
+from byoc_lab.lab.tracing.pass_record import PassRecord
 from byoc_lab.lab.tracing.pickling import roots
 from byoc_lab.lab.tracing.provenance import Provenance
-from byoc_lab.lab.tracing.replay import is_typed, replay, typed_if_possible
 from byoc_lab.lab.tracing.rewrite_step import Followed, RewriteStep
 from byoc_lab.lab.tracing.saving import save_trace
+from byoc_lab.passes.framework.hook import Sentence
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.printing import printable
 from byoc_lab.relay.analysis.region_numbers import Numbers
-from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.ir import pickling
 from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.ir.foreign import ForeignModule
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.unparsed import UnparsedModule
-from byoc_lab.relay.typing.infer import infer_module
 
 SKIPPED_PASS = "BYT001"
 MAX_FOLLOWED = 4  # states between rewrites that a stage keeps
 
 
 @dataclass(eq=False)
-class Stage:
+class Stage(PassRecord):
     """One pass of a pipeline.
 
     name: of the pass. group: the name of its sequence (FoldScaleAxis), if it has one.
@@ -60,23 +56,7 @@ class Stage:
         recorded pass ran in.
     """
 
-    index: int
-    name: str
-    before: IRModule
-    after: IRModule | None
-    seconds: float = 0.0
-    events: Events = field(default_factory=Events)
-    error: Exception | None = None
-    skipped: str = ""
-    group: str = ""
-    notes: Notes = field(default_factory=Notes)
-    needs_level: int | None = None
     nested: tuple[Stage, ...] = ()
-    opt_level: int | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The fields, without the values that are computed on demand."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def at(self, index: int) -> Stage:
         """A copy of the stage for another trace; both share their provenance and all computed
@@ -90,22 +70,6 @@ class Stage:
 
     def _ipython_display_(self) -> None:
         display.publish(self)
-
-    @cached_property
-    def changed(self) -> bool:
-        """Whether the pass changed the structure of the module."""
-        if self.after is None or self.after is self.before:
-            return False
-        if isinstance(self.before, UnparsedModule) or isinstance(self.after, UnparsedModule):
-            return bool(self.diff())
-        return not structural_equal(self.before, self.after)
-
-    @property
-    def outcome(self) -> str:
-        """ "failed", "skipped", "changed" or "unchanged"."""
-        if self.error is not None:
-            return "failed"
-        return "skipped" if self.skipped else "changed" if self.changed else "unchanged"
 
     @cached_property
     def numbering(self) -> Numbering:
@@ -123,28 +87,6 @@ class Stage:
             return self.findings_before
         return _findings(self.after, self.numbering.after)
 
-    def state_after(self, count: int) -> IRModule:
-        """The module after the first `count` rewrites of this pass.
-
-        After all rewrites it is the result of the pass, with the same types. Before that it may be
-        malformed, and then its new nodes have no types. It has all data types that the pass
-        defines. Raises StageIndexError for a count that is out of range.
-        """
-        if not 0 <= count <= len(self.events):
-            raise StageIndexError(
-                f"count must be in [0, {len(self.events)}], found {count}; these are the rewrites "
-                f"of {self.name}"
-            )
-        mod = replay(self.before, self.events[:count])
-        if self.after is None:
-            return mod
-        mod.type_definitions.update(self.after.type_definitions)
-        if not is_typed(self.after):
-            return mod
-        if count == len(self.events):
-            return infer_module(mod)
-        return typed_if_possible(mod) if is_typed(self.before) else mod
-
     def followed(self, count: int) -> Followed:
         """The module after the first `count` rewrites, and where its nodes come from. The last few
         are kept: one step begins where its neighbour ends."""
@@ -161,16 +103,6 @@ class Stage:
     def _followed(self) -> dict[int, Followed]:
         return {}
 
-    @cached_property
-    def provenance(self) -> Provenance:
-        """The origins, in the input, of the nodes of the result. If there is no result, the input
-        counts as the result."""
-        same: Stage | None = self.__dict__.get("_same")
-        if same is not None:
-            return same.provenance
-        after = self.after if self.after is not None else self.before
-        return Provenance(self.before, after, self.events)
-
     def step(self, number: int) -> RewriteStep:
         """Rewrite `number`, from 1, by itself: the modules before and after it, and their diff.
         Raises StageIndexError."""
@@ -179,43 +111,11 @@ class Stage:
                 f"rewrite must be in [1, {len(self.events)}], the rewrites of {self.name}; found "
                 f"{number}"
             )
-        return RewriteStep(self, number)
-
-    def origins(self, node: Expr) -> tuple[Expr, ...]:
-        """The nodes of `before` that `node`, of `after`, originates from, the nearest first.
-
-        Empty for a node that a rewrite inserted; `rule_of` names it. Of a pass that reports no
-        rewrites, the node that the diff pairs it with. Raises UnknownNodeError.
-        """
-        found = self.provenance.origins(node)
-        return found or self._paired(node, "to_before")
-
-    def images(self, node: Expr) -> tuple[Expr, ...]:
-        """The nodes of `after` that come from `node`, of `before`, the nearest first: `b` is in
-        `images(a)` if and only if `a` is in `origins(b)`. Raises UnknownNodeError."""
-        found = self.provenance.images(node)
-        return found or self._paired(node, "to_after")
-
-    def _paired(self, node: Expr, way: str) -> tuple[Expr, ...]:
-        """The partner of a node by the diff, if the pass reported no rewrites."""
-        if self.is_reported:
-            return ()
-        partner = getattr(self._diff.correspondence, way).get(node)
-        return () if partner is None else (partner,)
-
-    def rule_of(self, node: Expr) -> str:
-        """The rule that created `node`, of `after`; "" if it is a node of `before`, rewritten
-        operands and types aside, or if the pass did not report it. Raises UnknownNodeError."""
-        return self.provenance.rule(node)
-
-    def diff(self) -> Diff:
-        """The diff of the modules before and after the pass, by the provenance of the nodes."""
-        return self._diff
-
-    @cached_property
-    def _diff(self) -> Diff:
-        after = self.after if self.after is not None else self.before
-        return diff_of(self.before, after, self._lineage)
+        return RewriteStep(
+            self.events[number - 1],
+            self.is_reported,
+            lambda: (self.followed(number - 1), self.followed(number)),
+        )
 
     def inside(self) -> Trace:
         """The passes that ran inside this one, as a separate trace. Raises StageIndexError if none
@@ -224,27 +124,6 @@ class Stage:
             raise StageIndexError(f"no passes were recorded inside {self.name}")
         number_regions(self.nested, self)
         return Trace(list(self.nested), f"inside {self.name}", self.error)
-
-    @cached_property
-    def is_reported(self) -> bool:
-        """Whether the pass reported its rewrites, so that `provenance` knows each node.
-
-        A pass that reports none may have changed everything. One that replaces a whole function by
-        the only event of a round says no more than that each node of it comes from every node.
-        """
-        if isinstance(self.before, UnparsedModule) or isinstance(self.after, UnparsedModule):
-            return False
-        if not self.events:
-            functions = () if self.after is None else self.after.functions.values()
-            return all(self.provenance.results[function] for function in functions)
-        rewrites = Counter(event.round for event in self.events)
-        return not any(
-            rewrites[e.round] == 1 and e.round is not None and e.before is e.round.root
-            for e in self.events
-        )
-
-    def _lineage(self) -> Provenance | None:
-        return self.provenance if self.is_reported else None
 
     def __repr__(self) -> str:
         return f"<stage {self.index} {self.name}: {self.outcome}>"
@@ -395,7 +274,9 @@ class Trace:
         trace has everything but values. Raises AttributeValueError for an attribute or dtype that
         has no form in the file.
         """
-        return save_trace(self, path, constants)
+        return save_trace(
+            path, self.stages, self.title, self.error, self.versions, constants=constants
+        )
 
     def save_html(self, path: str | Path) -> Path:
         """Write the whole trace as one HTML file that needs no kernel and no network."""
@@ -426,3 +307,24 @@ def _findings(mod: IRModule, numbers: Numbers) -> list[Finding]:
     if isinstance(mod, ForeignModule):
         return list(mod.findings)
     return list(lint_relay(mod, region_numbers=numbers))
+
+
+def number_regions(stages: Sequence[Stage], around: Stage | None = None) -> None:
+    """Let regions keep their numbers from stage to stage, and sentences name them by these.
+
+    around: the stage that the others ran inside.
+    """
+    if around is not None and stages[0].before is around.before:
+        stages[0].numbering = Numbering(stages[0], lambda: around.numbering.before)
+    for earlier, stage in pairwise(stages):
+        if earlier.after is stage.before:
+            stage.numbering = Numbering(stage, partial(_numbers_after, earlier))
+    for stage in stages:
+        for report in (*stage.events, *stage.notes):
+            if isinstance(report.told, Sentence):
+                found = report.told.round
+                found.numbering = partial(stage.numbering.of_round, found)
+
+
+def _numbers_after(stage: Stage) -> Numbers:
+    return stage.numbering.after

@@ -6,13 +6,9 @@ The matcher of their language tells whether they match its values (`relax.patter
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from byoc_lab.relay.ir.expr import Expr
-from byoc_lab.relay.patterns.patterns import DFPattern
-
-if TYPE_CHECKING:
-    from byoc_lab.relay.patterns.matcher import Matcher
+from byoc_lab.relay.patterns.patterns import DFPattern, Matching
 
 
 class AndPattern(DFPattern):
@@ -26,7 +22,7 @@ class AndPattern(DFPattern):
 
     same_root = children
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return matcher.match(self.left, expr) and matcher.match(self.right, expr)
 
 
@@ -39,7 +35,7 @@ class NotPattern(DFPattern):
     def children(self) -> Sequence[DFPattern]:
         return (self.reject,)
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return not matcher.match(self.reject, expr)
 
 
@@ -52,5 +48,5 @@ class ForeignPattern(DFPattern):
     def children(self) -> Sequence[DFPattern]:
         return self._children
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from byoc_lab.errors import ArgumentError, kind_of
 from byoc_lab.relay.analysis.structural import structural_equal
@@ -27,8 +27,19 @@ from byoc_lab.relay.ir.expr import (
 )
 from byoc_lab.relay.ir.types import TensorType, Type
 
-if TYPE_CHECKING:
-    from byoc_lab.relay.patterns.matcher import Matcher
+
+class Matching(Protocol):
+    """An attempt to match, as patterns ask it about their parts; `Matcher` is one."""
+
+    def match(self, pattern: DFPattern, expr: Expr) -> bool: ...
+
+    def match_all(self, patterns: Sequence[DFPattern], exprs: Sequence[Expr]) -> bool: ...
+
+    def match_call(self, pattern: CallPattern, call: Call) -> bool: ...
+
+    def match_dominated(self, pattern: DominatorPattern, expr: Expr) -> bool: ...
+
+    def type_of(self, expr: Expr) -> Type | None: ...
 
 
 class DFPattern(ABC):
@@ -42,7 +53,7 @@ class DFPattern(ABC):
         return ()
 
     @abstractmethod
-    def fits(self, matcher: Matcher, expr: Expr) -> bool: ...
+    def fits(self, matcher: Matching, expr: Expr) -> bool: ...
 
     def same_root(self) -> Sequence[DFPattern]:
         """Sub-patterns that apply to the same expression as this pattern; one of them must
@@ -119,7 +130,7 @@ class ExprPattern(DFPattern):
     def __init__(self, expr: Expr):
         self.expr = expr
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return expr is self.expr or (
             type(expr) is type(self.expr)
             and not isinstance(expr, Op)
@@ -139,14 +150,14 @@ class VarPattern(DFPattern):
     def __init__(self, name_hint: str = ""):
         self.name = name_hint
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return isinstance(expr, Var) and self.name in ("", expr.name_hint)
 
 
 class ConstantPattern(DFPattern):
     """Any constant."""
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return isinstance(expr, Constant)
 
 
@@ -164,7 +175,7 @@ class WildcardPattern(DFPattern):
 
     same_root = children
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return self.pattern is None or matcher.match(self.pattern, expr)
 
 
@@ -184,7 +195,7 @@ class CallPattern(DFPattern):
     def children(self) -> Sequence[DFPattern]:
         return (self.op, *(self.args or ()))
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return isinstance(expr, Call) and matcher.match_call(self, expr)
 
     def op_name(self) -> str | None:
@@ -213,7 +224,7 @@ class FunctionPattern(DFPattern):
     def children(self) -> Sequence[DFPattern]:
         return (*(self.params or ()), self.body)
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         if not isinstance(expr, Function):
             return False
         if self.params is not None and not matcher.match_all(self.params, expr.params):
@@ -236,7 +247,7 @@ class TuplePattern(DFPattern):
     def __len__(self) -> int:
         return len(self.fields or ())
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return isinstance(expr, Tuple) and (
             self.fields is None or matcher.match_all(self.fields, expr.fields)
         )
@@ -252,7 +263,7 @@ class TupleGetItemPattern(DFPattern):
     def children(self) -> Sequence[DFPattern]:
         return (self.tuple,)
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return (
             isinstance(expr, TupleGetItem)
             and self.index in (None, expr.index)
@@ -270,7 +281,7 @@ class IfPattern(DFPattern):
     def children(self) -> Sequence[DFPattern]:
         return self.parts
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return isinstance(expr, If) and matcher.match_all(self.parts, expr.parts())
 
 
@@ -284,7 +295,7 @@ class LetPattern(DFPattern):
     def children(self) -> Sequence[DFPattern]:
         return self.parts
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return isinstance(expr, Let) and matcher.match_all(
             self.parts, (expr.var, expr.value, expr.body)
         )
@@ -301,7 +312,7 @@ class AltPattern(DFPattern):
 
     same_root = children
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return matcher.match(self.left, expr) or matcher.match(self.right, expr)
 
 
@@ -318,7 +329,7 @@ class DominatorPattern(DFPattern):
     def same_root(self) -> Sequence[DFPattern]:
         return (self.child,)
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return matcher.match_dominated(self, expr)
 
 
@@ -333,11 +344,11 @@ class _Refined(DFPattern):
 
     same_root = children
 
-    def fits(self, matcher: Matcher, expr: Expr) -> bool:
+    def fits(self, matcher: Matching, expr: Expr) -> bool:
         return matcher.match(self.pattern, expr) and self.holds(matcher, expr)
 
     @abstractmethod
-    def holds(self, matcher: Matcher, expr: Expr) -> bool: ...
+    def holds(self, matcher: Matching, expr: Expr) -> bool: ...
 
 
 class AttrPattern(_Refined):
@@ -347,7 +358,7 @@ class AttrPattern(_Refined):
         super().__init__(pattern)
         self.attrs = dict(attrs)
 
-    def holds(self, matcher: Matcher, expr: Expr) -> bool:
+    def holds(self, matcher: Matching, expr: Expr) -> bool:
         if isinstance(expr, Op):
             wanted = self.attrs.items()
             return all(expr.has_attr(k) and _same(expr.get_attr(k), v) for k, v in wanted)
@@ -372,7 +383,7 @@ class TypePattern(_Refined):
         super().__init__(pattern)
         self.type = ttype
 
-    def holds(self, matcher: Matcher, expr: Expr) -> bool:
+    def holds(self, matcher: Matching, expr: Expr) -> bool:
         return matcher.type_of(expr) == self.type
 
 
@@ -383,7 +394,7 @@ class DataTypePattern(_Refined):
         super().__init__(pattern)
         self.dtype = str(dtype)
 
-    def holds(self, matcher: Matcher, expr: Expr) -> bool:
+    def holds(self, matcher: Matching, expr: Expr) -> bool:
         ty = matcher.type_of(expr)
         return isinstance(ty, TensorType) and ty.dtype == self.dtype
 
@@ -395,6 +406,6 @@ class ShapePattern(_Refined):
         super().__init__(pattern)
         self.shape = tuple(shape)
 
-    def holds(self, matcher: Matcher, expr: Expr) -> bool:
+    def holds(self, matcher: Matching, expr: Expr) -> bool:
         ty = matcher.type_of(expr)
         return isinstance(ty, TensorType) and ty.shape == self.shape
