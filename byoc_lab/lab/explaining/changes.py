@@ -24,7 +24,6 @@ from byoc_lab.lab.explaining.module_changes import (
 from byoc_lab.lab.explaining.outcome import Setup, typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.lab.explaining.recipes import (
-    FOLD_QNN,
     FOLDED,
     FOLDING,
     merging,
@@ -37,7 +36,7 @@ from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
-from byoc_lab.passes.fold.fold_constant import FoldConstant
+from byoc_lab.passes.fold.fold_constant import FOLD_QNN, FoldConstant
 from byoc_lab.passes.framework.passes import Pass, make_pass
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.passes.simplify.canonicalize_ops import CanonicalizeOps

@@ -16,8 +16,6 @@ FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
 """The passes that move what a norm becomes into the weights before it."""
 FOLDED = "multiply"
 """The operator that FoldScaleAxis moves into weights."""
-FOLD_QNN = "FoldConstant(fold_qnn=True)"
-"""The pass that computes constants with quantised operators, too."""
 
 
 def simplifiers(found: Diagnosis) -> list[str]:

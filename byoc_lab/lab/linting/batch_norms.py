@@ -110,14 +110,16 @@ def _leaf(operand: Expr) -> Expr:
     return value if isinstance(value, Constant) else Var("x", value.checked_type)
 
 
-def fold_then_annotate(mod: IRModule, compilers: Sequence[str]) -> IRModule | None:
+def fold_then_annotate(
+    mod: IRModule, compilers: Sequence[str], fold_qnn: bool = False
+) -> IRModule | None:
     """The module with its batch norms folded, annotated for the same compilers."""
     passes = [
         InferType(),
         SimplifyInference(),
         FoldConstant(),
         FoldScaleAxis(),
-        FoldConstant(),
+        FoldConstant(fold_qnn),
         AnnotateTarget(list(compilers)),
         MergeCompilerRegions(),
         InferType(),

@@ -40,6 +40,8 @@ FOLDED_UP_TO = 1 << 29
 """Bytes of a value, or four times those of its operands. The largest weight of VGG has 411 MB; a
 hostile module may ask for any number, in as many nodes as it likes."""
 SHAPES = ("shape_of", "ndarray_size")
+FOLD_QNN = "FoldConstant(fold_qnn=True)"
+"""The pass that computes constants with quantised operators, too."""
 
 
 class FoldConstant(FunctionPass):
@@ -134,7 +136,7 @@ def evaluated(call: Call, ty: Type | None, fold_qnn: bool = False) -> Expr | Non
     assert isinstance(op, Op)
     if not args or op.name in (ON_DEVICE, *ANNOTATIONS) or op.get_attr("TOpIsStateful"):
         return None
-    if (op.name.startswith("qnn.") and not fold_qnn) or op.definition.reference is None:
+    if (is_quantised(op) and not fold_qnn) or op.definition.reference is None:
         return None
     if _is_too_large(call, ty):
         return None
@@ -142,6 +144,11 @@ def evaluated(call: Call, ty: Type | None, fold_qnn: bool = False) -> Expr | Non
         return _to_expr(evaluate_op(op, attrs, [_to_value(a) for a in args]))
     except EvaluationError:  # an index out of range, ...: it fails when it is run, if it is
         return None
+
+
+def is_quantised(op: Op) -> bool:
+    """Whether FoldConstant evaluates an operator with `fold_qnn` only."""
+    return op.name.startswith("qnn.")
 
 
 def _is_too_large(call: Call, ty: Type | None) -> bool:

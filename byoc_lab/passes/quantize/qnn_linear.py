@@ -136,7 +136,8 @@ KERNELS = ("OIHW", "HWIO", "HWOI", "OHWI")
 
 @lowers("qnn.conv2d")
 def lower_conv2d(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
-    """Raises PassError for other layouts than those in LAYOUTS and KERNELS."""
+    """Raises PassError for other layouts than those in LAYOUTS and KERNELS, and, as TVM does,
+    without a kernel size."""
     for name, known in (("data_layout", LAYOUTS), ("kernel_layout", KERNELS)):
         if attrs[name] not in known:
             raise PassError(
@@ -147,6 +148,12 @@ def lower_conv2d(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
     a, w = _known(zero, kernel_zero)
     kernel = {axis: length(types[1], n) for n, axis in enumerate(attrs.kernel_layout)}
     depthwise = attrs.groups != 1 and attrs.channels == attrs.groups
+    if attrs.kernel_size is None:
+        raise PassError(
+            f"qnn.conv2d requires kernel size to be specified, found kernel_size=None; give it "
+            f"kernel_size=({kernel['H']}, {kernel['W']}), as its weight has; if "
+            f"FakeQuantizationToInteger made it, give that to its nn.conv2d"
+        )
     direct = (w == 0 or tuple(attrs.dilation) == (1, 1)) and (attrs.groups == 1 or depthwise)
     if a is None:  # a vector, or one of one element
         layout, axis = (attrs.data_layout, "C") if direct else (attrs.kernel_layout, "O")

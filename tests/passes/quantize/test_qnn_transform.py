@@ -170,6 +170,16 @@ def test_a_scale_that_is_an_argument_is_refused() -> None:
         PLAIN(infer_module(IRModule.from_expr(call)))
 
 
+def test_a_convolution_without_a_kernel_size_is_refused_as_by_tvm() -> None:
+    x = relay.var("x", shape=(1, 4, 8, 8), dtype="int8")
+    weight, zero, one = relay.const(np.ones((4, 4, 3, 1), "int8")), relay.const(0), relay.const(1.0)
+    mod = infer_module(
+        IRModule.from_expr(qnn.conv2d(x, weight, zero, zero, one, one, None, channels=4))
+    )
+    with pytest.raises(PassError, match=r"requires kernel size .* kernel_size=\(3, 1\)"):
+        PLAIN(mod)
+
+
 @pytest.mark.parametrize("run", [PLAIN, TABLES], ids=["CanonicalizeOps", "Legalize"])
 def test_lowering_can_be_replayed(run: Pass) -> None:
     mod = infer_module(cases.load("lowering.network", tvm, relay, np))

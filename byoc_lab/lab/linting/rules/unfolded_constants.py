@@ -11,6 +11,7 @@ from byoc_lab.lab.linting.batch_norms import fold_then_annotate
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.edits import Proposal, compilers_in
 from byoc_lab.lab.linting.external import is_external, symbol_of
+from byoc_lab.passes.fold.fold_constant import FOLD_QNN, is_quantised
 from byoc_lab.relay.analysis.annotations import is_annotation, skip_annotations
 from byoc_lab.relay.analysis.regions import Region
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem
@@ -47,7 +48,9 @@ class UnfoldedConstants(LintRule):
     function without parameters.
 
     ## What to do instead
-    Run FoldConstant (and, for batch norms, FoldScaleAxis) before AnnotateTarget.
+    Run FoldConstant (and, for batch norms, FoldScaleAxis) before AnnotateTarget. It leaves
+    quantised operators alone unless it is FoldConstant(fold_qnn=True), and composite functions
+    always: if MergeComposite runs, run it before that.
 
     ## References
     TVM 0.16, src/relay/transforms/fold_constant.cc.
@@ -64,18 +67,22 @@ class UnfoldedConstants(LintRule):
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         if is_external(subject.func):
-            tops = _tops(subject.nodes, subject)
+            tops, remedy = _unfolded(subject.nodes, subject)
             where = f"the external function {symbol_of(subject.func) or subject.name}"
             if tops:
-                yield self._finding(tops, where, subject)
+                yield self._finding(tops, where, remedy, subject)
             return
-        for region, tops in _regions(subject):
+        for region, tops, remedy in _regions(subject):
             where = f"region {subject.number(region)} of {region.target}"
             fold = Proposal(
                 "remove the annotations, fold the constants, and annotate again",
-                make=partial(fold_then_annotate, compilers=(region.target,)),
+                make=partial(
+                    fold_then_annotate,
+                    compilers=(region.target,),
+                    fold_qnn=FOLD_QNN in remedy,
+                ),
             )
-            yield self._finding(tops, where, subject, [fold])
+            yield self._finding(tops, where, remedy, subject, [fold])
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
         """The regions that the pipeline will make, if the module has operators on constants."""
@@ -89,18 +96,24 @@ class UnfoldedConstants(LintRule):
             here = constant.get(gv.name_hint)
             subject = Subject(func, gv.name_hint, ahead or mod)
             regions = list(_regions(subject)) if here and not is_external(func) else []
-            for region, tops in regions:
+            for region, tops, remedy in regions:
                 names = {called(n) for n in tops}
                 nodes = [n for n in here or () if called(n) in names] or (here or [])[:1]
-                yield self._finding(nodes, f"a future region of {region.target}", subject)
+                where = f"a future region of {region.target}"
+                yield self._finding(nodes, where, remedy, subject)
 
     def _finding(
-        self, tops: list[Call], where: str, subject: Subject, proposals: Iterable[Proposal] = ()
+        self,
+        tops: list[Call],
+        where: str,
+        remedy: str,
+        subject: Subject,
+        proposals: Iterable[Proposal] = (),
     ) -> Finding:
         return self.finding(
             f"{', '.join(dict.fromkeys(map(called, tops)))} in {where} "
             f"{'has' if len(tops) == 1 else 'have'} only constants as operands",
-            "run FoldConstant before AnnotateTarget",
+            f"run {remedy}",
             tops[0],
             subject,
             others=tops[1:],
@@ -108,19 +121,27 @@ class UnfoldedConstants(LintRule):
         )
 
 
-def _regions(subject: Subject) -> Iterator[tuple[Region, list[Call]]]:
-    """The regions that have calls of constants alone, with the last ones of these calls."""
+def _regions(subject: Subject) -> Iterator[tuple[Region, list[Call], str]]:
+    """The regions that have calls of constants alone, with what `_unfolded` says of them."""
     for region in subject.offloaded:
-        tops = _tops(subject.in_order(region), subject)
+        tops, remedy = _unfolded(subject.in_order(region), subject)
         if region.outputs and tops:
-            yield region, tops
+            yield region, tops, remedy
 
 
-def _tops(nodes: Sequence[Expr], subject: Subject) -> list[Call]:
-    """Of nodes in evaluation order, the calls of constants alone with other users than these."""
+def _unfolded(nodes: Sequence[Expr], subject: Subject) -> tuple[list[Call], str]:
+    """Of nodes in evaluation order, the calls of constants alone with other users than these, and
+    the pass that computes them, with the pass that it has to run before."""
     constant = constant_nodes(nodes)
     calls = [n for n in nodes if n in constant and isinstance(n, Call) and not is_annotation(n)]
-    return [n for n in calls if not _computed(constant, n, subject)] or calls[-1:]
+    callees = [call.op for call in calls]
+    quantised = any(isinstance(n, Op) and is_quantised(n) for n in post_order(*callees))
+    merged = any(isinstance(callee, Function) for callee in callees)
+    remedy = (
+        f"{FOLD_QNN if quantised else 'FoldConstant'} before "
+        f"{'MergeComposite' if merged else 'AnnotateTarget'}"
+    )
+    return [n for n in calls if not _computed(constant, n, subject)] or calls[-1:], remedy
 
 
 def _computed(constant: set[Expr], call: Call, subject: Subject) -> bool:

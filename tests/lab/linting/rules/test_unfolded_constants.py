@@ -9,7 +9,14 @@ import pytest
 from byoc_lab import lint, relay, trace
 from byoc_lab.backends import register, unregister
 from byoc_lab.lab.linting.rules.unfolded_constants import UnfoldedConstants
-from byoc_lab.passes import AnnotateTarget, InferType
+from byoc_lab.passes import (
+    AnnotateTarget,
+    FoldConstant,
+    InferType,
+    MergeCompilerRegions,
+    MergeComposite,
+)
+from byoc_lab.passes.fold.fold_constant import FOLD_QNN
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import is_constant, is_op, wildcard
 from tests.lab.linting.samples import RuleChecks, main
@@ -64,5 +71,58 @@ class TestUnfoldedConstants(RuleChecks):
             for mod, pipeline in ((net, "npu"), (result, None)):
                 (found,) = lint(mod, pipeline).by_code("BYL024")
                 assert found.node is not None
+        finally:
+            unregister("npu")
+
+    @pytest.mark.parametrize(
+        ("value", "supported", "remedy"),
+        [
+            ("sqrt(2f)", ["sqrt"], "run FoldConstant before AnnotateTarget"),
+            ("add(2f, 3f)", [], "run FoldConstant before MergeComposite"),
+            (
+                'cast(qnn.quantize(2f, 0.5f, 0, out_dtype="int8"), dtype="float32")',
+                ["qnn.quantize"],
+                "run FoldConstant(fold_qnn=True) before AnnotateTarget",
+            ),
+        ],
+    )
+    def test_what_it_says_to_run_leaves_nothing_of_them(
+        self, value: str, supported: list[str], remedy: str
+    ) -> None:
+        """apache/tvm#9164: FoldConstant leaves quantised operators, and composites, alone."""
+        table = [("npu.add", is_op("add")(is_constant(), wildcard()))]
+        register("npu", supports=supported)
+        steps: list[Any] = [MergeComposite(table), AnnotateTarget("npu"), MergeCompilerRegions()]
+        folds = {"FoldConstant": FoldConstant(), FOLD_QNN: FoldConstant(fold_qnn=True)}
+        try:
+            net = InferType()(relay.parse(main(value, "multiply(%x, %0)")))
+            (found,) = lint(net, steps).by_code("BYL024")
+            assert found.what_to_do == remedy
+            tried = {
+                f"run {name} before {step.name}": [*steps[:at], fold, *steps[at:]]
+                for at, step in enumerate(steps[:2])
+                for name, fold in folds.items()
+            }
+            assert not lint(net, tried[remedy]).by_code("BYL024")
+            if remedy != "run FoldConstant before AnnotateTarget":
+                plain = tried["run FoldConstant before AnnotateTarget"]
+                (again,) = lint(net, plain).by_code("BYL024")
+                assert again.what_to_do == remedy
+        finally:
+            unregister("npu")
+
+    def test_the_fix_folds_quantised_constants(self) -> None:
+        register("npu", supports=["qnn.quantize", "multiply"])
+        try:
+            net = InferType()(
+                relay.parse(
+                    "def @main(%x: Tensor[(2, 3), int8]) {\n"
+                    '  %0 = qnn.quantize(2f, 0.5f, 0, out_dtype="int8");\n  multiply(%x, %0)\n}'
+                )
+            )
+            annotated = trace(net, [AnnotateTarget("npu"), MergeCompilerRegions(), "InferType"])
+            (found,) = lint(annotated.result).by_code("BYL024")
+            assert found.fix is not None
+            assert not lint(found.fix.apply()).by_code("BYL024")
         finally:
             unregister("npu")
