@@ -53,10 +53,12 @@ class RegionSize:
 
 @dataclass(frozen=True)
 class HostGroup:
-    """Calls of the given module that stay on the host for one cause, one of `explain`'s.
+    """Calls of the given module that stay on the host, or that another back end computes, for one
+    cause, one of `explain`'s.
 
     calls: how many. flops: of those whose cost is known. names: how often each operator is among
     them. reason: of the first of them. unknown: the number of calls whose cost is not known.
+    place: "on the host", or "by" the other back end.
     """
 
     cause: str
@@ -65,6 +67,7 @@ class HostGroup:
     names: dict[str, int]
     reason: str
     unknown: int = 0
+    place: str = "on the host"
 
     @property
     def work(self) -> str:
@@ -109,9 +112,13 @@ class Coverage:
 
     @cached_property
     def host(self) -> tuple[HostGroup, ...]:
-        """The calls that stay on the host, grouped by cause as `explain` finds it: the most work
-        first."""
-        found = [_group(cause, es) for cause, es in self._explained().by_cause.items()]
+        """The calls that are not offloaded to the back end, grouped by the place that they stay in
+        and by cause as `explain` finds it: the most work first."""
+        found = [
+            _group(cause, place, [e for e in es if e.elsewhere == place])
+            for cause, es in self._explained().by_cause.items()
+            for place in dict.fromkeys(e.elsewhere for e in es)
+        ]
         return tuple(sorted(found, key=lambda g: (-g.flops, -g.calls)))
 
     @cached_property
@@ -157,7 +164,7 @@ class Coverage:
         ]
         lines += _rest(len(self.regions), "regions, of less work")
         lines += [f"  {warning}" for warning in self.warnings]
-        lines += [f"  on the host, {group}" for group in self.host]
+        lines += [f"  {group.place}, {group}" for group in self.host]
         if self.tried is not None:
             found = [f"    {c}" for c in self.tried]
             lines += ["  with a change that was tried", *found] if found else [NOTHING]
@@ -275,7 +282,7 @@ class Coverages(Sequence[Coverage]):
         return table(head, rows, range(1, len(head))) + notes
 
 
-def _group(cause: str, found: Sequence[Answer]) -> HostGroup:
+def _group(cause: str, place: str, found: Sequence[Answer]) -> HostGroup:
     names = Counter(e.name for e in found)
     known = [e.flops for e in found if e.flops is not None]
     return HostGroup(
@@ -285,6 +292,7 @@ def _group(cause: str, found: Sequence[Answer]) -> HostGroup:
         dict(names.most_common()),
         found[0].reason,
         len(found) - len(known),
+        place,
     )
 
 

@@ -164,6 +164,12 @@ class Answer(ABC):
         return ""
 
     @property
+    def elsewhere(self) -> str:
+        """Where it is computed if it is not offloaded to the target: "on the host", or "by" another
+        back end."""
+        return "on the host"
+
+    @property
     def where(self) -> str:
         """ "not offloaded", or "also on the host" if a region computes it too."""
         return "also on the host" if self.cause == "computed-twice" else "not offloaded"

@@ -43,7 +43,10 @@ def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
         return found
     if merged:  # AnnotateTarget does not ask the predicate about what is in a composite
         found = replace(found, expected="an operand that is not a constant", found="constants")
-    reason = f"{inquiry.called(subject)} computes with constants alone, and no pass computed it"
+    said = inquiry.called(subject)
+    if not inquiry.was_computed_constant(call):
+        said = f"{kind(subject)} that passes made from {inquiry.called(call)}"
+    reason = f"{said} computes with constants alone, and no pass computed it"
     return replace(found, reason=_decomposed(inquiry, call, subject) + reason)
 
 
@@ -114,16 +117,32 @@ def _given_back(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
 
 
 def _taken_by_another_target(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
-    home = inquiry.partitioned_home(subject)
-    if home is None:
+    """Another target took what this one would take, too."""
+    home, target, targets = (
+        inquiry.partitioned_home(subject), inquiry.target, inquiry.annotated_targets,
+    )  # fmt: skip
+    would = inquiry.predicate(subject) is not None and _refused_alone(inquiry, subject) is None
+    if home is None or home.compiler == target or target not in targets or not would:
         return None
-    targets = inquiry.annotated_targets
+    composite = next(reversed(inquiry.composites(subject)), None)
+    if composite is not None:
+        return Diagnosis(
+            "order",
+            f"MergeComposite put it into {composite}, which AnnotateTarget gives to "
+            f"{home.compiler}: it asks {target} about operators outside of composites alone",
+            subject,
+            expected=f"{subject.op_name} outside of a composite",
+            found=composite,
+            other=composite,
+        )
+    if targets.index(target) < targets.index(home.compiler):
+        return None
     return Diagnosis(
         "order",
         f"{home.compiler} takes it: AnnotateTarget asks {', '.join(targets)} in this order",
         subject,
-        expected=f"{inquiry.target} before {home.compiler}",
-        found=f"{home.compiler} before {inquiry.target}",
+        expected=f"{target} before {home.compiler}",
+        found=f"{home.compiler} before {target}",
         other=home.compiler,
     )
 

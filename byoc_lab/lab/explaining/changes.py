@@ -241,6 +241,9 @@ class Changes:
         if found.attempt is None:  # another target takes it
             others = [t for t in self.inquiry.annotated_targets if t != self.inquiry.target]
             yield from self._targets([self.inquiry.target, *others])
+            rest = [entry for entry in self._table if entry[0] != found.other]
+            if len(rest) < len(self._table):
+                yield self._with_table(f"leave {found.other} out of the pattern table", rest)
             return
         table = list(self._table)
         entry = table.pop(found.attempt.position)

@@ -39,6 +39,13 @@ class Explanation(Answer):
             return "removed"
         return "offloaded" if place.offloaded else "host"
 
+    @property
+    def elsewhere(self) -> str:
+        outcome = self._inquiry.outcome
+        homes = [outcome.homes.get(image) for image in outcome.place(self.typed).outside]
+        taken = {home.compiler if home else None for home in homes}
+        return f"by {taken.pop()}" if len(taken) == 1 and None not in taken else "on the host"
+
     @cached_property
     def home(self) -> Home | None:
         place = self._inquiry.outcome.place(self.typed)

@@ -160,12 +160,19 @@ class Explanations(Sequence[A]):
         own = computed.pop(self.target, 0)
         text = f"{own} of {counted(len(self), 'call')} offloaded to {self.target}"
         text += "".join(f", {count} to {other}" for other, count in computed.items())
-        left = {cause: len(es) for cause, es in self.by_cause.items()}
-        if left:
+        for place, left in self._causes_by_place().items():
             causes = ", ".join(f"{count} {cause}" for cause, count in left.items())
-            text += f", {sum(left.values())} on the host ({causes})"
+            text += f", {left.total()} {place} ({causes})"
         removed = sum(e.status == "removed" for e in self._all)
         return text + (f", {removed} removed" if removed else "")
+
+    def _causes_by_place(self) -> dict[str, Counter[str]]:
+        """Where the calls that are not offloaded are computed, and the number for each cause."""
+        found: dict[str, Counter[str]] = {}
+        for cause, es in self.by_cause.items():
+            for e in es:
+                found.setdefault(e.elsewhere, Counter())[cause] += 1
+        return found
 
     @cached_property
     def groups(self) -> list[Group[A]]:

@@ -297,6 +297,15 @@ class Inquiry:
         """Whether a node, as patterns see it, is a call that computes with constants alone."""
         return isinstance(node, Call) and bool(node.args) and node in self._constants
 
+    def was_computed_constant(self, call: Call) -> bool:
+        """Whether a call of the input computes with constants alone there."""
+        return call in self._given_constants
+
+    @cached_property
+    def _given_constants(self) -> frozenset[Expr]:
+        given = self.outcome.trace.stages[0].before
+        return computed_from_constants(post_order(*given.functions.values()))
+
     @cached_property
     def _constants(self) -> frozenset[Expr]:
         return computed_from_constants(post_order(*self.matched.functions.values()))
@@ -311,12 +320,19 @@ class Inquiry:
         return found
 
     def entries_with(self, operator: str) -> Sequence[int]:
-        """The positions of the entries whose pattern has an operator, or accepts any."""
+        """The positions of the entries whose pattern has an operator, or accepts any, without those
+        that AnnotateTarget gives to another target."""
         if operator not in self._entries:
             self._entries[operator] = [
-                n for n, names in enumerate(self._operators) if names is None or operator in names
+                n
+                for n, names in enumerate(self._operators)
+                if (names is None or operator in names) and not self._is_of_another(n)
             ]
         return self._entries[operator]
+
+    def _is_of_another(self, position: int) -> bool:
+        prefix, dot, _ = self.table[position][0].partition(".")
+        return bool(dot) and prefix != self.target and prefix in self.annotated_targets
 
     @cached_property
     def _operators(self) -> list[frozenset[str] | None]:

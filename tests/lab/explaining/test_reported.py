@@ -176,3 +176,19 @@ def test_calls_in_regions_of_another_back_end_are_left_out() -> None:
             explain(done, NPU, "nn.relu")
     finally:
         backends.unregister("first")
+
+
+def test_a_call_that_a_pass_made_of_constants_is_told_apart_from_the_call_it_comes_from() -> None:
+    """FakeQuantizationToInteger quantizes the bias with the quantize after the addition."""
+
+    def quantized(e: relay.Expr) -> relay.Expr:
+        return relay.qnn.op.quantize(e, relay.const(0.5), relay.const(0), out_dtype="int8")
+
+    def real(e: relay.Expr) -> relay.Expr:
+        return relay.qnn.op.dequantize(e, relay.const(0.5), relay.const(0))
+
+    kernel = real(relay.const(np.ones((4, 4, 1, 1), "int8")))
+    convolved = nn.conv2d(real(quantized(x(1, 4, 8, 8))), kernel, kernel_size=(1, 1), channels=4)
+    added = quantized(nn.bias_add(convolved, weight(4)))
+    found = the(told(CONV, real(added), "FakeQuantizationToInteger"), "qnn.quantize")
+    assert found.reason.startswith("qnn.quantize that passes made from qnn.quantize (%5)")

@@ -1,0 +1,67 @@
+"""explain and coverage of one target, in a pipeline that annotates for two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from byoc_lab import backends, coverage, explain, relay
+from byoc_lab.passes import AnnotateTarget, MergeComposite, PartitionGraph
+from byoc_lab.relay.patterns import is_op, wildcard
+
+RELU = is_op("nn.relu")(wildcard())
+ADD = is_op("add")(wildcard(), wildcard())
+
+
+@pytest.fixture(autouse=True)
+def two_back_ends() -> Iterator[None]:
+    backends.register("one_of_two", supports=["nn.relu"])
+    backends.register("two_of_two", supports=["nn.relu", "add"])
+    yield
+    backends.unregister("one_of_two")
+    backends.unregister("two_of_two")
+
+
+def net() -> relay.IRModule:
+    x = relay.var("x", shape=(2, 3))
+    return relay.IRModule.from_expr(relay.add(relay.nn.relu(x), relay.const(1.0)))
+
+
+def steps(targets: list[str], *table: tuple[str, Any]) -> list[Any]:
+    merge = [MergeComposite(list(table))] if table else []
+    return [*merge, AnnotateTarget(targets), PartitionGraph()]
+
+
+def test_what_only_the_second_target_supports_is_not_a_matter_of_order() -> None:
+    asked = steps(["one_of_two", "two_of_two"])
+    (add,) = explain(net(), "one_of_two", "add", asked)
+    assert add.cause == "no-pattern" and "supports neither add" in add.reason
+    (relu,) = explain(net(), "two_of_two", "nn.relu", asked)
+    assert relu.cause == "order" and relu.change is not None
+
+
+def test_calls_in_regions_of_the_other_target_are_not_on_the_host() -> None:
+    asked = steps(["one_of_two", "two_of_two"])
+    found = explain(net(), "two_of_two", pipeline=asked)
+    assert found.summary == "1 of 2 calls offloaded to two_of_two, 1 by one_of_two (1 order)"
+    text = str(coverage(net(), "two_of_two", asked))
+    assert "by one_of_two, order: 1 call (1 nn.relu)" in text and "on the host" not in text
+
+
+@pytest.mark.parametrize("targets", [["one_of_two", "two_of_two"], ["two_of_two", "one_of_two"]])
+def test_a_composite_of_another_target_is_not_a_matter_of_the_order_of_targets(
+    targets: list[str],
+) -> None:
+    asked = steps(targets, ("one_of_two.relu", RELU))
+    (relu,) = explain(net(), "two_of_two", "nn.relu", asked)
+    assert relu.cause == "order" and "put it into one_of_two.relu" in relu.reason
+    if targets[0] == "two_of_two":
+        assert str(relu.change) == "leave one_of_two.relu out of the pattern table"
+
+
+def test_patterns_of_another_target_are_no_near_misses() -> None:
+    asked = steps(["one_of_two", "two_of_two"], ("two_of_two.add", ADD))
+    (add,) = explain(net(), "one_of_two", "add", asked)
+    assert add.cause == "no-pattern" and add.nearest is None
