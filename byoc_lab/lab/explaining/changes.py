@@ -26,6 +26,7 @@ from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.lab.explaining.recipes import (
     FOLDED,
     FOLDING,
+    integer_forms,
     merging,
     other_forms,
     simplifiers,
@@ -124,6 +125,9 @@ class Changes:
             yield self._with_passes("FoldConstant")
             yield self._with_passes(*FOLDING)
             yield self._with_passes(FOLD_QNN)
+        for name in integer_forms(found, self._order):
+            if name not in there:
+                yield self._with_passes(name)
         if merged := merging(found):
             yield self._with_passes(*merged)
 

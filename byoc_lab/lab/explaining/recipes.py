@@ -9,6 +9,7 @@ from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.passes.fold.fold_constant import FoldConstant
 from byoc_lab.passes.framework.passes import Pass, passes_replacing
 from byoc_lab.passes.layout.convert_layout import ConvertLayout
+from byoc_lab.passes.quantize.fake_quantization_to_integer import FakeQuantizationToInteger
 from byoc_lab.passes.quantize.to_mixed_precision import ToMixedPrecision
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Op, TupleGetItem
 
@@ -31,6 +32,14 @@ def simplifiers(found: Diagnosis) -> list[str]:
     return passes_replacing(
         {n.op.name for n in nodes if isinstance(n, Call) and isinstance(n.op, Op)}
     )
+
+
+def integer_forms(found: Diagnosis, calls: Iterable[Call]) -> list[str]:
+    """The pass that gives a call between fake quantisations its form in integers, in a module that
+    has some."""
+    fake = FakeQuantizationToInteger
+    outside = found.subject.op_name not in fake.replaces
+    return [fake.__name__] if outside and any(c.op_name in fake.replaces for c in calls) else []
 
 
 def undone(inquiry: Inquiry, found: Diagnosis, call: Call) -> list[str]:

@@ -192,3 +192,22 @@ def test_a_call_that_a_pass_made_of_constants_is_told_apart_from_the_call_it_com
     added = quantized(nn.bias_add(convolved, weight(4)))
     found = the(told(CONV, real(added), "FakeQuantizationToInteger"), "qnn.quantize")
     assert found.reason.startswith("qnn.quantize that passes made from qnn.quantize (%5)")
+
+
+def test_a_float_convolution_between_fake_quantisations_needs_its_form_in_integers() -> None:
+    one, zero = relay.const(0.5), relay.const(0)
+
+    def real(e: relay.Expr) -> relay.Expr:
+        return relay.qnn.op.dequantize(e, one, zero)
+
+    def quantized(e: relay.Expr) -> relay.Expr:
+        return relay.qnn.op.quantize(e, one, zero, out_dtype="int8")
+
+    kernel = real(relay.const(np.ones((4, 4, 1, 1), "int8")))
+    body = nn.conv2d(real(quantized(x(1, 4, 8, 8))), kernel, kernel_size=(1, 1), channels=4)
+    convolved = is_op("qnn.conv2d")(*[Any_() for _ in range(6)])
+    pattern = is_op("qnn.requantize")(convolved, *[Any_() for _ in range(4)])
+    found = told(pattern, real(quantized(body)))
+    expected = "run FakeQuantizationToInteger before MergeComposite"
+    assert change(found, "nn.conv2d") == expected
+    assert the(found, "nn.conv2d").cause == "needs-pass"
