@@ -125,6 +125,8 @@ def end_and_open_again(app: str, page: Any, new_page: NewPage, jupyterlab: Jupyt
     again.locator(".byl-saved").first.wait_for()
     assert again.get_by_text("model not found").locator("visible=true").count() == 0
     root = again.frame_locator(".byl-saved iframe").first.locator(".byl[data-ready]")
-    root.wait_for()
+    drawn(root)
+    again.locator(".byl-saved iframe").first.scroll_into_view_if_needed()
+    assert again.evaluate("() => document.activeElement.tagName") != "IFRAME", "the cell keeps it"
     root.locator(".byl-next").click()
     root.locator(".byl-position", has_text=f"/ {LAST + 1}").wait_for()

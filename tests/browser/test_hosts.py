@@ -12,7 +12,7 @@ from byoc_lab.lab.view.stepper import Stepper
 from tests.lab.view.samples import chain
 
 from .jupyterlab import JupyterLab
-from .widget_page import NewPage, mount
+from .widget_page import NewPage, drawn, mount
 
 pytestmark = pytest.mark.browser
 
@@ -72,6 +72,15 @@ def test_a_frame_that_runs_shows_no_text(new_page: NewPage, copy: str) -> None:
     frame(page).wait_for()
     assert not page.frame_locator(".byl-frame").locator("#text").is_visible()
     assert not page.locator(".byl-still").is_visible()
+
+
+def test_a_frame_takes_neither_the_keyboard_nor_the_place(new_page: NewPage, copy: str) -> None:
+    """A notebook that is opened stays at its first cell, however many widgets it keeps."""
+    page = new_page()
+    page.set_content('<div style="height: 2000px"></div>' + BOX.format(copy))
+    drawn(frame(page))
+    where = page.evaluate("() => [document.activeElement.tagName, window.scrollY]")
+    assert where == ["BODY", 0]
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ async function unpacked(id) {{
   addEventListener("hashchange", open);
   for (const what of ["index", "rewrite", "selected_id"]) model.on("change:" + what, name);
   view.render({{ model, el: document.getElementById("stepper") }});
-  document.querySelector(".byl").focus();
+  if (parent === self) document.querySelector(".byl").focus(); // else the host would scroll to it
 }})().catch((error) => {{
   document.documentElement.classList.remove("scripted");
   console.error(error);
