@@ -14,6 +14,7 @@ from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import kind
 from byoc_lab.lab.explaining.unmade import computed_twice, taken_as_input, why_not_moved
+from byoc_lab.lab.linting.composites import NO_DOT, prefixes_of
 from byoc_lab.passes.framework.predicates import ask_operator, refusal
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Var
 from byoc_lab.relay.patterns import DFPattern
@@ -156,13 +157,13 @@ def _misnamed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     if composite is not None and not inquiry.is_in_constant_composite(subject):
         prefix, dot, _ = composite.partition(".")
         if not dot or prefix not in targets:
-            asked = " or ".join(f"'{t}.'" for t in targets)
+            own = prefixes_of([target])
             return Diagnosis(
                 "name",
                 f"it matches {composite!r}, and no composite of that name is annotated: "
-                f"AnnotateTarget takes names that begin with {asked or 'nothing'}",
+                f"AnnotateTarget takes names that begin with {prefixes_of(targets) or 'nothing'}",
                 subject,
-                expected=f"a name that begins with '{target}.'",
+                expected=f"a name that begins with {own}" if own else NO_DOT,
                 found=repr(composite),
                 other=composite,
             )

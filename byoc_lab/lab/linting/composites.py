@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from byoc_lab.relay.ir.expr import Expr, Function
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -21,3 +23,13 @@ def prefix_of(name: str) -> str:
     """The target in the name of a composite: the part before its first dot, or ""."""
     prefix, dot, _ = name.partition(".")
     return prefix if dot else ""
+
+
+def prefixes_of(targets: Iterable[str]) -> str:
+    """What names of composites begin with so that AnnotateTarget gives them to one of these
+    targets, in words; "" if no name can, because each target has a dot of its own."""
+    return " or ".join(f"'{target}.'" for target in targets if "." not in target)
+
+
+NO_DOT = "a target without a dot: AnnotateTarget reads it before a composite's first dot"
+"""What is expected of targets if `prefixes_of` them is empty."""

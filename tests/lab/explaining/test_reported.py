@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab import backends, relay, trace, transform
+from byoc_lab import backends, lint, relay, trace, transform
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.explaining import Explanation, Explanations, explain, explain_patterns
 from byoc_lab.relay import IRModule, nn
@@ -211,3 +211,14 @@ def test_a_float_convolution_between_fake_quantisations_needs_its_form_in_intege
     expected = "run FakeQuantizationToInteger before MergeComposite"
     assert change(found, "nn.conv2d") == expected
     assert the(found, "nn.conv2d").cause == "needs-pass"
+
+
+def test_no_name_of_a_composite_belongs_to_a_target_with_a_dot() -> None:
+    """AnnotateTarget compares the part before the first dot: "acc", never "acc.a"."""
+    table = [("acc.a.relu", is_op("nn.relu")(Any_()))]
+    steps = [transform.MergeComposite(table), transform.AnnotateTarget("acc.a"), "PartitionGraph"]
+    mod = IRModule.from_expr(nn.relu(x(2, 3)))
+    found = the(explain(mod, "acc.a", pipeline=steps), "nn.relu")
+    assert found.cause == "name" and found.expected.startswith("a target without a dot")
+    (misnamed,) = lint(mod, steps).by_code("BYL018")
+    assert misnamed.what_to_do.startswith("use a target without a dot")

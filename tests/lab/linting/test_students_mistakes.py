@@ -98,7 +98,7 @@ class TestMisspelt:
             AnnotateTarget("dnnl"),
         ]
         (found,) = lint(MODULE, run).by_code("BYL018")
-        assert found.what_to_do == 'give the pattern a name that begins with "dnnl."'
+        assert found.what_to_do == "give the pattern a name that begins with 'dnnl.'"
 
 
 SWAPPED: list[tuple[Callable[[], object], str]] = [

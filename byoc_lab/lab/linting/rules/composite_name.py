@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
-from byoc_lab.lab.linting.composites import composites_in, prefix_of
+from byoc_lab.lab.linting.composites import NO_DOT, composites_in, prefix_of, prefixes_of
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -70,11 +70,14 @@ class CompositeName(LintRule):
             prefix = prefix_of(name)
             if prefix in targets:
                 continue
-            asked = " or ".join(f'"{t}."' for t in targets)
+            asked = prefixes_of(targets)
+            advice = (
+                f"give the pattern a name that begins with {asked}" if asked else f"use {NO_DOT}"
+            )
             what = "has no dot" if not prefix else f"begins with {prefix!r}, which is not a target"
             yield self.finding(
                 f"the name of the composite {name!r} {what}: AnnotateTarget will not offload it",
-                f"give the pattern a name that begins with {asked}",
+                advice,
                 node,
                 function=function,
             )
