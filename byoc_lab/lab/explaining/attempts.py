@@ -1,4 +1,14 @@
-"""The entries of a pattern table held against the surroundings of a call."""
+"""The entries of a pattern table held against the surroundings of a call.
+
+A pattern that has the operator of a call may have it anywhere: the match that comes nearest may end
+at the call or at one of its users. So each entry is tried at the call and at what uses its value,
+over as many levels of users as the pattern is deep, and the best partial match counts. If none of
+these has the call inside, each part of the pattern that calls the operator is laid on the call, and
+the walk climbs from there, part by part and user by user, to the first mismatch (`_climb`).
+
+At most MAX_ROOTS ends are tried for a call and an entry; what the walks find is kept in the
+`NearMatcher` of the entry, which all calls share.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""`fix` of Relay: repairs of a module's annotations, each proved before it is offered."""
+"""`fix` of Relay: repairs of a module's annotations, each proved before it is offered.
+
+Findings propose edits. First the likeliest edits of all findings are made at once, which repairs
+many faults of one kind; if that leaves a finding, or cannot be proved, each proposal is tried
+alone, and the one after which least is wrong is kept (`_rank`). This repeats up to `_ROUNDS` times.
+A repair counts if there are fewer findings after it, and the module computes the same without its
+annotations: it is structurally equal, or its results are for random inputs; a last one also has to
+be partitioned, with and without MergeCompilerRegions. A round examines the module once for each
+proposal.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""The search for the smallest module: large cuts first, then single ones, until none is left."""
+"""The search for the smallest module: large cuts first, then single ones, until none is left.
+
+The idea is that of delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
+failure-inducing input", 2002), with cuts that a dataflow graph has. A beginning and an end of the
+nodes are found by halving; then chunks of them are replaced by parameters or by their operands,
+each time half as many nodes at once; then single nodes go, and types, constants and attributes get
+simpler, until a whole round changes nothing. Each candidate is typed and put to the predicate
+(`Asker`, which counts them), and becomes the current module if it holds: the result is always a
+module for which the predicate held, and the same each time.
+
+A round asks a few questions for each node that is left, which is why large cuts come first.
+"""
 
 from __future__ import annotations
 

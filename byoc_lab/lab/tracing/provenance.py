@@ -13,6 +13,8 @@ A node of the result originates in
 `identity` follows one node at a time: the node of the input whose place a node has, or the node
 that a rewrite created there. The states between two rewrites of a pass share these, so that the
 view keeps the place of what stays.
+
+Cost: the nodes of each round of the pass, and those that its rewrites created, once each.
 """
 
 from __future__ import annotations

@@ -5,6 +5,10 @@ A match is refused when a node inside it is claimed already, or has a user outsi
 not flow back into the match. Inputs of a pattern are not part of a match, so a pattern that is only
 a wildcard or a variable moves nothing (except operators and functions).
 
+Only calls of the operators that a match can end with are candidates (`root_operators`), and users
+outside are looked up in the dominator tree of the graph, so that the cost is that of the match of
+each candidate, beside one walk over the graph.
+
 Source: `PatternGrouper` and `PatternPartitioner` of TVM 0.16 (src/relay/ir/dataflow_matcher.cc).
 """
 

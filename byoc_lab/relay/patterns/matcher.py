@@ -1,5 +1,15 @@
 """Matching: whether an expression matches a pattern, and what each sub-pattern matched.
 
+Pattern and expression are walked together, from their roots to the operands: each kind of pattern
+compares what it is about in `fits`, and gives the operands of the expression to the patterns of the
+operands. `Matcher.taken` keeps what each pattern matched, so that a pattern that occurs twice
+matches one expression only. If a mismatch ends an alternative (the other order of operands, the
+other side of `|`), what it kept is removed before the next one is tried. The first alternative that
+fits is final: a mismatch elsewhere in the pattern does not lead back to the others.
+
+A match takes time in proportion to the size of the pattern; each of the commutative operators and
+alternatives that are nested in each other may double it. A dominator also walks its path once.
+
 Source: the matching algorithm of TVM 0.16 (src/relay/ir/dataflow_matcher.cc).
 """
 

@@ -2,6 +2,10 @@
 
 The matcher of `relay.patterns` answers yes or no. For a "no" this module walks pattern and
 expression side by side, as the matcher does, and keeps the place where they part.
+
+Below an operator that fits, the walk goes into all operands, also after a mismatch, so that
+`Fit.matched` counts all of the pattern that fits. Of two orders or alternatives the one of the
+higher `Fit.rank` counts. Each pair of a part of the pattern and an expression is walked once.
 """
 
 from __future__ import annotations

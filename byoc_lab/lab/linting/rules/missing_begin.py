@@ -1,4 +1,16 @@
-"""Lint rule BYL001 missing-begin: a value enters a region without `compiler_begin`."""
+"""Lint rule BYL001 missing-begin: a value enters a region without `compiler_begin`.
+
+A forgotten begin shows in one of three ways: the arguments of a node are partly in a region and
+partly outside ("inconsistent"), an argument is the end of another region, or an end closes no
+region ("no-region"). Where it was forgotten is not known: on the argument itself, or further up, so
+that the operators between are outside by mistake. The rule takes the operators above the argument
+(`_above`), keeps those that were probably meant to be in the region (`_likely`: those that are
+offloaded elsewhere in the function), and asks on which arguments values enter them (`_entering`).
+One forgotten begin is likelier than several, so the place that needs the fewest is reported; the
+other places are further proposals of the finding, each of which `fix` proves or refuses.
+
+One fault costs a walk over the dataflow above it.
+"""
 
 from __future__ import annotations
 

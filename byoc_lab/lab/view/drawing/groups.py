@@ -1,4 +1,12 @@
-"""The groups of a picture: regions, functions, operators on weights, repeated blocks, sections."""
+"""The groups of a picture: regions, functions, operators on weights, repeated blocks, sections.
+
+Regions and functions are given. Inside each of them, and outside of all, further groups are found
+until few members are left to draw: operators that compute with weights alone go to their user; in a
+large picture a convolution or product and its element-wise followers are one chain; runs of equal
+blocks are one group (`repeats`); what is between two points that a single value crosses is a block;
+what is still too long is cut into sections (`sections`); many parameters of one member are one box.
+Each step is one walk over boxes and edges.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 The boxes of both states are one graph, in which boxes of one name are the same. The groups that are
 found in it hold in every state, so that a box is in the same ones before and after each rewrite.
-Regions and functions are those of each state: they divide the groups that they cross.
+Regions and functions are those of each state: they divide the groups that they cross. A state costs
+what its own boxes and edges cost.
 """
 
 from __future__ import annotations

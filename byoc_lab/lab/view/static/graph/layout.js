@@ -1,5 +1,16 @@
 // Layout of a scene (byoc_lab/lab/view/drawing/scene.py): layers from top to bottom, wrapped into columns.
 // Pure functions: they run in a Web Worker (see layout_worker.js) and under node.
+//
+// A layered drawing (Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system
+// structures", 1981), for each open group by itself, inner ones first; outside it is one box, with a port
+// where an edge passes its border. In a group: the layer of an item is its longest path from a source
+// (`layered`); where an edge passes a layer it has a wire there, which takes part in all that follows, up to
+// SIZES.longest layers; items are ordered by the means of their neighbours, so that few edges cross (`order`);
+// the layers are broken into columns that show the text largest (`split`); items move to the means of their
+// neighbours as far as their order allows (`align`). What the last layout had stays where it was, if that
+// costs little room: the eye follows a rewrite, not a new drawing.
+//
+// Cost: the edges times the layers that they pass, at most SIZES.longest.
 import { absolute, addMark, centreOf, pathOf } from "./layout_paths.js";
 import { align, order, settle, split, tailOf, widthOf } from "./layout_placing.js";
 import { SIZES } from "./layout_sizes.js";
