@@ -26,6 +26,7 @@ on first use.
 from __future__ import annotations
 
 import sys as _sys
+from collections.abc import Callable as _Callable
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
@@ -35,17 +36,20 @@ import byoc_lab.relay.frontend
 import byoc_lab.relay.op.contrib.dnnl
 import byoc_lab.relay.qnn.transform
 import byoc_lab.relay.transform  # noqa: F401 (these are attributes under TVM's names)
-from byoc_lab import backends, display, errors, passes, relay, transform
+from byoc_lab import backends, errors, passes, relay, transform
 from byoc_lab.backends import dnnl
-from byoc_lab.lab import language as _language
+from byoc_lab.display import VIEW as _VIEW
+from byoc_lab.display import View as _View
 from byoc_lab.lab.comparing import Comparison, compare
 from byoc_lab.lab.diffing import Diff, apply, diff
+from byoc_lab.lab.language import RELAY as _RELAY
+from byoc_lab.lab.language import Language as _Language
 from byoc_lab.lab.linting import Finding, Findings, Fix, fix, lint
 from byoc_lab.lab.tracing import Trace, load_trace, trace
 from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
-from byoc_lab.relay.ir import foreign as _foreign
+from byoc_lab.relay.ir.foreign import READER as _READER
 from byoc_lab.version import VERSION as _VERSION
 
 if TYPE_CHECKING:
@@ -101,14 +105,28 @@ __all__ = [
     "validate",
 ]
 
-# The view needs notebook packages, so it is imported when an object is first shown.
-display.provide(lambda: _import_module("byoc_lab.lab.view"))
 
-# The laboratory's part of Relay imports the functions that ask for it.
-_language.provide(lambda: _import_module("byoc_lab.lab.relay_module").RelayModule)
+def _view() -> _View:
+    from byoc_lab.lab import view
 
-# Modules of TVM's Relax are traced, compared and drawn like those of Relay.
-_foreign.provide("tvm", lambda: _import_module("byoc_lab.relax.tracing").read)
+    return view
+
+
+def _relay() -> _Callable[[_Any], _Language]:
+    from byoc_lab.lab.relay_module import RelayModule
+
+    return RelayModule
+
+
+def _reader() -> _Callable[[_Any], _Any]:
+    from byoc_lab.relax.tracing import read
+
+    return read
+
+
+_VIEW.fill(_view)  # imports notebook packages
+_RELAY.fill(_relay)
+_READER.fill(_reader)  # imports TVM
 
 if "tvm_ffi" in _sys.modules:  # TVM is in use: this import registers DNNL for Relax
     _import_module("byoc_lab.relax")

@@ -1,18 +1,49 @@
-"""Displays of objects, provided by the view without an import of it.
-
-Traces, diffs and findings cannot import the view, which imports them and needs notebook packages.
-They call the functions of this module, which call the view that was registered with `provide`.
-`byoc_lab` registers `byoc_lab.lab.view`, which is imported when an object is first shown.
-"""
+"""Displays of objects, by the view, which traces, diffs and findings cannot import: it imports
+them, and needs notebook packages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+from byoc_lab.late import Slot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+class View(Protocol):
+    """What shows objects; the module `byoc_lab.lab.view` is one."""
+
+    def mimebundle(self, obj: Any) -> dict[str, Any]:
+        """The display in Jupyter: a widget if possible, HTML, and plain text."""
+
+    def publish(self, obj: Any) -> None:
+        """Display an object in Jupyter: the widget, and HTML for a notebook without a kernel."""
+
+    def render_text(self, obj: Any) -> str:
+        """The same content for a terminal."""
+
+    def export_html(self, obj: Any, path: Path) -> Path:
+        """Write `obj` as one self-contained HTML file and return its path."""
+
+    def figure(self, obj: Any, theme: str = "light") -> Figure:
+        """The matplotlib figure of an object that has one. theme: "light" or "dark"."""
+
+
+VIEW: Slot[View] = Slot()
+
+
+class Shown:
+    """An object that notebooks show by the view."""
+
+    __slots__ = ()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return VIEW().mimebundle(self)
+
+    def _ipython_display_(self) -> None:
+        VIEW().publish(self)
 
 
 def text_in_full(obj: Any, printer: Any, cycle: bool) -> None:
@@ -20,41 +51,3 @@ def text_in_full(obj: Any, printer: Any, cycle: bool) -> None:
     not the short `repr`. A class states it itself, since IPython prefers a `__repr__` of the class
     to an inherited `_repr_pretty_`."""
     printer.text(str(obj))
-
-
-_load: list[Callable[[], Any]] = []
-
-
-def provide(load: Callable[[], Any]) -> None:
-    """Register a view: `load()` returns it, with `mimebundle`, `publish`, `render_text`,
-    `export_html` and `figure`."""
-    _load[:] = [load]
-
-
-def _view() -> Any:
-    return _load[0]()
-
-
-def mimebundle(obj: Any) -> dict[str, Any]:
-    """The display in Jupyter: a widget if possible, HTML, and plain text."""
-    return _view().mimebundle(obj)
-
-
-def publish(obj: Any) -> None:
-    """Display an object in Jupyter: the widget, and HTML for a notebook without a kernel."""
-    _view().publish(obj)
-
-
-def text(obj: Any) -> str:
-    """The same content for a terminal."""
-    return _view().render_text(obj)
-
-
-def export_html(obj: Any, path: Path) -> Path:
-    """Write `obj` as one self-contained HTML file and return its path."""
-    return _view().export_html(obj, path)
-
-
-def figure(obj: Any, theme: str = "light") -> Figure:
-    """The matplotlib figure of an object that has one. theme: "light" or "dark"."""
-    return _view().figure(obj, theme)

@@ -28,7 +28,8 @@ LAYERS = {
     "version": "",
     "printing": "",
     "errors": "printing",
-    "display": "",
+    "late": "",
+    "display": "late",
     "markup": "",
     "files": "errors",
     "terminal": "printing",
@@ -37,7 +38,7 @@ LAYERS = {
     "containment": "errors printing processor_time",
     "output": "version",
     "plugins": "errors",
-    "relay.ir": "errors printing display",
+    "relay.ir": "errors late printing display",
     "relay.op.framework": "errors relay.ir",
     "relay.typing": "errors relay.ir relay.op.framework",
     "relay.text": "errors files relay.ir relay.typing",
@@ -62,7 +63,7 @@ LAYERS = {
     "run": "errors printing seeds plugins display files markup relay passes",
     "backends": "errors plugins containment processor_time relay passes run",
     "backends.dnnl": "errors printing display markup relay passes run backends",
-    "lab.language": "errors relay",
+    "lab.language": "errors late relay",
     "lab.diffing": "errors printing output display relay",
     "lab.linting": (
         "errors printing output display relay passes run backends lab.language lab.diffing"

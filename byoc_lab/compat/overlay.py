@@ -20,6 +20,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -27,7 +28,7 @@ from typing import Any
 from byoc_lab.compat import integrations  # noqa: F401  (registers them, as importing TVM does)
 from byoc_lab.compat.names import APACHE, INSTEAD, SOURCES, WHOLE
 from byoc_lab.errors import UnsupportedModuleError, UnsupportedNameError
-from byoc_lab.relay.ir import hooks
+from byoc_lab.relay.ir.node_code import NODE_CODE
 from byoc_lab.relay.text import printer
 
 _INSIDERS = {"byoc_lab", "tvm", "tvm_ffi"}  # their import statements mean apache-tvm
@@ -282,4 +283,6 @@ def _show_spans() -> None:
     def print_text(obj: Any, show_span: bool = True, for_tvm: bool = True, **options: Any) -> str:
         return printer.print_text(obj, show_span=show_span, for_tvm=for_tvm, **options)
 
-    hooks.provide(print_text=print_text, print_shown=partial(printer.print_shown, show_span=True))
+    print_shown = partial(printer.print_shown, show_span=True)
+    shown = replace(NODE_CODE(), print_text=print_text, print_shown=print_shown)
+    NODE_CODE.fill(lambda: shown)

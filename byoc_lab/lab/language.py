@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.errors import ForeignModuleError
+from byoc_lab.late import Slot
 from byoc_lab.relay.ir.foreign import ForeignModule, adopted
 
 if TYPE_CHECKING:
@@ -63,13 +64,8 @@ class Language(ABC):
         """Run the passes. inputs: give the module the lengths that it leaves open."""
 
 
-_load_relay: list[Callable[[], Callable[[Any], Language]]] = []
-
-
-def provide(load: Callable[[], Callable[[Any], Language]]) -> None:
-    """Register Relay, whose part of the laboratory imports this module: `load()` returns the class
-    whose objects are made of a module."""
-    _load_relay[:] = [load]
+RELAY: Slot[Callable[[Any], Language]] = Slot()
+"""Makes of a module of Relay one in its language."""
 
 
 def language_of(obj: Any, who: str) -> Language:
@@ -86,4 +82,4 @@ def language_of(obj: Any, who: str) -> Language:
             f"{who} needs the module of {mod.language} itself, and this one was saved, as text "
             f"and nodes; make it again where TVM is"
         )
-    return _load_relay[0]()(mod)
+    return RELAY()(mod)

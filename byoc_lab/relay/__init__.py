@@ -21,7 +21,7 @@ from byoc_lab.relay import (
 from byoc_lab.relay import patterns as dataflow_pattern
 from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
 from byoc_lab.relay.analysis.structural_hash import structural_hash
-from byoc_lab.relay.ir import adt, expr, hooks
+from byoc_lab.relay.ir import adt, expr
 from byoc_lab.relay.ir import expr_functor as expr_functor
 from byoc_lab.relay.ir import types as ty  # TVM's name for it
 from byoc_lab.relay.ir.adt import (
@@ -67,6 +67,8 @@ from byoc_lab.relay.ir.expr_functor import (
     MixedModeVisitor,
 )
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.node_code import NODE_CODE as _NODE_CODE
+from byoc_lab.relay.ir.node_code import NodeCode as _NodeCode
 from byoc_lab.relay.ir.pickling import reduce as _reduce
 from byoc_lab.relay.ir.span import SequentialSpan, SourceName, Span
 from byoc_lab.relay.ir.types import (
@@ -94,8 +96,7 @@ from byoc_lab.relay.text.parser import fromtext, parse, parse_expr, parse_file, 
 from byoc_lab.relay.text.printer import print_lines, print_text
 from byoc_lab.relay.text.printer import print_shown as _print_shown
 
-# The functions of higher layers that nodes, modules and patterns call.
-hooks.provide(
+_CODE = _NodeCode(
     print_text=print_text,
     print_shown=_print_shown,
     reduce=_reduce,
@@ -103,6 +104,7 @@ hooks.provide(
     partition=partition,
     pattern_text=_pattern_text,
 )
+_NODE_CODE.fill(lambda: _CODE)
 
 globals().update(_namespace())
 __getattr__ = _later(__name__)

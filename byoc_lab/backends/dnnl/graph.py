@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab import display
+from byoc_lab.display import VIEW
 from byoc_lab.printing import printable
 from byoc_lab.relay.op.framework.layout import Axes, is_identity, permute
 
@@ -26,12 +26,12 @@ class DnnlGraph(dict[str, Any]):
 
     @printable
     def __str__(self) -> str:
-        return display.text(self)
+        return VIEW().render_text(self)
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return display.mimebundle(self)
+        return VIEW().mimebundle(self)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from byoc_lab.passes import PassContext
 from byoc_lab.passes.byoc.partition_graph import mangle_module_name
 from byoc_lab.passes.fold.fold_constant import folded
 from byoc_lab.relay.ir.expr import Expr
-from byoc_lab.relay.ir.hooks import print_text
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.node_code import NODE_CODE
 
 build_config = PassContext
 ExprWithOp = Expr
@@ -27,12 +27,12 @@ def FoldConstantExpr(expr: Expr, mod: IRModule, fold_qnn: bool = False) -> Expr:
 
 def astext(expr: Any, unified_symbols: bool = True, annotate: Any = None) -> str:
     """A module or expression as text that TVM reads, metadata included."""
-    return print_text(expr, annotate=annotate, for_tvm=True)
+    return NODE_CODE().print_text(expr, annotate=annotate, for_tvm=True)
 
 
 def pretty_print(obj: Any) -> str:
     """A module or expression as text, without metadata."""
-    return print_text(obj, show_meta_data=False)
+    return NODE_CODE().print_text(obj, show_meta_data=False)
 
 
 __all__ = [

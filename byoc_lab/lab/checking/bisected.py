@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from byoc_lab import display
+from byoc_lab.display import VIEW
 from byoc_lab.errors import counted
 from byoc_lab.lab.checking.bounds.uncertain import Executed
 from byoc_lab.lab.checking.call_sites import CallSite
@@ -176,7 +176,7 @@ class Bisection:
 
         theme: "light" or "dark".
         """
-        return display.figure(self, theme)
+        return VIEW().figure(self, theme)
 
     def to_json(self) -> str:
         """The answer as JSON, with the operator and the rewrite as text."""

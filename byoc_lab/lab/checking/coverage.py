@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab import display
 from byoc_lab.backends.registry import stand_in_of
-from byoc_lab.display import text_in_full
+from byoc_lab.display import VIEW, text_in_full
 from byoc_lab.errors import counted
 from byoc_lab.lab.checking.coverage_changes import (
     CoverageChange,
@@ -196,7 +195,7 @@ class Coverage:
     def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: the offloaded and the remaining work, by cause, and the sizes of the
         regions. theme: "light" or "dark"."""
-        return display.figure(self, theme)
+        return VIEW().figure(self, theme)
 
     _repr_pretty_ = text_in_full
 
@@ -272,7 +271,7 @@ class Coverages(Sequence[Coverage]):
     def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: the same bars for each back end. theme: "light" or
         "dark"."""
-        return display.figure(self, theme)
+        return VIEW().figure(self, theme)
 
     _repr_pretty_ = text_in_full
 

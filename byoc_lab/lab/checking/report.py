@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab import display
-from byoc_lab.display import text_in_full
+from byoc_lab.display import VIEW, text_in_full
 from byoc_lab.errors import ValidationError
 from byoc_lab.lab.checking.comparison import Comparison
 from byoc_lab.markup import escaped, table
@@ -132,7 +131,7 @@ class Report:
 
         theme: "light" or "dark".
         """
-        return display.figure(self, theme)
+        return VIEW().figure(self, theme)
 
     _repr_pretty_ = text_in_full
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from byoc_lab import display
+from byoc_lab.display import VIEW, Shown
 from byoc_lab.errors import ArgumentError, StageIndexError, UnknownNameError, counted, nearest
 from byoc_lab.lab.comparing.aligning import aligned
 from byoc_lab.lab.comparing.places import Place, places_of
@@ -130,7 +129,7 @@ class StagePair:
         return f"<pair {self.name}{only}: {'differs' if self.differs else 'same'}>"
 
 
-class Comparison:
+class Comparison(Shown):
     """Two traces side by side; displays itself as two graphs with one list of stages, or as text.
 
     first, second: the traces. pairs: the input, then every stage of both traces, each beside the
@@ -200,7 +199,7 @@ class Comparison:
 
     def save_html(self, path: str | Path) -> Path:
         """Write both traces as one HTML file that needs no kernel and no network."""
-        return display.export_html(self, Path(path))
+        return VIEW().export_html(self, Path(path))
 
     @printable
     def __str__(self) -> str:
@@ -214,12 +213,6 @@ class Comparison:
 
     def __repr__(self) -> str:
         return f"<Comparison of {self.title}: {self.summary}>"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return display.mimebundle(self)
-
-    def _ipython_display_(self) -> None:
-        display.publish(self)
 
 
 def compare(first: Trace, second: Trace) -> Comparison:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from byoc_lab import display
+from byoc_lab.display import Shown
 from byoc_lab.errors import ArgumentError, DiffError, PassError
 from byoc_lab.lab.diffing.changes import changes_of
 from byoc_lab.lab.diffing.matching import Correspondence, Lineage
@@ -30,7 +30,7 @@ def no_lineage() -> None:
     """The lineage of modules without a trace."""
 
 
-class Diff:
+class Diff(Shown):
     """The difference between two modules; displays itself, as text in a terminal.
 
     Attributes: `before`, `after`, `equal` (structurally), `changes`, `summary`.
@@ -116,12 +116,6 @@ class Diff:
 
     def __repr__(self) -> str:
         return f"<Diff: {self.summary}>"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return display.mimebundle(self)
-
-    def _ipython_display_(self) -> None:
-        display.publish(self)
 
 
 def as_module(obj: IRModule | Function, expected: str) -> IRModule:

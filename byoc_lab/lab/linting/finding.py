@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
-from byoc_lab import display
+from byoc_lab.display import VIEW, Shown
 from byoc_lab.errors import counted
 from byoc_lab.lab.diffing import Diff, diff
 from byoc_lab.lab.linting.edits import Proposal
@@ -119,7 +119,7 @@ class Finding:
 
 
 @dataclass(frozen=True, eq=False)
-class Fix:
+class Fix(Shown):
     """A proved repair: shows itself as a diff; `apply()` gives the module, `undo()` takes it back.
 
     steps: what it does, in words. before, after: the modules, of the language of the one that was
@@ -170,10 +170,7 @@ class Fix:
         return f"<fix of {counted(len(self.steps), 'step')}, {left} left>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {"text/plain": str(self), **_without_text(display.mimebundle(self.diff()))}
-
-    def _ipython_display_(self) -> None:
-        display.publish(self)
+        return {"text/plain": str(self), **_without_text(VIEW().mimebundle(self.diff()))}
 
 
 def _without_text(bundle: dict[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import overload
 
-from byoc_lab import display
+from byoc_lab.display import Shown
 from byoc_lab.errors import counted
 from byoc_lab.lab.linting.finding import Finding, Severity
 from byoc_lab.lab.linting.reporters import report
@@ -13,7 +13,7 @@ from byoc_lab.printing import printable
 from byoc_lab.relay.ir.module import IRModule
 
 
-class Findings(Sequence[Finding]):
+class Findings(Sequence[Finding], Shown):
     """The findings of one run, in the order of the module's text; displays itself.
 
     A finding that another one causes is not a member, but one of that finding's `consequences`.
@@ -64,9 +64,3 @@ class Findings(Sequence[Finding]):
 
     def __repr__(self) -> str:
         return f"<{counted(len(self), 'finding')}: {', '.join(f.code for f in self) or 'clean'}>"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return display.mimebundle(self)
-
-    def _ipython_display_(self) -> None:
-        display.publish(self)

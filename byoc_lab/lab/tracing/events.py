@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, overload
 
-from byoc_lab import display
+from byoc_lab.display import VIEW
 from byoc_lab.passes.framework.hook import Event, Note
 from byoc_lab.printing import printable
 
@@ -21,7 +21,7 @@ class _Reports(Sequence[T], Generic[T]):
     nothing: str
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return display.mimebundle(self)
+        return VIEW().mimebundle(self)
 
     def __init__(self, reports: Iterable[T] = ()):
         self._reports: tuple[T, ...] = tuple(reports)

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from byoc_lab import display
+from byoc_lab.display import VIEW, Shown
 from byoc_lab.errors import (
     ArgumentError,
     StageIndexError,
@@ -44,7 +44,7 @@ MAX_FOLLOWED = 4  # states between rewrites that a stage keeps
 
 
 @dataclass(eq=False)
-class Stage(PassRecord):
+class Stage(PassRecord, Shown):
     """One pass of a pipeline.
 
     name: of the pass. group: the name of its sequence (FoldScaleAxis), if it has one.
@@ -64,12 +64,6 @@ class Stage(PassRecord):
         other = Stage.__new__(Stage)
         other.__dict__.update({"_same": self, **self.__dict__, "index": index})
         return other
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return display.mimebundle(self)
-
-    def _ipython_display_(self) -> None:
-        display.publish(self)
 
     @cached_property
     def numbering(self) -> Numbering:
@@ -129,7 +123,7 @@ class Stage(PassRecord):
         return f"<stage {self.index} {self.name}: {self.outcome}>"
 
 
-class Trace:
+class Trace(Shown):
     """The stages of one run of a pipeline; displays itself as a stepper, or as text in a terminal.
 
     Attributes: `title`, `stages`, `error`, the exception that ended the run, or None, `pipeline`,
@@ -280,22 +274,16 @@ class Trace:
 
     def save_html(self, path: str | Path) -> Path:
         """Write the whole trace as one HTML file that needs no kernel and no network."""
-        return display.export_html(self, Path(path))
+        return VIEW().export_html(self, Path(path))
 
     @printable
     def __str__(self) -> str:
-        return display.text(self)
+        return VIEW().render_text(self)
 
     def __repr__(self) -> str:
         changed = sum(s.changed for s in self.stages)
         failed = f", ended by {type(self.error).__name__}" if self.error else ""
         return f"<Trace of {counted(len(self), 'stage')}, {changed} changed the module{failed}>"
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return display.mimebundle(self)
-
-    def _ipython_display_(self) -> None:
-        display.publish(self)
 
 
 def _loaded(data: bytes) -> Trace:

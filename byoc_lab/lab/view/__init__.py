@@ -7,8 +7,7 @@ All three show the same content:
     byoc_lab.lab.view.graph(mod)         the dataflow graph, regions in colour; `.digraph()` of it
     trace.save_html("trace.html")        everything in one file that needs no kernel and no network
 
-`byoc_lab.display` calls `mimebundle`, `publish`, `render_text`, `export_html`
-and `figure`.
+This module is the `byoc_lab.display.View` of all objects.
 """
 
 from __future__ import annotations

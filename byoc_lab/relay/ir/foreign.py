@@ -4,7 +4,7 @@ Its functions are mirrored as nodes of Relay: calls of its own operators, known 
 their operands, attributes and types. What draws and compares modules sees them as it sees any;
 what runs, types or rewrites Relay does not take them. Its text is that of its own language.
 
-Whoever reads a language says so with `provide`, and is imported when such a module comes.
+What reads a language is imported when a module of it comes (`READER`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from byoc_lab.errors import ForeignModuleError
+from byoc_lab.late import Slot
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Expr, Function, Op
@@ -132,13 +133,8 @@ def refuse_foreign(mod: Any, who: str) -> None:
         )
 
 
-Reader = Callable[[Any], ForeignModule]
-_readers: dict[str, Callable[[], Reader]] = {}
-
-
-def provide(package: str, load: Callable[[], Reader]) -> None:
-    """Read objects of the classes of a package: `load()` returns the function that does so."""
-    _readers[package] = load
+READER: Slot[Callable[[Any], Any]] = Slot()
+"""Reads an object of TVM: a module as a ForeignModule, any other object as it is."""
 
 
 def adopted(obj: Any) -> Any:
@@ -146,4 +142,4 @@ def adopted(obj: Any) -> Any:
     if isinstance(obj, IRModule | Expr):
         return obj
     package = type(obj).__module__.partition(".")[0]
-    return _readers[package]()(obj) if package in _readers else obj
+    return READER()(obj) if package == "tvm" else obj

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from byoc_lab import display
+from byoc_lab.display import Shown
 from byoc_lab.errors import ArgumentError, FreeVariableError, UnknownNameError, counted, kind_of
 from byoc_lab.printing import printable
-from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.adt import Constructor, TypeData
 from byoc_lab.relay.ir.attrs import Attrs, DictAttrs
 from byoc_lab.relay.ir.expr import Expr, Function, GlobalVar, Op, TupleWrapper
+from byoc_lab.relay.ir.node_code import NODE_CODE
 from byoc_lab.relay.ir.source_map import SourceMap
 from byoc_lab.relay.ir.types import GlobalTypeVar, Type
 from byoc_lab.relay.ir.variables import free_vars
@@ -54,7 +54,7 @@ def module_hint(value: Any) -> str:
     return "IRModule.from_expr(...) makes one of a function or an expression"
 
 
-class IRModule:
+class IRModule(Shown):
     """Functions by global variable. `mod["main"]`, `mod["f"] = function`, `print(mod)`.
 
     Attributes: `functions` (GlobalVar -> Function, in the order they were added),
@@ -120,7 +120,7 @@ class IRModule:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Deep copies and pickles: see `pickling`."""
-        return hooks.reduce(self)
+        return NODE_CODE().reduce(self)
 
     def same_as(self, other: object) -> bool:
         """Whether `other` is the same object."""
@@ -305,11 +305,13 @@ class IRModule:
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None, **options: Any) -> str:
         """The module as Relay text (see `relay.print_text` for the options)."""
-        return hooks.print_text(self, show_meta_data=show_meta_data, annotate=annotate, **options)
+        return NODE_CODE().print_text(
+            self, show_meta_data=show_meta_data, annotate=annotate, **options
+        )
 
     def script(self, *, show_meta: bool = False) -> str:
         """The module's text, without a header; `show_meta`: with the metadata."""
-        return self.astext(header=False) if show_meta else hooks.print_shown(self)
+        return self.astext(header=False) if show_meta else NODE_CODE().print_shown(self)
 
     @printable
     def __str__(self) -> str:
@@ -318,12 +320,6 @@ class IRModule:
     def show(self) -> None:
         """Print the module, without its metadata."""
         print(self)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return display.mimebundle(self)
-
-    def _ipython_display_(self) -> None:
-        display.publish(self)
 
     def __repr__(self) -> str:
         calls = sum(

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NoReturn
 
 from byoc_lab.errors import ArgumentError, DuplicateNameError, UnknownNameError, UntypedError
 from byoc_lab.printing import printable
-from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.attrs import Attrs, attrs_type
+from byoc_lab.relay.ir.node_code import NODE_CODE
 from byoc_lab.relay.ir.span import Span
 from byoc_lab.relay.ir.types import Type
 
@@ -107,18 +107,20 @@ class Expr:
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None, **options: Any) -> str:
         """This expression as Relay text (see `relay.print_text` for the options)."""
-        return hooks.print_text(self, show_meta_data=show_meta_data, annotate=annotate, **options)
+        return NODE_CODE().print_text(
+            self, show_meta_data=show_meta_data, annotate=annotate, **options
+        )
 
     @printable
     def __str__(self) -> str:
-        return hooks.print_shown(self)
+        return NODE_CODE().print_shown(self)
 
     def __repr__(self) -> str:
         return f"<{self.summary()}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles contain everything below the node, at any depth (see `pickling`)."""
-        return hooks.reduce(self)
+        return NODE_CODE().reduce(self)
 
     # Python's operators create calls of Relay's broadcasting ones. A plain number has no dtype, so
     # it is refused, as in TVM.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from byoc_lab import display
+from byoc_lab.display import Shown
 from byoc_lab.errors import ArgumentError, counted
 from byoc_lab.relay.ir.attrs import Attrs, DictAttrs
 from byoc_lab.relay.ir.dataflow import Var
@@ -17,7 +17,7 @@ from byoc_lab.relay.ir.span import Span
 from byoc_lab.relay.ir.types import Type
 
 
-class Function(Expr):
+class Function(Expr, Shown):
     """`fn (params) -> ret_type { body }`; an inner one may use variables of outer scopes.
 
     `device` is where the result shall be stored (attributes "VirtualDevice"); None when undecided.
@@ -85,12 +85,6 @@ class Function(Expr):
         """A copy with one attribute (or a dict of them) set."""
         more = {key: value} if isinstance(key, str) else dict(key)
         return self.replace(attrs=DictAttrs({**self.attrs, **more}))
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return display.mimebundle(self)
-
-    def _ipython_display_(self) -> None:
-        display.publish(self)
 
     with_attrs = with_attr  # TVM has a separate function for dicts
 

@@ -13,9 +13,9 @@ from functools import lru_cache
 
 from byoc_lab.errors import ArgumentError, AttributeValueError, TypeInferenceError
 from byoc_lab.printing import printable
-from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.dims import Dim, Symbolic, Unknown, as_dim
 from byoc_lab.relay.ir.dims.integers import IntImm
+from byoc_lab.relay.ir.node_code import NODE_CODE
 
 MAX_DEPTH = 100
 MAX_PARTS = 100_000
@@ -86,7 +86,7 @@ class Type:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Deep copies and pickles: see `pickling`."""
-        return hooks.reduce(self)
+        return NODE_CODE().reduce(self)
 
 
 # Short names and what TVM reads them as.

@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 from byoc_lab.errors import ArgumentError, kind_of
 from byoc_lab.relay.analysis.structural import structural_equal
-from byoc_lab.relay.ir import hooks
 from byoc_lab.relay.ir.attrs import same_value
 from byoc_lab.relay.ir.expr import (
     Call,
@@ -25,6 +24,7 @@ from byoc_lab.relay.ir.expr import (
     TupleGetItem,
     Var,
 )
+from byoc_lab.relay.ir.node_code import NODE_CODE
 from byoc_lab.relay.ir.types import TensorType, Type
 
 
@@ -65,7 +65,7 @@ class DFPattern(ABC):
         return None
 
     def __repr__(self) -> str:
-        return hooks.pattern_text(self)
+        return NODE_CODE().pattern_text(self)
 
     def __call__(self, *args: Any) -> CallPattern:
         return CallPattern(self, None if args == (None,) else args)
@@ -108,7 +108,7 @@ class DFPattern(ABC):
 
     def match(self, expr: Expr) -> bool:
         """Whether `expr` as a whole matches this pattern. Raises PassError if nested too deeply."""
-        return hooks.matches(self, expr)
+        return NODE_CODE().matches(self, expr)
 
     def partition(
         self,
@@ -117,7 +117,7 @@ class DFPattern(ABC):
         check: Callable[[Expr], bool] = lambda expr: True,
     ) -> Expr:
         """`expr` with every match that `check` accepts moved into a separate function."""
-        return hooks.partition(self, expr, attrs, check)
+        return NODE_CODE().partition(self, expr, attrs, check)
 
 
 def _operator(name: str, lhs: DFPattern, rhs: DFPattern) -> CallPattern:

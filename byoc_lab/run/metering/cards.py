@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from byoc_lab import display
-from byoc_lab.display import text_in_full
+from byoc_lab.display import VIEW, text_in_full
 from byoc_lab.errors import ArgumentError, OffloadError, counted
 from byoc_lab.markup import Markup, escaped, table
 from byoc_lab.printing import percent, printable
@@ -350,7 +349,7 @@ class Cards(Sequence[RegionCard]):
     def plot(self, theme: str = "light") -> Figure:
         """A matplotlib figure: the measured rate of each region beside that of a large matrix
         product of its dtype, and its time. theme: "light" or "dark"."""
-        return display.figure(self, theme)
+        return VIEW().figure(self, theme)
 
     @printable
     def __str__(self) -> str:

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import anywidget
 
-import byoc_lab.display
 from byoc_lab.backends.dnnl.graph import DnnlGraph
+from byoc_lab.display import VIEW
 from byoc_lab.lab import view
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.view.bundles import TEXTS, without_kernel
@@ -81,10 +81,9 @@ def _svg(figure):
 
 
 class PageView:
-    """The view for `byoc_lab.display`: as everywhere, with widgets in place of pages inside the
+    """The view for `display.VIEW`: as everywhere, with widgets in place of pages inside the
     page."""
 
-    text = staticmethod(view.render_text)
     render_text = staticmethod(view.render_text)
     export_html = staticmethod(view.export_html)
     figure = staticmethod(view.figure)
@@ -103,4 +102,4 @@ class PageView:
         return {**_bundle(widget(obj, text)), "text/plain": text}
 
 
-byoc_lab.display.provide(lambda: PageView)
+VIEW.fill(lambda: PageView)
