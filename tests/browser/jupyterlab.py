@@ -60,7 +60,7 @@ _ASK = """async (code) => {
 class JupyterLab:
     """`with JupyterLab(folder) as lab:` runs a server on `folder`; `lab.url` is its address."""
 
-    def __init__(self, root: Path, start_seconds: float = 60.0):
+    def __init__(self, root: Path, start_seconds: float = 300.0):
         self.root = root
         self.start_seconds = start_seconds
         self.url = ""
@@ -165,7 +165,7 @@ class JupyterLab:
         """What Python code prints in the kernel of the open notebook."""
         return str(page.evaluate(_ASK, code))
 
-    def wait_for(self, page: Any, code: str, wanted: str, tries: int = 50) -> None:
+    def wait_for(self, page: Any, code: str, wanted: str, tries: int = 600) -> None:
         """Ask until `code` prints `wanted`. A widget holds a change back until the kernel has
         answered the one before, so a question can overtake it.
 

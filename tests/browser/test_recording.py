@@ -16,7 +16,7 @@ from byoc_lab.lab.view.states.rewrites import with_steps
 from byoc_lab.lab.view.states.state import Builder
 from tests.lab.view.samples import mobilenet
 
-from .widget_page import NewPage, drawn, mount
+from .widget_page import NewPage, drawn, mount, still
 
 pytestmark = pytest.mark.browser
 
@@ -39,7 +39,7 @@ def test_screenshots_of_the_stages_differ_and_are_not_empty(
     names = []
     for n in (6, 7, 8):
         drawn(root)
-        root.page.wait_for_timeout(600)  # until boxes stand still
+        still(root.page)
         names.append(KEPT / f"stepper-{mobilenet()[n].name}-{scheme}.png")
         root.page.screenshot(path=names[-1])
         root.press("ArrowRight")

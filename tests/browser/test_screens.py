@@ -22,7 +22,7 @@ from byoc_lab.run import Cards, OpCard, RegionCard, RegionFacts
 from tests.lab.view.samples import annotated, chain, network
 
 from .test_recording import KEPT
-from .widget_page import NewPage, drawn, mount
+from .widget_page import NewPage, drawn, mount, still
 
 pytestmark = pytest.mark.browser
 
@@ -136,6 +136,7 @@ def test_screen_of_the_stepper_has_nothing_cut_off_or_overlapping(
             page.wait_for_function(WHOLE)
         page.wait_for_timeout(300)
         drawn(root)
+        still(page)
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, size
         assert root.locator(".byl-centre").bounding_box()["width"] > 300, size
         assert page.evaluate(CUT) == [], size

@@ -15,7 +15,7 @@ from byoc_lab.lab.view.states.parts import Parts
 from byoc_lab.lab.view.states.state import module_state, trace_state
 from tests.lab.view.samples import chain, mobilenet
 
-from .widget_page import NewPage, drawn, mount
+from .widget_page import NewPage, drawn, mount, still
 
 pytestmark = pytest.mark.browser
 
@@ -101,7 +101,7 @@ def test_pan_and_zoom_survive_a_step(new_page: NewPage, mobilenet_state: Any) ->
 
 def place(locator: Any) -> tuple[float, float]:
     """The upper left corner of a box on the screen, once it stands still."""
-    locator.page.wait_for_timeout(500)
+    still(locator.page)
     box = locator.bounding_box()
     return round(box["x"]), round(box["y"])
 

@@ -58,6 +58,12 @@ def drawn(root: Any) -> None:
     root.locator(".byl-graphs:not(:has([data-busy]))").wait_for()
 
 
+def still(page: Any) -> None:
+    """Wait until nothing on the page moves any more: boxes go to their places, a mark fades."""
+    page.wait_for_timeout(100)  # in which what was drawn begins to move
+    page.wait_for_function("() => document.getAnimations().every((a) => a.playState !== 'running')")
+
+
 def model(page: Any, expression: str) -> Any:
     """The value of an expression about `model`, in the page."""
     return json.loads(page.evaluate(f"() => JSON.stringify({expression}) ?? 'null'"))
