@@ -49,7 +49,7 @@ from byoc_lab.lab.tracing import Trace, load_trace, trace
 from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.analysis.structural import assert_structural_equal, structural_equal
-from byoc_lab.relay.ir.foreign import READER as _READER
+from byoc_lab.relay.ir.foreign import READERS as _READERS
 from byoc_lab.version import VERSION as _VERSION
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _reader() -> _Callable[[_Any], _Any]:
 
 _VIEW.fill(_view)  # imports notebook packages
 _RELAY.fill(_relay)
-_READER.fill(_reader)  # imports TVM
+_READERS["tvm"].fill(_reader)  # imports TVM
 
 if "tvm_ffi" in _sys.modules:  # TVM is in use: this import registers DNNL for Relax
     _import_module("byoc_lab.relax")

@@ -2,11 +2,11 @@
 
 Imports go from higher layers to lower ones. Where a lower layer needs a higher one, it calls a
 slot, whose type is the interface that it needs, and the higher layer fills it: nodes print
-themselves by the printer, which needs the nodes. There are four slots, all of which are filled when
-`byoc_lab` is imported:
+themselves by the printer, which needs the nodes. The slots are these; importing `byoc_lab` fills
+them all:
 
     relay.ir.node_code.NODE_CODE   what methods of nodes, modules and patterns do
-    relay.ir.foreign.READER        reads modules of TVM's Relax
+    relay.ir.foreign.READERS       what reads modules of other languages, such as Relax
     lab.language.RELAY             what the laboratory does with modules of Relay
     display.VIEW                   shows objects
 """

@@ -41,7 +41,7 @@ def mod(monkeypatch: pytest.MonkeyPatch) -> Any:
         made.source = obj
         return made
 
-    monkeypatch.setitem(foreign._readers, "toy", lambda: read)
+    monkeypatch.setitem(foreign.READERS, "toy", lambda: read)
     return type("Program", (), {"__module__": "toy.ir"})()
 
 

@@ -4,7 +4,7 @@ Its functions are mirrored as nodes of Relay: calls of its own operators, known 
 their operands, attributes and types. What draws and compares modules sees them as it sees any;
 what runs, types or rewrites Relay does not take them. Its text is that of its own language.
 
-What reads a language is imported when a module of it comes (`READER`).
+What reads a language is imported when a module of it comes (`READERS`).
 """
 
 from __future__ import annotations
@@ -133,8 +133,9 @@ def refuse_foreign(mod: Any, who: str) -> None:
         )
 
 
-READER: Slot[Callable[[Any], Any]] = Slot()
-"""Reads an object of TVM: a module as a ForeignModule, any other object as it is."""
+READERS: dict[str, Slot[Callable[[Any], Any]]] = {"tvm": Slot()}
+"""For each package that has a language, what reads its objects: a module as a ForeignModule, any
+other object as it is."""
 
 
 def adopted(obj: Any) -> Any:
@@ -142,4 +143,4 @@ def adopted(obj: Any) -> Any:
     if isinstance(obj, IRModule | Expr):
         return obj
     package = type(obj).__module__.partition(".")[0]
-    return READER()(obj) if package == "tvm" else obj
+    return READERS[package]()(obj) if package in READERS else obj

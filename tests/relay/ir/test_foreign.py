@@ -72,7 +72,7 @@ class Alien:
 
 
 def test_a_package_says_how_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(foreign._readers, Alien.__module__.partition(".")[0], lambda: read)
+    monkeypatch.setitem(foreign.READERS, Alien.__module__.partition(".")[0], lambda: read)
 
     def read(obj: Any) -> Any:
         return module() if isinstance(obj, Alien) else obj
