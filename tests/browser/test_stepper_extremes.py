@@ -96,7 +96,11 @@ def test_axe_finds_nothing_in_overlays_and_comparisons(
     state = copy.deepcopy(mobilenet_state)
     last = state["modules"][state["stages"][-1]["after"]]
     host = next(i for text, i in last["lines"] if "nn.batch_flatten(" in text)
-    reason = {"cause": "no-pattern", "lines": [["reason", "nobody supports it"]]}
+    reason = {
+        "place": "on the host",
+        "cause": "no-pattern",
+        "lines": [["reason", "nobody supports it"]],
+    }
     state["overlays"] = {"reasons": {host: reason}, "numbers": {}, "kernels": {}}
     page = new_page(color_scheme=scheme, reduced_motion="reduce")
     root = mount(page, state, index=8)

@@ -33,13 +33,17 @@ def test_reasons_and_kernels(new_page: NewPage, mobilenet_state: Any) -> None:
     softmax = next(i for text, i in module["lines"] if "nn.batch_flatten(" in text)
     state = copy.deepcopy(mobilenet_state)
     kernel = "now in @f, kernel 3: jit_1x1, post-op relu"
-    reason = {"cause": "no-pattern", "lines": [["reason", "nobody supports it"]]}
+    reason = {
+        "place": "on the host",
+        "cause": "no-pattern",
+        "lines": [["reason", "nobody supports it"]],
+    }
     state["overlays"] = {"reasons": {softmax: reason}, "numbers": {}, "kernels": {conv: kernel}}
     page = new_page()
     root = mount(page, state, index=len(state["stages"]) - 1)
     badge = root.locator(".byl-reason-badge")
     assert badge.locator("text").text_content() == "no-pattern"
-    assert "why it is on the host" in root.locator(".byl-legend").text_content()
+    assert "why it is not in a region" in root.locator(".byl-legend").text_content()
     badge.click()
     assert root.get_attribute("data-selected") == softmax
     root.press("5")

@@ -183,8 +183,10 @@ declare namespace Sent {
     values: Record<string, number>;
   }
 
-  /** Why a call is on the host. lines: [name, text], such as ["expected", "a constant"]. */
+  /** Why a call is not offloaded. place: where it is computed: "on the host", or "by" another back
+   * end. lines: [name, text], such as ["expected", "a constant"]. */
   interface Reason {
+    place: string;
     cause: string | null;
     lines: string[][];
   }

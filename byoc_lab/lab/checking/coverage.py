@@ -33,7 +33,7 @@ WHY_TOTALS_DIFFER = (
     "FLOP are counted after them."
 )
 NOTHING = "  no change that was tried matters"
-HOST_HEAD = ("on the host because", "calls", "FLOP before the passes", "operators", "reason")
+HOST_HEAD = ("not offloaded", "cause", "calls", "FLOP before the passes", "operators", "reason")
 SHOWN = 20
 """Rows of a table in a text; JSON has all."""
 
@@ -204,13 +204,13 @@ class Coverage:
             (f"@{shown(r.symbol)}", r.operators, _count(r.flops), _count(r.bytes))
             for r in self.regions
         ]
-        host = [(g.cause, g.calls, g.work, _named(g.names), g.reason) for g in self.host]
+        host = [(g.place, g.cause, g.calls, g.work, _named(g.names), g.reason) for g in self.host]
         tried = [(c.what, c.totals or c.error) for c in self.tried or ()]
         return (
             f"<p>{escaped(self.heading)}</p>"
             + "".join(f"<p>{escaped(warning)}</p>" for warning in self.warnings)
             + table(("region", "operators", "FLOP", "bytes in and out"), regions, numbers=(1, 2, 3))
-            + table(HOST_HEAD, host, (1, 2))
+            + table(HOST_HEAD, host, (2, 3))
             + table(("change that was tried", "then"), tried)
         )
 

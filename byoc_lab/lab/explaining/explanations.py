@@ -29,7 +29,7 @@ A = TypeVar("A", bound=Answer)
 
 
 class Group(list[A]):
-    """Calls on the host for one reason: calls of one operator, or the parts of one match."""
+    """Calls that are not offloaded for one reason: of one operator, or the parts of one match."""
 
     @cached_property
     def change(self) -> Any:
@@ -223,7 +223,8 @@ class Explanations(Sequence[A]):
     _repr_pretty_ = text_in_full
 
     def _repr_html_(self) -> str:
-        """The summary, and a row for each group of alike calls: first those on the host."""
+        """The summary, and a row for each group of alike calls: first those that are not
+        offloaded."""
         titles = ("calls", "operator", "where", "why", "nearest pattern", "change")
         inside: dict[tuple[str, str | None], Group[A]] = {}
         for e in self.offloaded:
@@ -244,4 +245,5 @@ def _row(group: Group[Any]) -> list[str]:
     why = f"{first.cause}: {first.reason}"
     calls = f"{group.operators} ({group.numbers})" if group.numbers else group.operators
     nearest = str(first.nearest or "")
-    return [str(len(group)), calls, "host", why, nearest, group.change_in_words]
+    where = ", ".join(dict.fromkeys(e.elsewhere for e in group))
+    return [str(len(group)), calls, where, why, nearest, group.change_in_words]

@@ -222,8 +222,10 @@ class Numbers(TypedDict):
 
 
 class Reason(TypedDict):
-    """Why a call is on the host. lines: [name, text], such as ["expected", "a constant"]."""
+    """Why a call is not offloaded. place: where it is computed: "on the host", or "by" another
+    back end. lines: [name, text], such as ["expected", "a constant"]."""
 
+    place: str
     cause: str | None
     lines: list[list[str]]
 

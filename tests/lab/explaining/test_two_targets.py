@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from byoc_lab import backends, coverage, explain, relay
+from byoc_lab import backends, coverage, explain, relay, trace
+from byoc_lab.lab.view import Stepper
 from byoc_lab.passes import AnnotateTarget, MergeComposite, PartitionGraph
 from byoc_lab.relay.patterns import is_op, wildcard
 
@@ -48,6 +49,25 @@ def test_calls_in_regions_of_the_other_target_are_not_on_the_host() -> None:
     assert found.summary == "1 of 2 calls offloaded to two_of_two, 1 by one_of_two (1 order)"
     text = str(coverage(net(), "two_of_two", asked))
     assert "by one_of_two, order: 1 call (1 nn.relu)" in text and "on the host" not in text
+
+
+def test_no_display_says_that_the_host_computes_what_another_target_computes() -> None:
+    """HTML, figures and the stepper, as the text."""
+    asked = steps(["one_of_two", "two_of_two"])
+    told, counted = (
+        explain(net(), "two_of_two", pipeline=asked),
+        coverage(net(), "two_of_two", asked),
+    )
+    for html in (told._repr_html_(), counted._repr_html_()):
+        assert ">by one_of_two</td>" in html and "host" not in html
+    title = counted.plot().axes[0].get_title()
+    assert title == "offloaded, and not offloaded by cause"
+    mod = net()
+    stepper = Stepper(trace(mod, asked))
+    stepper.overlay(explain(mod, "two_of_two", pipeline=asked))
+    (reason,) = stepper.overlays["reasons"].values()
+    assert reason["place"] == "by one_of_two"
+    assert "host" not in str(stepper.overlays)
 
 
 @pytest.mark.parametrize("targets", [["one_of_two", "two_of_two"], ["two_of_two", "one_of_two"]])

@@ -44,7 +44,8 @@ def test_each_operator_is_listed_once(cut: bool) -> None:
     assert [(g["call"], g["numbers"]) for g in shown["groups"]] == [("cumsum", [left.number])]
     assert found[left.call] is left
     row = (
-        f"<td>1</td><td>cumsum ({left.number})</td><td>host</td><td>no-pattern: {left.reason}</td>"
+        f"<td>1</td><td>cumsum ({left.number})</td><td>on the host</td>"
+        f"<td>no-pattern: {left.reason}</td>"
     )
     assert row in plain(found._repr_html_())
 

@@ -62,7 +62,7 @@ def _draw_shares(axes: Axes, found: Sequence[Coverage], theme: Theme) -> None:
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
     axes.invert_yaxis()
-    axes.set_title("offloaded, and on the host by cause")
+    axes.set_title("offloaded, and not offloaded by cause")
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
 
 

@@ -63,7 +63,7 @@ def _is_placed(places: Places, obj: Any, tables: list[Table]) -> bool:
 
 
 def _add_reasons(reasons: dict[str, Reason], ids: Ids, found: Explanations[Any]) -> None:
-    """Add why calls are on the host; calls with one reason share a change."""
+    """Add why calls are not offloaded; calls with one reason share a change."""
     for group in found.groups:
         for explanation in group:
             ident = ids.get(explanation.call)
@@ -80,7 +80,8 @@ def _reason(found: Answer, change: str) -> Reason:
         ["found", found.found],
         ["change to try", change],
     ]
-    return {"cause": found.cause, "lines": [line for line in lines if line[1]]}
+    said = [line for line in lines if line[1]]
+    return {"place": found.elsewhere, "cause": found.cause, "lines": said}
 
 
 # ---- numbers and kernels ------------------------------------------------------------------------

@@ -51,18 +51,22 @@ def _row(node: str | None, stage: int | None, wrong: bool, *cells: str) -> Row:
 
 
 def _explain(places: Places, found: Explanations[Any]) -> Table:
-    """The calls on the host, those with the most work first; one change for calls of one reason."""
+    """The calls that are not offloaded, those with the most work first; one change for calls of one
+    reason."""
     rows = []
     for group in found.groups:
         for e in group:
             node = places.ids.get(e.call)
-            cells = (e.name, e.cause or "", _count(e.flops), group.change_in_words)
+            cells = (e.name, e.elsewhere, e.cause or "", _count(e.flops), group.change_in_words)
             row = _row(node, 0, False, *cells)
             if node is None:
                 row["stage"] = None
             rows.append((-(e.flops or 0), row))
     rows.sort(key=lambda pair: pair[0])
-    columns = (("on the host", False), ("cause", False), ("FLOP", True), ("change to try", False))
+    columns = (
+        ("not offloaded", False), ("where", False), ("cause", False), ("FLOP", True),
+        ("change to try", False),
+    )  # fmt: skip
     return _table("explain", found.summary, columns, [row for _, row in rows])
 
 

@@ -94,7 +94,7 @@ export function drawOverlay(name, drawing, scene, known) {
   return make("span", { class: "byl-scale" }, make("i", { class: "byl-key byl-key-heat" }), label);
 }
 
-/** Badges at the boxes on the host that `explain` has a reason for.
+/** Badges at the boxes outside regions that `explain` has a reason for.
  * @param {any} drawing @param {Sent.Scene} scene @param {Sent.Overlays} known */
 export function drawReasons(drawing, scene, known) {
   for (const old of drawing.layer.querySelectorAll(".byl-reason-badge")) old.remove();
@@ -109,19 +109,23 @@ export function drawReasons(drawing, scene, known) {
   for (const { element, node } of drawing.nodes.values()) {
     const ids = at.get(node.box >= 0 ? `box ${node.box}` : `group ${node.group}`);
     if (!ids || node.open) continue;
-    const { cause } = reasons[ids[0]];
-    const words = ids.length > 1 ? `${ids.length} on the host` : cause;
+    const { cause, place } = reasons[ids[0]];
+    const alike = ids.every((/** @type {string} */ id) => reasons[id].place === place);
+    const words = ids.length > 1 ? `${ids.length} ${alike ? place : "not offloaded"}` : cause;
     const wide = words.length * 7.4 + 14;
     element.append(draw("g", { class: "byl-reason-badge", "data-ids": ids[0], transform: `translate(${(node.w - wide) / 2} -12)` },
-      draw("title", {}, `${ids.length > 1 ? `${words}, the first: ` : "On the host: "}${reasons[ids[0]].lines.map(([k, v]) => `${k}: ${v}`).join("\n")}`),
+      draw("title", {}, `${ids.length > 1 ? `${words}, the first: ` : `${sentence(place)}: `}${reasons[ids[0]].lines.map(([k, v]) => `${k}: ${v}`).join("\n")}`),
       draw("rect", { width: wide, height: 17, rx: 8 }), draw("text", { x: wide / 2, y: 12.5 }, words)));
   }
 }
 
-/** Why a call is on the host, for the panel of a node. @param {Sent.Overlays} known @param {string} id */
+/** Words with a capital letter. @param {string} words */
+const sentence = (words) => words[0].toUpperCase() + words.slice(1);
+
+/** Why a call is not offloaded, for the panel of a node. @param {Sent.Overlays} known @param {string} id */
 export function reasonOf(known, id) {
   const reason = known.reasons?.[id];
   if (!reason) return "";
-  return make("div", { class: "byl-why-host" }, make("h4", {}, `On the host: ${reason.cause}`),
+  return make("div", { class: "byl-why-host" }, make("h4", {}, `${sentence(reason.place)}: ${reason.cause}`),
     make("dl", {}, ...reason.lines.flatMap(([name, text]) => [make("dt", {}, name), make("dd", {}, text)])));
 }

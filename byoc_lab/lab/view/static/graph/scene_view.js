@@ -19,7 +19,7 @@ const LEGEND = [
   [".byl-note", "note", "begin, end"],
   [".byl-fresh.byl-box", "fresh", ""],
   [".byl-crossing", "crossing", "crosses a border unannotated"],
-  [".byl-reason-badge", "reason", "why it is on the host"],
+  [".byl-reason-badge", "reason", "why it is not in a region, or not only there"],
 ];
 
 export class SceneView {
