@@ -58,6 +58,8 @@ def as_scale(full: TensorType, value: Expr, ty: TensorType, axes: tuple[int, ...
     A scalar fits any axes: it is repeated along each. (TVM 0.16 repeats it along each axis by the
     length of the first one, and fails where they differ.)
     """
+    if ty.shape and not matches(full, ty, axes):
+        return None  # also where the rank of `full` is too low to have the axes
     if not _is_static(full, axes):
         return None
     if not ty.shape:
@@ -65,8 +67,6 @@ def as_scale(full: TensorType, value: Expr, ty: TensorType, axes: tuple[int, ...
         for n, axis in enumerate(axes):
             scale = relay.repeat(scale, repeats=full.shape[axis], axis=n)
         return scale
-    if not matches(full, ty, axes):
-        return None
     base = len(full.shape) - len(ty.shape)
     ones = [i for i in range(len(ty.shape)) if i + base not in axes]
     return relay.squeeze(value, axis=ones) if ones else value
