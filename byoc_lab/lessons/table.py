@@ -91,7 +91,7 @@ class CaseTable(Sequence["Case"]):
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         from byoc_lab.lab.view.html import iframe
 
-        return {"text/plain": str(self), "text/html": iframe(self.html())}
+        return {"text/plain": str(self), "text/html": iframe(self.html(), links=True)}
 
 
 def _row(case: Case) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from byoc_lab.lab.view.html import saved
 from byoc_lab.lab.view.stepper import Stepper
+from byoc_lab.lessons import cases
 from tests.lab.view.samples import chain
 
 from .jupyterlab import JupyterLab
@@ -81,6 +82,18 @@ def test_a_frame_takes_neither_the_keyboard_nor_the_place(new_page: NewPage, cop
     drawn(frame(page))
     where = page.evaluate("() => [document.activeElement.tagName, window.scrollY]")
     assert where == ["BODY", 0]
+
+
+def test_a_link_of_the_table_of_cases_opens_in_a_tab(new_page: NewPage) -> None:
+    page = new_page()
+    page.context.route("https://**/*", lambda route: route.fulfill(body="the report"))
+    (first, *_) = [case for case in cases.table() if case.link]
+    page.set_content(cases.table()._repr_mimebundle_()["text/html"])
+    table = page.frame_locator("iframe")
+    table.locator("details", has_text=first.name).first.click()
+    with page.context.expect_page() as opened:
+        table.locator(f'a[href="{first.link}"]:visible').first.click()
+    assert opened.value.url.rstrip("/") == first.link and "the report" in opened.value.content()
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 Findings propose edits. First the likeliest edits of all findings are made at once, which repairs
 many faults of one kind; if that leaves a finding, or cannot be proved, each proposal is tried
 alone, and the one after which least is wrong is kept (`_rank`). This repeats up to `_ROUNDS` times.
-A repair counts if there are fewer findings after it, and the module computes the same without its
-annotations: it is structurally equal, or its results are for random inputs; a last one also has to
-be partitioned, with and without MergeCompilerRegions. A round examines the module once for each
-proposal.
+A repair counts if there are fewer findings after it, and if the module computes the same without
+its annotations: it has the same structure, or gives the same results for random inputs. If no
+finding is left, the module must also pass PartitionGraph, with and without MergeCompilerRegions. A
+round examines the module once for each proposal.
 """
 
 from __future__ import annotations
