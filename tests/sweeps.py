@@ -23,8 +23,8 @@ def some(count: int) -> int:
 
 
 def one_in(items: Iterable[pytest.Item], n: int = ONE_IN) -> Iterator[pytest.Item]:
-    """The first test of each file, and each n-th after it; all that draw examples, since each of
-    those draws one in n."""
+    """One in n of the tests of each file, the first among them, and all tests that draw examples:
+    these draw one in n of their examples."""
     seen: Counter[Path] = Counter()
     for item in items:
         if is_hypothesis_test(getattr(item, "obj", None)):

@@ -71,7 +71,9 @@ def test_dynamic_types(ty: Any, dynamic: bool) -> None:
         (((1, 8, 4, 4), "CNHW"), ((3, 3, 8, 1), "HWOI"), 8, False),
     ],
 )
-def test_depthwise_convolutions(data: Any, kernel: Any, groups: int, depthwise: bool) -> None:
+def test_convolutions_are_depthwise_by_their_groups(
+    data: Any, kernel: Any, groups: int, depthwise: bool
+) -> None:
     generic = module("tvm.relay.op.strategy.generic")
     assert relay.op.strategy.generic is generic
     assert generic.is_depthwise_conv2d(*data, *kernel, groups) is depthwise

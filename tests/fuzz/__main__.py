@@ -24,7 +24,7 @@ STUCK = 120.0  # seconds of one input after which a worker is stopped from outsi
 
 
 def main() -> int:
-    """0 when all inputs were well, 1 when one was not (kept in `samples/`), as in any test."""
+    """The exit code: 1 if an input led to a fault (it is kept in `samples/`), else 0."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--kind", choices=sorted(ATTACKS), help="only this kind")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to go on")

@@ -133,7 +133,7 @@ def test_layouts_are_converted_as_by_tvm(
 
 @st.composite
 def annotated(draw: st.DrawFn) -> tvm.IRModule:
-    """A module with marks on some of its edges, drawn without sense."""
+    """A module with random begins and ends on some of its edges, most of them malformed."""
     mod = draw(strategies.modules(tuples=False, lets=False))
     marks = draw(st.lists(st.sampled_from(["", "", "", "begin", "end"]), min_size=12, max_size=40))
     compilers = draw(st.lists(st.sampled_from("AAB"), min_size=7, max_size=7))

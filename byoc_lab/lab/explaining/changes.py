@@ -88,7 +88,7 @@ class Changes:
             yield from self._other_form()
 
     def levels(self) -> Iterator[Trial]:
-        """Without skipping the passes that were skipped."""
+        """Changes that let the skipped passes run."""
         setup = self.inquiry.setup
         skipped = [s for s in self.inquiry.outcome.trace.stages if s.skipped]
         off = [s.name for s in skipped if s.name in setup.context.disabled_pass]

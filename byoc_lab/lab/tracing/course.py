@@ -140,7 +140,7 @@ class Course:
 
 
 def _enter(places: dict[Expr, Expr], copied: Iterable[tuple[Expr, Expr]]) -> None:
-    """Nodes have the places of those that they are copies of, unless they have places."""
+    """Give each copy, the second of a pair, the place of the first, unless it has one."""
     for old, new in copied:
         if new not in places and not isinstance(old, SHARED):
             places[new] = places.get(old, old)

@@ -59,7 +59,8 @@ def recorded(
 ) -> tuple[list[Stage], Exception | None]:
     """Run a pass in the active context: its stages, and the exception that it raised.
 
-    name: of the whole, as far as it is not a group of stages. progress: as `trace` takes it.
+    name: the pass of this name is no group, so that its stages are those of the trace itself.
+    progress: as `trace` takes it.
     """
     recorder = _Recorder(name, progress)
     with listening(recorder.record), observing(recorder):

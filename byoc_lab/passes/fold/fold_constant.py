@@ -128,9 +128,10 @@ def _shown(expr: Expr) -> str:
 
 
 def evaluated(call: Call, ty: Type | None, fold_qnn: bool = False) -> Expr | None:
-    """The value of an operator's call of constants and tuples of them, whose type is `ty`; None
-    when that is not to be known: for operators that are more than their value, or have none,
-    without arguments, and for a value larger than FOLDED_UP_TO.
+    """The value of a call of an operator on constants and tuples of constants. ty: its type.
+
+    None if the call is not folded: it has no arguments, the operator has an effect beside its value
+    or no reference, it is quantised (without `fold_qnn`), or its value is larger than FOLDED_UP_TO.
     """
     op, attrs, args = call.op, call.attrs, call.args
     assert isinstance(op, Op)

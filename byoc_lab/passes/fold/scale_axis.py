@@ -116,8 +116,12 @@ def output_axes(call: Call) -> ConvAxes | None:
 
 
 def _conv_axes(call: Call, layout: str, letter: str) -> ConvAxes | None:
-    """None for layouts that mix plain and blocked channels or nest blocks, and for grouped
-    convolutions that are not depthwise. For a depthwise convolution the I axis is that of O."""
+    """The axes of a convolution along which channels are scaled: of its data or result, with
+    `layout`, and of its weight, where `letter` is "I" or "O".
+
+    A depthwise convolution has its I axis in that of O. None for layouts that mix plain and blocked
+    channels or nest blocks, and for grouped convolutions that are not depthwise.
+    """
     kernel = call.attrs.kernel_layout
     is_blocked = {"c" in layout, "o" in kernel, "i" in kernel}
     outer, inner = Layout(layout), Layout(kernel)

@@ -209,7 +209,8 @@ def _convolution(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
 
 
 def _pooled(attrs: Any, x: Expr, kernel: dict[str, int]) -> Expr:
-    """The sum of each window. A mean of integers is cut, so they are multiplied before it."""
+    """The sum of each window: the mean of the values times the window's size. They are multiplied
+    first, because the mean of integers is rounded."""
     size = kernel["H"] * kernel["W"]
     if size != 1:
         x = relay.multiply(x, integer(size))

@@ -114,7 +114,7 @@ class NodePrinter(ValuePrinter):
         return self.note(node) if self.style.note_all else ""
 
     def annotated(self, node: Expr) -> str:
-        """The annotation of a node that has no comment otherwise."""
+        """The comment of a node whose text has none by itself: that of `annotate`."""
         return self.note_new(node) if self.annotate else ""
 
     def type(self, ty: Type) -> str:

@@ -298,10 +298,10 @@ def stored(x, dtype):
 
 
 def assert_close(actual: np.ndarray, expected: Bounded, dtype: str = "float32") -> None:
-    """Every element within its bound; says the worst one and by how much it is over.
+    """Assert that every element is within its bound; the message has the worst one.
 
-    What may exceed the numbers of the dtype may be an infinity, and where the bound itself exceeds
-    them, what was computed from an infinity may be nan.
+    Two results are right besides: an infinity, where the value may be too large for the dtype; and
+    nan, where the bound is, since it can come from an infinity before.
     """
     assert actual.shape == expected.value.shape
     assert actual.dtype.name == dtype

@@ -58,7 +58,7 @@ def net_of_the_rest() -> tuple[Net, list[int]]:
 
 
 def faults() -> tuple[dict[str, Any], list[np.ndarray]]:
-    """A graph of what oneDNN 3.2 does wrongly when asked plainly, and inputs for it."""
+    """A graph of operations that oneDNN 3.2 alone computes wrongly, and inputs for it."""
     rng = np.random.default_rng(8)
     tensors: list[dict[str, Any]] = []
     arrays: list[np.ndarray] = []

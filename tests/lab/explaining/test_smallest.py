@@ -31,5 +31,5 @@ def test_a_false_statement_is_shown_with_the_smallest_module_table_and_script() 
     assert "HOLDS = " in str(told.value) and "TABLE = []" in str(told.value)
 
 
-def test_a_true_statement_gives_its_result() -> None:
+def test_examine_returns_what_the_statement_returns() -> None:
     assert examine(drawn(3), operators) == operators(drawn(3))

@@ -86,8 +86,8 @@ def median(node: Node) -> Any:
 
 @converts("bucketize.Tensor", "searchsorted.Tensor")
 def places_in_order(node: Node) -> Any:
-    """The number of boundaries that are less; with `right` those that are equal count too, and each
-    counts for nan."""
+    """For each value the number of boundaries that are less than it; with `right`, less or equal.
+    For nan it is the number of all boundaries."""
     names = ("self", "boundaries") if node.overload == "bucketize" else ("self", "sorted_sequence")
     values, boundaries = (node[name] for name in names)
     right = bool(node["right"])

@@ -362,7 +362,9 @@ def _all_class_relax(
     iou_threshold: AnyValue,
     score_threshold: AnyValue,
 ) -> AnyValue:
-    """TOPI has no limit "all boxes", and in ONNX's format as many rows per class as the limit."""
+    """In TOPI no number means "all boxes", so the limit is then the number of boxes. In the format
+    of ONNX, TOPI's result has a row for each class up to the limit, Relay's one for each box: the
+    rest are zeros."""
     zeros = zeros_if_empty(R, all_class_relation, attrs, boxes, scores)
     if zeros is not None:
         return zeros

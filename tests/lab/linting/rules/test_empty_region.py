@@ -17,7 +17,7 @@ class TestEmptyRegion(RuleChecks):
     def test_fields_of_a_tuple_become_functions_without_operators(
         self, non_calls: bool, count: int
     ) -> None:
-        """As in TVM 0.16; the advice leads to none."""
+        """TVM 0.16 makes them, too. With what BYL011 advises, there are none."""
         backends.register("fields", supports=["nn.relu", "nn.batch_norm"])
         try:
             x = relay.var("x", shape=(1, 4, 8, 8))

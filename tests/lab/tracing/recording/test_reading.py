@@ -135,7 +135,7 @@ def test_a_module_without_types_is_read_without_them(tmp_path: Path) -> None:
     assert "reshape" in stage_text(trace, 0)
 
 
-def test_stages_are_recorded_ones_after_saving_too(tmp_path: Path) -> None:
+def test_a_saved_recording_still_has_recorded_stages(tmp_path: Path) -> None:
     context = {"event": "context", "opt_level": 1}
     trace = load_trace(write(tmp_path / "r", HEAD, context, begin("A"), *ran("B"), end("A", OTHER)))
     saved = load_trace(trace.save(tmp_path / "saved"))

@@ -43,7 +43,7 @@ def test_the_errors_name_the_import_that_registers_them(name: str) -> None:
     subprocess.run([sys.executable, "-c", SCRIPT.format(name=name)], check=True)
 
 
-def test_the_command_line_of_the_error_works(tmp_path: Path) -> None:
+def test_the_command_that_the_error_names_works(tmp_path: Path) -> None:
     file = tmp_path / "net.relay"
     file.write_text("def @main(%x: Tensor[(4, 4), float16]) { nn.dense(%x, %x) }")
     assert "`python -m byoc_lab.compat -m byoc_lab.cli`" in unregistered("cutlass", [])
