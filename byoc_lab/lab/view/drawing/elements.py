@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from byoc_lab.errors import counted
 from byoc_lab.relay.ir.expr import Call, Expr
@@ -56,6 +57,31 @@ class Box:
     frame: PictureFrame | None = None
     weights: int = 0  # number of constants and weights that were folded into it
     operators: int = 1  # number of operators of the network that it computes, if it is an operator
+
+    @cached_property
+    def window(self) -> str:
+        """The window of an operator in a few characters: "3x3", "3x3 depthwise"; "" if it has
+        none."""
+        call = self.exprs[0] if self.exprs else None
+        attrs = call.attrs if isinstance(call, Call) else None
+        if attrs is None:
+            return ""
+        size = getattr(attrs, "kernel_size", None) or getattr(attrs, "pool_size", None)
+        if isinstance(size, int):  # nn.correlation: a square
+            size = (size, size)
+        groups = getattr(attrs, "groups", 1) or 1
+        words = "\N{MULTIPLICATION SIGN}".join(map(str, size)) if size else ""
+        if groups == 1:
+            return words
+        depthwise = groups == getattr(attrs, "channels", None)
+        return f"{words} depthwise" if depthwise else f"{words} in {groups} groups"
+
+    @cached_property
+    def short(self) -> str:
+        """The name of an operator without its namespace, after "depthwise" if its window is
+        depthwise."""
+        name = self.title.rsplit(".", 1)[-1]
+        return f"depthwise {name}" if self.window.endswith("depthwise") else name
 
 
 @dataclass(eq=False)

@@ -320,7 +320,7 @@ def _signs(grouping: Grouping) -> dict[Member, Hashable]:
     numbers: dict[Hashable, int] = {}
     signs: dict[Member, Hashable] = {}
     for box in grouping.boxes:
-        signs[box] = (box.kind, box.title if box.kind == "op" else "", window_of(box))
+        signs[box] = (box.kind, box.title if box.kind == "op" else "", box.window)
     for group in reversed(grouping.groups()):  # inner ones first
         name = group.label if group.kind == "composite" else ""
         inside = tuple(signs[m] for m in group.members)
@@ -329,27 +329,10 @@ def _signs(grouping: Grouping) -> dict[Member, Hashable]:
     return signs
 
 
-def window_of(box: Box) -> str:
-    """The window of an operator in a few characters: "3x3", "3x3 depthwise"; "" if it has none."""
-    call = box.exprs[0] if box.exprs else None
-    attrs = call.attrs if isinstance(call, Call) else None
-    if attrs is None:
-        return ""
-    size = getattr(attrs, "kernel_size", None) or getattr(attrs, "pool_size", None)
-    if isinstance(size, int):  # nn.correlation: a square
-        size = (size, size)
-    groups = getattr(attrs, "groups", 1) or 1
-    words = "\N{MULTIPLICATION SIGN}".join(map(str, size)) if size else ""
-    if groups == 1:
-        return words
-    depthwise = groups == getattr(attrs, "channels", None)
-    return f"{words} depthwise" if depthwise else f"{words} in {groups} groups"
-
-
 def contents(group: Group) -> str:
     """The operators of a group in a few words: "conv2d + add + relu"."""
     if group.kind == "repeat":  # during a pass, its blocks may differ
-        blocks = (contents(m) if isinstance(m, Group) else short(m) for m in group.members)
+        blocks = (contents(m) if isinstance(m, Group) else m.short for m in group.members)
         return " or ".join(dict.fromkeys(blocks))
     names = []
     for member in group.members:
@@ -360,16 +343,9 @@ def contents(group: Group) -> str:
             if member.kind != "weights" and (inside := contents(member)):
                 names.append(inside + times)
         elif member.kind not in ("input", "output", "begin", "end"):
-            names.append(short(member))
+            names.append(member.short)
     more = len(names) - MAX_NAMES
     if more > 0:
         names = [*names[:MAX_NAMES], f"{more:,} more"]
     runs = [(name, sum(1 for _ in same)) for name, same in groupby(names)]
     return " + ".join(f"{n} \N{MULTIPLICATION SIGN} ({w})" if n > 1 else w for w, n in runs)
-
-
-def short(box: Box) -> str:
-    """The name of an operator without its namespace, after "depthwise" if its window is
-    depthwise."""
-    name = box.title.rsplit(".", 1)[-1]
-    return f"depthwise {name}" if window_of(box).endswith("depthwise") else name

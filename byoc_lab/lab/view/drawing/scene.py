@@ -14,7 +14,7 @@ from typing import Any
 from byoc_lab.errors import counted
 from byoc_lab.lab.view.drawing.elements import Box, Picture
 from byoc_lab.lab.view.drawing.grouping import Group, Grouping, IdOf, boxes_of, names_of
-from byoc_lab.lab.view.drawing.groups import contents, grouped, window_of
+from byoc_lab.lab.view.drawing.groups import contents, grouped
 from byoc_lab.lab.view.messages import Box as BoxSent
 from byoc_lab.lab.view.messages import Group as GroupSent
 from byoc_lab.lab.view.messages import Scene
@@ -79,7 +79,7 @@ def scene_of(picture: Picture, id_of: IdOf, grouping: Grouping | None = None) ->
 
 
 def _box(box: Box, name: str, home: int, id_of: IdOf, costs: dict[Any, Cost]) -> BoxSent:
-    detail = ", ".join(filter(None, (window_of(box), box.detail)))
+    detail = ", ".join(filter(None, (box.window, box.detail)))
     flops, size = _cost(box, costs)
     return {
         "id": name,
