@@ -78,6 +78,12 @@ def counted(count: int, noun: str) -> str:
     return f"1 {noun}" if count == 1 else f"{count:,} {head}s{space}{tail}"
 
 
+def enumerated(words: Iterable[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    *rest, last = words
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
 def shortened(message: str) -> str:
     """A message with the ends of its long words and lines only."""
     return _LONG_LINE.sub(_ends, _LONG_WORD.sub(_ends, message))

@@ -82,7 +82,7 @@ def bisect(
         f"{counted(len(stages), 'stage')} changed the module, evaluated in float64",
         "inputs: " + ("given" if inputs is not None else f"{SETS['normal']}, seed {seed}"),
         *ran.notes,
-        *(f"{stage.name} was skipped: {stage.skipped}" for stage in skipped),
+        *dict.fromkeys(f"{stage.name} was skipped: {stage.skipped}" for stage in skipped),
     ]
     with Progress("bisect", most_runs(len(stages)), progress) as steps:
         search = _Search(mod, stages, given, steps)

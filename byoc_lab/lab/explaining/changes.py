@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from operator import itemgetter
 
-from byoc_lab.errors import ByocLabError, counted
+from byoc_lab.errors import ByocLabError, counted, enumerated
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.module_changes import (
@@ -38,7 +39,7 @@ from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.fold.fold_constant import FOLD_QNN, FoldConstant
-from byoc_lab.passes.framework.passes import Pass, make_pass
+from byoc_lab.passes.framework.passes import Pass, make_pass, skipped_members
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.passes.simplify.canonicalize_ops import CanonicalizeOps
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
@@ -52,6 +53,13 @@ OWN_CAUSES = (
 """Causes that stay the cause if a further pass would help as well."""
 NAMED = 5
 """Parameters that a change names."""
+
+
+def _lacking(setup: Setup) -> dict[str, int]:
+    """The passes that the context skips for its level, with the level that they need."""
+    skipped = skipped_members(setup.passes, setup.context)
+    needed = {p.name: setup.context.needed_level(p.info) for p in skipped}
+    return {name: level for name, level in needed.items() if level is not None}
 
 
 class Changes:
@@ -88,26 +96,50 @@ class Changes:
             yield from self._other_form()
 
     def levels(self) -> Iterator[Trial]:
-        """Changes that let the skipped passes run."""
+        """Changes that let the skipped passes run: one, those of a level, then all of them."""
         setup = self.inquiry.setup
-        skipped = [s for s in self.inquiry.outcome.trace.stages if s.skipped]
-        off = [s.name for s in skipped if s.name in setup.context.disabled_pass]
-        for name in dict.fromkeys(off):
-            yield Trial(
-                f"do not disable {name} in the PassContext",
-                setup.enabling(name), ("enabled", name),
-                missing=f"the PassContext disables {name}",
-            )  # fmt: skip
-        needed = {s.name: s.needs_level for s in skipped if s.needs_level is not None}
-        for level in sorted(set(needed.values())):
-            listed = " and ".join(
-                f"{name}, which needs {its}" for name, its in needed.items() if its <= level
+        disabled = setup.context.disabled_pass
+        skipped = skipped_members(setup.passes, setup.context)
+        off = list(dict.fromkeys(p.name for p in skipped if p.name in disabled))
+        for name in off:
+            yield self._enabling([name], setup)
+        for level in sorted(set(_lacking(setup).values())):
+            yield self._at_level(level, setup)
+        enabled = setup.enabling(*off)
+        needed = _lacking(enabled).values()
+        if off and needed:
+            listed = enumerated(off)
+            at_level = self._at_level(max(needed), enabled)
+            yield replace(
+                at_level,
+                what=f"do not disable {listed} in the PassContext, and {at_level.what}",
+                key=("enabled", *off, max(needed)),
+                missing=f"the PassContext disables {listed}; without that, {at_level.missing}",
             )
-            yield Trial(
-                f"run under PassContext(opt_level={level})",
-                setup.at_level(level), ("level", level),
-                missing=f"the PassContext has opt_level {setup.opt_level} and skips {listed}",
-            )  # fmt: skip
+        elif len(off) > 1:
+            yield self._enabling(off, setup)
+
+    def _enabling(self, names: Sequence[str], setup: Setup) -> Trial:
+        return Trial(
+            f"do not disable {enumerated(names)} in the PassContext",
+            setup.enabling(*names), ("enabled", *names),
+            missing=f"the PassContext disables {enumerated(names)}",
+        )  # fmt: skip
+
+    def _at_level(self, level: int, setup: Setup) -> Trial:
+        of_level: dict[int, list[str]] = {}
+        for name, its in sorted(_lacking(setup).items(), key=itemgetter(1)):
+            of_level.setdefault(its, []).append(name)
+        listed = ", and ".join(
+            f"{enumerated(names)}, which {'need' if names[1:] else 'needs'} {its}"
+            for its, names in of_level.items()
+            if its <= level
+        )
+        return Trial(
+            f"run under PassContext(opt_level={level})",
+            setup.at_level(level), ("level", level),
+            missing=f"the PassContext has opt_level {setup.opt_level} and skips {listed}",
+        )  # fmt: skip
 
     def passes(self, found: Diagnosis) -> Iterator[Trial]:
         """Changes that run a simplifying pass on the obstacle before patterns are matched."""

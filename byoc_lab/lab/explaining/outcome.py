@@ -111,10 +111,10 @@ class Setup:
         context.opt_level = opt_level
         return replace(self, context=context)
 
-    def enabling(self, name: str) -> Setup:
-        """Without disabling the pass `name`."""
+    def enabling(self, *names: str) -> Setup:
+        """Without disabling the passes of these names."""
         context = copy(self.context)
-        context.disabled_pass = [n for n in context.disabled_pass if n != name]
+        context.disabled_pass = [n for n in context.disabled_pass if n not in names]
         return replace(self, context=context)
 
     def first(self, kind: type[Kind]) -> tuple[int, Kind] | None:

@@ -16,7 +16,7 @@ from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.context import PassContext
-from byoc_lab.passes.framework.passes import Pass, Sequential, leaves, make_pass
+from byoc_lab.passes.framework.passes import Pass, Sequential, leaves, make_pass, skipped_members
 from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
 from byoc_lab.relay.analysis.region_numbers import Numbers
 
@@ -28,8 +28,8 @@ class Context:
     """The run that a module is linted for.
 
     passes: the passes that are still to run on it, sequences flattened; None where that is not
-        known. skipped: those that a run of the pipeline will skip, with the opt_level that they
-        or the sequence around them need, or None where they are disabled. backend: the back end
+        known. skipped: the passes and sequences that a run of the pipeline will skip, with the
+        opt_level that they need, or None where they are disabled. backend: the back end
         whose code generator gets the regions, if it was named. opt_level: the level of the run.
         region_numbers: the numbers that begins of the module have from its past.
     """
@@ -69,7 +69,8 @@ class Context:
     @cached_property
     def running(self) -> tuple[Pass, ...]:
         """The passes that will run: those that are not skipped."""
-        return tuple(p for p in self.passes or () if p not in self.skipped)
+        skipped = set(leaves(list(self.skipped)))
+        return tuple(p for p in self.passes or () if p not in skipped)
 
     @cached_property
     def backends(self) -> dict[str, Backend]:
@@ -111,18 +112,8 @@ def context_of(pipeline: Pipeline | None, backend: str | Backend | None) -> Cont
         members = pipeline.passes if isinstance(pipeline, Sequential) else []
     context = copy(PassContext.current())
     context.opt_level = running_level(pipeline)
-    return Context(passes, _skipped(members, context), backend, context.opt_level)
-
-
-def _skipped(members: Sequence[Pass], context: PassContext) -> dict[Pass, int | None]:
-    """The passes that a Sequential of `members` skips, with the level they need."""
-    found: dict[Pass, int | None] = {}
-    for p in members:
-        if not context.enables(p.info):
-            found |= dict.fromkeys(leaves([p]), context.needed_level(p.info))
-        elif isinstance(p, Sequential):
-            found |= _skipped(p.passes, context)
-    return found
+    skipped = {p: context.needed_level(p.info) for p in skipped_members(members, context)}
+    return Context(passes, skipped, backend, context.opt_level)
 
 
 def _members(pipeline: Pipeline) -> list[Pass]:

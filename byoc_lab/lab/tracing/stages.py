@@ -15,6 +15,7 @@ from byoc_lab.errors import (
     StageIndexError,
     UnknownNameError,
     counted,
+    enumerated,
     nearest,
 )
 from byoc_lab.lab.diffing import Diff, diff_of
@@ -180,20 +181,23 @@ class Trace(Shown):
         return list(lint_relay(self.initial, self.pipeline, rules=["unknown-target"]))
 
     def _skipped(self) -> Iterator[Finding]:
-        """One finding for each sequence, or pass, that was skipped; one that was disabled is a
-        hint."""
-        skipped: dict[str, Stage] = {}
+        """One finding for each level that passes lack, and for each pass that was skipped for
+        another reason; one that was disabled is a hint."""
+        skipped: dict[tuple[str, str], list[Stage]] = {}
         for stage in self.stages:
             if stage.skipped:
-                skipped.setdefault(stage.group or stage.name, stage)
-        for name, stage in skipped.items():
-            level = stage.needs_level
+                alone = stage.name if stage.needs_level is None else ""
+                skipped.setdefault((stage.skipped, alone), []).append(stage)
+        for (why, name), stages in skipped.items():
+            level = stages[0].needs_level
             message, what_to_do = (
-                f"{name} was skipped: {stage.skipped}",
+                f"{name} was skipped: {why}",
                 f"let the PassContext run {name}",
             )
             if level is not None:
-                message = f"{name} {stage.skipped.removeprefix('it ')}"
+                names = dict.fromkeys(stage.name for stage in stages)
+                need = "needs" if len(names) == 1 else "need"
+                message = f"{enumerated(names)} {need} {why.removeprefix('it needs ')}"
                 what_to_do = (
                     f"run the pipeline under PassContext(opt_level={level}), or call "
                     f"trace(..., opt_level={level})"

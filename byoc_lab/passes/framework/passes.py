@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -245,6 +245,15 @@ def observing(observer: StageObserver) -> Iterator[None]:
         yield
     finally:
         _observer.reset(token)
+
+
+def skipped_members(passes: Iterable[Pass], context: PassContext) -> Iterator[Pass]:
+    """The passes, and members of sequences in them, that a Sequential of `passes` does not run."""
+    for p in passes:
+        if not context.enables(p.info):
+            yield p
+        elif isinstance(p, Sequential):
+            yield from skipped_members(p.passes, context)
 
 
 def leaves(passes: Sequence[Pass]) -> Iterator[Pass]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from byoc_lab import trace
+from byoc_lab import PassContext, trace
 from byoc_lab.lab.explaining import Explanation, explain
 from byoc_lab.lab.explaining.explanation import WITHOUT_LETS
 from byoc_lab.passes import MergeComposite, ToGraphNormalForm
@@ -159,17 +159,29 @@ def needs_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
 
 def skipped_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
     """The context skips the passes that are named, for the reason that is named."""
-    skipped = {s.name: s for s in trace(case.mod, case.passes()).stages if s.skipped}
-    missing = one.reason.partition(";")[0]
-    if missing.startswith("the PassContext disables "):
-        return missing.rpartition(" ")[2] in case.disabled and one.change is not None
-    needed = re.findall(r"(\w+), which needs (\d)", missing)
-    levels = {name: int(level) for name, level in needed}
+    found = re.match(
+        r"(?:the PassContext disables (?P<off>[\w ,]+?)(?:; without that, |;|$))?"
+        r"(?:the PassContext has opt_level (?P<has>\d) and skips (?P<levels>[^;]+))?",
+        one.reason,
+    )
+    assert found is not None
+    off = re.split(r", | and ", found["off"] or "")
+    with PassContext(
+        opt_level=case.opt_level, disabled_pass=[n for n in case.disabled if n not in off]
+    ):
+        stages = trace(case.mod, case.passes()).stages
+    levels = {s.name: s.needs_level for s in stages if s.skipped}
+    needed = {
+        name: int(level)
+        for names, level in re.findall(r"([\w ,]+?), which needs? (\d)", found["levels"] or "")
+        for name in re.split(r", | and ", names.removeprefix(", and "))
+    }
     return (
-        bool(levels)
-        and f"has opt_level {case.opt_level} and" in missing
-        and all(skipped[name].needs_level == level for name, level in levels.items())
-        and one.change is not None
+        one.change is not None
+        and bool(found["off"] or needed)
+        and found["has"] in (None, str(case.opt_level))
+        and (not found["off"] or set(off) <= set(case.disabled))
+        and all(levels[name] == level for name, level in needed.items())
     )
 
 

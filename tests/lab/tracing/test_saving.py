@@ -207,7 +207,9 @@ def test_skipped_passes_come_back(tmp_path: Path) -> None:
         trace = byoc_lab.trace(mobilenet.module(32), "dnnl")
     made = _again(trace, tmp_path / "trace", constants=False)
     assert [str(f) for f in made.findings] == [str(f) for f in trace.findings]
-    assert made.findings[0].message == "FoldScaleAxis needs opt_level 3, the context has 2"
+    assert made.findings[0].message == (
+        "BackwardFoldScaleAxis and ForwardFoldScaleAxis need opt_level 3, the context has 2"
+    )
 
 
 def test_a_file_of_version_1_is_read(tmp_path: Path) -> None:

@@ -105,7 +105,9 @@ def test_a_pass_that_is_skipped_by_its_level_is_a_finding() -> None:
     hint, finding = trace.findings
     assert hint.message == "FoldConstant was skipped: it is disabled"
     assert [str(f.severity) for f in trace.findings] == ["info", "warning"]
-    assert finding.message == "FoldScaleAxis needs opt_level 3, the context has 2"
+    assert finding.message == (
+        "BackwardFoldScaleAxis and ForwardFoldScaleAxis need opt_level 3, the context has 2"
+    )
     assert "PassContext(opt_level=3)" in finding.what_to_do
     assert byoc_lab.trace(_module(), "dnnl").findings == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from byoc_lab.errors import enumerated
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.passes.fold.fold_constant import FoldConstant
@@ -51,7 +52,7 @@ class SkippedPass(LintRule):
         for p, level in context.skipped.items():
             skipped.setdefault(level, {})[p.info.name] = None
         for level, names in skipped.items():
-            listed, one = " and ".join(names), len(names) == 1
+            listed, one = enumerated(names), len(names) == 1
             why = f"the PassContext disables {listed}"
             what_to_do, severity = f"leave {listed} out of disabled_pass", Severity.INFO
             if level is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from byoc_lab.errors import enumerated
 from byoc_lab.lab.tracing.provenance import Provenance
 from byoc_lab.lab.view.states.hunks import text_lines
 from byoc_lab.lab.view.states.ids import Ids
@@ -68,7 +69,7 @@ class Computed:
             sources: Sources = {}
             text = self._expression(origins[0], sources, 0, {})
             self._expressions[ident] = text, sources
-            said = [f"{_listed(names)} of {user}" for user, names in sources.items()]
+            said = [f"{enumerated(names)} of {user}" for user, names in sources.items()]
             found[ident] = f"{'; '.join(said)}: {text}" if said else text
         return found
 
@@ -117,7 +118,3 @@ class Computed:
                 sources[user].append(name)
             return name
         return shown_array(node.numpy())
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

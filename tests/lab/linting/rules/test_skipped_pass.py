@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from byoc_lab import PassContext, backends, bisect, coverage, explain, lint, passes, relay, trace
 from byoc_lab.lab.linting.finding import Severity
 from byoc_lab.lab.linting.rules.skipped_pass import SkippedPass
 from byoc_lab.passes.framework.passes import Pass, Sequential
+from byoc_lab.relay.patterns import is_op, wildcard
 from tests.lab.linting.samples import RuleChecks, read
 
 
@@ -41,8 +43,82 @@ class TestSkippedPass(RuleChecks):
         mod = read(self.rule.INVALID[0].text)
         inner = Sequential([passes.FoldConstant()], opt_level=3, name="Fold")
         (found,) = lint(mod, Sequential([inner])).by_code("BYL016")
-        assert found.message.startswith("FoldConstant needs opt_level 3, the context has 2")
+        assert found.message.startswith("Fold needs opt_level 3, the context has 2")
         assert not lint(mod, inner)  # called directly, it runs
+
+    def test_what_is_named_is_in_disabled_pass(self) -> None:
+        mod = read(self.rule.INVALID[0].text)
+        with PassContext(opt_level=3, disabled_pass=["FoldScaleAxis", "SimplifyInference"]):
+            (found,) = lint(mod, "dnnl")
+        assert found.what_to_do == "leave SimplifyInference and FoldScaleAxis out of disabled_pass"
+
+
+def folded_norm() -> tuple[relay.IRModule, list[Pass | str]]:
+    """A batch norm that is offloaded to "folded" after FoldScaleAxis alone, and the pipeline."""
+    x, ones = relay.var("x", shape=(1, 4, 8, 8)), relay.const(np.ones(4, "float32"))
+    conv = relay.nn.conv2d(x, relay.const(np.ones((4, 4, 1, 1), "float32")))
+    mod = relay.IRModule.from_expr(relay.nn.batch_norm(conv, ones, ones, ones, ones)[0])
+    pattern = is_op("add")(is_op("nn.conv2d")(wildcard(), wildcard()), wildcard())
+    return mod, [
+        "SimplifyInference", "FoldConstant", "FoldScaleAxis", "FoldConstant",
+        passes.MergeComposite([("folded.conv", pattern)]), passes.AnnotateTarget("folded"),
+        "PartitionGraph",
+    ]  # fmt: skip
+
+
+LEVEL_3 = (
+    "the PassContext has opt_level {} and skips {}BackwardFoldScaleAxis and ForwardFoldScaleAxis, "
+    "which need 3"
+)
+
+
+@pytest.mark.parametrize(
+    ("opt_level", "disabled", "missing", "change"),
+    [
+        (
+            3,
+            ["FoldScaleAxis"],
+            "the PassContext disables FoldScaleAxis",
+            "do not disable FoldScaleAxis in the PassContext",
+        ),
+        (
+            3,
+            ["FoldScaleAxis", "SimplifyInference"],
+            "the PassContext disables SimplifyInference and FoldScaleAxis",
+            "do not disable SimplifyInference and FoldScaleAxis in the PassContext",
+        ),
+        (
+            2,
+            ["SimplifyInference"],
+            "the PassContext disables SimplifyInference; without that, " + LEVEL_3.format(2, ""),
+            "do not disable SimplifyInference in the PassContext, and run under "
+            "PassContext(opt_level=3)",
+        ),
+        (
+            0,
+            [],
+            LEVEL_3.format(0, "FoldConstant, which needs 2, and "),
+            "run under PassContext(opt_level=3)",
+        ),
+    ],
+)
+def test_passes_that_are_skipped_together_are_tried_together(
+    opt_level: int, disabled: list[str], missing: str, change: str
+) -> None:
+    mod, pipeline = folded_norm()
+    with PassContext(opt_level=opt_level, disabled_pass=disabled):
+        conv = explain(mod, "folded", pipeline=pipeline)[0]
+    assert conv.cause == "skipped-pass" and conv.reason.startswith(f"{missing}; folded.conv")
+    assert conv.change is not None and conv.change.what == change
+
+
+def test_a_trace_names_the_pass_that_is_skipped_not_its_group() -> None:
+    mod, pipeline = folded_norm()
+    with PassContext(opt_level=3, disabled_pass=["FoldConstant"]):
+        messages = [f.message for f in trace(mod, pipeline).findings]
+        found = bisect(mod, pipeline)
+    assert messages == ["FoldConstant was skipped: it is disabled"]
+    assert str(found).count("FoldConstant was skipped: it is disabled") == 1
 
 
 def test_each_tool_finds_a_layout_pass_that_is_skipped() -> None:
