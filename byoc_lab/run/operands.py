@@ -15,16 +15,6 @@ def shared_parameters(function: Function) -> dict[Var, int]:
     return {p: uses[p] for p in function.params if uses[p] > 1}
 
 
-def repeated_operand(function: Function) -> tuple[Call, Expr] | None:
-    """The first call in a function that has the same operand twice, with that operand: a parameter,
-    or a constant. None if no call has."""
-    for call in _calls(function):
-        for operand, count in Counter(call.args).items():
-            if count > 1 and isinstance(operand, (Var, Constant)):
-                return call, operand
-    return None
-
-
 def missing_arguments(function: Function) -> str:
     """Sentences about an external function and those of its composites that have fewer parameters
     than operands; "" if there are none."""

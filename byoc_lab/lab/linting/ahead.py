@@ -3,20 +3,67 @@
 from __future__ import annotations
 
 from byoc_lab.errors import ByocLabError
+from byoc_lab.lab.linting.base import called
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
-from byoc_lab.passes.framework.passes import PassContext, Sequential
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.framework.passes import Pass, PassContext, Sequential
+from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.visit import post_order
 
 
 def annotated_ahead(mod: IRModule, context: Context) -> IRModule | None:
     """The result of the passes up to the last AnnotateTarget; None if the pipeline has none, or if
     one of the passes fails."""
-    places = [n for n, p in enumerate(context.running) if isinstance(p, AnnotateTarget)]
-    if not places:
+    if mod not in context.ahead:
+        context.ahead[mod] = _after(mod, context, 0, _end(context, AnnotateTarget))
+    return context.ahead[mod]
+
+
+def merged_ahead(mod: IRModule, context: Context) -> IRModule | None:
+    """The result of the passes up to MergeCompilerRegions, if it follows AnnotateTarget; else that
+    of `annotated_ahead`."""
+    annotated = annotated_ahead(mod, context)
+    if annotated is None:
+        return None
+    first, end = _end(context, AnnotateTarget), _end(context, MergeCompilerRegions)
+    return _after(annotated, context, first, end) if end > first else annotated
+
+
+def _end(context: Context, kind: type[Pass]) -> int:
+    """The number of passes up to the last one of a class; 0 without one."""
+    return max((n for n, p in enumerate(context.running, 1) if isinstance(p, kind)), default=0)
+
+
+def _after(mod: IRModule, context: Context, first: int, end: int) -> IRModule | None:
+    if end == 0:
         return None
     try:
         with PassContext(opt_level=context.opt_level):
-            return Sequential(list(context.running[: places[-1] + 1]))(mod)
+            return Sequential(list(context.running[first:end]))(mod)
     except ByocLabError:
         return None  # a run of the pipeline reports the error
+
+
+def sources(ahead: Function, func: Function) -> dict[Call, Call]:
+    """For calls of a function that a pipeline leads to, those of `func` that they come from: where
+    both have as many with the same operator and attributes. Several are paired in their order,
+    which composites change."""
+    made, before = _alike(ahead), _alike(func)
+    in_order = not any(isinstance(n, Function) and n is not ahead for n in post_order(ahead))
+    return {
+        new: old
+        for key, calls in made.items()
+        if len(calls) == len(before.get(key, ())) and (in_order or len(calls) == 1)
+        for new, old in zip(calls, before[key], strict=True)
+    }
+
+
+def _alike(func: Function) -> dict[tuple[str, str], list[Call]]:
+    """The calls of a function, by their operator and attributes."""
+    found: dict[tuple[str, str], list[Call]] = {}
+    for node in post_order(func):
+        if isinstance(node, Call):
+            found.setdefault((called(node), str(node.attrs)), []).append(node)
+    return found

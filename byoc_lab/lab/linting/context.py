@@ -19,6 +19,7 @@ from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, Sequential, leaves, make_pass, skipped_members
 from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
 from byoc_lab.relay.analysis.region_numbers import Numbers
+from byoc_lab.relay.ir.module import IRModule
 
 Pipeline = str | Pass | Sequence["Pass | str"]
 
@@ -31,7 +32,8 @@ class Context:
         known. skipped: the passes and sequences that a run of the pipeline will skip, with the
         opt_level that they need, or None where they are disabled. backend: the back end
         whose code generator gets the regions, if it was named. opt_level: the level of the run.
-        region_numbers: the numbers that begins of the module have from its past.
+        region_numbers: the numbers that begins of the module have from its past. ahead: the modules
+        that `annotated_ahead` has made, by the module before the passes.
     """
 
     passes: tuple[Pass, ...] | None = None
@@ -39,6 +41,7 @@ class Context:
     backend: Backend | None = None
     opt_level: int = 2
     region_numbers: Numbers = field(default_factory=dict)
+    ahead: dict[IRModule, IRModule | None] = field(default_factory=dict, repr=False)
 
     @cached_property
     def table(self) -> tuple[tuple[Any, ...], ...]:

@@ -32,7 +32,7 @@ from byoc_lab.relay.analysis.annotations import END, is_annotation
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.ir.module import IRModule, module_expected
-from byoc_lab.relay.ir.types import TensorType
+from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 
@@ -218,21 +218,30 @@ def same(before: IRModule, after: IRModule) -> str | None:
     return f"the module computes the same numbers for {count} random inputs (NumPy reference)"
 
 
-def _random_inputs(mod: IRModule) -> Iterator[list[np.ndarray]]:
+def _random_inputs(mod: IRModule) -> Iterator[list[Any]]:
     for seed in range(2):
         random = np.random.RandomState(seed)
-        arrays = []
-        for p in mod["main"].params:
-            ty = p.checked_type
-            shape = [n for n in getattr(ty, "shape", ()) if isinstance(n, int)]
-            if not isinstance(ty, TensorType) or len(shape) < len(ty.shape):
-                raise ArgumentError(f"no random values for %{p.name_hint} of type {ty}")
-            arrays.append(np.asarray(random.uniform(0.5, 1.5, shape)).astype(ty.dtype))
-        yield arrays
+        yield [_random(p.name_hint, p.checked_type, random) for p in mod["main"].params]
 
 
-def _results(mod: IRModule, inputs: list[np.ndarray]) -> list[np.ndarray]:
+def _random(name: str, ty: Type, random: np.random.RandomState) -> Any:
+    if isinstance(ty, TupleType):
+        return tuple(_random(name, field, random) for field in ty.fields)
+    if not isinstance(ty, TensorType) or not ty.is_static:
+        raise ArgumentError(f"no random values for %{name} of type {ty}")
+    return np.asarray(random.uniform(0.5, 1.5, ty.concrete_shape)).astype(ty.dtype)
+
+
+def _results(mod: IRModule, inputs: list[Any]) -> list[np.ndarray]:
     from byoc_lab.run.reference import evaluate
 
-    value = evaluate(mod, inputs, dtype="float64").value
-    return [np.asarray(v) for v in (value if isinstance(value, (tuple, list)) else (value,))]
+    return list(_arrays(evaluate(mod, inputs, dtype="float64").value))
+
+
+def _arrays(value: Any) -> Iterator[np.ndarray]:
+    """The tensors of a value, tuples flattened."""
+    if isinstance(value, (tuple, list)):
+        for field in value:
+            yield from _arrays(field)
+    else:
+        yield np.asarray(value)

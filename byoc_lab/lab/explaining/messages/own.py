@@ -100,8 +100,9 @@ MESSAGES = (
         HERE,
         "{what}: the passes make one parameter, and one argument, of a value that is used several "
         "times (x * x). Code that reads one for each operand fails",
-        "Look up the argument of each parameter from the body of the composite, or let the check "
-        "of the pattern refuse repeated operands (call.args[0] is call.args[1])",
+        "Read the operands from the calls in the body of the function, and look up the argument of "
+        "each parameter; or leave such calls to the host: a check, or a predicate of supports=, "
+        "finds one node twice among the operands (of x * x, call.args[0] is call.args[1])",
         ("BuildError: the code generator of back end 'npu' failed for the function @f: IndexError: "
          "tuple index out of range. It is called as codegen(function, symbol). npu.mul has 1 "
          "parameter: %FunctionVar_0_0 stands for 2 operands, because a repeated operand is one "

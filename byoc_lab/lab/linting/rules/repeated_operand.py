@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from byoc_lab.lab.linting.ahead import annotated_ahead
-from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject, called
+from byoc_lab.lab.linting.ahead import annotated_ahead, sources
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
 from byoc_lab.lab.linting.composites import composites_in, prefix_of
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.relay.ir.expr import Call, Function, Op
@@ -14,7 +15,7 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import DFPattern
 from byoc_lab.relay.patterns.below import post_order_patterns
 from byoc_lab.relay.patterns.patterns import AltPattern, WildcardPattern
-from byoc_lab.run.operands import repeated_operand, shared_parameters
+from byoc_lab.run.operands import shared_parameters
 
 _T = "Tensor[(2, 2), float32]"
 _BIAS = "Tensor[(2), float32]"
@@ -75,21 +76,21 @@ class RepeatedOperand(LintRule):
                     yield self._finding(f"the composite {name} has {found}", node, subject)
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
-        """The composites that the pipeline will make of calls that repeat an operand."""
-        repeated = [
-            (n, gv.name_hint)
-            for gv, func in mod.functions.items()
-            for n in post_order(func)
-            if isinstance(n, Call) and isinstance(n.op, Op) and len(set(n.args)) < len(n.args)
-        ]
+        """The composites that the pipeline will make with a parameter for several operands."""
+        uses = Counter(p for n in post_order(*mod.functions.values()) for p in n.parts())
+        repeated = any(uses[n] > 1 for n in uses if not isinstance(n, Op))
         ahead = annotated_ahead(mod, context) if repeated and not composites_in(mod) else None
-        for name, (function, home) in (composites_in(ahead) if ahead is not None else {}).items():
-            assert isinstance(function, Function)
-            found = _found(function, _pattern(name, context))
-            same = repeated_operand(function)
-            if found and same is not None:
-                node = next((n for n, _ in repeated if called(n) == called(same[0])), None)
-                yield self._finding(f"the composite {name} will have {found}", node, home=home)
+        for gv, func in ahead.functions.items() if ahead is not None else ():
+            for function in post_order(func):
+                if not isinstance(function, Function) or "Composite" not in function.attrs:
+                    continue
+                name = str(function.attrs["Composite"])
+                found = _found(function, _pattern(name, context))
+                if found:
+                    calls = [n for n in post_order(function.body) if isinstance(n, Call)]
+                    place = sources(func, mod[gv.name_hint]).get(calls[-1])
+                    message = f"the composite {name} will have {found}"
+                    yield self._finding(message, place, home=gv.name_hint)
 
     def _finding(
         self, message: str, node: Call | None, subject: Subject | None = None, home: str = ""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
-from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
+from byoc_lab.lab.linting.ahead import merged_ahead, sources
+from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject, called
 from byoc_lab.lab.linting.bound import bound_constant
-from byoc_lab.lab.linting.edits import Begin, Edge, Proposal, Remove
+from byoc_lab.lab.linting.context import Context
+from byoc_lab.lab.linting.edits import Begin, Edge, Proposal, Remove, compilers_in
 from byoc_lab.lab.linting.external import is_external, symbol_of
-from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple
-from byoc_lab.relay.ir.types import TupleType
+from byoc_lab.relay.analysis.annotations import BEGIN, begin, compiler_of, is_annotation
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from byoc_lab.relay.ir.module import IRModule
+from byoc_lab.relay.ir.types import TupleType, Type
+from byoc_lab.relay.ir.visit import post_order, rebuild
+from byoc_lab.relay.typing.infer import infer_module
 
 _T = "Tensor[(20, 300), float32]"
 _HEAD = f"def @main(%x: {_T}, %y: {_T}) {{\n"
@@ -37,9 +43,11 @@ class TupleBoundary(LintRule):
     """A tuple crosses the boundary of a region: its begin is on the tuple, not on the fields.
 
     It is reported for the back ends that are known: `lint(mod, backend=...)`, or the targets of
-    `lint(mod, pipeline=...)`. After partitioning, it is reported for the parameter of the region's
-    function. A tuple of constants is not reported, because PartitionGraph moves it into the
-    function; it does not move a nested tuple.
+    `lint(mod, pipeline=...)`. It is also reported for the regions that the pipeline will make:
+    AnnotateTarget puts one begin on a tuple that the host computes, such as the result of `split`.
+    After partitioning, it is reported for the parameter of the region's function. A tuple of
+    constants is not reported, because PartitionGraph moves it into the function; it does not move a
+    nested tuple.
 
     ## Why is this bad?
     The region's function gets one parameter of a tuple type. Code generators get tensors, and
@@ -76,27 +84,50 @@ class TupleBoundary(LintRule):
                 compiler = str(node.attrs["Compiler"])
                 if compiler in known:
                     yield from self._parameters(node, compiler, subject)
-            elif is_annotation(node, BEGIN) and compiler_of(node) in known:
+            elif is_annotation(node, BEGIN):
                 yield from self._begin(node, subject)
 
+    def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
+        """The tuples that the pipeline will let enter regions."""
+        unary = any(  # as the calls of tuples are
+            isinstance(n, Call) and len(n.args) == 1 for n in post_order(*mod.functions.values())
+        )
+        plain = unary and context.backends and not compilers_in(mod)
+        ahead = merged_ahead(mod, context) if plain else None
+        for gv, func in ahead.functions.items() if ahead is not None else ():
+            subject = Subject(func, gv.name_hint, ahead or mod, context)
+            begins = [n for n in subject.nodes if is_annotation(n, BEGIN)]
+            tuples = {b: ty for b in begins if (ty := _tuple_type(b, subject)) is not None}
+            places = sources(func, mod.functions[gv]) if tuples and gv in mod.functions else {}
+            users = {u: b for b in tuples for u in subject.users[b] if isinstance(u, Call)}
+            for user, node in users.items():
+                compiler = compiler_of(node)
+                yield self.finding(
+                    f"a tuple will enter a region of {compiler} as one argument, for "
+                    f"{called(user)}: its function gets a parameter of type {tuples[node]}, and "
+                    f"code generators get tensors",
+                    f'after AnnotateTarget, put compiler_begin(..., "{compiler}") on the fields of '
+                    f"the tuple, as fix(annotated module, backend={compiler!r}) does",
+                    places.get(user),
+                    function=gv.name_hint,
+                )
+
     def _begin(self, node: Call, subject: Subject) -> Iterator[Finding]:
-        typed = subject.typed.get(node.args[0])
-        if typed is None or not isinstance(typed.checked_type, TupleType):
-            return
-        if bound_constant(node, subject) is not None:
+        entering = _tuple_type(node, subject)
+        if entering is None:
             return
         compiler = compiler_of(node)
         region = subject.regions.of(node)
         assert region is not None  # its begin opens it
         yield self.finding(
             f"a tuple enters region {subject.number(region)} of {compiler} as one argument: the "
-            f"function of the region will have a parameter of type {typed.checked_type}, and code "
+            f"function of the region will have a parameter of type {entering}, and code "
             f"generators get tensors",
             f'put compiler_begin(..., "{compiler}") on the fields of the tuple',
             node,
             subject,
             0,
-            proposals=_on_fields(node, subject),
+            proposals=[_on_fields(node, entering, subject)],
         )
 
     def _parameters(self, func: Function, compiler: str, subject: Subject) -> Iterator[Finding]:
@@ -114,14 +145,51 @@ class TupleBoundary(LintRule):
                 )
 
 
-def _on_fields(begin: Call, subject: Subject) -> list[Proposal]:
-    compiler = compiler_of(begin)
-    edges = _field_edges(begin, subject)
-    if not edges:
-        return []
-    begins = [Begin((edge,), compiler) for edge in edges]
+def _tuple_type(node: Call, subject: Subject) -> TupleType | None:
+    """The type of a tuple that a begin lets enter a region whose back end is known; None for other
+    values, and for constants that PartitionGraph binds."""
+    if compiler_of(node) not in subject.context.backends:
+        return None
+    typed = subject.typed.get(node.args[0])
+    entering = typed.checked_type if typed is not None else None
+    if not isinstance(entering, TupleType) or bound_constant(node, subject) is not None:
+        return None
+    return entering
+
+
+def _on_fields(node: Call, entering: TupleType, subject: Subject) -> Proposal:
+    compiler = compiler_of(node)
     title = f'put compiler_begin(..., "{compiler}") on each field of the tuple'
-    return [Proposal(title, subject.name, (*begins, Remove(begin)))]
+    edges = _field_edges(node, subject)
+    if not edges:
+        return Proposal(title, make=partial(_made_inside, node=node, entering=entering))
+    begins = [Begin((edge,), compiler) for edge in edges]
+    return Proposal(title, subject.name, (*begins, Remove(node)))
+
+
+def _made_inside(mod: IRModule, node: Call, entering: TupleType) -> IRModule:
+    """The module with a tuple made in the region, of the fields of the tuple that enters it."""
+
+    def opened(pre: Expr, post: Expr) -> Expr:
+        if pre is not node:
+            return post
+        assert isinstance(post, Call)
+        return _of_fields(post.args[0], entering, compiler_of(node))
+
+    return infer_module(
+        mod.with_functions({gv: rebuild(f, opened) for gv, f in mod.functions.items()})
+    )
+
+
+def _of_fields(value: Expr, ty: Type, compiler: str) -> Expr:
+    """A value of which tensors alone enter a region of `compiler`."""
+    if not isinstance(ty, TupleType):
+        return begin(value, compiler)
+    if isinstance(value, Tuple):
+        fields: Sequence[Expr] = value.fields
+    else:
+        fields = [TupleGetItem(value, n) for n in range(len(ty.fields))]
+    return Tuple([_of_fields(f, t, compiler) for f, t in zip(fields, ty.fields, strict=True)])
 
 
 def _field_edges(begin: Call, subject: Subject) -> list[Edge]:

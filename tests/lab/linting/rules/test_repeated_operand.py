@@ -61,6 +61,18 @@ class TestRepeatedOperand(RuleChecks):
             assert found[0].name == "own-repeated-operand"
         assert byoc_lab.decode(caught.value, mod)[0].findings
 
+    @pytest.mark.parametrize("table", ["fused", "twice"])
+    def test_lint_before_and_after_the_passes_agree(self, npu: Any, table: str) -> None:
+        """A value may be used by two operators of a pattern, or in a later match of it."""
+        y = relay.var("y", shape=(4,))
+        multiply = is_op("multiply")(wildcard(), wildcard())
+        npu(is_op("add")(multiply, wildcard()) if table == "fused" else multiply)
+        net = X * y + X if table == "fused" else relay.exp(X * y) + y * y
+        mod = relay.IRModule.from_expr(relay.Function([X, y], net))
+        (found,) = lint(mod, "npu").by_code("BYL035")
+        assert found.node is (net if table == "fused" else None)
+        assert lint(byoc_lab.trace(mod, "npu").result, backend="npu").by_code("BYL035")
+
     def test_one_constant_twice_is_one_parameter(self, npu: Any) -> None:
         npu(is_op("multiply")(wildcard(), wildcard()))
         _, mod = _partitioned(X + K * K)

@@ -112,3 +112,44 @@ class TestTupleBoundary(RuleChecks):
         )
         text = main("(%x, %x)", function, "%1(%0)")
         assert len(lint(relay.parse(text), backend="dnnl").by_code("BYL027")) == 1
+
+    @pytest.mark.parametrize("value", ["split", "fields", "parameter", "shared", "chain"])
+    def test_lint_reports_the_tuples_of_regions_to_come(self, value: str) -> None:
+        """As many as parameters of tuple types after partitioning; and the advice is followed."""
+        x, y = relay.var("x", shape=(4, 4)), relay.var("y", shape=(4, 4))
+        parts = relay.split(x, 2)
+        pair = relay.var("pair", relay.TupleType([x.type_annotation, y.type_annotation]))
+        made = relay.Tuple([relay.exp(x), y])
+        both = [relay.concatenate([x, y], axis=0) for _ in range(2)]
+        net = {
+            "split": relay.concatenate(parts.astuple(), axis=0),
+            "fields": relay.concatenate([parts[1], parts[0]], axis=0),
+            "parameter": relay.concatenate(pair, axis=0),
+            "shared": relay.Tuple([relay.concatenate(made, axis=0), made]),
+            "chain": relay.concatenate(both, axis=0),
+        }[value]
+        mod = relay.IRModule.from_expr(relay.Function(relay.analysis.free_vars(net), net))
+        backends.register("npu", supports=["concatenate"])
+        try:
+            trace = byoc_lab.trace(mod, "npu")
+            found = lint(mod, "npu").by_code("BYL027")
+            assert len(found) == len(lint(trace.result, backend="npu").by_code("BYL027")) > 0
+            calls = {f.node for f in found}
+            assert len(calls) == len(found) and None not in calls
+            annotated = next(s.before for s in trace.stages if s.name == "PartitionGraph")
+            fixed = fix(annotated, backend="npu")
+            assert fixed, str(fixed)
+            assert not lint(PartitionGraph()(fixed.apply()), backend="npu").by_code("BYL027")
+        finally:
+            backends.unregister("npu")
+
+    def test_tuples_that_regions_make_are_not_reported(self) -> None:
+        x = relay.var("x", shape=(4, 4))
+        both = [relay.nn.relu(x), relay.exp(x)]
+        net = relay.IRModule.from_expr(relay.concatenate(both, axis=0))
+        backends.register("npu", supports=["concatenate", "nn.relu", "exp"])
+        try:
+            assert not lint(net, "npu").by_code("BYL027")
+            assert not lint(byoc_lab.trace(net, "npu").result, backend="npu").by_code("BYL027")
+        finally:
+            backends.unregister("npu")
