@@ -13,7 +13,7 @@ At most MAX_ROOTS ends are tried for a call and an entry; what the walks find is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any
@@ -138,7 +138,7 @@ def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) 
         fit = near.part(part, node)
     if not fit.stops:  # each part fits, so that the whole decides
         return near.fit(node)
-    return Fit(fit.matched, near.size, fit.stops, fit.covered, fit.beyond)
+    return replace(fit, total=near.size)
 
 
 def _to_user(
@@ -155,7 +155,7 @@ def _to_user(
     fewest = min(levels.get(p, 0) for p in using)
     first, *others = (p for p in using if levels.get(p, 0) == fewest)
     stop = Stop(first, users[0] if users else node, below=node, others=tuple(others))
-    return Fit(fit.matched, near.size, (stop,), fit.covered)
+    return replace(fit, total=near.size, stops=(stop,))
 
 
 def _over_path(
@@ -174,9 +174,9 @@ def _over_path(
             stop = Stop(dominator, found, below=node)
             if end is None:
                 stop = Stop(dominator.child, found, below=node, others=(dominator.path,))
-            return Fit(fit.matched, near.size, (stop,), fit.covered)
+            return replace(fit, total=near.size, stops=(stop,))
         node = on
-    return Fit(fit.matched, near.size, (Stop(dominator, node, below=node),), fit.covered)
+    return replace(fit, total=near.size, stops=(Stop(dominator, node, below=node),))
 
 
 def _patterns_using(

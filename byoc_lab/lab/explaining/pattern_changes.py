@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.relay.patterns.below import post_order_patterns
-from byoc_lab.relay.patterns.expectation import callee_in_words
+from byoc_lab.relay.patterns.expectation import callee_in_words, expectation
 from byoc_lab.relay.patterns.near_miss import Conditions, Stop
 from byoc_lab.relay.patterns.patterns import (
     AltPattern,
@@ -29,9 +30,14 @@ def relaxed(pattern: DFPattern, stop: Stop) -> Iterator[tuple[str, DFPattern]]:
     """Patterns that also accept the expression at the mismatch, each with the change in words.
 
     An operator becomes optional, may have its operands in the other order, or may be another
-    operator; a condition is left out; a constant may be any value.
+    operator; a condition is left out; a constant may be any value; a part that stands in several
+    places may be another value in each.
     """
     at, found = stop.pattern, stop.found
+    if stop.reused:
+        each = f"write a separate pattern ({expectation(at)}) for each value"
+        yield f"{each}, if the code generator has it", _separated(pattern, at)
+        return
     if isinstance(at, CallPattern):
         name = callee_in_words(at)
         for operand in at.args or ():
@@ -88,6 +94,21 @@ def replaced(pattern: DFPattern, old: DFPattern, new: DFPattern) -> DFPattern:
     made: dict[DFPattern, DFPattern] = {}
     for part in post_order_patterns(pattern):
         made[part] = new if part is old else _rebuilt(part, lambda p: made.get(p, p))
+    return made[pattern]
+
+
+def _separated(pattern: DFPattern, part: DFPattern) -> DFPattern:
+    """A copy of a pattern with a copy of one part in each of its places."""
+    made: dict[DFPattern, DFPattern] = {}
+    for p in post_order_patterns(pattern):
+        made[p] = _rebuilt(p, lambda c: _copied(c) if c is part else made.get(c, c))
+    return made[pattern]
+
+
+def _copied(pattern: DFPattern) -> DFPattern:
+    made: dict[DFPattern, DFPattern] = {}
+    for p in post_order_patterns(pattern):
+        made[p] = copy(_rebuilt(p, lambda c: made.get(c, c)))
     return made[pattern]
 
 

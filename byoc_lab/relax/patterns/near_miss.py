@@ -139,13 +139,13 @@ class _Matcher(NearMatcher):
         found = super()._walk(pattern, expr, depth)
         if self.matches(pattern, expr):
             size = size_of(pattern)
-            return Fit(size, size, (), found.covered | {expr})
+            return Fit(size, size, (), found.covered | {expr}, values=found.values)
         if found.stops:
             return found
         # Each part matches, and the whole does not.
         fewer = isinstance(pattern, CallPattern) and len(pattern.children()) < len(expr.parts())
-        stop = Stop(pattern, expr) if fewer else self._shared(expr)
-        return replace(found, total=found.total + 1, stops=(stop,))
+        stop = Stop(pattern, expr) if fewer else self._shared(expr, found)
+        return replace(found, stops=(stop,))
 
     def found(self, stop: Stop) -> tuple[Any, str]:
         """The value where a match stops, and what is told of it in words."""

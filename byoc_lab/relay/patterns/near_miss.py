@@ -118,6 +118,7 @@ class Fit:
     hold, and of all that it has. stops: where it fails; none if all of it matches. covered: of a
     match the nodes that it would move; else what the operators, constants and variables matched.
     beyond: the number of parts that hold on the other side of a let, which no match crosses.
+    values: what the parts that stand in several places matched in each.
     """
 
     matched: int
@@ -125,18 +126,26 @@ class Fit:
     stops: tuple[Stop, ...] = ()
     covered: frozenset[Expr] = frozenset()
     beyond: int = 0
+    values: frozenset[tuple[DFPattern, Expr]] = frozenset()
 
     @property
     def rank(self) -> tuple[bool, float, int]:
         """The larger, the nearer."""
         near = self.matched + self.beyond
-        return not self.stops, near / max(self.total, 1), near
+        return not self.stops, near / max(self.total + len(self.unequal), 1), near
+
+    @property
+    def unequal(self) -> set[DFPattern]:
+        """The parts that matched different values in their places, and may match one alone."""
+        places = Counter(part for part, _ in self.values)
+        return {part for part, count in places.items() if count > 1}
 
     @property
     def needed(self) -> int:
         """The number of parts that a match has: more than fit as long as one does not. Optional
-        parts that fit are among them."""
-        return max(self.total, self.matched + 1) if self.stops else self.total
+        parts that fit are among them, and each demand for one value that does not hold."""
+        total = self.total + len(self.unequal)
+        return max(total, self.matched + 1) if self.stops else total
 
     @printable
     def __str__(self) -> str:
@@ -215,9 +224,7 @@ class NearMatcher:
             group = None
         if group is not None:
             return Fit(found.total, found.total, (), frozenset(group.nodes))
-        if found.stops:
-            return found
-        return Fit(found.matched, found.total + 1, (self._shared(root),), found.covered)
+        return found if found.stops else replace(found, stops=(self._shared(root, found),))
 
     def matches(self, pattern: DFPattern, expr: Expr) -> bool:
         """Whether a part of the pattern matches."""
@@ -232,15 +239,23 @@ class NearMatcher:
         args = pattern.args or ()
         return args if len(args) == len(call.args) else None
 
-    def _shared(self, root: Expr) -> Stop:
+    @cached_property
+    def _reused(self) -> dict[DFPattern, None]:
+        """The parts that stand in several places, in the order of `parts`."""
+        places = Counter(c for p in self.parts for c in p.children())
+        return {p: None for p in self.parts if places[p] > 1}
+
+    def _shared(self, root: Expr, found: Fit) -> Stop:
         """The mismatch if each part fits and the whole does not: one pattern object is used for two
         values."""
-        places = Counter(c for p in self.parts for c in p.children())
-        reused = next((p for p, count in places.items() if count > 1), self.pattern)
-        return Stop(reused, root, reused=True)
+        unequal = found.unequal
+        several = (p for p in self._reused if p in unequal)
+        return Stop(next(several, next(iter(self._reused), self.pattern)), root, reused=True)
 
     def _fit(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
         if isinstance(pattern, WildcardPattern) and pattern.pattern is None:
+            if pattern in self._reused:
+                return replace(ANYTHING, values=frozenset({(pattern, expr)}))
             return ANYTHING
         if isinstance(pattern, CallPattern) and isinstance(expr, Call):
             roots = root_operators(pattern)
@@ -260,6 +275,8 @@ class NearMatcher:
                 inner = self._fit(pattern, value, depth + 1)
                 beyond = inner.matched + inner.beyond
                 found = replace(found, covered=inner.covered, beyond=beyond)
+            if pattern in self._reused and not found.stops:
+                found = replace(found, values=found.values | {key})
             self._open.discard(key)
         else:
             found = _stopped(pattern, expr)
@@ -280,7 +297,7 @@ class NearMatcher:
                 return replace(inner, total=inner.total + 1)
             holds = self.holds(pattern, expr)
             stops = () if holds else (Stop(pattern, expr),)
-            return Fit(inner.matched + holds, inner.total + 1, stops, inner.covered)
+            return replace(inner, matched=inner.matched + holds, total=inner.total + 1, stops=stops)
         if isinstance(pattern, AndPattern):
             return _both(*(self._fit(p, expr, depth) for p in pattern.children()))
         if isinstance(pattern, DominatorPattern):
@@ -358,12 +375,14 @@ class NearMatcher:
         matched, total, beyond = 1, 1, 0
         stops: list[Stop] = []
         covered: set[Expr] = {node}
+        values: set[tuple[DFPattern, Expr]] = set()
         for n, (pattern, expr) in enumerate(zip(patterns, exprs, strict=True)):
             fit = self._fit(pattern, expr, depth)
             matched, total, beyond = matched + fit.matched, total + fit.total, beyond + fit.beyond
             stops += [_used(stop, expr, node, step.format(n)) for stop in fit.stops]
             covered |= fit.covered
-        return Fit(matched, total, tuple(stops), frozenset(covered), beyond)
+            values |= fit.values
+        return Fit(matched, total, tuple(stops), frozenset(covered), beyond, frozenset(values))
 
 
 def _either(left: Fit, right: Fit) -> Fit:
@@ -386,6 +405,7 @@ def _both(first: Fit, second: Fit) -> Fit:
         first.stops + second.stops,
         first.covered | second.covered,
         first.beyond + second.beyond,
+        first.values | second.values,
     )
 
 

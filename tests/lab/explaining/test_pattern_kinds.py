@@ -259,3 +259,58 @@ def test_a_pass_that_helps_does_not_hide_the_cause() -> None:
     found = the(told(table, both), "nn.conv2d")
     assert found.cause == "outside-user"
     assert "nn.dropout" in found.reason
+
+
+def silu_of(value: DFPattern) -> DFPattern:
+    return is_op("multiply")(value, is_op("sigmoid")(value))
+
+
+def doubled_beside_an_optional_part(value: DFPattern) -> DFPattern:
+    clipped = is_op("nn.relu")(Any_()).optional(is_op("exp"))
+    return is_op("add")(clipped, is_op("multiply")(value, value))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "of", "parts", "first"),
+    [
+        (silu_of, lambda a, b: a * relay.sigmoid(b), "2 of 3", "one value in all places"),
+        (
+            lambda value: is_op("tanh")(silu_of(value)),
+            lambda a, b: relay.exp(a * relay.sigmoid(b)),
+            "2 of 4",
+            "tanh",
+        ),
+        (
+            lambda value: is_op("subtract")(silu_of(value), is_op("exp")(Any_())),
+            lambda a, b: relay.subtract(a * relay.sigmoid(b), relay.tanh(a)),
+            "3 of 5",
+            "exp",
+        ),
+        (
+            doubled_beside_an_optional_part,
+            lambda a, b: relay.add(nn.relu(a), a * b),
+            "3 of 4",
+            "one value in all places of one pattern (anything",
+        ),
+    ],
+)
+def test_the_demand_for_one_value_is_a_part_that_does_not_match(
+    pattern: Callable[[DFPattern], DFPattern],
+    of: Callable[[Any, Any], relay.Expr],
+    parts: str,
+    first: str,
+) -> None:
+    a, b = relay.var("a", shape=(4,)), relay.var("b", shape=(4,))
+    missed = told([entry("shared", pattern(Any_()))], of(a, b))
+    one = next(e for e in missed if e.cause == "sub-pattern")
+    assert str(one.nearest) == f"{NPU}.shared ({parts} parts match)"
+    assert one.expected is not None and one.expected.startswith(first)
+    right = told([entry("shared", pattern(Any_()))], of(a, a))
+    of_same = next(e for e in right if e.name == one.name)
+    if first.startswith("one value"):
+        assert one.change is not None and "write a separate pattern (anything)" in one.change.what
+        assert of_same.status == "offloaded"
+    else:  # the other mismatch alone is left
+        matched, _, total = parts.split(" ")
+        assert of_same.nearest is not None
+        assert (of_same.nearest.matched, of_same.nearest.total) == (int(matched), int(total) - 1)
