@@ -281,11 +281,14 @@ class Changes:
             if len(rest) < len(self._table):
                 yield self._with_table(f"leave {found.other} out of the pattern table", rest)
             return
-        table = list(self._table)
-        entry = table.pop(found.attempt.position)
-        before = next((n for n, e in enumerate(table) if e[0] == found.other), 0)
-        table.insert(before, entry)
-        yield self._with_table(f"move {entry[0]} before {found.other} in the pattern table", table)
+        entries = list(zip(self._table, self.inquiry.labels, strict=True))
+        moved = entries.pop(found.attempt.position)
+        names = ((entry[0], label) for entry, label in entries)
+        before = next((n for n, known in enumerate(names) if found.other in known), 0)
+        entries.insert(before, moved)
+        table = [entry for entry, _ in entries]
+        move = f"move {moved[1]} before {found.other} in the pattern table"
+        yield self._with_table(move, table)
 
     def _last_entry(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         if found.attempt is not None:

@@ -19,6 +19,7 @@ from byoc_lab.passes.framework.predicates import (
     Checked,
     ask_check,
     checked_entry,
+    labels,
     odd_answer,
     refusal,
 )
@@ -82,11 +83,7 @@ def explain_relay_patterns(table: Any, modules: Sequence[IRModule]) -> PatternRe
         )
     entries = [checked_entry(n, entry) for n, entry in enumerate(table)]
     # Entries of one name get separate names, so that their composites can be told apart.
-    count = Counter(name for name, _, _ in entries)
-    keys = [
-        name if count[name] == 1 else f"{name} (entry {n})"
-        for n, (name, _, _) in enumerate(entries)
-    ]
+    keys = labels(entries)
     merge = MergeComposite([(k, p, c) for k, (_, p, c) in zip(keys, entries, strict=True)])
     runs = [_run(m, merge) for m in modules]
     return PatternReport([_Entry(n, entries, keys, runs).report() for n in range(len(entries))])
@@ -168,7 +165,7 @@ class _Entry:
             number, _, group = accepted[0]
             return self._report(
                 "shadowed",
-                f"would match {_times(len(accepted))}, but {' and '.join(names)} took the nodes "
+                f"would match {_times(len(accepted))}, but {' and '.join(by)} took the nodes "
                 f"before; {self._moved_before(tuple(by))}",
                 number, group.root, alone=len(accepted), shadowed_by=names,
             )  # fmt: skip
@@ -214,7 +211,7 @@ class _Entry:
         reason = f"would match {_times(len(accepted))} as the only entry"
         if by:
             reason += (
-                f", but {' and '.join(names)} made composites of operands before; "
+                f", but {' and '.join(by)} made composites of operands before; "
                 f"{self._moved_before(tuple(by))}"
             )
         return self._report(
@@ -226,7 +223,7 @@ class _Entry:
         first = min(map(self.keys.index, others))
         moved = list(self.runs[0].table)
         moved.insert(first, moved.pop(self.position))
-        name, other = self.name, self.names[self.keys[first]]
+        name, other = self.keys[self.position], self.keys[first]
         try:
             merge = MergeComposite(moved)
             runs = [_run(run.setup.mod, merge) for run in self.runs]

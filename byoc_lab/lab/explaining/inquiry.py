@@ -15,7 +15,7 @@ from byoc_lab.lab.tracing.stages import Stage
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import is_optimizable
-from byoc_lab.passes.framework.predicates import Checked
+from byoc_lab.passes.framework.predicates import Checked, labels
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op
 from byoc_lab.relay.ir.module import IRModule
@@ -69,6 +69,11 @@ class Inquiry:
     def table(self) -> Sequence[Checked]:
         """The pattern table of the pipeline."""
         return self.merge_composite[1].table if self.merge_composite else ()
+
+    @cached_property
+    def labels(self) -> Sequence[str]:
+        """The names of the entries of the table, each of one entry alone."""
+        return labels(self.table)
 
     def predicate(self, call: Call) -> Callable[[Call], Any] | None:
         """The target's predicate for the operator of a call."""

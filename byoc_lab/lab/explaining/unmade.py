@@ -41,7 +41,10 @@ def why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosi
             )  # fmt: skip
     for node in attempt.body:
         other = inquiry.composite(node) if isinstance(node, Call) else None
-        if other is not None and other != name:
+        if other == name:
+            other = _of_this_name(inquiry, attempt, node)
+        if other is not None:
+            name = inquiry.labels[attempt.position]
             return Diagnosis(
                 "order",
                 f"{name} matches, and {other} took {inquiry.called(node)} before: entries are "
@@ -49,6 +52,15 @@ def why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosi
                 subject, attempt, f"{name} before {other}", f"{other} before {name}", other=other,
             )  # fmt: skip
     return _overlapped(inquiry, subject, attempt) or _changed_before(inquiry, subject, attempt)
+
+
+def _of_this_name(inquiry: Inquiry, attempt: Attempt, node: Expr) -> str | None:
+    """The earlier entry with the name of this one whose match has a node; None if none has."""
+    for n in range(attempt.position):
+        groups = inquiry.groups(n, attempt.graph) if inquiry.table[n][0] == attempt.name else ()
+        if any(node in group.body for group in groups):
+            return inquiry.labels[n]
+    return None
 
 
 def _overlapped(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -228,6 +229,13 @@ def checked_entry(position: int, entry: Any) -> Checked:
             f"{type(check).__name__} {check!r:.80}"
         )
     return name, pattern, check
+
+
+def labels(table: Sequence[tuple[Any, ...]]) -> list[str]:
+    """The names of the entries of a table, with the position where several have one name."""
+    count = Counter(entry[0] for entry in table)
+    names = (entry[0] for entry in table)
+    return [m if count[m] == 1 else f"{m} (entry {n})" for n, m in enumerate(names)]
 
 
 def _whose(pattern: str) -> str:

@@ -181,3 +181,23 @@ def test_an_entry_whose_operands_earlier_entries_merged() -> None:
     told = explain(mod, "q", "add")[0]
     assert told.cause == "order" and "q.relu made a composite of nn.relu" in told.reason
     assert told.change is not None and "move q.add before q.relu" in told.change.what
+
+
+def test_entries_of_one_name_are_told_apart() -> None:
+    """`explain`, `explain_patterns` and BYL030 name the entry by its position, and try the move."""
+    x, w, b = (relay.var(n, shape=s) for n, s in (("x", (2, 4)), ("w", (3, 4)), ("b", (3,))))
+    dense = is_op("nn.dense")(wildcard(), wildcard())
+    table = [("npu.dense", dense), ("npu.dense", is_op("nn.bias_add")(dense, wildcard()))]
+    mod = relay.IRModule.from_expr(relay.nn.bias_add(relay.nn.dense(x, w), b))
+    first, second = "npu.dense (entry 0)", "npu.dense (entry 1)"
+    shadowed = explain_patterns(table, mod)[1]
+    assert f"{first} took the nodes before; move {second} before {first}" in shadowed.reason
+    backends.register("npu", patterns=table)
+    try:
+        (found,) = byoc_lab.lint(mod, "npu").by_code("BYL030")
+        assert f"put {second!r} before {first!r}: 1 composite and 0 operators" in str(found)
+        (host,) = (e for e in explain(mod, "npu") if e.name == "nn.bias_add")
+        assert host.cause == "order" and f"{second} matches, and {first} took" in str(host)
+        assert f"move {second} before {first} in the pattern table" in str(host)
+    finally:
+        backends.unregister("npu")

@@ -11,6 +11,7 @@ from byoc_lab.lab.linting.covering import always_takes_part
 from byoc_lab.lab.linting.matching import Experiment
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import Pass
+from byoc_lab.passes.framework.predicates import labels
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 
@@ -45,25 +46,26 @@ class ShadowedPattern(LintRule):
     INVALID = (Sample(_TEXT, pipeline=lambda: _table(0, 1)),)
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
-        earlier: list[tuple[str, DFPattern]] = []
-        for name, pattern, *check in context.table:
-            by = next((n for n, p in earlier if always_takes_part(p, pattern)), None)
+        earlier: list[tuple[int, DFPattern]] = []
+        names = labels(context.table)
+        for n, (_, pattern, *check) in enumerate(context.table):
+            by = next((e for e, p in earlier if always_takes_part(p, pattern)), None)
             if by is not None:
                 yield self.finding(
-                    f"the pattern {name!r} never matches: the earlier {by!r} takes part of every "
-                    f"match",
-                    _moved(mod, context, name, by),
+                    f"the pattern {names[n]!r} never matches: the earlier {names[by]!r} takes part "
+                    f"of every match",
+                    _moved(mod, context, n, by),
                     None,
                 )
             if not check or check[0] is None:  # one with a check may leave it to the next
-                earlier.append((name, pattern))
+                earlier.append((n, pattern))
 
 
-def _moved(mod: IRModule, context: Context, name: str, before: str) -> str:
+def _moved(mod: IRModule, context: Context, moved: int, other: int) -> str:
     """Advise on the other order of two entries, by running the module with it."""
-    names = [entry[0] for entry in context.table]
-    table = list(context.table)
-    table.insert(names.index(before), table.pop(names.index(name)))
+    table, names = list(context.table), labels(context.table)
+    name, before = names[moved], names[other]
+    table.insert(other, table.pop(moved))
     move = f"put {name!r} before {before!r}"
     try:
         experiment = Experiment(mod, context)
