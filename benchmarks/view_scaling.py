@@ -65,7 +65,7 @@ LIMITS = {
     "cold": 0.3,
 }
 DRAWN = ".byl-scene:not([data-busy]) .byl-box"
-SENT = {"state", "index", "rewrite", "selected_id", "step", "part", "asked", "overlays"}
+SENT = {"state", "index", "rewrite", "selected_id", "asked", "answer", "overlays"}
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 KEYS = """async (keys) => {
   const root = document.querySelector(".byl");
@@ -97,7 +97,7 @@ MODEL = """async ({ esm, css, values }) => {
     on: (name, act) => (listeners[name] ??= new Set()).add(act),
     off: (name, act) => listeners[name]?.delete(act),
     asks: () => values.state.stages[values.index].pending === "all"
-      || (values.rewrite && values.step?.rewrite !== values.rewrite),
+      || (values.rewrite && values.state.stages[values.index].step?.rewrite !== values.rewrite),
     async save_changes() {
       this.quiet = Infinity;
       const { index, rewrite, asked } = values;
@@ -132,7 +132,7 @@ def sent(act: Callable[[], Any]) -> float:
 def first_sent(made: Trace) -> list[Any]:
     """The messages that a new stepper sends before any request."""
     stepper = Stepper(made, index=0)
-    return [stepper.state, stepper.part]
+    return [stepper.state, stepper.answer]
 
 
 def processor(made: Trace, index: int, rewrite: int) -> float:
@@ -141,11 +141,9 @@ def processor(made: Trace, index: int, rewrite: int) -> float:
         stepper = Stepper(Trace(made.stages, made.title), index=0)
     start = time.process_time()
     stepper.index = index
-    if rewrite:
-        stepper.rewrite = rewrite
-    else:
-        stepper.asked = {"stage": index, "what": "picture", "page": "benchmark"}
-    json.dumps([stepper.part, stepper.step])
+    stepper.rewrite = rewrite
+    stepper.asked = {"stage": index, "rewrite": rewrite, "what": "picture", "page": "benchmark"}
+    json.dumps(stepper.answer)
     return time.process_time() - start
 
 
@@ -165,7 +163,6 @@ def measured(operators: int) -> dict[str, float]:
     """Seconds, and the size of the page in MB."""
     made = chain(operators)
     parts = Parts(made)
-    parts.outline()
     found = {
         "picture": sent(lambda: first_sent(made)),
         "ahead": max(sent(partial(parts.part, n)) for n in (1, 2)),
@@ -247,10 +244,10 @@ class Kernel:
         def hear(change: Any) -> None:
             changed[change["name"]] = change["new"]
 
-        self.stepper.observe(hear, ["part", "step"])
+        self.stepper.observe(hear, "answer")
         for name, value in sent.items():
             setattr(self.stepper, name, value)
-        self.stepper.unobserve(hear, ["part", "step"])
+        self.stepper.unobserve(hear, "answer")
         return changed
 
     def start(self) -> int:

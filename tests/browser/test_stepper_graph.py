@@ -12,10 +12,11 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.lab.view.states import rewrites
 from byoc_lab.lab.view.states.parts import Parts
+from byoc_lab.lab.view.states.rewrites import Steps
 from byoc_lab.lab.view.states.state import module_state, trace_state
 from tests.lab.view.samples import chain, mobilenet
 
-from .widget_page import NewPage, drawn, mount, still
+from .widget_page import NewPage, answer, drawn, model, mount, still
 
 pytestmark = pytest.mark.browser
 
@@ -351,25 +352,37 @@ def test_less_motion_where_asked_for(new_page: NewPage, mobilenet_state: Any) ->
 
 def test_a_large_trace_comes_in_parts(new_page: NewPage) -> None:
     """The outline, the graph of the stage that is shown, then its text, which the page asks for."""
-    parts = Parts(mobilenet())
+    parts = Parts(mobilenet(), whole=False)
     page = new_page()
-    root = mount(page, json.loads(json.dumps(parts.outline())), index=1)
+    root = mount(page, json.loads(json.dumps(parts.state)), index=1)
     assert "is being computed" in root.locator(".byl-canvas").text_content()
     assert root.locator("[role=option]").count() == len(mobilenet())
-    page.evaluate("(part) => model.set('part', part)", parts.part(1))
+    asked = "model.get('asked')"
+    page.wait_for_function(f"() => {asked}?.stage === 1 && {asked}.what === 'picture'")
+    answer(page, part=parts.part(1))
     drawn(root)
     assert root.locator(".byl-box.byl-repeat").count() == 1
     assert "86" in root.locator('[data-stat="host"]').text_content()
     assert "is being computed" in root.locator(".byl-diff").text_content()
-    asked = "model.get('asked')"
-    page.wait_for_function(f"() => {asked}?.stage === 2 && {asked}.what === 'picture'")
-    page.evaluate("(part) => model.set('part', part)", parts.part(2))
+    page.wait_for_function(f"() => {asked}.stage === 2 && {asked}.what === 'picture'")
+    answer(page, part=parts.part(2))
     page.wait_for_function(f"() => {asked}.stage === 0 && {asked}.what === 'picture'")
-    page.evaluate("(part) => model.set('part', part)", parts.part(0))
+    answer(page, part=parts.part(0))
     page.wait_for_function(f"() => {asked}.stage === 1 && {asked}.what === 'text'")
-    page.evaluate("(part) => model.set('part', part)", parts.part(1, "text"))
+    answer(page, part=parts.part(1, "text"))
     assert root.locator('.byl-row[data-kind="added"]').count() > 10
     assert "is being computed" not in root.locator(".byl-diff").text_content()
+
+
+def test_two_views_of_a_large_trace_are_both_drawn_when_a_part_comes(new_page: NewPage) -> None:
+    parts = Parts(mobilenet(), whole=False)
+    page = new_page()
+    mount(page, json.loads(json.dumps(parts.state)), index=1)
+    page.evaluate("() => window.show(document.body.appendChild(document.createElement('div')))")
+    page.wait_for_function("() => model.get('asked')?.what === 'picture'")
+    answer(page, part=parts.part(1))
+    for n in (0, 1):
+        page.locator(".byl").nth(n).locator(".byl-box.byl-repeat").wait_for()
 
 
 def test_the_rewrites_of_a_large_trace_come_graph_first(
@@ -377,22 +390,26 @@ def test_the_rewrites_of_a_large_trace_come_graph_first(
 ) -> None:
     """The next rewrite is asked for ahead, then the text of the one that is shown."""
     monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 0)
-    parts = Parts(mobilenet())
+    trace = mobilenet()
+    parts = Parts(trace, whole=False)
+    steps = Steps(trace, parts.ids, parts.follow)
     page = new_page()
-    root = mount(page, json.loads(json.dumps(parts.outline())), index=1)
+    root = mount(page, json.loads(json.dumps(parts.state)), index=1)
+    asked = "model.get('asked')"
     for n in (1, 2, 0):
-        page.evaluate("(part) => model.set('part', part)", parts.part(n))
+        page.wait_for_function(f"() => {asked}?.stage === {n} && {asked}.what === 'picture'")
+        answer(page, part=parts.part(n))
     drawn(root)
     root.press(".")
-    page.evaluate("(step) => model.set('step', step)", parts.step(1, 1, "picture"))
+    assert model(page, f"[{asked}.what, {asked}.rewrite]") == ["picture", 1]
+    answer(page, step=steps.step(1, 1, "picture"))
     drawn(root)
     assert root.locator(".byl-fresh").count() > 0
     assert "is being computed" in root.locator(".byl-diff").text_content()
-    asked = "model.get('asked')"
-    page.wait_for_function(f"() => {asked}?.what === 'ahead' && {asked}.rewrite === 2")
-    page.evaluate("(part) => model.set('part', part)", {"index": 1, "page": "", "rewrite": 2})
+    page.wait_for_function(f"() => {asked}.what === 'ahead' && {asked}.rewrite === 2")
+    answer(page)
     page.wait_for_function(f"() => {asked}.what === 'text' && {asked}.rewrite === 1")
-    page.evaluate("(step) => model.set('step', step)", parts.step(1, 1, "text"))
+    answer(page, step=steps.step(1, 1, "text"))
     root.locator('.byl-row[data-kind="added"]').first.wait_for()
     assert "is being computed" not in root.locator(".byl-diff").text_content()
     page.wait_for_function(f"() => {asked}.what === 'text' && !{asked}.rewrite")

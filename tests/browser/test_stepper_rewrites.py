@@ -16,7 +16,7 @@ from byoc_lab.lab.view.states.state import Builder, trace_state
 from byoc_lab.transform import AnnotateTarget, InferType
 from tests.lab.view.samples import mobilenet
 
-from .widget_page import TALL, NewPage, drawn, lines, model, mount
+from .widget_page import TALL, NewPage, answer, drawn, lines, model, mount
 
 pytestmark = pytest.mark.browser
 
@@ -155,7 +155,7 @@ def test_the_next_rewrite_is_computed_ahead(new_page: NewPage) -> None:
     mount(page, trace_state(mobilenet()), index=1)
     asked = "model.get('asked')"
     page.wait_for_function(f"() => {asked}?.what === 'ahead' && {asked}.rewrite === 1")
-    page.evaluate("() => model.set('part', {index: 1, page: model.get('asked').page, rewrite: 1})")
+    answer(page)
     page.evaluate("() => model.set('index', 2)")
     page.wait_for_function(f"() => {asked}.stage === 2 && {asked}.rewrite === 1")
 
@@ -169,7 +169,8 @@ def test_a_step_is_shown_when_it_comes_and_said_to_be_missing_when_not(new_page:
     root.press(".")
     assert lines(root) == before, "the text stays until the step is there"
     (step,) = steps_of(trace, Ids(), 1, [1])
-    page.evaluate("(step) => model.set('step', step)", step)
+    assert model(page, "[model.get('asked').what, model.get('asked').rewrite]") == ["picture", 1]
+    answer(page, step=step)
     assert root.locator(".byl-diff").get_attribute("data-rewrite") == "1"
     assert step["event"]["reason"] in root.locator(".byl-rewrites").text_content()
     root.press(".")

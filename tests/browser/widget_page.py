@@ -53,6 +53,11 @@ def mount(page: Any, state: dict[str, Any], index: int = 0) -> Any:
     return root
 
 
+def answer(page: Any, **found: Any) -> None:
+    """Answer the last request of the page: with a part, a step, or, computed ahead, nothing."""
+    page.evaluate("(found) => model.set('answer', { asked: model.get('asked'), ...found })", found)
+
+
 def drawn(root: Any) -> None:
     """Wait until the graphs, which are laid out in a worker, have been drawn."""
     root.locator(".byl-graphs:not(:has([data-busy]))").wait_for()

@@ -132,7 +132,6 @@ declare namespace Sent {
   /** The module before and after one rewrite. rewrite: from 1. part: the shown part of a large
    * module, in words, or ""; pending: "text" if the text is still to come, or "". */
   interface Step {
-    stage: number;
     rewrite: number;
     modules: Module[];
     hunks: any[][];
@@ -146,8 +145,9 @@ declare namespace Sent {
    * sequence it is in. time: in words, or "". caption: what happened, in a sentence. skipped: why
    * the pass did not run, or "". before, after: positions in `modules`; after is null where the pass
    * failed. replaced: the ids that a node of the result has from another node, which it replaced.
-   * pending: what is still to come. steps: of the first events, only in a saved page. note: which of
-   * two traces alone has the stage, or "". */
+   * pending: what is still to come. steps: of the first events, only in a saved page; step: the last
+   * one that the page was sent, where it keeps it. note: which of two traces alone has the stage, or
+   * "". */
   interface Stage {
     origins: Record<string, string[]>;
     rules: Record<string, string>;
@@ -171,6 +171,7 @@ declare namespace Sent {
     error: Failure | null;
     pending: "all" | "text" | "";
     steps?: Step[];
+    step?: Step;
     note?: string;
     moved?: Move[];
     moved_total?: number;
@@ -243,32 +244,36 @@ declare namespace Sent {
     page?: string;
   }
 
-  /** A part of a trace's state that is sent separately. page: the one that requested it; "" for the
-   * part that is sent with the outline. modules: those that the page lacks, with their positions in
-   * the modules of the state; a module of a picture has no lines. */
-  interface Part {
-    index: number;
+  /** What a page asks for: the graph of a stage ("picture"), its text, or that its graph is computed
+   * ahead and not sent; with a `rewrite` other than 0, of the step to that rewrite. */
+  interface Wanted {
+    stage: number;
+    rewrite: number;
+    what: "picture" | "text" | "ahead";
+  }
+
+  /** A request. page: the name that the page gave itself, or "" where Python asks for it; at: the
+   * clock of the page, which tells two equal requests apart. */
+  interface Asked {
+    stage: number;
+    rewrite: number;
+    what: "picture" | "text" | "ahead";
     page: string;
+    at: number;
+  }
+
+  /** A part of the state of a large trace. modules: those that the page lacks, with their positions
+   * in the modules of the state; a module of a picture has no lines. */
+  interface Part {
     stage: Stage;
     modules: [number, Module][];
     about: Record<string, Record<string, string>>;
   }
 
-  /** A notice that the graphs of a stage, or of the step to a rewrite, were computed ahead. */
-  interface Ahead {
-    index: number;
-    page: string;
-    rewrite: number;
-  }
-
-  /** A request of a page: for the graph of a stage, for its text, or to compute it ahead; with
-   * `rewrite`, for the step to that rewrite. page: the name that the page gave itself; at: its
-   * clock, which tells two equal requests apart. */
-  interface Asked {
-    stage: number;
-    what: "picture" | "text" | "ahead";
-    rewrite?: number;
-    page?: string;
-    at?: number;
+  /** The answer to a request: a part or a step; neither if it was to be computed ahead. */
+  interface Answer {
+    asked: Asked;
+    part: Part | null;
+    step: Step | null;
   }
 }

@@ -19,11 +19,10 @@ from byoc_lab import backends
 from byoc_lab.errors import ArgumentError, UnknownNameError, UnknownNodeError, nearest
 from byoc_lab.lab.linting import Findings, Fix, fix, lint
 from byoc_lab.lab.tracing import Trace, trace
-from byoc_lab.lab.view.bundles import publish, without_kernel
 from byoc_lab.lab.view.drawing.picture import picture_of
 from byoc_lab.lab.view.messages import State
-from byoc_lab.lab.view.states.objects import state_and_ids
-from byoc_lab.lab.view.stepper import View
+from byoc_lab.lab.view.states.parts import Parts
+from byoc_lab.lab.view.stepper import TraceView
 from byoc_lab.lab.view.text import diff_text, trace_text
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
@@ -96,7 +95,7 @@ class _Change(NamedTuple):
     fixed: IRModule | None
 
 
-class Board(View):
+class Board(TraceView):
     """The board of a module: its widget, and the same by Python. See the module's docstring.
 
     chosen: the calls of the module that are in regions, and their back ends.
@@ -107,7 +106,7 @@ class Board(View):
     request = traitlets.Dict().tag(sync=True)
     # To the browser: the fix to look at, {steps, proof, left, diff}; or {}.
     preview = traitlets.Dict().tag(sync=True)
-    to_browser = View.to_browser | {"preview"}
+    to_browser = TraceView.to_browser | {"preview"}
 
     def __init__(self, mod: IRModule):
         self.plain: IRModule = InferType()(mod)
@@ -238,12 +237,12 @@ class Board(View):
         self.index, self.rewrite = 0, 0
         self.state = self._state()
         self.index = kept
-        self.selected_id = state_and_ids(self.trace)[1].get(selected) or ""
+        self.selected_id = self._parts.ids.get(selected) or ""
 
     def _call_of(self, ident: str) -> Call | None:
         """The call with an id in the current state of the board."""
-        ids = state_and_ids(self.trace)[1]
-        return next((c for c in self._calls if ids.get(c) == ident), None) if ident else None
+        found = (c for c in self._calls if self._parts.ids.get(c) == ident)
+        return next(found, None) if ident else None
 
     def _traced(self) -> Trace:
         if self._fixed is not None:
@@ -252,7 +251,8 @@ class Board(View):
         return trace(self.plain, passes, title="Annotation board")
 
     def _state(self) -> State:
-        state, ids = state_and_ids(self.trace)
+        self._parts = Parts(self.trace, whole=True)
+        ids = self._parts.ids
         inside = {i: name for call, name in self.chosen.items() if (i := ids.get(call))}
         calls = [i for call in self._calls if (i := ids.get(call))]
         last = {
@@ -261,7 +261,7 @@ class Board(View):
         }
         names = {"back_ends": self._back_ends(), "calls": sorted(calls), "inside": inside}
         board = {**names, **last, "done": self._done}
-        return {**state, "board": board, "opens": 0}
+        return {**self._parts.state, "board": board, "opens": 0}
 
     def _back_ends(self) -> list[str]:
         """The names of the back ends to choose from, first the one whose tables have the operators
@@ -274,7 +274,7 @@ class Board(View):
         return sorted(backends.names(), key=refused)
 
     @traitlets.validate("request")
-    def _is_a_request(self, proposal: Any) -> dict[str, Any]:
+    def _is_a_change(self, proposal: Any) -> dict[str, Any]:
         wanted: dict[str, Any] = proposal["value"]
         asked = {key: value for key, value in wanted.items() if key not in ("ticket", "at")}
         texts = all(isinstance(value, str) for value in asked.values())
@@ -291,7 +291,7 @@ class Board(View):
         return wanted
 
     @traitlets.observe("request")
-    def _asked(self, change: Any) -> None:
+    def _requested(self, change: Any) -> None:
         """The browser asks to put a node into a region, to take it out, to undo or redo."""
         wanted = change["new"]
         if wanted.get("undo"):
@@ -313,12 +313,6 @@ class Board(View):
             self.apply(self._previewed)
         else:
             self.preview, self._previewed = {}, None
-
-    def _without_widget(self) -> dict[str, Any]:
-        return without_kernel(self.trace)
-
-    def _ipython_display_(self) -> None:
-        publish(self)
 
     @printable
     def __str__(self) -> str:

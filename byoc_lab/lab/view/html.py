@@ -70,7 +70,7 @@ async function unpacked(id) {{
   const source = new Blob([await unpacked("esm")], {{ type: "text/javascript" }});
   const {{ default: view }} = await import(URL.createObjectURL(source));
   const state = JSON.parse(await unpacked("state"));
-  const model = new Model({{ state, index: state.opens, selected_id: "", rewrite: 0, step: {{}} }});
+  const model = new Model({{ state, index: state.opens, selected_id: "", rewrite: 0 }});
   const open = () => {{
     const wanted = new URLSearchParams(location.hash.slice(1));
     const number = (name) => Number(wanted.get(name)) || 0;

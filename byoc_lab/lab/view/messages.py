@@ -166,7 +166,6 @@ class Step(TypedDict):
     """The module before and after one rewrite. rewrite: from 1. part: the shown part of a large
     module, in words, or ""; pending: "text" if the text is still to come, or ""."""
 
-    stage: int
     rewrite: int
     modules: list[Module]
     hunks: list[Hunk]
@@ -203,11 +202,13 @@ class Stage(_Stage, total=False):
     group: of the sequence it is in. time: in words, or "". caption: what happened, in a sentence.
     skipped: why the pass did not run, or "". before, after: positions in `modules`; after is null
     where the pass failed. replaced: the ids that a node of the result has from another node, which
-    it replaced. pending: what is still to come. steps: of the first events, only in a saved page.
-    note: which of two traces alone has the stage, or "".
+    it replaced. pending: what is still to come. steps: of the first events, only in a saved page;
+    step: the last one that the page was sent, where it keeps it. note: which of two traces alone
+    has the stage, or "".
     """
 
     steps: list[Step]
+    step: Step
     note: str
     moved: list[Move]
     moved_total: int
@@ -289,36 +290,35 @@ class State(_State, total=False):
     page: str
 
 
-class Part(TypedDict):
-    """A part of a trace's state that is sent separately. page: the one that requested it; "" for
-    the part that is sent with the outline. modules: those that the page lacks, with their positions
-    in the modules of the state; a module of a picture has no lines."""
+class Wanted(TypedDict):
+    """What a page asks for: the graph of a stage ("picture"), its text, or that its graph is
+    computed ahead and not sent; with a `rewrite` other than 0, of the step to that rewrite."""
 
-    index: int
+    stage: int
+    rewrite: int
+    what: Literal["picture", "text", "ahead"]
+
+
+class Asked(Wanted):
+    """A request. page: the name that the page gave itself, or "" where Python asks for it; at: the
+    clock of the page, which tells two equal requests apart."""
+
     page: str
+    at: float
+
+
+class Part(TypedDict):
+    """A part of the state of a large trace. modules: those that the page lacks, with their
+    positions in the modules of the state; a module of a picture has no lines."""
+
     stage: Stage
     modules: list[tuple[int, Module]]
     about: dict[str, dict[str, str]]
 
 
-class Ahead(TypedDict):
-    """A notice that the graphs of a stage, or of the step to a rewrite, were computed ahead."""
+class Answer(TypedDict):
+    """The answer to a request: a part or a step; neither if it was to be computed ahead."""
 
-    index: int
-    page: str
-    rewrite: int
-
-
-class _Asked(TypedDict):
-    stage: int
-    what: Literal["picture", "text", "ahead"]
-
-
-class Asked(_Asked, total=False):
-    """A request of a page: for the graph of a stage, for its text, or to compute it ahead; with
-    `rewrite`, for the step to that rewrite. page: the name that the page gave itself; at: its
-    clock, which tells two equal requests apart."""
-
-    rewrite: int
-    page: str
-    at: float
+    asked: Asked
+    part: Part | None
+    step: Step | None

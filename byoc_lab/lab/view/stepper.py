@@ -16,12 +16,10 @@ from byoc_lab.lab.tracing.nodes import nodes_of
 from byoc_lab.lab.view.assets import css, packed_esm
 from byoc_lab.lab.view.bundles import publish, without_kernel
 from byoc_lab.lab.view.export import export_trace
-from byoc_lab.lab.view.messages import State
-from byoc_lab.lab.view.states.ids import Ids
-from byoc_lab.lab.view.states.objects import state_and_ids, state_of
+from byoc_lab.lab.view.messages import Asked, State
+from byoc_lab.lab.view.states.objects import state_of
 from byoc_lab.lab.view.states.overlays import overlays_of
-from byoc_lab.lab.view.states.parts import Parts, is_large
-from byoc_lab.lab.view.states.rewrites import Steps
+from byoc_lab.lab.view.states.parts import Parts
 from byoc_lab.lab.view.text import stage_text, trace_text
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr, describe
@@ -39,10 +37,8 @@ class View(anywidget.AnyWidget):
         selected_id: the id of the selected node, or ""; set by both sides.
         rewrite: the rewrite of the stage that is shown, from 1, or 0 for the whole pass; set by
             both sides. TraitError if out of range.
-        step: the modules around that rewrite (`messages.Step`), sent when `rewrite` is set.
-        part: of the state of a large trace (`messages.Part`), or a word that one was computed ahead
-            (`messages.Ahead`), sent when the browser asks for it.
         asked: what the browser asks for (`messages.Asked`), or {}.
+        answer: the answer to it (`messages.Answer`), or {}.
         overlays: what is known about nodes besides (`messages.Overlays`), or {}.
         saved_as: the name of the HTML that a notebook keeps of it, which the browser hides.
     """
@@ -53,14 +49,11 @@ class View(anywidget.AnyWidget):
     index = traitlets.Int(0).tag(sync=True)
     selected_id = traitlets.Unicode("").tag(sync=True)
     rewrite = traitlets.Int(0).tag(sync=True)
-    step = traitlets.Dict().tag(sync=True)
-    part = traitlets.Dict().tag(sync=True)
     asked = traitlets.Dict().tag(sync=True)
+    answer = traitlets.Dict().tag(sync=True)
     overlays = traitlets.Dict().tag(sync=True)
     saved_as = traitlets.Unicode("").tag(sync=True)
-    to_browser: ClassVar = frozenset(
-        {"state", "step", "part", "overlays", "saved_as", "_esm", "_css"}
-    )
+    to_browser: ClassVar = frozenset({"state", "answer", "overlays", "saved_as", "_esm", "_css"})
 
     def __init__(self, state: State, text: str = "", **more: Any):
         self._text = text
@@ -77,14 +70,14 @@ class View(anywidget.AnyWidget):
         super().set_state(sync_data)
 
     @traitlets.validate("asked")
-    def _asks_for_a_part(self, proposal: Any) -> dict[str, Any]:
+    def _is_a_request(self, proposal: Any) -> dict[str, Any]:
         asked: dict[str, Any] = proposal["value"]
-        numbers = asked.get("stage"), asked.get("rewrite", 0)
+        numbers = asked.get("stage"), asked.get("rewrite")
         good = all(type(n) is int for n in numbers) and type(asked.get("page")) is str
         if asked and not (good and asked.get("what") in ("picture", "text", "ahead")):
             raise traitlets.TraitError(
-                f"a page asks for {{stage: a number, rewrite: another or none, what: 'picture', "
-                f"'text' or 'ahead', page: its name}}; one asked for {asked!r:.200}"
+                f"a page asks for {{stage: a number, rewrite: another, what: 'picture', 'text' or "
+                f"'ahead', page: its name}}; one asked for {asked!r:.200}"
             )
         return asked
 
@@ -133,7 +126,29 @@ def widget(obj: Any, text: str) -> View:
     return Stepper(obj) if isinstance(obj, Trace) else View(state_of(obj), text)
 
 
-class Stepper(View):
+class TraceView(View):
+    """Draws a trace, `self.trace`, and answers what the browser asks for about it."""
+
+    trace: Trace
+    _parts: Parts
+
+    @traitlets.observe("index")
+    def _whole_pass(self, change: Any) -> None:
+        self.rewrite = 0
+
+    @traitlets.observe("asked")
+    def _answer(self, change: Any) -> None:
+        if change["new"] and (answer := self._parts.answer(change["new"])):
+            self.answer = answer
+
+    def _without_widget(self) -> dict[str, Any]:
+        return without_kernel(self.trace)
+
+    def _ipython_display_(self) -> None:
+        publish(self)
+
+
+class Stepper(TraceView):
     """Steps through a `Trace` with buttons, keys, or `stepper.index = 3`, and through the rewrites
     inside a stage with `stepper.rewrite = 5`. `print` shows it as text.
 
@@ -151,13 +166,12 @@ class Stepper(View):
     def __init__(self, trace: Trace, index: int | None = None, overlays: Sequence[Any] = ()):
         self.trace = trace
         self._found: tuple[Any, ...] = ()
-        self._parts = Parts(trace) if is_large(trace) else None
-        state = self._parts.outline() if self._parts else state_of(trace)
-        self._steps = self._parts or Steps(trace, self._ids)
+        self._parts = Parts(trace)
+        state = self._parts.state
         super().__init__(state, index=state["opens"] if index is None else index)
-        if self._parts and trace.stages:
+        if not self._parts.whole:
             self._parts.prepare_near(self.index, AHEAD)
-            self.part = self._parts.part(self.index)
+            self.asked = Asked(stage=self.index, rewrite=0, what="picture", page="", at=0)
         if overlays:
             self.overlay(*overlays)
 
@@ -168,18 +182,13 @@ class Stepper(View):
 
         Raises ArgumentError for anything else, and for results of other modules.
         """
-        if self._parts:
-            self._parts.follow(len(self.trace.stages) - 1)
-        self.overlays = overlays_of(self.trace, self._ids, found)
+        self._parts.follow(len(self.trace.stages) - 1)
+        self.overlays = overlays_of(self.trace, self._parts.ids, found)
         self._found = found
 
     def save_html(self, path: str | os.PathLike[str]) -> Path:
         """Write the trace as one HTML file, with the overlays."""
         return export_trace(self.trace, path, self._found)
-
-    @property
-    def _ids(self) -> Ids:
-        return self._parts.builder.ids if self._parts else state_and_ids(self.trace)[1]
 
     @traitlets.validate("selected")
     def _in_trace(self, proposal: Any) -> Expr | None:
@@ -202,15 +211,14 @@ class Stepper(View):
         assert index is not None  # validated above
         if index != self.index:
             self.index = index
-        if self._parts:
-            self._parts.follow(index)
-        self.selected_id = self._ids.of(node)
+        self._parts.follow(index)
+        self.selected_id = self._parts.ids.of(node)
 
     @traitlets.observe("selected_id")
     def _select_here(self, change: Any) -> None:
         """Find the node that the browser selected."""
         ident = change["new"]
-        if self.selected is not None and self._ids.get(self.selected) == ident:
+        if self.selected is not None and self._parts.ids.get(self.selected) == ident:
             return
         self.selected = self._node_of(ident) if ident else None
 
@@ -221,7 +229,7 @@ class Stepper(View):
 
     def _node_of(self, ident: str) -> Expr | None:
         """The node of the stage that is shown with an id, in its result if that has one."""
-        found = (n for n in self._nodes(self.index) if self._ids.get(n) == ident)
+        found = (n for n in self._nodes(self.index) if self._parts.ids.get(n) == ident)
         return next(found, None)
 
     def _nodes(self, index: int) -> Iterator[Expr]:
@@ -229,42 +237,6 @@ class Stepper(View):
         for mod in (stage.after, stage.before):
             if mod is not None and not isinstance(mod, UnparsedModule):
                 yield from nodes_of(mod)
-
-    @traitlets.observe("index")
-    def _whole_pass(self, change: Any) -> None:
-        self.rewrite = 0
-
-    @traitlets.observe("asked")
-    def _send_part(self, change: Any) -> None:
-        """Send the requested parts: the text of a step, or parts of a large trace."""
-        wanted = change["new"]
-        if not wanted or not 0 <= wanted["stage"] < len(self.trace.stages):
-            return
-        stage, what, page = wanted["stage"], wanted["what"], wanted["page"]
-        rewrite = wanted.get("rewrite", 0)
-        if not 0 <= rewrite <= self.state["stages"][stage]["events_total"]:
-            return
-        if rewrite and what == "ahead":
-            self._steps.prepare(stage, rewrite)
-        elif rewrite and (stage, rewrite) == (self.index, self.rewrite):
-            self.step = self._steps.step(stage, rewrite, what)
-        elif self._parts and not rewrite and what == "ahead":
-            self._parts.prepare(stage)
-        elif self._parts and not rewrite:
-            self.part = self._parts.part(stage, what, page)
-        if what == "ahead":
-            self.part = {"index": stage, "page": page, "rewrite": rewrite}
-
-    @traitlets.observe("rewrite")
-    def _send_step(self, change: Any) -> None:
-        at = self.rewrite
-        self.step = self._steps.step(self.index, at, "picture") if at else {}
-
-    def _without_widget(self) -> dict[str, Any]:
-        return without_kernel(self.trace)
-
-    def _ipython_display_(self) -> None:
-        publish(self)
 
     @property
     def stage(self) -> Stage | None:

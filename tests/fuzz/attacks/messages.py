@@ -22,7 +22,7 @@ TEXT = """def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), 
   nn.relu(nn.conv2d(%x, %w, channels=4, kernel_size=[3, 3]))
 }
 """
-TRAITS = ["index", "selected_id", "rewrite", "asked", "request", "state", "step", "part", "preview"]
+TRAITS = ["index", "selected_id", "rewrite", "asked", "request", "state", "answer", "preview"]
 TRAITS += ["overlays", "_esm", "_css", "selected", "layout", "_view_count", "none", ""]
 ODD: list[Any] = [None, True, 0, 1, 3, -1, 2**70, 1.5, "", "n1", "n3", [], {}, [1], {"stage": 0}]
 ODD += ["dnnl", "preview", "apply", {"undo": True}, {"state": {}}, *FIXED[:6]]
@@ -90,7 +90,7 @@ def _send(widget: Any, message: dict[str, Any], steps: Steps) -> None:
 
 def _shown(widget: Any) -> Any:
     chosen = dict(widget.chosen) if isinstance(widget, Board) else {}
-    names = ("state", "index", "selected_id", "rewrite", "step", "part", "overlays")
+    names = ("state", "index", "selected_id", "rewrite", "answer", "overlays")
     return chosen, [getattr(widget, name) for name in names]
 
 

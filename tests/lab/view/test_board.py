@@ -12,6 +12,7 @@ from byoc_lab.lab.view.states.objects import state_and_ids
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.visit import post_order
 
+from .asking import shown_step
 from .samples import annotated, network
 
 
@@ -54,6 +55,18 @@ def test_requests_of_the_browser_change_the_board() -> None:
     assert board.chosen == {conv: "dnnl"}
     board.request = {"undo": True, "ticket": 3}
     assert board.chosen == {}
+
+
+def test_a_page_is_sent_the_rewrites_of_the_board_as_of_a_trace() -> None:
+    board = byoc_lab.board(network())
+    for name in ("nn.conv2d", "nn.batch_norm"):
+        board.put(calls(board, name)[0], "dnnl")
+    board.index = board.trace["MergeCompilerRegions"].index
+    step = shown_step(board, 1)
+    ids = {ident for _, ident in board.state["modules"][0]["lines"]}
+    assert ids <= {ident for _, ident in step["modules"][0]["lines"]}
+    board.undo()
+    assert board.rewrite == 0
 
 
 def test_undo_and_redo_say_what_they_do() -> None:

@@ -51,7 +51,7 @@ def test_nothing_else_is_synced() -> None:
     synced = set(Stepper(chain()).trait_names(sync=True, help=None))
     own = {n for n in synced if not n.startswith("_")}
     ours = own - {"comm", "keys", "layout", "tabbable", "tooltip"}
-    shown = {"state", "index", "selected_id", "rewrite", "step", "part", "asked", "overlays"}
+    shown = {"state", "index", "selected_id", "rewrite", "asked", "answer", "overlays"}
     assert ours == {*shown, "saved_as"}
 
 

@@ -83,7 +83,7 @@ STATES: dict[str, Callable[[], messages.State]] = {
     "findings": lambda: state_of(byoc_lab.lint(partitioned().result)),
     "diff": lambda: state_of(partitioned().diff()),
     "comparison": lambda: state_of(byoc_lab.compare(partitioned(), chain(True))),
-    "outline": lambda: Parts(partitioned()).outline(),
+    "outline": lambda: Parts(partitioned(), whole=False).state,
 }
 
 
@@ -96,7 +96,16 @@ def test_a_state_is_of_its_type(made: Callable[[], messages.State]) -> None:
 
 @pytest.mark.parametrize("what", ["picture", "text"])
 def test_a_part_is_of_its_type(what: str) -> None:
-    assert list(problems(Parts(chain(True)).part(1, what), messages.Part)) == []
+    assert list(problems(Parts(chain(True), whole=False).part(1, what), messages.Part)) == []
+
+
+@pytest.mark.parametrize(("what", "rewrite"), [("picture", 0), ("text", 1), ("ahead", 1)])
+def test_an_answer_is_of_its_type(what: Any, rewrite: int) -> None:
+    trace = partitioned()
+    stage = next(stage.index for stage in trace.stages if stage.events)
+    asked = messages.Asked(stage=stage, rewrite=rewrite, what=what, page="", at=0)
+    made = Parts(trace, whole=False).answer(asked)
+    assert list(problems(made, messages.Answer)) == []
 
 
 def test_overlays_are_of_their_type() -> None:

@@ -55,7 +55,7 @@ export class Playground {
   async showSample() {
     const state = JSON.parse(await inflatedText(find("sample-state")));
     if (this.outputs.element.childElementCount || this.input !== this.choices.sample) return;
-    const model = new Model({ state, index: state.opens, selected_id: "", rewrite: 0, step: {} }, () => {});
+    const model = new Model({ state, index: state.opens, selected_id: "", rewrite: 0 }, () => {});
     this.outputs.heading("Step by step");
     this.outputs.widget(model);
   }

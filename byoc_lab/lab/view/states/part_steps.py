@@ -42,7 +42,6 @@ class PartSteps:
         before, after, hunks = builder.compare(step.diff)
         _, shown, _ = calls = step.after.part.calls
         return {
-            "stage": self._stage.index,
             "rewrite": rewrite,
             "modules": [builder.modules[before], builder.modules[after]],
             "hunks": hunks,

@@ -1,9 +1,8 @@
-"""The state of a large trace in parts: an outline first, then the parts to show.
+"""The state of a trace, and the answers to what a page asks for (`messages.Asked`).
 
 A small trace is sent at once (`state.py`), and a page asks for its steps alone. Of a large one the
-browser gets the outline, in which every stage is pending. The page asks (`messages.Asked`) for the
-parts of a stage (`messages.Part`), the graph before the text. A step is no part: it is sent as the
-steps of a small trace are, its graph first.
+browser gets the outline, in which every stage is pending. The page asks for the parts of a stage
+(`messages.Part`) as for steps, the graph before the text.
 """
 
 from __future__ import annotations
@@ -12,10 +11,12 @@ import time
 
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.collection import without_collection
-from byoc_lab.lab.view.messages import Module, Part, Scene, State, Step
+from byoc_lab.lab.view.messages import Answer, Asked, Module, Part, Scene, State
 from byoc_lab.lab.view.messages import Stage as StageSent
 from byoc_lab.lab.view.states.about import about
 from byoc_lab.lab.view.states.captions import caption, opening
+from byoc_lab.lab.view.states.ids import Ids
+from byoc_lab.lab.view.states.objects import state_and_ids
 from byoc_lab.lab.view.states.rewrites import Steps
 from byoc_lab.lab.view.states.stage import stage_of
 from byoc_lab.lab.view.states.state import Builder
@@ -43,19 +44,43 @@ def is_large(trace: Trace) -> bool:
 
 
 class Parts:
-    """Builds the parts of a trace's state, each when it is asked for."""
+    """The state of a trace to begin with, and what a page asks for then, built when it is asked
+    for. `whole`: whether the state is complete; by default unless the trace is large."""
 
-    def __init__(self, trace: Trace):
+    def __init__(self, trace: Trace, whole: bool | None = None):
         self.trace = trace
-        self.builder = Builder()
+        self.whole = not is_large(trace) if whole is None else whole
+        self.builder = Builder(state_and_ids(trace)[1] if self.whole else None)
         self._pictures: dict[int, int] = {}  # identity of a drawing: the position of its picture
         self._stages: dict[tuple[int, str], StageSent] = {}  # stages that were built
         self._page = ""
         self._held: set[int] = set()  # positions of the modules that the page has
-        self._followed = 0  # stages whose nodes have their ids
-        self._steps = Steps(trace, self.builder.ids, self.follow)
+        self._followed = len(trace.stages) if self.whole else 0  # stages whose nodes have ids
+        self._steps = Steps(trace, self.ids, self.follow)
+        self.state = state_and_ids(trace)[0] if self.whole else self._outline()
 
-    def outline(self) -> State:
+    @property
+    def ids(self) -> Ids:
+        return self.builder.ids
+
+    def answer(self, asked: Asked) -> Answer | None:
+        """The answer to a request; None if it is for what the trace does not have or the state has
+        already."""
+        stages, stage, rewrite = self.state["stages"], asked["stage"], asked["rewrite"]
+        if not (0 <= stage < len(stages) and 0 <= rewrite <= stages[stage]["events_total"]):
+            return None
+        if self.whole and not rewrite:
+            return None
+        made: Answer = {"asked": asked, "part": None, "step": None}
+        if asked["what"] == "ahead":
+            self.prepare(stage, rewrite)
+        elif rewrite:
+            made["step"] = self._steps.step(stage, rewrite, asked["what"])
+        else:
+            made["part"] = self.part(stage, asked["what"], asked["page"])
+        return made
+
+    def _outline(self) -> State:
         """The state with all stages pending; they refer to one module without content."""
         self.builder.modules.append(
             {
@@ -91,10 +116,7 @@ class Parts:
         modules = [(n, self._module(n, what)) for n in dict.fromkeys(sides) if n not in self._held]
         self._held.update(sides)
         codes = [f["code"] for _, module in modules for f in module["findings"]]
-        about_rules = about(codes)
-        return {
-            "index": index, "page": page, "stage": built, "modules": modules, "about": about_rules
-        }  # fmt: skip
+        return {"stage": built, "modules": modules, "about": about(codes)}
 
     @without_collection()
     def prepare(self, index: int, rewrite: int = 0) -> None:
@@ -115,10 +137,6 @@ class Parts:
                 return
             self.prepare(n)
             now, took = time.monotonic(), time.monotonic() - now
-
-    def step(self, index: int, rewrite: int, what: str) -> Step:
-        """The step to a rewrite of a stage, see `Steps`."""
-        return self._steps.step(index, rewrite, what)
 
     def _module(self, n: int, what: str) -> Module:
         """A module as it is sent."""

@@ -47,7 +47,6 @@ class WholeSteps:
             modules = [builder.modules[before], builder.modules[after]]
         forget(self._drawn, MAX_KEPT)
         return {
-            "stage": self._stage.index,
             "rewrite": rewrite,
             "modules": modules,
             "hunks": hunks,

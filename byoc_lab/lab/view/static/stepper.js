@@ -91,7 +91,7 @@ function view(model, el, options) {
     root.dataset.ready = "true";
   });
   store.on("rewrite", (again) => {
-    if (store.at && !store.step) return; // it is on its way
+    if (!root.dataset.ready || (store.at && !store.step)) return; // it is on its way
     if (again) return store.tell("selection", true); // its text has come
     if (tabs.current === "Rewrites") for (const card of markCards(panels.Rewrites, store.at)) scrollInto(panels.Rewrites, card);
     else stale.add("Rewrites");
@@ -209,7 +209,7 @@ function view(model, el, options) {
   el.append(root);
   followTheme(root, signal);
   attached();
-  store.takePart();
+  store.take();
   if (!root.dataset.ready) store.tell("stage");
 
   return () => {

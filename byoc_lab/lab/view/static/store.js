@@ -34,18 +34,16 @@ export class Store {
     this.base = /** @type {number | null} */ (null);
     /** @type {Map<string, ReturnType<typeof compared>>} */
     this.comparisons = new Map();
-    /** What the kernel has computed ahead, and the timer of the next question to it. */
+    /** What the kernel has computed ahead, what to ask it for next, and the timer that does. */
     this.ahead = new Set();
+    this.wanted = /** @type {Sent.Wanted | null} */ (null);
     this.timer = 0;
     signal.addEventListener("abort", () => clearTimeout(this.timer));
-    /** @type {Sent.Step | undefined} */
-    this.lastStep = model.get("step");
     this.hear("change:index", () => ((this.base = null), this.tell("stage"), this.askForMore()), signal);
     this.hear("change:selected_id", () => this.tell("selection", true), signal);
-    this.hear("change:rewrite", () => (clearTimeout(this.timer), this.tell("rewrite")), signal);
-    this.hear("change:step", () => this.takeStep(), signal);
+    this.hear("change:rewrite", () => (this.tell("rewrite"), this.askForMore()), signal);
     this.hear("comm_live_update", () => this.tell("kernel"), signal); // the kernel restarted or ended
-    this.hear("change:part", () => this.takePart(), signal);
+    this.hear("change:answer", () => this.take(), signal);
     this.hear("change:overlays", () => this.tell("known"), signal);
   }
 
@@ -114,11 +112,8 @@ export class Store {
   /** The step to show; null for the whole pass, or while it is not there.
    * @returns {Sent.Step | null} */
   get step() {
-    if (!this.at) return null;
-    const saved = this.stage.steps?.[this.at - 1];
-    if (saved) return saved;
-    const sent = this.model.get("step");
-    return sent && sent.stage === this.index && sent.rewrite === this.at ? sent : null;
+    const { at, stage } = this;
+    return stage.steps?.[at - 1] ?? (stage.step?.rewrite === at ? stage.step : null);
   }
 
   /** A module of the stage itself. @param {"before" | "after"} which */
@@ -148,10 +143,12 @@ export class Store {
 
   // ---- changes --------------------------------------------------------------------------------
 
-  /** @param {Record<string, any>} values */
+  /** Change the model, and ask for the graph that is missing then: in one message.
+   * @param {Record<string, any>} values */
   set(values) {
     for (const [name, value] of Object.entries(values)) this.model.set(name, value);
-    this.model.save_changes();
+    if (this.wanted?.what === "picture") this.ask();
+    else this.model.save_changes();
   }
 
   /** Show another stage. @param {number} n */
@@ -188,36 +185,41 @@ export class Store {
     this.tell("options", Object.keys(changed));
   }
 
-  /** A step has come; its text comes after its graph, in a large trace. */
-  takeStep() {
-    const last = this.lastStep;
-    /** @type {Sent.Step} */
-    const step = this.model.get("step");
-    const again = Boolean(step.modules && last?.pending) && last.stage === step.stage && last.rewrite === step.rewrite;
-    if (again) step.modules.forEach((module, n) => (module.scene = last.modules[n].scene)); // they are drawn
-    this.lastStep = step;
-    this.tell("rewrite", again);
+  /** An answer has come; one to another page is of no use here. */
+  take() {
+    /** @type {Partial<Sent.Answer>} */
+    const { asked, part, step } = this.model.get("answer") ?? {};
+    if (asked && (!asked.page || asked.page === this.page)) {
+      if (part) this.takePart(asked.stage, part);
+      else if (step) this.takeStep(asked.stage, step);
+      else this.ahead.add(`${asked.stage} ${asked.rewrite}`);
+    }
     this.askForMore();
   }
 
-  /** A part of the state of a large trace has come. */
-  takePart() {
+  /** A step has come; its text comes after its graph. @param {number} n @param {Sent.Step} step */
+  takeStep(n, step) {
+    const stage = this.state.stages[n];
+    const last = stage.step;
+    const again = last?.rewrite === step.rewrite && last.pending !== "";
+    if (again) step.modules.forEach((module, k) => (module.scene = last.modules[k].scene)); // they are drawn
+    stage.step = step;
+    if (stage === this.stage && step === this.step) this.tell("rewrite", again);
+  }
+
+  /** A part of the state of a large trace has come. @param {number} n @param {Sent.Part} part */
+  takePart(n, part) {
     const { state } = this;
-    /** @type {Sent.Part & Sent.Ahead} one of the two */
-    const part = this.model.get("part");
-    const own = part?.page === undefined || !part.page || part.page === this.page;
-    if (own && part?.stage) {
-      Object.assign(state.about, part.about);
-      for (const [n, module] of part.modules) {
-        state.modules[n] = module;
-        if (module.drawn !== undefined) module.scene = state.modules[module.drawn].scene;
-      }
-      const better = PENDING.indexOf(part.stage.pending) > PENDING.indexOf(state.stages[part.index].pending);
-      if (better) state.stages[part.index] = part.stage;
-      this.comparisons.clear();
-      if (better && (part.index === this.index || this.base !== null)) this.tell("stage");
-    } else if (own && part?.rewrite !== undefined) this.ahead.add(`${part.index} ${part.rewrite}`);
-    this.askForMore();
+    Object.assign(state.about, part.about);
+    for (const [k, module] of part.modules) {
+      state.modules[k] = module;
+      if (module.drawn !== undefined) module.scene = state.modules[module.drawn].scene;
+    }
+    const { pending, step } = state.stages[n];
+    if (PENDING.indexOf(part.stage.pending) < PENDING.indexOf(pending)) return;
+    state.stages[n] = { ...part.stage, step };
+    this.comparisons.clear();
+    if (n === this.index || this.base !== null) this.tell("stage");
   }
 
   /** The name of this page, which the state of a model keeps as long as the page is there. */
@@ -225,17 +227,17 @@ export class Store {
     return (this.state.page ??= Math.random().toString(36).slice(2));
   }
 
-  /** Ask the kernel for what is missing, the next steps before what can wait. */
+  /** Ask the kernel soon for what is missing, the next steps before what can wait. */
   askForMore() {
     clearTimeout(this.timer);
-    const wanted = this.missing();
-    if (wanted) this.timer = setTimeout(() => this.ask(wanted), wanted.what === "picture" ? 0 : PAUSE);
+    this.wanted = this.missing();
+    if (this.wanted) this.timer = setTimeout(() => this.ask(), this.wanted.what === "picture" ? 0 : PAUSE);
   }
 
-  /** The next rewrite is computed ahead, and the text of this one comes. Of a large trace: the graphs
-   * of this stage and its neighbours, so that a step need not wait; their texts; then the graphs of
-   * all stages are computed.
-   * @returns {Sent.Asked | null} */
+  /** The graph of the rewrite; then the next one is computed ahead, and the text of this one comes.
+   * Of a large trace: the graphs of this stage and its neighbours, so that a step need not wait;
+   * their texts; then the graphs of all stages are computed.
+   * @returns {Sent.Wanted | null} */
   missing() {
     const { stages } = this.state;
     if (!stages.length) return null;
@@ -243,23 +245,26 @@ export class Store {
     const base = this.base === null ? [] : [Math.max(this.base - 1, 0)];
     const near = [stage, ...base, stage + 1, stage - 1].filter((n) => stages[n]?.pending);
     const undrawn = near.find((n) => stages[n].pending === "all");
-    if (undrawn !== undefined) return { stage: undrawn, what: "picture" };
-    if (at && !this.step) return null; // it is on its way
+    if (at && !this.step) return this.stage.steps ? null : { stage, what: "picture", rewrite: at };
+    if (undrawn !== undefined) return { stage: undrawn, what: "picture", rewrite: 0 };
     const computed = this.stage.steps || !(at < this.stage.events_total) || this.ahead.has(`${stage} ${at + 1}`);
-    /** @type {Sent.Asked | null} */
+    /** @type {Sent.Wanted | null} */
     const next = computed ? null : { stage, what: "ahead", rewrite: at + 1 };
     if (at && next) return next;
     if (this.step?.pending) return { stage, what: "text", rewrite: at };
     const first = near[0] === stage || base.includes(near[0]); // what is shown, before the rewrite that may be next
     if (next && !first) return next;
-    if (near.length) return { stage: near[0], what: "text" };
+    if (near.length) return { stage: near[0], what: "text", rewrite: 0 };
     const far = stages.map((_, n) => n).filter((n) => stages[n].pending && !this.ahead.has(`${n} 0`));
     far.sort((a, b) => Math.abs(a - stage) - Math.abs(b - stage));
-    return far.length ? /** @type {Sent.Asked} */ ({ stage: far[0], what: "ahead", rewrite: 0 }) : null;
+    return far.length ? { stage: far[0], what: "ahead", rewrite: 0 } : null;
   }
 
-  /** @param {Sent.Asked} wanted */
-  ask(wanted) {
-    this.set({ asked: { ...wanted, page: this.page, at: performance.now() } });
+  /** Ask for it now. */
+  ask() {
+    clearTimeout(this.timer);
+    this.model.set("asked", { ...this.wanted, page: this.page, at: performance.now() });
+    this.wanted = null;
+    this.model.save_changes();
   }
 }

@@ -18,6 +18,7 @@ from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.relay import IRModule
 from byoc_lab.transform import AnnotateTarget, InferType, PartitionGraph
 from tests import strategies
+from tests.lab.view.asking import shown_step
 from tests.sweeps import some
 
 PASSES = ["SimplifyInference", "FoldConstant", AnnotateTarget("strategies"), PartitionGraph()]
@@ -62,9 +63,7 @@ def trace() -> Trace:
 
 
 def test_a_rewrite_of_a_large_module_shows_what_is_around_it(trace: Trace) -> None:
-    stepper = Stepper(trace, index=1)
-    stepper.rewrite = 601
-    step = stepper.step
+    step = shown_step(Stepper(trace, index=1), 601)
     assert step["part"] == "Shown: 21 calls around it, of 500, as a module."
     assert step["pending"] == ""
     before, after = (module["scene"]["boxes"] for module in step["modules"])
@@ -84,19 +83,18 @@ def test_both_ends_of_a_pass_can_be_stepped_to(trace: Trace) -> None:
     stepper = Stepper(trace, index=2)
     total = len(trace[2].events)
     for rewrite in (1, total // 2, total):
-        stepper.rewrite = rewrite
-        assert stepper.step["part"]
-        assert stepper.step["event"]["rule"] == trace[2].events[rewrite - 1].rule
-    assert stepper.step["modules"][1]["scene"]["boxes"][-1]["lines"][0] == "output"
+        step = shown_step(stepper, rewrite)
+        assert step["part"]
+        assert step["event"]["rule"] == trace[2].events[rewrite - 1].rule
+    assert step["modules"][1]["scene"]["boxes"][-1]["lines"][0] == "output"
 
 
 def test_a_region_that_is_cut_stays_a_region(trace: Trace) -> None:
     """An operator whose `compiler_begin` is not shown is in its region, without a mark."""
     merged = byoc_lab.trace(trace[2].before, ["MergeCompilerRegions"])
-    stepper = Stepper(merged)
-    stepper.rewrite = 300
-    scene = stepper.step["modules"][1]["scene"]
+    step = shown_step(Stepper(merged), 300)
+    scene = step["modules"][1]["scene"]
     regions = [group for group in scene["groups"] if group["kind"] == "region"]
-    assert "are both in region 333 of dnnl" in stepper.step["event"]["reason"]
+    assert "are both in region 333 of dnnl" in step["event"]["reason"]
     assert "dnnl · region 333" in {group["label"] for group in regions}
     assert not any(crossing for _, _, crossing, _, _ in scene["arrows"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import json
 import re
 from typing import Any
@@ -13,17 +12,19 @@ import pytest
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.view.displays import mimebundle
 from byoc_lab.lab.view.states import parts, rewrites
+from byoc_lab.lab.view.states.objects import state_and_ids
 from byoc_lab.lab.view.states.parts import Parts, is_large
 from byoc_lab.lab.view.states.rewrites import Steps
 from byoc_lab.lab.view.states.state import Builder, trace_state
 from byoc_lab.lab.view.stepper import Stepper
+from tests.lab.view.asking import ask, shown_step
 from tests.lab.view.samples import chain, mobilenet
 
 
 def as_one(trace: Trace, indices: list[int]) -> dict[str, Any]:
     """The state that a browser has after it was sent the outline and both parts of stages."""
-    made = Parts(trace)
-    state = json.loads(json.dumps(made.outline()))
+    made = Parts(trace, whole=False)
+    state = json.loads(json.dumps(made.state))
     held: dict[int, dict[str, Any]] = dict(enumerate(state["modules"]))
     for index in indices:
         for what in ("picture", "text"):
@@ -89,21 +90,15 @@ def test_the_limit_is_checked_before_the_work(monkeypatch: pytest.MonkeyPatch) -
     assert "PartitionGraph" in bundle["text/plain"]
 
 
-TICKETS = itertools.count()  # two equal requests are two
-
-
-def ask(stepper: Stepper, stage: int, what: str, page: str = "first") -> dict[str, Any]:
-    stepper.asked = {"stage": stage, "what": what, "page": page, "at": next(TICKETS)}
-    return stepper.part
-
-
 def test_stepper_sends_parts_of_a_large_trace_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)
     stepper = Stepper(chain(), index=0)
-    assert (stepper.part["index"], stepper.part["stage"]["pending"]) == (0, "text")
+    assert stepper.answer["asked"]["stage"] == 0
+    assert stepper.answer["part"]["stage"]["pending"] == "text"
     picture = ask(stepper, 1, "picture")
-    assert (picture["index"], picture["stage"]["pending"]) == (1, "text")
-    text = ask(stepper, 1, "text")
+    assert picture["asked"]["stage"] == 1
+    assert picture["part"]["stage"]["pending"] == "text"
+    text = ask(stepper, 1, "text")["part"]
     assert text["stage"]["pending"] == ""
     assert text["stage"]["hunks"]
 
@@ -113,14 +108,14 @@ def test_a_module_is_sent_again_only_to_a_page_that_was_loaded_again(
 ) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)
     stepper = Stepper(chain(), index=0)
-    first = ask(stepper, 1, "picture")
+    first = ask(stepper, 1, "picture")["part"]
     assert len(first["modules"]) == 1, "the module before it came with the first part"
-    assert ask(stepper, 1, "picture")["modules"] == []
-    again = ask(stepper, 1, "picture", "second")
+    assert ask(stepper, 1, "picture")["part"]["modules"] == []
+    again = ask(stepper, 1, "picture", page="second")["part"]
     stage = again["stage"]
     assert {stage["before"], stage["after"]} == {n for n, _ in again["modules"]}
-    assert again["page"] == "second"
-    text = ask(stepper, 1, "text", "second")
+    assert stepper.answer["asked"]["page"] == "second"
+    text = ask(stepper, 1, "text", page="second")["part"]
     scenes = {n: module["scene"] for n, module in again["modules"]}
     assert all(scenes[module["drawn"]] for _, module in text["modules"]), "a scene is sent once"
 
@@ -130,30 +125,26 @@ def test_the_graph_of_a_step_comes_before_its_text(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 10)
     trace = mobilenet()
     stepper = Stepper(trace, index=1)
-    stepper.rewrite = 3
-    picture = stepper.step
+    picture = shown_step(stepper, 3)
     assert picture["pending"] == "text"
     assert [m["lines"] for m in picture["modules"]] == [[], []]
-    stepper.asked = {"stage": 1, "rewrite": 3, "what": "text", "page": "first", "at": next(TICKETS)}
-    text = stepper.step
+    text = ask(stepper, 1, "text", 3)["step"]
     assert text["pending"] == ""
     assert text["hunks"]
     assert [m["scene"] for m in text["modules"]] == [m["scene"] for m in picture["modules"]]
-    assert text == {**Steps(trace, stepper._ids).step(1, 3, "text"), "pending": ""}
+    assert text == Steps(trace, stepper._parts.ids).step(1, 3, "text")
 
 
 def test_the_next_step_is_computed_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)
     stepper = Stepper(mobilenet(), index=1)
     for rewrite, stage in ((1, 1), (0, 4)):
-        wanted = {"stage": stage, "rewrite": rewrite, "what": "ahead", "page": "first"}
-        stepper.asked = {**wanted, "at": next(TICKETS)}
-        assert stepper.part == {"index": stage, "page": "first", "rewrite": rewrite}
+        ahead = ask(stepper, stage, "ahead", rewrite)
+        assert (ahead["part"], ahead["step"]) == (None, None)
     drawings: list[Any] = []
     monkeypatch.setattr(Builder, "_draw", lambda *_: drawings.append(1))
-    stepper.rewrite = 1
     ask(stepper, 4, "picture")
-    assert stepper.step["modules"][1]["scene"]
+    assert shown_step(stepper, 1)["modules"][1]["scene"]
     assert not drawings
 
 
@@ -162,8 +153,7 @@ def test_the_nearest_stages_are_computed_before_the_first_is_shown() -> None:
 
     def computed(seconds: float) -> list[int]:
         made: list[int] = []
-        found = Parts(trace)
-        found.outline()
+        found = Parts(trace, whole=False)
         found.prepare = lambda index, rewrite=0: made.append(index)  # type: ignore[method-assign]
         found.prepare_near(3, seconds)
         return made
@@ -175,7 +165,8 @@ def test_the_nearest_stages_are_computed_before_the_first_is_shown() -> None:
 
 def test_a_step_shares_the_graph_of_the_step_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 10)
-    made = Parts(mobilenet())
+    trace = mobilenet()
+    made = Steps(trace, state_and_ids(trace)[1])
     first, second = (made.step(1, rewrite, "picture")["modules"] for rewrite in (1, 2))
     assert second[0]["scene"] is first[1]["scene"]
     text = made.step(1, 2, "text")["modules"]
@@ -183,8 +174,8 @@ def test_a_step_shares_the_graph_of_the_step_before(monkeypatch: pytest.MonkeyPa
 
 
 def test_stages_of_the_same_functions_share_their_graph() -> None:
-    made = Parts(mobilenet())
-    trace = made.trace
+    trace = mobilenet()
+    made = Parts(trace, whole=False)
     n = next(n for n, s in enumerate(trace.stages) if n and not s.changed and s.after)
     part = made.part(n)
     assert part["stage"]["before"] == part["stage"]["after"]
@@ -192,7 +183,7 @@ def test_stages_of_the_same_functions_share_their_graph() -> None:
 
 
 def test_garbage_is_collected_again_after_a_part() -> None:
-    Parts(chain()).part(0)
+    Parts(chain(), whole=False).part(0)
     assert gc.isenabled()
 
 
@@ -200,15 +191,16 @@ def test_garbage_is_collected_again_after_a_part() -> None:
 def test_parts_and_steps_leave_no_reference_cycles(what: str) -> None:
     trace = mobilenet()
     merge, partition = trace["MergeComposite"].index, trace["PartitionGraph"].index
-    made = Parts(trace)
+    made = Parts(trace, whole=False)
+    steps = Steps(trace, made.ids, made.follow)
     made.part(merge, what)  # modules that are imported when they are first used
-    made.step(merge, 1, what)
+    steps.step(merge, 1, what)
     gc.collect()
     gc.disable()
     try:
         made.part(partition, what)
-        made.step(merge, 2, what)
-        made.step(partition, 1, what)
+        steps.step(merge, 2, what)
+        steps.step(partition, 1, what)
         assert gc.collect() == 0
     finally:
         gc.enable()
@@ -220,6 +212,6 @@ def test_request_for_a_missing_stage_sends_nothing(
 ) -> None:
     monkeypatch.setattr(parts, "MAX_NODES", 10)
     stepper = Stepper(mobilenet())
-    before = stepper.part, stepper.step
-    stepper.asked = {"stage": 1, "what": "ahead", "page": "first", **wanted}
-    assert (stepper.part, stepper.step) == before
+    before = stepper.answer
+    stepper.asked = {"stage": 1, "rewrite": 0, "what": "ahead", "page": "first", **wanted}
+    assert stepper.answer is before

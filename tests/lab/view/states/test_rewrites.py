@@ -20,6 +20,7 @@ from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.objects import state_and_ids, state_of
 from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.relay import nn
+from tests.lab.view.asking import ask, shown_step
 from tests.lab.view.samples import chain, mobilenet
 
 
@@ -184,11 +185,10 @@ def test_a_folded_constant_marks_the_box_that_it_enters(trace: Any) -> None:
 
 def test_the_widget_is_sent_the_step_that_is_asked_for(trace: Any) -> None:
     stepper = Stepper(trace, index=1)
-    assert stepper.step == {}
-    stepper.rewrite = 3
-    assert (stepper.step["stage"], stepper.step["rewrite"]) == (1, 3)
+    assert stepper.answer == {}
+    assert shown_step(stepper, 3)["rewrite"] == 3
     stepper.index = 2
-    assert (stepper.rewrite, stepper.step) == (0, {})
+    assert stepper.rewrite == 0
     with pytest.raises(traitlets.TraitError, match=r"rewrite must be in \[0, \d+\]"):
         stepper.rewrite = 10_000
     with pytest.raises(IndexError, match="rewrite must be in"):
@@ -200,18 +200,17 @@ def test_the_graph_of_a_step_comes_before_its_text(
 ) -> None:
     """Of a module that is not small, in a trace that is sent at once as well."""
     stepper = Stepper(trace, index=1)
-    stepper.rewrite = 3
-    whole = stepper.step
+    whole = shown_step(stepper, 3)
     assert whole["pending"] == "" and whole["hunks"]
     monkeypatch.setattr(rewrites, "MAX_WITH_TEXT", 100)
-    stepper.asked = {"stage": 1, "rewrite": 4, "what": "ahead", "page": "first", "at": 1}
-    assert stepper.part == {"index": 1, "page": "first", "rewrite": 4}
+    ahead = ask(stepper, 1, "ahead", 4)
+    assert (ahead["part"], ahead["step"]) == (None, None)
     monkeypatch.setattr(Stage, "state_after", None)  # nothing is computed again
-    stepper.rewrite = 4
-    assert stepper.step["pending"] == "text" and not stepper.step["hunks"]
-    assert stepper.step["modules"][1]["scene"]
-    stepper.asked = {"stage": 1, "rewrite": 4, "what": "text", "page": "first", "at": 2}
-    assert stepper.step["pending"] == "" and stepper.step["hunks"]
+    step = shown_step(stepper, 4)
+    assert step["pending"] == "text" and not step["hunks"]
+    assert step["modules"][1]["scene"]
+    step = ask(stepper, 1, "text", 4)["step"]
+    assert step["pending"] == "" and step["hunks"]
 
 
 @pytest.mark.slow
