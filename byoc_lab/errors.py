@@ -343,8 +343,8 @@ class RegionError(ByocLabError, RuntimeError):
     """The code of a region failed, crashed, or did not end."""
 
     advice = (
-        "Call the region alone with its inputs; byoc_lab.build(mod, offload=False) runs the module "
-        "without it, and byoc_lab.bisect finds the operator"
+        "Correct the code that the back end generates for the region; "
+        "byoc_lab.build(mod, offload=False) runs the module without it"
     )
 
 

@@ -56,8 +56,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """0 if no pass and no kernel changed the numbers, 1 if one did, 3 if the bisection is
-    inconclusive."""
+    """0 if no pass and no kernel changed the numbers, 1 if one did or the code of a region fails, 3
+    if the bisection is inconclusive."""
     from byoc_lab import bisect, reduce
 
     if options.reduce and (options.repro is None or options.era is not None):
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
         kernels=not options.no_kernels,
     )
     print(found.to_json() if options.format == "json" else found)
-    if options.reduce and found.found and found.kernel is None:
+    if options.reduce and found.index is not None:
         small = reduce(mod, f"bisect:{found.stage}", pipeline=options.pipeline)
         write_text(options.repro / "network.relay", small.module.astext(exact=True) + "\n")
         small.save(options.repro / "network.py")

@@ -59,7 +59,8 @@ class Bisection:
     kernels: whether the code of regions was to be checked. regions: those whose own code was;
     unchecked: those whose code was not, since the host or NumPy computes them, they were not called
     or `kernels` is False. partitions: whether a pass that ran makes regions. skipped: the passes
-    that did not run.
+    that did not run. failure: the error, if the code of a region fails when it runs: `call` and
+    `kernel` are None then.
 
     It is true if a difference was found.
     """
@@ -84,6 +85,7 @@ class Bisection:
     unchecked: tuple[str, ...] = ()
     partitions: bool = False
     skipped: tuple[str, ...] = ()
+    failure: str = ""
 
     @property
     def found(self) -> bool:
@@ -117,16 +119,27 @@ class Bisection:
         lines = [*self._lines(), *(f"  {line}" for line in self.exercised)]
         return with_short_names("\n".join(lines))
 
-    def _lines(self) -> Iterator[str]:
-        if self.call is None:
-            yield self._without_difference()
-            if self.within_rounding:
-                share = f"{self.rounding:.0%}" if self.rounding > 0.005 else "less than 1%"
-                yield f"  outputs differ within rounding: by {share} of the tolerance"
-            return
+    @property
+    def verdict(self) -> str:
+        """The answer in one line."""
+        if not self.found:
+            return self._without_difference()
+        if self.failure:
+            return f"{self.stage}: the code of a region fails when it runs"
         number = f" (stage {self.index})" if self.kernel is None else ""
-        yield f"{self.stage}{number} changed the numbers"
+        return f"{self.stage}{number} changed the numbers"
+
+    def _lines(self) -> Iterator[str]:
+        yield self.verdict
+        if self.within_rounding:
+            share = f"{self.rounding:.0%}" if self.rounding > 0.005 else "less than 1%"
+            yield f"  outputs differ within rounding: by {share} of the tolerance"
+        if not self.found:
+            return
         yield f"  region: @{self.region}"
+        if self.call is None:
+            yield f"  {self.failure}"
+            return
         if self.kernel is None:
             yield f"  operator: {describe(self.call)}"
         else:
@@ -194,6 +207,7 @@ class Bisection:
             "error": _finite(self.parting.error) if self.parting else None,
             "tolerance": _finite(self.parting.tolerance) if self.parting else None,
             "kernel": self.kernel.own.to_json() if self.kernel is not None else None,
+            "failure": self.failure or None,
             "within_rounding": self.within_rounding,
             "runs": self.runs,
             "stages": self.stages,

@@ -9,7 +9,7 @@ from math import ceil, log2
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.errors import ArgumentError, ByocLabError, PassError, counted
+from byoc_lab.errors import ArgumentError, ByocLabError, PassError, RegionError, counted
 from byoc_lab.lab.checking.bisected import Bisection, Checked
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, ErrorModel, Executed, Run, observe
 from byoc_lab.lab.checking.call_sites import CallSite, function_named, site_of
@@ -54,7 +54,8 @@ def bisect(
     progress: Listener | None = None,
 ) -> Bisection:
     """Find the first pass of `pipeline` that changes what `mod` computes, and where in it; if none
-    does, the first kernel of a back end that computes something else.
+    does, the first kernel of a back end that computes something else, or the first region whose
+    code fails when it runs.
 
     pipeline, era: as `trace` takes them. inputs: as `evaluate` takes them, whose lengths are those
     of `mod` where it leaves them open; numbers from `seed` when None. folder: where to write a
@@ -92,7 +93,7 @@ def bisect(
             generators = {**ran.backends, **(backends or {})}
             made = _in_kernels(search.modules[-1], given, generators, seed, steps)
             exercised += made.notes
-            if made.wrong is not None:
+            if made.region is not None:
                 return _of_kernel(made, search, tuple(exercised), folder)
         elif found is None:
             regions = external_calls(infer_module(search.modules[-1]))
@@ -134,9 +135,11 @@ def bisect(
 
 @dataclass
 class _Kernels:
-    """The results of the kernel checks. regions: the regions whose own code was checked."""
+    """The results of the kernel checks. region: the first whose code is wrong: at the step `wrong`,
+    or with the error `failure`. regions: the regions whose own code was checked."""
 
     wrong: Kernel | None = None
+    failure: str = ""
     region: LinkedRegion | None = None
     notes: list[str] = field(default_factory=list)
     runs: int = 0
@@ -156,7 +159,11 @@ def _in_kernels(
         warnings.simplefilter("ignore", OffloadWarning)  # it is in the notes
         linked = list(linked_regions(typed, backends, fallback=True).values())
     checks = RegionChecks(typed, linked, True, seed=seed)
-    checks.check(inputs, progress)
+    failure = ""
+    try:
+        checks.check(inputs, progress)
+    except RegionError as error:
+        failure = str(error)
     wrong = [kernel for kernel in checks.kernels if not kernel.own.ok] + checks.unexplained
     own_code = {r.symbol for r in linked if r.compiled is not None and r.stand_in is None}
     ran = own_code & checks.reached
@@ -168,31 +175,36 @@ def _in_kernels(
     own = worst_of([kernel.own for kernel in checks.kernels])
     checked = tuple(Checked(c.name, c.share, c.ok, call_site=c.call_site) for c in own)
     if not wrong:
-        return _Kernels(None, None, notes, runs, checked, tuple(sorted(ran)), unchecked)
+        at = checks.last if failure else None
+        return _Kernels(None, failure, at, notes, runs, checked, tuple(sorted(ran)), unchecked)
     # The operator inside a composite rather than the composite, and the first of several.
     first = wrong[0].region
     alone = (k for k in wrong if k.alone and k.complete and k.region == first)
     kernel = next(alone, wrong[0])
-    return _Kernels(kernel, checks.linked[kernel.region], notes, runs, checked)
+    return _Kernels(kernel, "", checks.linked[kernel.region], notes, runs, checked)
 
 
 def _of_kernel(
     made: _Kernels, search: _Search, exercised: tuple[str, ...], folder: str | Path | None
 ) -> Bisection:
-    assert made.wrong is not None and made.region is not None
+    assert made.region is not None
     kernel, region = made.wrong, made.region
+    repro = None
+    if folder is not None and kernel is not None:
+        repro = write_kernel_repro(Path(folder), kernel, region)
     return Bisection(
         f"code generation of {region.compiler}",
-        kernel.region,
-        kernel.operator,
+        region.symbol,
+        kernel.operator if kernel is not None else None,
         search.runs,
         len(search.stages),
         exercised=exercised,
-        folder=write_kernel_repro(Path(folder), kernel, region) if folder is not None else None,
+        folder=repro,
         kernel=kernel,
         kernel_runs=made.runs,
-        call_site=kernel.own.call_site,
+        call_site=kernel.own.call_site if kernel is not None else None,
         checked=(*search.checked(), *made.checked),
+        failure=made.failure,
     )
 
 

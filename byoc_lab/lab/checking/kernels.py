@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from byoc_lab.errors import BuildError
+from byoc_lab.errors import BuildError, ByocLabError, RegionError
 from byoc_lab.lab.checking.bounds.step import Array, flat
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
 from byoc_lab.lab.checking.call_sites import CallSite, called, calls_of
@@ -137,11 +137,10 @@ class RegionChecker:
         known: dict[Expr, Any] = dict(zip(function.params, arguments, strict=True))
         try:
             results = self.run(function, nodes, arguments)
-        except BuildError as error:
+        except (BuildError, RegionError) as error:
             self.notes.append(
-                f"@{self.region.symbol}: could not look inside: {self.region.compiler} does not "
-                f"compile it with all intermediate values as results ({error}); each step was "
-                f"compiled alone"
+                f"@{self.region.symbol}: could not look inside: {self._refusal(error)} with all "
+                f"intermediate values as results ({error}); each step was compiled alone"
             )
             return self.one_by_one(function, nodes, known)
         values: dict[Expr, Any] = {**known, **dict(zip(nodes, results, strict=True))}
@@ -155,10 +154,10 @@ class RegionChecker:
             step, given = _step(node, values)
             try:
                 (got,) = self.run(step, [step.body], given)
-            except BuildError as error:
+            except (BuildError, RegionError) as error:
                 self.notes.append(
-                    f"@{self.region.symbol} {describe(node)}: {self.region.compiler} does not "
-                    f"compile it alone ({error}); it was checked only as part of its region"
+                    f"@{self.region.symbol} {describe(node)}: {self._refusal(error)} alone "
+                    f"({error}); it was checked only as part of its region"
                 )
                 values[node] = self.exact(step, given)
                 continue
@@ -217,10 +216,10 @@ class RegionChecker:
             middle = (right + wrong) // 2 if wrong - right > 1 else wrong
             try:
                 found[middle] = self.up_to(nodes[middle], arguments)
-            except BuildError as error:
+            except (BuildError, RegionError) as error:
                 self.notes.append(
-                    f"@{self.region.symbol}: could not look inside: {self.region.compiler} does "
-                    f"not compile it up to {describe(nodes[middle])} ({error})"
+                    f"@{self.region.symbol}: could not look inside: {self._refusal(error)} up to "
+                    f"{describe(nodes[middle])} ({error})"
                 )
                 break
             if middle != wrong and found[middle].own.ok:
@@ -267,21 +266,31 @@ class RegionChecker:
         self, function: Function, nodes: Sequence[Expr], arguments: Sequence[Any]
     ) -> list[Array]:
         """The values of `nodes` that the compiled code computes. Raises BuildError for any error of
-        the code generator or its code: neither was made for this program."""
+        the code generator, and RegionError for any of its code: neither was made for this
+        program."""
         key = tuple(nodes)
+        known = self.programs.get(key)
         try:
-            known = self.programs.get(key)
             if known is None:
                 known = self.compiled(function, nodes)
-                if function is self.function:  # it may run on other arguments, too
-                    self.programs[key] = known
-            used, program = known
-            given = [a for p, a in zip(function.params, arguments, strict=True) if p in used]
-            self.runs += 1
-            results: list[Array] = program(*flat(tuple(given)))
         except Exception as error:
             raise BuildError(f"{type(error).__name__}: {error}") from error
+        if function is self.function:  # it may run on other arguments, too
+            self.programs[key] = known
+        used, program = known
+        given = [a for p, a in zip(function.params, arguments, strict=True) if p in used]
+        self.runs += 1
+        try:
+            results: list[Array] = program(*flat(tuple(given)))
+        except Exception as error:
+            raise RegionError(f"{type(error).__name__}: {error}") from error
         return results
+
+    def _refusal(self, error: ByocLabError) -> str:
+        """What the back end did with a program that it was not made for, in words."""
+        if isinstance(error, BuildError):
+            return f"{self.region.compiler} does not compile it"
+        return f"the code of {self.region.compiler} fails on it"
 
     def compiled(self, function: Function, nodes: Sequence[Expr]) -> tuple[set[Var], Any]:
         """The parameters that `nodes` need, and a program that computes them of these."""

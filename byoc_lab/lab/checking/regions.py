@@ -22,9 +22,9 @@ class RegionChecks:
 
     comparisons: of the regions' results, without inherited errors. kernels: with `inside`, those of
     the steps of each region. unexplained: regions with a wrong result whose kernels are right, or
-    could not be checked, each as one step. reached: symbols of regions that were called. runs: how
-    many programs ran for the kernels of each region, at most for one set. notes: what could not be
-    checked.
+    could not be checked, each as one step. reached: symbols of regions that were called. last: the
+    region whose code ran last. runs: how many programs ran for the kernels of each region, at most
+    for one set. notes: what could not be checked.
     """
 
     def __init__(self, mod: IRModule, linked: Iterable[LinkedRegion], inside: bool, **options: Any):
@@ -34,13 +34,14 @@ class RegionChecks:
         self.kernels: list[Kernel] = []
         self.unexplained: list[Kernel] = []
         self.reached: set[str] = set()
+        self.last: LinkedRegion | None = None
         self._checkers: dict[Function, RegionChecker] = {}
         self.runs: dict[str, int] = {}
         self.notes: dict[str, None] = {}
 
     def check(self, inputs: Any, progress: Progress | None = None, name: str = "") -> None:
         """Check each call of a region. progress: is called for each. name: of the inputs, if there
-        are several sets."""
+        are several sets. Raises RegionError for code that fails when it runs."""
         if not self.linked:
             return
 
@@ -51,6 +52,7 @@ class RegionChecks:
             if region is None:
                 return None
             assert region.compiled is not None
+            self.last = region
             # Rounded as the module has them.
             arguments = [narrowed(a) for a in call.arguments]
             return self.compare(region, arguments, region.compiled(*flat(tuple(arguments))), name)

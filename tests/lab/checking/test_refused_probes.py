@@ -94,17 +94,25 @@ def fused(request: pytest.FixtureRequest) -> Iterator[str]:
     backends.unregister(NAME)
 
 
+AT_RUN_TIME = ("region", "refuses_at_run_time", "in_c")
+"""The code generators whose code fails on programs that look inside."""
+
+
 def registered(codegen: Codegen | None) -> None:
     pattern = is_op("nn.relu")(is_op("add")(wildcard(), wildcard()))
     backends.register(NAME, patterns=[(f"{NAME}.add_relu", pattern)], codegen=codegen)
 
 
-def test_a_wrong_kernel_is_wrong_and_the_refusal_is_told(fused: str) -> None:
+def test_a_wrong_kernel_is_wrong_and_the_refusal_is_told(
+    fused: str, request: pytest.FixtureRequest
+) -> None:
     part = byoc_lab.trace(network(), fused).result
     report = byoc_lab.validate(network(), part, VALUES, detail="operator")
     assert not report.ok and not report.regions[0].ok
     assert report.regions[0].error == pytest.approx(0.5)
-    assert "could not look inside: edu_fused does not compile it" in str(report)
+    late = any(name in request.node.name for name in AT_RUN_TIME)
+    told = "the code of edu_fused fails on it" if late else "edu_fused does not compile it"
+    assert f"could not look inside: {told} with all intermediate values" in str(report)
 
 
 def test_bisect_names_the_region_and_no_operator_that_it_could_not_tell(fused: str) -> None:
@@ -202,3 +210,35 @@ def test_the_script_of_a_region_fails_by_itself(tmp_path: Path) -> None:
     ended = subprocess.run(script, capture_output=True, text=True, check=False, cwd=tmp_path,
                            env={"PYTHONPATH": str(tmp_path)})  # fmt: skip
     assert ended.returncode == 1 and "elements are wrong" in ended.stderr, ended.stderr
+
+
+def device_lost(a: Any, b: Any) -> Any:
+    raise OSError("device lost")
+
+
+@pytest.mark.parametrize(
+    "run", [device_lost, lambda a, b: None, lambda a, b: (a + b)[:2], lambda a: a, np.add.reduce]
+)
+def test_bisect_names_a_region_whose_code_fails(
+    run: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registered(lambda function, symbol: PythonRegion(run))
+    try:
+        found = byoc_lab.bisect(network(), NAME, VALUES, folder=tmp_path / "repro")
+        file = tmp_path / "net.relay"
+        file.write_text(str(network()))
+        given = ["bisect", str(file), "--pipeline", NAME, "--repro", str(tmp_path), "--reduce"]
+        code = cli.main(given)
+        part = byoc_lab.trace(network(), NAME).result
+        with pytest.raises(RegionError) as caught:
+            byoc_lab.validate(network(), part, VALUES)
+    finally:
+        backends.unregister(NAME)
+    assert found and not found.ok and found.region == f"tvmgen_default_{NAME}_main_0"
+    assert found.failure == str(caught.value)
+    assert str(found).startswith(
+        "code generation of edu_fused: the code of a region fails when it runs\n"
+        f"  region: @{found.region}\n  region @{found.region}: "
+    )
+    assert code == 1 and "fails when it runs" in capsys.readouterr().out
+    assert found.plot() is not None and "changed the numbers" not in found.to_json()

@@ -97,8 +97,7 @@ def _bisect(places: Places, found: Bisection) -> Table:
             verdict = "the first that differs"
         rows.append(_row(node, stage, not c.ok, what, _share(c.share), verdict))
     columns = (("compared", False), ("of tolerance", True), ("result", False))
-    summary = f"{found.stage} changed the numbers" if found.found else str(found).split("\n")[0]
-    return _table("bisect", summary, columns, rows)
+    return _table("bisect", found.verdict, columns, rows)
 
 
 def _checked_place(places: Places, found: Bisection, c: Checked) -> tuple[str | None, int | None]:
