@@ -20,7 +20,7 @@ CAUSES = {
     "outside-user": "a value inside the match is also used outside of it",
     "let": "a let stands inside the match, and no match crosses a let",
     "unbound-constant": "a pattern wants a constant where the module has a parameter",
-    "needs-pass": "it is offloaded after a pass that the pipeline does not run",
+    "needs-pass": "a pass that the pipeline lacks, or runs in another place, offloads it",
     "merge": "its region was not merged with a neighbour; a later pass gave it back to the host",
     "computed-twice": "a region computes it, and the host computes it again for another user",
     "pruned": "it was in a region that a later pass gave back to the host",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from operator import itemgetter
 
-from byoc_lab.errors import ByocLabError, counted, enumerated
+from byoc_lab.errors import ByocLabError, counted
+from byoc_lab.lab.explaining.context_changes import of_context
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.module_changes import (
@@ -27,9 +27,12 @@ from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.lab.explaining.recipes import (
     FOLDED,
     FOLDING,
+    called,
     integer_forms,
     merging,
+    misplaced,
     other_forms,
+    quantised_folding,
     simplifiers,
     undone,
 )
@@ -39,7 +42,7 @@ from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.fold.fold_constant import FOLD_QNN, FoldConstant
-from byoc_lab.passes.framework.passes import Pass, make_pass, skipped_members
+from byoc_lab.passes.framework.passes import Pass, make_pass
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.passes.simplify.canonicalize_ops import CanonicalizeOps
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
@@ -55,13 +58,6 @@ NAMED = 5
 """Parameters that a change names."""
 
 
-def _lacking(setup: Setup) -> dict[str, int]:
-    """The passes that the context skips for its level, with the level that they need."""
-    skipped = skipped_members(setup.passes, setup.context)
-    needed = {p.name: setup.context.needed_level(p.info) for p in skipped}
-    return {name: level for name, level in needed.items() if level is not None}
-
-
 class Changes:
     """The changes of a setup that may offload calls of an inquiry. Those with the same key are the
     same for several calls."""
@@ -72,7 +68,7 @@ class Changes:
 
     def of(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         """The candidate changes for the diagnosis of a call, the smallest first."""
-        yield from self.levels()
+        yield from of_context(self.inquiry.setup)
         yield from self.partitioning()
         if found.cause not in OWN_CAUSES:
             yield from self.passes(found)
@@ -95,52 +91,6 @@ class Changes:
         if found.cause in ("check", "predicate", "sub-pattern"):
             yield from self._other_form()
 
-    def levels(self) -> Iterator[Trial]:
-        """Changes that let the skipped passes run: one, those of a level, then all of them."""
-        setup = self.inquiry.setup
-        disabled = setup.context.disabled_pass
-        skipped = skipped_members(setup.passes, setup.context)
-        off = list(dict.fromkeys(p.name for p in skipped if p.name in disabled))
-        for name in off:
-            yield self._enabling([name], setup)
-        for level in sorted(set(_lacking(setup).values())):
-            yield self._at_level(level, setup)
-        enabled = setup.enabling(*off)
-        needed = _lacking(enabled).values()
-        if off and needed:
-            listed = enumerated(off)
-            at_level = self._at_level(max(needed), enabled)
-            yield replace(
-                at_level,
-                what=f"do not disable {listed} in the PassContext, and {at_level.what}",
-                key=("enabled", *off, max(needed)),
-                missing=f"the PassContext disables {listed}; without that, {at_level.missing}",
-            )
-        elif len(off) > 1:
-            yield self._enabling(off, setup)
-
-    def _enabling(self, names: Sequence[str], setup: Setup) -> Trial:
-        return Trial(
-            f"do not disable {enumerated(names)} in the PassContext",
-            setup.enabling(*names), ("enabled", *names),
-            missing=f"the PassContext disables {enumerated(names)}",
-        )  # fmt: skip
-
-    def _at_level(self, level: int, setup: Setup) -> Trial:
-        of_level: dict[int, list[str]] = {}
-        for name, its in sorted(_lacking(setup).items(), key=itemgetter(1)):
-            of_level.setdefault(its, []).append(name)
-        listed = ", and ".join(
-            f"{enumerated(names)}, which {'need' if names[1:] else 'needs'} {its}"
-            for its, names in of_level.items()
-            if its <= level
-        )
-        return Trial(
-            f"run under PassContext(opt_level={level})",
-            setup.at_level(level), ("level", level),
-            missing=f"the PassContext has opt_level {setup.opt_level} and skips {listed}",
-        )  # fmt: skip
-
     def passes(self, found: Diagnosis) -> Iterator[Trial]:
         """Changes that run a simplifying pass on the obstacle before patterns are matched."""
         there = {getattr(p, "name", "") for p in self.inquiry.setup.passes}
@@ -157,11 +107,15 @@ class Changes:
             yield self._with_passes("FoldConstant")
             yield self._with_passes(*FOLDING)
             yield self._with_passes(FOLD_QNN)
-        for name in integer_forms(found, self._order):
+        for name in integer_forms(self._order):
             if name not in there:
                 yield self._with_passes(name)
+                for at in quantised_folding(self.inquiry.setup.passes):
+                    yield self._with_passes(name, at=at)
         if merged := merging(found):
             yield self._with_passes(*merged)
+        for place, new in misplaced(self.inquiry.setup.passes, self._position()):
+            yield self._moved(place, new)
 
     def partitioning(self) -> Iterator[Trial]:
         """With the passes that no partitioning can do without, if they are not there."""
@@ -206,19 +160,35 @@ class Changes:
                     key=(trial.key, names),
                 )
 
-    def _with_passes(self, *names: str) -> Trial:
+    def _with_passes(self, *names: str, at: int | None = None) -> Trial:
+        """With passes before the one at a position: by default the one that looks for operators to
+        offload."""
         setup = self.inquiry.setup
-        position = self._position()
+        position = self._position() if at is None else at
         listed = " and ".join(dict.fromkeys(names))
         earlier = {getattr(p, "name", "") for p in setup.passes[:position]}
         lacking = " and ".join(n for n in dict.fromkeys(names) if n not in earlier)
         again = "" if lacking else "again, right "
-        setup, where = self._with_new(setup, map(self._pass, names))
+        setup, where = self._with_new(setup, map(self._pass, names), at)
         return Trial(
             f"run {listed} {again}{where}",
-            setup, ("passes", names),
+            setup, ("passes", names, at),
             missing=f"the pipeline does not run {lacking or listed} {again}before "
-            f"{self._before()}",
+            f"{self._before(position)}",
+        )  # fmt: skip
+
+    def _moved(self, place: int, new: int) -> Trial:
+        """With the pass at `place` right before the one at `new`."""
+        passes = self.inquiry.setup.passes
+        moved, later = passes[place], place < new
+        there = passes[new - 1 if later else new]
+        without = replace(self.inquiry.setup, passes=(*passes[:place], *passes[place + 1 :]))
+        setup, at_level = self._running(without, [moved])
+        shown, before, after = called(moved), f"before {called(there)}", f"after {called(there)}"
+        return Trial(
+            f"move {shown} {after if later else before}{at_level}",
+            setup.with_pass(new - later, moved), ("moved", place, new),
+            missing=f"the pipeline runs {shown} {before if later else after}",
         )  # fmt: skip
 
     def _other_form(self) -> Iterator[Trial]:
@@ -230,27 +200,32 @@ class Changes:
                 listed = " and ".join((text, *more))
                 yield Trial(f"run {listed} {where}", setup, ("form", text, more), {}, keeps)
 
-    def _with_new(self, setup: Setup, new: Iterable[Pass]) -> tuple[Setup, str]:
+    def _with_new(
+        self, setup: Setup, new: Iterable[Pass], at: int | None = None
+    ) -> tuple[Setup, str]:
         """With further passes before the one that looks for operators to offload, at a level that
         does not skip them; and where they run, in words."""
         passes = tuple(new)
-        needed = [setup.context.needed_level(p.info) or 0 for p in passes]
-        level = max(needed, default=0)
-        where = f"before {self._before()}"
-        if level > setup.opt_level:
-            setup = setup.at_level(level)
-            where += f", under PassContext(opt_level={level})"
-        return setup.with_pass(self._position(), *passes), where
+        setup, at_level = self._running(setup, passes)
+        position = self._position() if at is None else at
+        where = f"before {self._before(position)}{at_level}"
+        return setup.with_pass(position, *passes), where
+
+    def _running(self, setup: Setup, passes: Iterable[Pass]) -> tuple[Setup, str]:
+        """At a level that does not skip passes; and that level, in words, if it is another one."""
+        level = max((setup.context.needed_level(p.info) or 0 for p in passes), default=0)
+        if level <= setup.opt_level:
+            return setup, ""
+        return setup.at_level(level), f", under PassContext(opt_level={level})"
 
     def _position(self) -> int:
         """The position of the pass that looks for operators to offload."""
         found = self.inquiry.merge_composite or self.inquiry.annotate_target
         return found[0] if found else len(self.inquiry.setup.passes)
 
-    def _before(self) -> str:
+    def _before(self, position: int) -> str:
         passes = self.inquiry.setup.passes
-        position = self._position()
-        return str(getattr(passes[position], "name", "the end")) if position < len(passes) else "it"
+        return called(passes[position]) if position < len(passes) else "it"
 
     def _names(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         target = self.inquiry.target

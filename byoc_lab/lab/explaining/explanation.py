@@ -9,6 +9,7 @@ from functools import cached_property
 from byoc_lab.lab.explaining.answer import WITHOUT_LETS, Answer
 from byoc_lab.lab.explaining.causes import diagnose
 from byoc_lab.lab.explaining.changes import OWN_CAUSES
+from byoc_lab.lab.explaining.context_changes import of_context
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import Home
@@ -85,7 +86,7 @@ class Explanation(Answer):
         if self.diagnosis is None:
             return None
         work = self._found[1]
-        change = work.first(work.changes.levels(), self.typed)
+        change = work.first(of_context(work.inquiry.setup), self.typed)
         if change is not None:
             return "skipped-pass", change
         change = work.first(work.changes.partitioning(), self.typed)

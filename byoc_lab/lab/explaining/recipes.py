@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.passes.fold.fold_constant import FoldConstant
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.fold.fold_constant import FOLD_QNN, FoldConstant
 from byoc_lab.passes.framework.passes import Pass, passes_replacing
 from byoc_lab.passes.layout.convert_layout import ConvertLayout
 from byoc_lab.passes.quantize.fake_quantization_to_integer import FakeQuantizationToInteger
@@ -17,6 +21,9 @@ FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
 """The passes that move what a norm becomes into the weights before it."""
 FOLDED = "multiply"
 """The operator that FoldScaleAxis moves into weights."""
+
+PARTITIONING = (MergeComposite, AnnotateTarget, MergeCompilerRegions, PartitionGraph)
+"""The passes whose place among each other is given."""
 
 
 def simplifiers(found: Diagnosis) -> list[str]:
@@ -34,12 +41,36 @@ def simplifiers(found: Diagnosis) -> list[str]:
     )
 
 
-def integer_forms(found: Diagnosis, calls: Iterable[Call]) -> list[str]:
-    """The pass that gives a call between fake quantisations its form in integers, in a module that
-    has some."""
+def integer_forms(calls: Iterable[Call]) -> list[str]:
+    """The pass that gives fake quantisations, and calls between them, their form in integers, in a
+    module that has some."""
     fake = FakeQuantizationToInteger
-    outside = found.subject.op_name not in fake.replaces
-    return [fake.__name__] if outside and any(c.op_name in fake.replaces for c in calls) else []
+    return [fake.__name__] if any(c.op_name in fake.replaces for c in calls) else []
+
+
+def misplaced(passes: Sequence[Pass], matching: int) -> Iterator[tuple[int, int]]:
+    """The positions of passes that may be in the wrong place, and that of the pass to run them
+    before. matching: the position of the pass that looks for operators to offload.
+
+    FoldConstant(fold_qnn=True) computes the constants that FakeQuantizationToInteger looks for, and
+    no pass changes what is matched before it runs."""
+    integers = [n for n, p in enumerate(passes) if isinstance(p, FakeQuantizationToInteger)]
+    for place in quantised_folding(passes):
+        if integers and place < integers[-1]:
+            yield place, integers[-1] + 1
+    for place, p in enumerate(passes):
+        if place > matching and not isinstance(p, PARTITIONING):
+            yield place, matching
+
+
+def quantised_folding(passes: Sequence[Pass]) -> list[int]:
+    """The positions of passes that compute quantised operators of constants."""
+    return [n for n, p in enumerate(passes) if isinstance(p, FoldConstant) and p.fold_qnn]
+
+
+def called(p: Pass) -> str:
+    """A pass in words: its name, with the option that decides what FoldConstant computes."""
+    return FOLD_QNN if isinstance(p, FoldConstant) and p.fold_qnn else p.name
 
 
 def undone(inquiry: Inquiry, found: Diagnosis, call: Call) -> list[str]:

@@ -11,6 +11,7 @@ import pytest
 from byoc_lab import backends, lint, relay, trace, transform
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lab.explaining import Explanation, Explanations, explain, explain_patterns
+from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.patterns import (
     DFPattern,
@@ -32,7 +33,7 @@ def back_end() -> Iterator[None]:
     backends.register(NPU)  # takes nothing any more
 
 
-def told(pattern: DFPattern, body: relay.Expr, *passes: str, level: int = 3) -> Explanations:
+def told(pattern: DFPattern, body: relay.Expr, *passes: Pass | str, level: int = 3) -> Explanations:
     table = [entry("it", pattern)]
     backends.register(NPU, patterns=table)
     merge = [transform.MergeComposite(table), transform.AnnotateTarget(NPU), "PartitionGraph"]
@@ -194,7 +195,8 @@ def test_a_call_that_a_pass_made_of_constants_is_told_apart_from_the_call_it_com
     assert found.reason.startswith("qnn.quantize that passes made from qnn.quantize (%5)")
 
 
-def test_a_float_convolution_between_fake_quantisations_needs_its_form_in_integers() -> None:
+def fake_quantised() -> tuple[DFPattern, relay.Expr]:
+    """A convolution between fake quantisations, and the pattern of its form in integers."""
     one, zero = relay.const(0.5), relay.const(0)
 
     def real(e: relay.Expr) -> relay.Expr:
@@ -206,11 +208,54 @@ def test_a_float_convolution_between_fake_quantisations_needs_its_form_in_intege
     kernel = real(relay.const(np.ones((4, 4, 1, 1), "int8")))
     body = nn.conv2d(real(quantized(x(1, 4, 8, 8))), kernel, kernel_size=(1, 1), channels=4)
     convolved = is_op("qnn.conv2d")(*[Any_() for _ in range(6)])
-    pattern = is_op("qnn.requantize")(convolved, *[Any_() for _ in range(4)])
-    found = told(pattern, real(quantized(body)))
+    return is_op("qnn.requantize")(convolved, *[Any_() for _ in range(4)]), real(quantized(body))
+
+
+def test_a_float_convolution_between_fake_quantisations_needs_its_form_in_integers() -> None:
+    found = told(*fake_quantised())
     expected = "run FakeQuantizationToInteger before MergeComposite"
     assert change(found, "nn.conv2d") == expected
     assert the(found, "nn.conv2d").cause == "needs-pass"
+
+
+@pytest.mark.parametrize(
+    ("then", "missing", "expected"),
+    [
+        (
+            ["FakeQuantizationToInteger"],
+            "the pipeline runs FoldConstant(fold_qnn=True) before FakeQuantizationToInteger",
+            "move FoldConstant(fold_qnn=True) after FakeQuantizationToInteger",
+        ),
+        (
+            [],
+            "the pipeline does not run FakeQuantizationToInteger before "
+            "FoldConstant(fold_qnn=True)",
+            "run FakeQuantizationToInteger before FoldConstant(fold_qnn=True)",
+        ),
+    ],
+)
+def test_quantised_constants_computed_before_the_form_in_integers_are_told(
+    then: list[str], missing: str, expected: str
+) -> None:
+    """FakeQuantizationToInteger looks for the dequantize that FoldConstant computed."""
+    found = told(*fake_quantised(), transform.FoldConstant(fold_qnn=True), *then)
+    for name in ("nn.conv2d", "qnn.quantize"):
+        assert change(found, name) == expected
+        assert the(found, name).cause == "needs-pass"
+        assert the(found, name).reason.startswith(f"{missing}; ")
+
+
+@pytest.mark.parametrize("opt_level", [2, 3])
+def test_a_layout_pass_after_the_annotations_is_moved(opt_level: int) -> None:
+    backends.register(NPU, supports={"nn.conv2d": lambda c: c.attrs.data_layout == "NHWC"})
+    convert = transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})
+    pipeline = [transform.AnnotateTarget(NPU), convert, "PartitionGraph"]
+    with transform.PassContext(opt_level=opt_level):
+        (found,) = explain(IRModule.from_expr(conv(x(1, 4, 8, 8))), NPU, pipeline=pipeline)
+    assert found.cause == "needs-pass" and found.change is not None
+    assert found.reason.startswith("the pipeline runs ConvertLayout after AnnotateTarget; ")
+    level = ", under PassContext(opt_level=3)" if opt_level == 2 else ""
+    assert found.change.what == f"move ConvertLayout before AnnotateTarget{level}"
 
 
 def test_no_name_of_a_composite_belongs_to_a_target_with_a_dot() -> None:

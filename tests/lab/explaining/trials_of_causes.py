@@ -148,11 +148,15 @@ def needs_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
     """The passes that are named do not run before the one that is named; with them (the change) the
     call is offloaded, which `tried` runs."""
     missing = one.reason.partition(";")[0]
+    names = [p.name for p in case.passes()]
+    moved = re.fullmatch(r"the pipeline runs (\w+) (before|after) (\w+)", missing)
+    if moved is not None:
+        is_earlier = names.index(moved[1]) < names.index(moved[3])
+        return is_earlier == (moved[2] == "before") and one.change is not None
     found = re.fullmatch(
         r"the pipeline does not run (.+?)( again, right)?( before (\w+))?", missing
     )
     assert found is not None and one.change is not None, case.said(one)
-    names = [p.name for p in case.passes()]
     earlier = names[: names.index(found[4])] if found[4] else names
     return all((name in earlier) == bool(found[2]) for name in found[1].split(" and "))
 
