@@ -195,6 +195,13 @@ def _not_matched(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
         return Diagnosis(
             refused.cause, refused.reason, subject, nearest, refused.expected, refused.found
         )
+    if whole and inquiry.is_in_constant_composite(subject):
+        return Diagnosis(
+            "no-operand",
+            f"{whole[0].name} matches constants alone: its composite has no operands, and "
+            f"AnnotateTarget begins a region at operands",
+            subject, whole[0], "an operand that is not a constant", "constants",
+        )  # fmt: skip
     part = [a for a in attempts if a.fit.stops]
     if not part:
         found_input = (d for a in attempts if (d := taken_as_input(inquiry, subject, a)))

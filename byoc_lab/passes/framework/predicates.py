@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from byoc_lab.errors import ByocLabError, PassError, PredicateError
+from byoc_lab.errors import ByocLabError, PassError, PredicateError, enumerated
 from byoc_lab.relay.ir.attrs import Attrs
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, describe
 from byoc_lab.relay.ir.visit import post_order, rebuild
@@ -125,26 +125,53 @@ def odd_answers() -> Iterator[list[str]]:
 def ask_check(check: Callable[[Any], Answer], expr: Expr, pattern: str) -> Answer:
     """The answer of a pattern's check about a match."""
     who = f"{_whose(pattern)}: the check of the pattern {pattern!r}"
+    return _ask(check, expr, who, _why_it_raises)
+
+
+def ask_operator(predicate: Callable[[Any], Answer], call: Call, back_end: str) -> Answer:
+    """The answer of a back end's predicate about a call of an operator."""
+    who = f"back end {back_end!r}: the predicate of {_operator(call)}"
+    made = "which MergeComposite made: about its operators the predicate"
+    return _ask(predicate, call, who, partial(_met_composite, words=("An operand", made)))
+
+
+def _ask(
+    predicate: Callable[[Any], Answer],
+    expr: Expr,
+    who: str,
+    cause: Callable[[Callable[[Any], Answer], Expr, str], str],
+) -> Answer:
+    """As `ask`; the error of a predicate that raises ends with its cause in words, if known."""
     try:
-        return ask(check, expr, who)
+        return ask(predicate, expr, who)
     except PredicateError as error:
-        why = _why_it_raises(check, expr, who)
+        why = cause(predicate, expr, who)
         if not why:
             raise
         raise PredicateError(f"{error}. {why}") from error.__cause__
 
 
+def _met_composite(
+    predicate: Callable[[Any], Answer], expr: Expr, who: str, words: tuple[str, str]
+) -> str:
+    """The composites among the operands, if it answers about their operators; else empty."""
+    composites = sorted({str(n.op.attrs["Composite"]) for n in _composites(expr)})
+    if not composites or not _answers(predicate, _inlined(expr), who):
+        return ""
+    operand, asked = words
+    return (
+        f"{operand} is a composite of {enumerated(map(repr, composites))}, {asked} answers, and "
+        f"about a call of the composite it raises. The op of such a call is a Function, not an Op: "
+        f"use call.op_name, or ask isinstance(call.op, Op)"
+    )
+
+
 def _why_it_raises(check: Callable[[Any], Answer], expr: Expr, who: str) -> str:
     """A cause in words, if the check answers about the match without it; else empty."""
-    composites = sorted({str(n.op.attrs["Composite"]) for n in _composites(expr)})
-    if composites and _answers(check, _inlined(expr), who):
-        made = " and ".join(map(repr, composites))
-        return (
-            f"An operand of the match is a composite of {made}, an earlier entry of the table: "
-            f"about its operators the check answers, and about a call of the composite it raises. "
-            f"The op of such a call is a Function, not an Op: use call.op_name, or ask "
-            f"isinstance(call.op, Op)"
-        )
+    earlier = "an earlier entry of the table: about its operators the check"
+    met = _met_composite(check, expr, who, ("An operand of the match", earlier))
+    if met:
+        return met
     if any(_answers(check, swapped, who) for swapped in _in_other_order(expr)):
         return (
             "A pattern takes the operands of add and multiply in either order: the check "
@@ -194,11 +221,6 @@ def _in_other_order(expr: Expr) -> Iterator[Expr]:
 
 def _swap(call: Call, pre: Any, post: Any) -> Any:
     return Call(post.op, post.args[::-1], post.attrs, span=post.span) if pre is call else post
-
-
-def ask_operator(predicate: Callable[[Any], Answer], call: Call, back_end: str) -> Answer:
-    """The answer of a back end's predicate about a call of an operator."""
-    return ask(predicate, call, f"back end {back_end!r}: the predicate of {_operator(call)}")
 
 
 def checked_entry(position: int, entry: Any) -> Checked:

@@ -199,6 +199,11 @@ DNNL = [
         supports=["zeros", "add"],
     ),
     Planted(
+        "a composite of constants alone", "no-operand", "zeros",
+        lambda: relay.add(x(2), relay.zeros((2,), "float32")),
+        table=[entry("zeros", is_op("zeros")())],
+    ),
+    Planted(
         "an optional part fits and the end is missing", "sub-pattern", "nn.bias_add",
         lambda: nn.bias_add(conv(), weight(4)), "make nn.relu optional",
         table=[entry("conv", is_op("nn.relu")(

@@ -218,12 +218,14 @@ def test_a_message_after_a_thousand_like_it_is_found() -> None:
 
 @pytest.mark.parametrize("kind", ["function.Function", "expr.GlobalVar", "ir.expr.GlobalVar"])
 @pytest.mark.parametrize("spelling", ["'{short}' object has no attribute 'name'", TVM_CLASS])
-def test_a_check_that_met_a_composite_is_decoded(kind: str, spelling: str) -> None:
+def test_a_check_that_met_a_function_is_decoded(kind: str, spelling: str) -> None:
     text = spelling.format(short=kind.split(".")[-1], kind=kind)
     for log in (text, f"Traceback:\n  File x\nAttributeError: {text}\n"):
         (found,) = decode(log)
-        assert found.name == "check-met-composite"
-        assert "earlier entry of the table" in found.cause and kind.split(".")[-1] in found.cause
+        composite = kind == "function.Function"
+        assert found.name == f"check-met-{'composite' if composite else 'global-function'}"
+        assert ("earlier entry of the table" in found.cause) == composite
+        assert ("of an earlier partitioning" in found.cause) != composite
 
 
 def test_a_check_that_raises_for_a_composite_is_decoded_from_the_error() -> None:

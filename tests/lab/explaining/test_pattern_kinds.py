@@ -314,3 +314,14 @@ def test_the_demand_for_one_value_is_a_part_that_does_not_match(
         matched, _, total = parts.split(" ")
         assert of_same.nearest is not None
         assert (of_same.nearest.matched, of_same.nearest.total) == (int(matched), int(total) - 1)
+
+
+def test_a_composite_of_constants_alone_has_no_operand_to_begin_a_region_at() -> None:
+    table = [entry("sum", is_op("nn.relu")(is_op("add")(is_constant(), is_constant())))]
+    one = told(table, x(4) * nn.relu(weight(4) + weight(4)))[0]
+    assert one.reason.endswith(
+        f"{NPU}.sum matches constants alone: its composite has no operands, and AnnotateTarget "
+        f"begins a region at operands"
+    )
+    assert (one.expected, one.found) == ("an operand that is not a constant", "constants")
+    assert one.change is not None and one.change.what.startswith("run FoldConstant before")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from byoc_lab import explain_patterns, relay
+from byoc_lab import backends, explain_patterns, relay, trace
 from byoc_lab.errors import PredicateError
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.ir.expr import Call, Op
@@ -88,3 +88,17 @@ def test_the_operator_of_a_call_is_what_the_advice_says() -> None:
     body = relay.add(nn.relu(conv()), conv())
     table = [("npu.conv_relu", CONV_RELU), ("npu.add", AFTER_RELU, asks)]
     assert explain_patterns(table, IRModule.from_expr(body))["npu.add"].status == "shadowed"
+
+
+def test_a_predicate_that_meets_a_composite_is_told_which() -> None:
+    def predicate(call: Call) -> bool:
+        return bool(call.args[0].op.name != "nn.dense")
+
+    backends.register("npu", patterns=[("npu.conv_relu", CONV_RELU)], supports={"add": predicate})
+    try:
+        error = trace(IRModule.from_expr(relay.add(nn.relu(conv()), conv())), "npu").error
+    finally:
+        backends.unregister("npu")
+    text = str(error)
+    assert "the predicate of add raised AttributeError" in text
+    assert "An operand is a composite of 'npu.conv_relu', which MergeComposite made: about" in text

@@ -13,9 +13,17 @@ RAISED = (
     r"(?P<who>back end '[^']+': [^\n]{1,200}?|a pattern table: [^\n]{1,200}?) raised "
     r"(?P<error>\w+): (?P<why>[^\n]{0,300}?)\. It was asked about (?P<call>[^\n]{1,200}?);"
 )
-CHECK_THE_CALLEE = (
+CHECK_FOR_OPERATOR = (
     "Test the callee before its name: isinstance(call.op, Op) (tvm.ir.Op) and call.op.name == ..., "
-    "and return False for other callees; or put the entry before those that make such composites"
+    "and return False for other callees"
+)
+CHECK_THE_CALLEE = (
+    CHECK_FOR_OPERATOR
+    + "; the entry of a check can also come before those that make such composites"
+)
+MET_GLOBAL = (
+    "Such a function, for example the region of an earlier partitioning, is called by its "
+    "GlobalVar, which has name_hint, not name"
 )
 
 MESSAGES = (
@@ -64,16 +72,30 @@ MESSAGES = (
         "own-check-met-composite",
         ("raised AttributeError: '", "raised UnknownAttributeError: '"),
         r"(?P<who>back end '[^']+': [^\n]{1,200}?|a pattern table: [^\n]{1,200}?) raised "
-        r"(?:Unknown)?AttributeError: '(?P<kind>Function|GlobalVar)' "
+        r"(?:Unknown)?AttributeError: 'Function' "
         r"object has no attribute 'name'[^\n]*?(?:\. It was asked about (?P<call>[^\n]{1,200}?);"
         r"[^\n]*|(?=\n|$))",
         HERE,
-        "{who} failed: it reads op.name of a call whose callee is a {kind}. "
+        "{who} failed: it reads op.name of a call whose callee is a Function. "
         + MET_COMPOSITE,
         CHECK_THE_CALLEE,
         ("PredicateError: back end 'npu': the check of the pattern 'npu.conv_res' raised "
          "AttributeError: 'Function' object has no attribute 'name'. It was asked about add(...) "
          "of type Tensor[(1, 8), float32]; return False for what is not supported",),
+        stated=True,
+    ),
+    Message(
+        "own-check-met-global-function",
+        ("raised AttributeError: 'GlobalVar'", "raised UnknownAttributeError: 'GlobalVar'"),
+        r"(?P<who>back end '[^']+': [^\n]{1,200}?|a pattern table: [^\n]{1,200}?) raised "
+        r"(?:Unknown)?AttributeError: 'GlobalVar' object has no attribute 'name'"
+        r"[^\n]*?(?:\. It was asked about (?P<call>[^\n]{1,200}?);[^\n]*|(?=\n|$))",
+        HERE,
+        "{who} failed: it reads op.name of a call of a global function. " + MET_GLOBAL,
+        CHECK_FOR_OPERATOR,
+        ("PredicateError: back end 'npu': the predicate of add raised AttributeError: 'GlobalVar' "
+         "object has no attribute 'name'. It was asked about add(...) of type Tensor[(4), int8]; "
+         "return False for what is not supported, and True for what is",),
         stated=True,
     ),
     Message(

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from byoc_lab.lab.explaining.messages.own import CHECK_THE_CALLEE, MET_COMPOSITE
+from byoc_lab.lab.explaining.messages.own import (
+    CHECK_FOR_OPERATOR,
+    CHECK_THE_CALLEE,
+    MET_COMPOSITE,
+    MET_GLOBAL,
+)
 from byoc_lab.lab.explaining.messages.record import Message
 
 VARIABLES = r"free variables: \[(?P<variables>(?:relay\.)?Var\([^\n]{0,2000})"
@@ -26,18 +31,26 @@ NESTED_RULES = ("BYL003", "BYL001", "BYL008", "BYL004")
 MESSAGES = (
     Message(
         "check-met-composite",
-        ("'Function' object has no attribute 'name", "'GlobalVar' object has no attribute 'name'",
-         "function.Function'> has no attribute name", "expr.GlobalVar'> has no attribute name",
-         "ir.expr.GlobalVar'> has no attribute name"),
-        r"(?:AttributeError: )?(?:'(?P<kind>Function|GlobalVar)' object|<class '[\w.]*?\.(?P<tvm>"
-        r"Function|GlobalVar)'>(?: object)?) has no attribute '?name\b'?",
+        ("'Function' object has no attribute 'name", "function.Function'> has no attribute name"),
+        r"(?:AttributeError: )?(?:'Function' object|<class '[\w.]*?\.Function'>(?: object)?) "
+        r"has no attribute '?name\b'?",
         ANY_TVM,
-        "A check or a predicate reads op.name of a call whose callee is a {kind}{tvm}. "
+        "A check or a predicate reads op.name of a call whose callee is a Function. "
         + MET_COMPOSITE,
         CHECK_THE_CALLEE,
         ("AttributeError: <class 'tvm.relay.function.Function'> has no attribute name",
-         "AttributeError: 'Function' object has no attribute 'name'",
-         "AttributeError: <class 'tvm.ir.expr.GlobalVar'> has no attribute name"),
+         "AttributeError: 'Function' object has no attribute 'name'"),
+    ),
+    Message(
+        "check-met-global-function",
+        ("'GlobalVar' object has no attribute 'name'", "expr.GlobalVar'> has no attribute name"),
+        r"(?:AttributeError: )?(?:'GlobalVar' object|<class '[\w.]*?\.GlobalVar'>(?: object)?) "
+        r"has no attribute '?name\b'?",
+        ANY_TVM,
+        "A check or a predicate reads op.name of a call of a global function. " + MET_GLOBAL,
+        CHECK_FOR_OPERATOR,
+        ("AttributeError: <class 'tvm.ir.expr.GlobalVar'> has no attribute name",
+         "AttributeError: 'GlobalVar' object has no attribute 'name'"),
     ),
     Message(
         "check-met-other-node",

@@ -49,8 +49,8 @@ class UnfoldedConstants(LintRule):
 
     ## What to do instead
     Run FoldConstant (and, for batch norms, FoldScaleAxis) before AnnotateTarget. It leaves
-    quantised operators alone unless it is FoldConstant(fold_qnn=True), and composite functions
-    always: if MergeComposite runs, run it before that.
+    quantised operators alone unless it is FoldConstant(fold_qnn=True), and calls of composite
+    functions always: if MergeComposite runs, run it before that.
 
     ## References
     TVM 0.16, src/relay/transforms/fold_constant.cc.
