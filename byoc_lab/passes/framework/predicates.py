@@ -125,14 +125,13 @@ def odd_answers() -> Iterator[list[str]]:
 def ask_check(check: Callable[[Any], Answer], expr: Expr, pattern: str) -> Answer:
     """The answer of a pattern's check about a match."""
     who = f"{_whose(pattern)}: the check of the pattern {pattern!r}"
-    return _ask(check, expr, who, _why_it_raises)
+    return _ask(check, expr, who, _why_a_check_raises)
 
 
 def ask_operator(predicate: Callable[[Any], Answer], call: Call, back_end: str) -> Answer:
     """The answer of a back end's predicate about a call of an operator."""
     who = f"back end {back_end!r}: the predicate of {_operator(call)}"
-    made = "which MergeComposite made: about its operators the predicate"
-    return _ask(predicate, call, who, partial(_met_composite, words=("An operand", made)))
+    return _ask(predicate, call, who, _why_a_predicate_raises)
 
 
 def _ask(
@@ -166,7 +165,13 @@ def _met_composite(
     )
 
 
-def _why_it_raises(check: Callable[[Any], Answer], expr: Expr, who: str) -> str:
+def _why_a_predicate_raises(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> str:
+    """A cause in words, if the predicate answers about the call without it; else empty."""
+    made = "which MergeComposite made: about its operators the predicate"
+    return _met_composite(predicate, expr, who, ("An operand", made))
+
+
+def _why_a_check_raises(check: Callable[[Any], Answer], expr: Expr, who: str) -> str:
     """A cause in words, if the check answers about the match without it; else empty."""
     earlier = "an earlier entry of the table: about its operators the check"
     met = _met_composite(check, expr, who, ("An operand of the match", earlier))
