@@ -28,7 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help=INPUT)
     parser.add_argument("--keep", required=True, metavar="PREDICATE", help=KEEP)
     parser.add_argument(
-        "--target", help="the name of the back end (default: dnnl; for a finding none)"
+        "--target",
+        help="the name of the back end (default: the one that --pipeline annotates for, or dnnl; "
+        "for a finding none)",
     )
     parser.add_argument(
         "--pipeline",

@@ -138,7 +138,7 @@ class Asker:
         try:
             if self._guard is not None:
                 return self._asked_apart(self._guard, given)
-            return HOLDS if self.predicate(*given) else FAILS
+            return _said(self.predicate(*given))
         except ByocLabError:
             if not self._answers:  # the first answer, for the given module
                 raise
@@ -194,12 +194,19 @@ class Asker:
         return self._digests[constant]
 
 
+def _said(answer: object) -> str:
+    """What an answer says. Raises TypeError for a text, which would count as "yes"."""
+    if isinstance(answer, str):
+        raise TypeError(f"expected True or False, found the text {answer!r:.80}")
+    return HOLDS if answer else FAILS
+
+
 def _answer(sent: bytes) -> tuple[str, str]:
     """The answer of a predicate, and the message of a ByocLabError, for another process. sent: the
     predicate and its arguments; the predicate may ask for what this process lacks."""
     try:
         predicate, given = pickle.loads(sent)
-        return (HOLDS if predicate(*given) else FAILS), ""
+        return _said(predicate(*given)), ""
     except ByocLabError as error:
         return RAISED, f"{type(error).__name__}: {error}"
 

@@ -17,8 +17,9 @@ from byoc_lab.lab.linting.context import context_of
 from byoc_lab.lab.linting.discovery import chosen_rules
 from byoc_lab.lab.linting.examine import examine
 from byoc_lab.lab.linting.finding import Finding
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.framework.context import PassContext
-from byoc_lab.passes.framework.passes import Sequential, make_pass, pass_names
+from byoc_lab.passes.framework.passes import Sequential, leaves, make_pass, pass_names
 from byoc_lab.passes.framework.pipelines import named_pipeline, pipeline_names
 from byoc_lab.plugins import import_code
 from byoc_lab.relay.ir.expr import Op
@@ -92,8 +93,16 @@ class NamedPredicate:
 
     @property
     def backend(self) -> str:
-        """The name of the back end to ask: "... on BACKEND", or that of `target`."""
-        return self._asked_about[1] or self.target or DEFAULT_TARGET
+        """The name of the back end to ask: "... on BACKEND", that of `target`, or the first that
+        the pipeline annotates for."""
+        return self._asked_about[1] or self.target or self._annotated_for or DEFAULT_TARGET
+
+    @property
+    def _annotated_for(self) -> str:
+        passes = self.passes
+        members = leaves(named_pipeline(passes)) if isinstance(passes, str) else []
+        targets = (t for p in members if isinstance(p, AnnotateTarget) for t in p.targets)
+        return next(targets, "")
 
     @property
     def subject(self) -> str:

@@ -45,6 +45,7 @@ def reduce(
         dropped. The predicate is then a function of a module and a table.
     target, pipeline: the back end, and the pipeline if it is not that of the back end, of a
         predicate with a name. A pipeline is named, or lists names of passes, separated by commas.
+        Without a target, it is the one that the pipeline annotates for, or dnnl.
     budget: how often the predicate may be asked. seconds: of processor time that may be used; by
         default there is no limit, and the result depends on nothing but the arguments.
     state: a file that receives each answer. If it has answers of the same search, which was

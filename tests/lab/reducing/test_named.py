@@ -173,3 +173,14 @@ def test_every_kind_is_in_a_test() -> None:
     assert set(KINDS) == {
         "finding", "error", "crash", "wrong", "bisect", "not-offloaded", "cause",
     }  # fmt: skip
+
+
+def test_pipeline_of_a_back_end_asks_about_that_back_end(mine: str) -> None:
+    registry.register("mine", supports=["nn.relu"])
+    asked = predicate_named("not-offloaded:nn.relu", pipeline="mine")
+    assert asked.backend == "mine" and not asked(relu("nn.relu"))
+    assert (
+        predicate_named("not-offloaded:nn.relu", pipeline="mine", target="dnnl").backend == "dnnl"
+    )
+    assert predicate_named("not-offloaded:tanh on mine", pipeline="dnnl")(relu("tanh"))
+    assert predicate_named("cause:no-pattern", pipeline="InferType,FoldConstant").backend == "dnnl"

@@ -459,3 +459,8 @@ def test_a_module_of_relax_is_refused_with_the_way_to_relay() -> None:
     ) as raised:
         byoc_lab.build(relu_module())
     assert "\n" not in str(raised.value)
+
+
+def test_a_text_is_no_answer() -> None:
+    with pytest.raises(ReductionError, match="expected True or False, found the text 'no'"):
+        byoc_lab.reduce(chain(3, {}), lambda mod: "no")  # type: ignore[arg-type, return-value]
