@@ -140,17 +140,12 @@ def register(
 
     Raises PassError for a pattern of another name, UnknownNameError for an unknown operator.
     """
-    if not isinstance(name, str) or "." in name or not name:
-        raise PassError(f"a back end's name must be a str without dots, found {name!r:.80}")
+    if why := why_no_name(name):
+        raise PassError(why)
     if not callable(patterns) and not isinstance(patterns, (list, tuple)):
         raise PassError(
             f"the patterns of {name!r} must be a list of (name, pattern) or (name, pattern, "
             f"check), or a function that makes one, found {type(patterns).__name__}"
-        )
-    if name in RESERVED:
-        raise PassError(
-            f"a back end cannot be named {name!r}: PartitionGraph removes annotations of that "
-            f"name, so that the host compiles what they surround; choose another name"
         )
     table = patterns if callable(patterns) else partial(list, patterns)
     for n, entry in enumerate(table()):
@@ -240,12 +235,27 @@ def get(name: str) -> Backend:
         )
     if not is_registered(name):
         known = sorted({*names(), *plugins.packages()})
-        raise UnknownNameError(
-            f"no back end is registered as {name!r}; {unregistered(name, known)} "
+        why = why_no_name(name)
+        how = why[:1].upper() + why[1:] or (
             f"byoc_lab.backends.register({name!r}, ...) registers one; a command runs a file that "
             f"does so with --import FILE.py"
         )
+        raise UnknownNameError(
+            f"no back end is registered as {name!r}; {unregistered(name, known)} {how}"
+        )
     return _registered[name]
+
+
+def why_no_name(name: Any) -> str:
+    """Why no back end can have a name, in words; empty if one can."""
+    if not isinstance(name, str) or "." in name or not name:
+        return f"a back end's name must be a str without dots, found {name!r:.80}"
+    if name in RESERVED:
+        return (
+            f"a back end cannot be named {name!r}: PartitionGraph removes annotations of that "
+            f"name, so that the host compiles what they surround; choose another name"
+        )
+    return ""
 
 
 def stand_in_of(name: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from byoc_lab.backends.registry import is_registered
+from byoc_lab.backends.registry import is_registered, why_no_name
 from byoc_lab.backends.registry import names as backend_names
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
 from byoc_lab.lab.linting.composites import composites_in, prefix_of
@@ -58,10 +58,13 @@ class UnknownTarget(LintRule):
                 continue
             if is_registered(target):
                 continue
+            fix = f"give AnnotateTarget the name of a back end ({why_no_name(target)})"
+            if not why_no_name(target):
+                known_names = unregistered(target, backend_names())
+                fix = f"correct the name or register the back end; {known_names}"
             yield self.finding(
                 f"AnnotateTarget gets the target {target!r}, which no operator, pattern or "
                 f"back end knows: it will offload nothing to it",
-                f"correct the name or register the back end; "
-                f"{unregistered(target, backend_names())}",
+                fix,
                 None,
             )

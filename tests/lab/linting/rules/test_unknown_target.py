@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from byoc_lab import lint
+import pytest
+
+from byoc_lab import backends, lint
+from byoc_lab.errors import PassError, UnknownNameError
 from byoc_lab.lab.linting.rules.unknown_target import UnknownTarget
 from byoc_lab.passes import AnnotateTarget, MergeComposite
 from byoc_lab.relay.ir.expr import Op
@@ -24,3 +27,19 @@ class TestUnknownTarget(RuleChecks):
             assert not lint(mod, [AnnotateTarget("mychip")])
         finally:
             Op.get("nn.relu").reset_attr("target.mychip")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("default", "a back end cannot be named 'default'"), ("a.b", "must be a str without dots")],
+)
+def test_nobody_is_told_to_register_a_name_that_no_back_end_can_have(name: str, why: str) -> None:
+    mod = read(UnknownTarget.INVALID[0].text)
+    (found,) = lint(mod, [AnnotateTarget(name)]).by_code("BYL017")
+    assert why in found.what_to_do and "register" not in found.what_to_do
+    with pytest.raises(UnknownNameError) as unknown:
+        backends.get(name)
+    assert why.removeprefix("a ") in str(unknown.value)
+    assert "registers one" not in str(unknown.value)
+    with pytest.raises(PassError, match=why):
+        backends.register(name)
