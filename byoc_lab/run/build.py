@@ -230,11 +230,14 @@ def _link(
 ) -> LinkedRegion:
     compiler, symbol = str(function.attrs["Compiler"]), gv.name_hint
     if not offload or (compiler in backends and backends[compiler] is None):
-        why = "build() was told not to offload it"
+        without = (
+            "was given None as its code generator" if offload else "was told not to offload it"
+        )
+        why = f"build() {without}"
         return LinkedRegion(symbol, compiler, function, None, why, stand_in=stand_in())
     try:
         codegen = backends.get(compiler) or get_backend(compiler)
-        _check_tensors(compiler, function, symbol)
+        check_tensors(compiler, function, symbol)
         made = generated(codegen, compiler, function, checked_symbol(symbol))
         compiled = checked_region(made, compiler, function, symbol)
     except (
@@ -258,7 +261,7 @@ def _link(
     return LinkedRegion(symbol, compiler, function, compiled, None, codegen, code, missing)
 
 
-def _check_tensors(compiler: str, function: Function, symbol: str) -> None:
+def check_tensors(compiler: str, function: Function, symbol: str) -> None:
     """Raises BuildError for a parameter that is not a tensor: compiled regions get tensors."""
     for param in function.params:
         ty = param.checked_type

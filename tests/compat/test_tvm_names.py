@@ -215,7 +215,23 @@ def test_a_region_that_neither_compiles_is_refused(
         built = relay.build(mod, "llvm")
     said = [str(w.message) for w in warned if issubclass(w.category, OffloadWarning)]
     assert bool(said) is (outcome == "host"), said
-    assert any("runs on llvm" in str(c) for c in built.executable.cards()) is (outcome == "host")
+    cards = [str(c) for c in built.executable.cards() if "runs on llvm" in str(c)]
+    assert bool(cards) is (outcome == "host") and "told not to" not in str(cards)
+
+
+@pytest.mark.parametrize("body", ["add(%1, %2)", "(%1, %2)", "subtract(%1, %1)"])
+def test_a_region_with_a_tuple_for_parameter_is_refused(body: str) -> None:
+    """TVM 0.16 says "Check failed: res.size() > static_cast<size_t>(op->index) (1 vs. 1)"."""
+    tensor = "Tensor[(10, 10), float32]"
+    mod = tvm.parser.fromtext(
+        f'#[version = "0.0.5"]\ndef @main(%x: {tensor}, %y: {tensor}) {{\n  %0 = (%x, %y);\n'
+        f'  %5 = fn (%pair: ({tensor}, {tensor}), Primitive=1, Compiler="ccompiler", '
+        f'global_symbol="f") {{\n    %1 = %pair.0;\n    %2 = %pair.1;\n    {body}\n  }};\n"
+        "  %5(%0)\n}"
+    )
+    with pytest.raises(BuildError, match="parameter %pair is a tuple, expected a tensor") as caught:
+        relay.build(mod, "llvm")
+    assert decode(caught.value)[0].name == "own-tuple-parameter"
 
 
 # Devices -----------------------------------------------------------------------------------------

@@ -50,13 +50,13 @@ from byoc_lab.passes import (
 )
 from byoc_lab.passes.quantize.qnn_transform import Legalize as LegalizeQnn
 from byoc_lab.relay.build_module import bind_params_by_name
-from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Tuple, Var
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Op, Tuple, TupleGetItem, Var
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order, substitute
 from byoc_lab.relay.text import parser
 from byoc_lab.run.backends import get_backend
-from byoc_lab.run.build import OffloadWarning
+from byoc_lab.run.build import OffloadWarning, check_tensors
 from byoc_lab.run.build import build as build_executable
 from byoc_lab.run.executable import Executable
 from byoc_lab.run.inline import inlined
@@ -286,6 +286,7 @@ def _left_to_host(mod: IRModule) -> list[str]:
     for gv, function in mod.functions.items():
         if function.attrs.get("Compiler") == ccompiler.NAME:
             try:
+                check_tensors(ccompiler.NAME, function, gv.name_hint)
                 c_source(inlined(function), gv.name_hint)
             except BuildError:
                 if not _in_tvm(function):
@@ -302,7 +303,7 @@ def _in_tvm(function: Function) -> bool:
         and isinstance(n.checked_type, TensorType)
         and n.checked_type.dtype in TVM_DTYPES
         for n in post_order(function.body)
-        if isinstance(n, (Call, Tuple))
+        if isinstance(n, (Call, Tuple, TupleGetItem))
     )
 
 
