@@ -226,7 +226,7 @@ def test_a_region_with_a_tuple_for_parameter_is_refused(body: str) -> None:
     mod = tvm.parser.fromtext(
         f'#[version = "0.0.5"]\ndef @main(%x: {tensor}, %y: {tensor}) {{\n  %0 = (%x, %y);\n'
         f'  %5 = fn (%pair: ({tensor}, {tensor}), Primitive=1, Compiler="ccompiler", '
-        f'global_symbol="f") {{\n    %1 = %pair.0;\n    %2 = %pair.1;\n    {body}\n  }};\n"
+        f'global_symbol="f") {{\n    %1 = %pair.0;\n    %2 = %pair.1;\n    {body}\n  }};\n'
         "  %5(%0)\n}"
     )
     with pytest.raises(BuildError, match="parameter %pair is a tuple, expected a tensor") as caught:
