@@ -21,6 +21,9 @@ from byoc_lab.lab.tracing.recorder import (
 )
 from byoc_lab.lab.tracing.stages import Stage, Trace
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.context import PassContext
 from byoc_lab.passes.framework.passes import Pass, Sequential, leaves
 from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
@@ -32,6 +35,8 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
 
 Kind = TypeVar("Kind", bound=Pass)
+PARTITIONING = (MergeComposite, AnnotateTarget, MergeCompilerRegions, PartitionGraph)
+"""The passes whose place among each other is given."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +65,9 @@ class Setup:
             members = [pipeline]
         else:
             raise not_a_pipeline(pipeline)
-        asked = cls(mod, tuple(flat(members)), PassContext.current())
-        return asked.at_level(max(running_level(pipeline), least))
+        asked = cls(mod, (), PassContext.current())
+        asked = asked.at_level(max(running_level(pipeline), least))
+        return replace(asked, passes=tuple(flat(members, asked.context)))
 
     @classmethod
     def asked(cls, mod: IRModule, target: str, pipeline: Pipeline | None) -> Setup:
@@ -155,11 +161,17 @@ Known = dict[tuple[IRModule, Pass, PassContext], Step]
 runs with different changes share what is before them, and after one that changes nothing."""
 
 
-def flat(pipeline: Sequence[Member]) -> Iterator[Pass]:
-    """The members of a pipeline, including those of nested unnamed sequences."""
+def _partitions(sequence: Sequential) -> bool:
+    return any(isinstance(p, PARTITIONING) for p in leaves(sequence.passes))
+
+
+def flat(pipeline: Sequence[Member], context: PassContext) -> Iterator[Pass]:
+    """The members of a pipeline, including those of nested sequences without a name, or with passes
+    that partition, if these run as a whole and require nothing."""
     for p in map(as_member, pipeline):
-        if isinstance(p, Sequential) and p.name == "sequential":
-            yield from flat(p.passes)
+        runs = context.enables(p.info) and not p.required
+        if isinstance(p, Sequential) and runs and (p.name == "sequential" or _partitions(p)):
+            yield from flat(p.passes, context)
         else:
             yield p
 

@@ -6,10 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
-from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
-from byoc_lab.passes.byoc.merge_composite import MergeComposite
-from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.lab.explaining.outcome import PARTITIONING
 from byoc_lab.passes.fold.fold_constant import FOLD_QNN, FoldConstant
 from byoc_lab.passes.framework.passes import Pass, passes_replacing
 from byoc_lab.passes.layout.convert_layout import ConvertLayout
@@ -21,9 +18,6 @@ FOLDING = ("FoldConstant", "FoldScaleAxis", "FoldConstant")
 """The passes that move what a norm becomes into the weights before it."""
 FOLDED = "multiply"
 """The operator that FoldScaleAxis moves into weights."""
-
-PARTITIONING = (MergeComposite, AnnotateTarget, MergeCompilerRegions, PartitionGraph)
-"""The passes whose place among each other is given."""
 
 
 def simplifiers(found: Diagnosis) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -267,3 +267,50 @@ def test_no_name_of_a_composite_belongs_to_a_target_with_a_dot() -> None:
     assert found.cause == "name" and found.expected.startswith("a target without a dot")
     (misnamed,) = lint(mod, steps).by_code("BYL018")
     assert misnamed.what_to_do.startswith("use a target without a dot")
+
+
+# Sequences in pipelines ---------------------------------------------------------------------------
+
+
+def of_sequence(
+    sequence: transform.Sequential, *rest: Pass | str, level: int = 2, off: Sequence[str] = ()
+) -> Explanation:
+    """What is said of the batch norm; only its parts are supported."""
+    backends.register(NPU, supports=["add", "multiply"])
+    ones = [weight(4) for _ in range(4)]
+    mod = IRModule.from_expr(nn.batch_norm(x(1, 4, 8, 8), *ones)[0])
+    with transform.PassContext(opt_level=level, disabled_pass=off):
+        return the(explain(mod, NPU, pipeline=[sequence, *rest]), "nn.batch_norm")
+
+
+@pytest.mark.parametrize(
+    ("level", "off", "missing"),
+    [
+        (2, [], "the PassContext has opt_level 2 and skips sequential, which needs 3"),
+        (3, ["sequential"], "the PassContext disables sequential"),
+    ],
+)
+def test_a_sequence_that_is_skipped_as_a_whole_is_not_run_member_by_member(
+    level: int, off: list[str], missing: str
+) -> None:
+    members = [transform.SimplifyInference(), transform.FoldConstant()]
+    norm = transform.Sequential(members, opt_level=3)
+    found = of_sequence(norm, transform.AnnotateTarget(NPU), "PartitionGraph", level=level, off=off)
+    assert found.cause == "skipped-pass" and found.reason.startswith(f"{missing}; ")
+    assert of_sequence(norm, transform.AnnotateTarget(NPU), "PartitionGraph", level=3).offloaded
+
+
+def test_the_table_in_a_named_sequence_is_asked() -> None:
+    table = [entry("biased", is_op("nn.relu")(is_op("nn.bias_add")(CONV, Any_())))]
+    backends.register(NPU, patterns=table)
+    partition = transform.Sequential(
+        [
+            transform.MergeComposite(table),
+            transform.AnnotateTarget(NPU),
+            transform.PartitionGraph(),
+        ],
+        name="partition",
+    )
+    mod = IRModule.from_expr(nn.relu(conv()))
+    found = the(explain(mod, NPU, pipeline=["InferType", partition]), "nn.conv2d")
+    assert found.cause == "sub-pattern" and found.expected == "nn.bias_add"
