@@ -53,29 +53,25 @@ def with_short_names(text: str) -> str:
     return _NAME.sub(lambda name: short[name[0]], text)
 
 
-def columns(
-    rows: Sequence[Sequence[str]],
-    right: Collection[int] = (),
-    paint: Callable[[int, int, str], str] | None = None,
-) -> list[str]:
+def columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
     """The lines of a table that fits WIDTH: in columns that are too wide, cells are wrapped.
 
-    right: the columns that are aligned to the right, from 0. paint: gives a cell its colour, from
-    its row, column and text.
+    right: the columns that are aligned to the right, from 0.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     gaps = 2 * (len(widths) - 1)
     while sum(widths) + gaps > WIDTH and max(widths) > MIN_WIDTH:
         widths[widths.index(max(widths))] -= 1
     lines = []
-    for r, row in enumerate(rows):
+    for row in rows:
         wrapped = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
         for parts in zip_longest(*wrapped, fillvalue=""):
             cells = []
             for c, (part, width) in enumerate(zip(parts, widths, strict=True)):
                 last = not any(parts[c + 1 :])
-                cell = part.rjust(width) if c in right else part if last else part.ljust(width)
-                cells.append(paint(r, c, cell) if paint else cell)
+                cells.append(
+                    part.rjust(width) if c in right else part if last else part.ljust(width)
+                )
                 if last:
                     break
             lines.append("  ".join(cells))

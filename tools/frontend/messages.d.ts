@@ -142,19 +142,17 @@ declare namespace Sent {
   }
 
   /** One pass, or one pair of a comparison; a module has one, with `before` null.  group: of the
-   * sequence it is in. time: in words, or "". caption: what happened, in a sentence. skipped: why
-   * the pass did not run, or "". before, after: positions in `modules`; after is null where the pass
-   * failed. replaced: the ids that a node of the result has from another node, which it replaced.
-   * pending: what is still to come. steps: of the first events, only in a saved page; step: the last
-   * one that the page was sent, where it keeps it. note: which of two traces alone has the stage, or
-   * "". */
+   * sequence it is in. time: in words, or "". caption: what happened, in a sentence. before, after:
+   * positions in `modules`; after is null where the pass failed. replaced: the ids that a node of
+   * the result has from another node, which it replaced. pending: what is still to come. steps: of
+   * the first events, only in a saved page; step: the last one that the page was sent, where it
+   * keeps it. note: which of two traces alone has the stage, or "". */
   interface Stage {
     origins: Record<string, string[]>;
     rules: Record<string, string>;
     computed: Record<string, string>;
     name: string;
     group: string;
-    skipped: string;
     changed: boolean;
     outcome: Outcome;
     time: string;
@@ -222,14 +220,13 @@ declare namespace Sent {
     tables?: Table[];
   }
 
-  /** The state that the page draws, schema 1. kind: "trace", "diff", "module" or "comparison". opens:
-   * the stage that is shown first; tab: the panel that is open first, "graph" or "findings".
-   * stat_labels: {key: [singular, plural]} for the numbers in `stats`, in display order. words: of
-   * the page, that depend on the kind. modules: each distinct one once; stages refer to them by
-   * position. about: {code of a rule in the findings, or name of a pass: {page, source}}. board: see
-   * `board.py`. page: the name that the page gave itself. */
+  /** The state that the page draws. kind: "trace", "diff", "module" or "comparison". opens: the stage
+   * that is shown first; tab: the panel that is open first, "graph" or "findings". stat_labels:
+   * {key: [singular, plural]} for the numbers in `stats`, in display order. words: of the page, that
+   * depend on the kind. modules: each distinct one once; stages refer to them by position. about:
+   * {code of a rule in the findings, or name of a pass: {page, source}}. board: see `board.py`.
+   * page: the name that the page gave itself. */
   interface State {
-    schema: number;
     kind: string;
     title: string;
     tab: string;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from byoc_lab.lab.diffing.rows import Row
+from byoc_lab.relay.text.printer_lines import Line
 
 CONTEXT = 3
 MAX_LINES = 400  # lines in the text of a diff; `Diff.rows` has all of them
@@ -13,7 +14,7 @@ MAX_LINES = 400  # lines in the text of a diff; `Diff.rows` has all of them
 def text_of(summary: str, rows: Sequence[Row], most: int = MAX_LINES) -> str:
     """The summary and the changed lines, at most `most` of them."""
     lines: list[str] = []
-    for n, line in enumerate(_lines(rows)):
+    for n, (line, _) in enumerate(changed_lines(rows)):
         if n == most:
             changed = sum(row.kind != "same" for row in rows)
             lines.append(f"  ... cut here: {changed} of {len(rows)} lines differ; rows() has all")
@@ -38,26 +39,28 @@ def near_changes(rows: Sequence[Row], context: int) -> list[bool]:
     return shown
 
 
-def skipped_text(count: int) -> str:
+def _skipped_text(count: int) -> str:
     """The line that replaces `count` hidden rows."""
     return f"  ⋯ {count} unchanged line{'s' if count != 1 else ''}"
 
 
-def _lines(rows: Sequence[Row]) -> Iterator[str]:
+def changed_lines(rows: Sequence[Row], context: int = CONTEXT) -> Iterator[tuple[str, Line | None]]:
+    """Rows as lines with + and -, with `context` unchanged lines around each change; beside each
+    the line of the result that it shows."""
     skipped = 0
-    for row, shown in zip(rows, near_changes(rows, CONTEXT), strict=True):
+    for row, shown in zip(rows, near_changes(rows, context), strict=True):
         if not shown:
             skipped += 1
             continue
         if skipped:
-            yield skipped_text(skipped)
+            yield _skipped_text(skipped), None
             skipped = 0
         if row.kind == "same" and row.after is not None:
-            yield f"  {row.after.text}"
+            yield f"  {row.after.text}", row.after
             continue
         if row.before is not None:
-            yield f"- {row.before.text}"
+            yield f"- {row.before.text}", None
         if row.after is not None:
-            yield f"+ {row.after.text}"
+            yield f"+ {row.after.text}", row.after
     if skipped:
-        yield skipped_text(skipped)
+        yield _skipped_text(skipped), None

@@ -24,12 +24,12 @@ TEXTS = (Events, Notes)  # shown as text
 MAX_HTML = 4_000_000  # characters; a notebook gets a larger page only as widget and text
 
 
-def render_text(obj: Any, colour: bool = False) -> str:
-    """The display of an object in a terminal (`text.wants_colour()` says whether in colour)."""
+def render_text(obj: Any) -> str:
+    """The display of an object in a terminal."""
     if isinstance(obj, Trace):
-        return text.trace_text(obj, colour)
+        return text.trace_text(obj)
     if isinstance(obj, Diff):
-        return text.diff_text(obj, colour=colour)
+        return text.diff_text(obj)
     if isinstance(obj, DnnlGraph):
         return str(graph(obj))
     return str(obj)

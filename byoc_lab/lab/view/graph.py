@@ -5,7 +5,7 @@ The graph from which a DNNL region is compiled is drawn in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -71,14 +71,7 @@ class GraphView:
     @cached_property
     def svg(self) -> str:
         """A self-contained drawing on a light background."""
-        return self.draw(lambda expr: None, style=graph_css())
-
-    def draw(self, ids_of: Callable[[Expr], str | None], style: str = "") -> str:
-        """SVG that contains the ids of nodes (see `svg.svg_of`).
-
-        Raises MissingDependencyError if no layout program is installed.
-        """
-        return svg_of(self.drawn, lay_out(self.drawn), ids_of, style)
+        return svg_of(self.drawn, lay_out(self.drawn), graph_css())
 
     @printable
     def __str__(self) -> str:

@@ -153,7 +153,7 @@ def as_text(text: str, folded: bool = False) -> str:
     return f"<details><summary>As text</summary>{shown}</details>" if folded else shown
 
 
-def iframe(page_text: str, height: int = 640, links: bool = False) -> str:
+def iframe(page_text: str, links: bool = False) -> str:
     """A frame for the page inside another page; it may run its script and nothing else, except with
     `links`: then a link that is clicked opens in a tab of its own."""
     allowed = "allow-scripts"
@@ -162,5 +162,5 @@ def iframe(page_text: str, height: int = 640, links: bool = False) -> str:
     return (
         f'<iframe class="byl-frame" sandbox="{allowed}" loading="lazy" title="byoc_lab" '
         f'srcdoc="{html.escape(page_text)}" '
-        f'style="width:100%;height:{height}px;border:1px solid #8886;border-radius:8px"></iframe>'
+        f'style="width:100%;height:640px;border:1px solid #8886;border-radius:8px"></iframe>'
     )

@@ -178,7 +178,6 @@ class Step(TypedDict):
 class _Stage(Lineage):
     name: str
     group: str
-    skipped: str
     changed: bool
     outcome: Outcome
     time: str
@@ -200,11 +199,10 @@ class Stage(_Stage, total=False):
     """One pass, or one pair of a comparison; a module has one, with `before` null.
 
     group: of the sequence it is in. time: in words, or "". caption: what happened, in a sentence.
-    skipped: why the pass did not run, or "". before, after: positions in `modules`; after is null
-    where the pass failed. replaced: the ids that a node of the result has from another node, which
-    it replaced. pending: what is still to come. steps: of the first events, only in a saved page;
-    step: the last one that the page was sent, where it keeps it. note: which of two traces alone
-    has the stage, or "".
+    before, after: positions in `modules`; after is null where the pass failed. replaced: the ids
+    that a node of the result has from another node, which it replaced. pending: what is still to
+    come. steps: of the first events, only in a saved page; step: the last one that the page was
+    sent, where it keeps it. note: which of two traces alone has the stage, or "".
     """
 
     steps: list[Step]
@@ -265,7 +263,6 @@ class Overlays(TypedDict, total=False):
 
 
 class _State(TypedDict):
-    schema: int
     kind: str
     title: str
     tab: str
@@ -278,7 +275,7 @@ class _State(TypedDict):
 
 
 class State(_State, total=False):
-    """The state that the page draws, schema 1. kind: "trace", "diff", "module" or "comparison".
+    """The state that the page draws. kind: "trace", "diff", "module" or "comparison".
     opens: the stage that is shown first; tab: the panel that is open first, "graph" or "findings".
     stat_labels: {key: [singular, plural]} for the numbers in `stats`, in display order. words: of
     the page, that depend on the kind. modules: each distinct one once; stages refer to them by

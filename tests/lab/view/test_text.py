@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 
 import pytest
@@ -13,8 +12,6 @@ from byoc_lab.lab.view import render_text, text
 from byoc_lab.lab.view.states.captions import seconds_text
 from byoc_lab.passes.framework.infer_type import InferType
 from tests.lab.view.samples import annotated, chain, mobilenet, network
-
-ESCAPE = re.compile(r"\x1b\[\d+m")
 
 
 def test_the_table_has_a_line_for_each_stage() -> None:
@@ -72,30 +69,6 @@ def test_difference_and_findings_are_rendered_as_text() -> None:
     delta = diff(InferType()(network()), mod)
     assert render_text(delta).splitlines()[0] == str(delta.summary)
     assert "BYL001" in render_text(lint(mod))
-
-
-def test_colour_adds_nothing_but_colour() -> None:
-    plain, coloured = text.trace_text(chain()), text.trace_text(chain(), colour=True)
-    assert ESCAPE.search(coloured) and not ESCAPE.search(plain)
-    assert ESCAPE.sub("", coloured) == plain
-    assert ESCAPE.sub("", text.stage_text(chain(), 1, colour=True)) == text.stage_text(chain(), 1)
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_colour_only_for_terminals_that_want_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    assert text.wants_colour(Terminal())
-    assert not text.wants_colour(io.StringIO())
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not text.wants_colour(Terminal())
-    monkeypatch.delenv("NO_COLOR")
-    monkeypatch.setenv("TERM", "dumb")
-    assert not text.wants_colour(Terminal())
 
 
 @pytest.mark.parametrize(

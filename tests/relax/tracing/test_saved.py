@@ -91,7 +91,7 @@ def test_a_large_trace_is_sent_in_parts(
     monkeypatch.setattr(parts, "MAX_NODES", 10)
     assert parts.is_large(recorded)
     sent = parts.Parts(recorded)
-    assert [s["pending"] for s in sent.outline()["stages"]] == ["all"] * len(recorded)
+    assert [s["pending"] for s in sent.state["stages"]] == ["all"] * len(recorded)
     picture, whole = sent.part(4, "picture"), sent.part(4, "text")
     assert picture["stage"]["pending"] == "text" and whole["stage"]["pending"] == ""
     assert "moved into" in whole["stage"]["summary"]

@@ -105,7 +105,6 @@ class Picture:
     frames: list[PictureFrame]
     arrows: list[Arrow]
     regions: int = 0
-    collapsed: bool = False
 
     def stats(self) -> dict[str, int]:
         """The number of operators inside regions and external functions, outside them, and of
@@ -170,7 +169,7 @@ def used_frames(boxes: list[Box]) -> list[PictureFrame]:
 
 
 def collapse(picture: Picture) -> Picture:
-    """The same picture with each outermost frame as one box (`Picture.collapsed`)."""
+    """The same picture with each outermost frame as one box."""
     stand_in: dict[PictureFrame, Box] = {}
     moved: dict[Box, Box] = {}
     boxes: list[Box] = []
@@ -195,4 +194,4 @@ def collapse(picture: Picture) -> Picture:
         ends = moved[a.source], moved[a.target]
         if ends[0] is not ends[1]:
             arrows.setdefault(ends, Arrow(*ends, a.role, a.crossing))
-    return Picture(boxes, list(stand_in), list(arrows.values()), picture.regions, collapsed=True)
+    return Picture(boxes, list(stand_in), list(arrows.values()), picture.regions)

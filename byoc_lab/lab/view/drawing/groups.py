@@ -91,7 +91,7 @@ def fold(picture: Picture) -> Picture:
         ends = shown[edge.source], shown[edge.target]
         if ends[0] is not ends[1]:
             arrows.setdefault(ends, Arrow(*ends, crossing=edge.crossing))
-    return Picture(boxes, [], list(arrows.values()), picture.regions, collapsed=True)
+    return Picture(boxes, [], list(arrows.values()), picture.regions)
 
 
 def without_annotations(picture: Picture) -> tuple[list[Box], list[Edge]]:

@@ -7,13 +7,11 @@ identify it as well as its colour. `_text` escapes all text that comes from a mo
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from xml.sax.saxutils import escape
 
 from byoc_lab.errors import counted
 from byoc_lab.lab.view.drawing.elements import Box, Picture, PictureFrame
 from byoc_lab.lab.view.drawing.layout import PictureLayout, Rectangle
-from byoc_lab.relay.ir.expr import Expr
 
 COLOURS = 6  # a colour-blind-safe set (Okabe and Ito, 2008), in graph.css
 PAD = 6.0
@@ -29,31 +27,20 @@ _PATTERNS = (
 )
 
 
-def svg_of(
-    picture: Picture,
-    layout: PictureLayout,
-    ids_of: Callable[[Expr], str | None],
-    style: str = "",
-) -> str:
-    """SVG text. Each box is `<g class="byl-box" data-ids="n1 n2">`, with the ids of its nodes.
-
-    `ids_of` returns the id of a node, or None to leave it out; `style` is the CSS to include, for a
-    self-contained drawing.
-    """
+def svg_of(picture: Picture, layout: PictureLayout, style: str) -> str:
+    """The SVG text of a self-contained drawing, which includes the CSS `style`."""
     w, h = layout.width + 2 * PAD, layout.height + 2 * PAD
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="byl-graph" role="img" '
         f'aria-label="{_text(_summary(picture))}" viewBox="0 0 {w:.0f} {h:.0f}" '
         f'width="{w:.0f}" height="{h:.0f}">',
-        f'<style>{style}</style><rect class="byl-ground" width="100%" height="100%" rx="6"/>'
-        if style
-        else "",
+        f'<style>{style}</style><rect class="byl-ground" width="100%" height="100%" rx="6"/>',
         _definitions(picture),
         f'<g class="byl-zoom"><g transform="translate({PAD:g} {PAD:g})">',
     ]
     for frame in picture.frames:
         if frame in layout.frames:
-            parts.append(_frame(frame, layout.frames[frame], ids_of))
+            parts.append(_frame(frame, layout.frames[frame]))
     for arrow in picture.arrows:
         (x, y), *rest = layout.curves[arrow]
         path = f"M{x:.1f} {y:.1f}C" + " ".join(f"{a:.1f} {b:.1f}" for a, b in rest)
@@ -68,7 +55,7 @@ def svg_of(
         if frame in layout.frames:
             parts.append(_label(frame, layout.frames[frame]))
     for box in picture.boxes:
-        parts.append(_box(box, layout.boxes[box], ids_of))
+        parts.append(_box(box, layout.boxes[box]))
     parts.append("</g></g></svg>")
     return "".join(parts)
 
@@ -90,14 +77,13 @@ def _definitions(picture: Picture) -> str:
     return f"<defs>{patterns}{marker.format('head')}{marker.format('head-bad')}</defs>"
 
 
-def _frame(frame: PictureFrame, at: Rectangle, ids_of: Callable[[Expr], str | None]) -> str:
+def _frame(frame: PictureFrame, at: Rectangle) -> str:
     n = "" if frame.colour is None else frame.colour % COLOURS
     colour = f" byl-c{n}" if frame.colour is not None else ""
     rect = f'x="{at.x:.1f}" y="{at.y:.1f}" width="{at.w:.1f}" height="{at.h:.1f}" rx="7"'
     fill = f'<rect {rect} fill="url(#byl-p{n})"/>' if colour else ""
-    ident = ids_of(frame.expr) if frame.expr is not None else None
     return (
-        f'<g class="byl-frame byl-{frame.kind}{colour}"{_ids([ident] if ident else [])}>'
+        f'<g class="byl-frame byl-{frame.kind}{colour}">'
         f"<title>{_text(frame.label)}</title>"
         f'<rect class="byl-border" {rect}/>{fill}</g>'
     )
@@ -110,8 +96,7 @@ def _label(frame: PictureFrame, at: Rectangle) -> str:
     return f'<text class="byl-label byl-{frame.kind}{colour}" {where}>{text}</text>'
 
 
-def _box(box: Box, at: Rectangle, ids_of: Callable[[Expr], str | None]) -> str:
-    ids = [i for i in dict.fromkeys(map(ids_of, box.exprs)) if i]
+def _box(box: Box, at: Rectangle) -> str:
     colour = box.frame.colour if box.frame else None
     tint = f" byl-c{colour % COLOURS}" if colour is not None else ""
     round_ = at.h / 2 if box.kind in ("begin", "end", "input", "output") else 4
@@ -125,15 +110,11 @@ def _box(box: Box, at: Rectangle, ids_of: Callable[[Expr], str | None]) -> str:
     if box.weights:
         tip += f", {counted(box.weights, 'weight')} not drawn"
     return (
-        f'<g class="byl-box byl-{box.kind}{tint}"{_ids(ids)}><title>{_text(tip)}</title>'
+        f'<g class="byl-box byl-{box.kind}{tint}"><title>{_text(tip)}</title>'
         f'<rect x="{at.x:.1f}" y="{at.y:.1f}" width="{at.w:.1f}" height="{at.h:.1f}" '
         f'rx="{round_:g}"/><text x="{middle:.1f}" y="{title_y:.1f}">{_text(box.title)}</text>'
         f"{detail}</g>"
     )
-
-
-def _ids(ids: list[str]) -> str:
-    return f' data-ids="{_text(" ".join(ids))}"' if ids else ""
 
 
 def _fit(label: str, room: int) -> str:

@@ -36,7 +36,7 @@ def lineage_of(provenance: Provenance, ids: Ids, computed: dict[str, str]) -> Li
 def stage_of(stage: PassStage, b: int, a: int | None, hunks: list[Hunk]) -> Stage:
     """A pass of a trace, with the positions of its modules, without its changes and events."""
     made = new_stage(stage.name, bool(stage.changed), stage.seconds, b, a, hunks)
-    made["group"], made["skipped"] = stage.group, stage.skipped
+    made["group"] = stage.group
     made["outcome"] = outcome(stage.outcome)
     made["events_total"] = len(stage.events)
     return made
@@ -48,7 +48,6 @@ def new_stage(
     return {
         "name": name,
         "group": "",
-        "skipped": "",
         "changed": changed,
         "outcome": outcome("changed" if changed else "unchanged"),
         "time": seconds_text(seconds),

@@ -29,7 +29,6 @@ from byoc_lab.relay.ir.unparsed import UnparsedModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.text.printer_lines import Line
 
-SCHEMA = 1
 MAX_EVENTS = 1000  # events of one stage; the rest is only counted
 STAT_LABELS = {  # singular, plural
     "offloaded": ["operator in a region", "operators in regions"],
@@ -62,9 +61,9 @@ def module_state(
     return {**Builder().module_only(mod, list(findings), title), "tab": tab}
 
 
-def diff_state(diff: Diff, title: str = "") -> State:
+def diff_state(diff: Diff) -> State:
     """The state of a `Diff`."""
-    return Builder().diff_only(diff, title)
+    return Builder().diff_only(diff)
 
 
 class Builder:
@@ -99,11 +98,11 @@ class Builder:
         stage = new_stage(title or _title(mod), False, None, None, n, hunks)
         return self.state("module", title or _title(mod), [stage])
 
-    def diff_only(self, diff: Diff, title: str) -> State:
+    def diff_only(self, diff: Diff) -> State:
         self.pair(diff)
         b, a, hunks = self.compare(diff)
         changed = any(sign != "=" for sign, *_ in hunks)
-        stage = new_stage(title or "Difference", changed, None, b, a, hunks)
+        stage = new_stage("Difference", changed, None, b, a, hunks)
         self.add_changes(stage, diff)
         stage["caption"] = stage["summary"]
         return self.state("diff", stage["name"], [stage])
@@ -111,7 +110,6 @@ class Builder:
     def state(self, kind: str, title: str, stages: list[messages.Stage]) -> State:
         codes = [f["code"] for module in self.modules for f in module["findings"]]
         return {
-            "schema": SCHEMA,
             "kind": kind,
             "title": title,
             "tab": "graph",

@@ -32,10 +32,9 @@ export function drawNode(pane, store) {
 /** What the node is after a stage; stages that left it alone are not listed. */
 function step(state, n, ids, history) {
   const stage = n ? state.stages[n - 1] : null;
-  const module = state.modules[stage ? (stage.after ?? stage.before) : state.stages[0].before];
   const before = n ? history[n - 1] : [];
   const rules = [...new Set(ids.map((id) => stage?.rules?.[id]).filter(Boolean))];
-  const placed = ids.map((id) => ({ id, place: placeOf(module, id) })).filter(({ place }) => place);
+  const placed = shownIn(state, n, ids);
   const same = n > 0 && !rules.length && ids.join() === before.join() && text(placed) === text(shownIn(state, n - 1, before));
   if ((same && n < history.length - 1) || (!ids.length && !before.length)) return null;
   const head = n === 0 ? "Input" : !ids.length ? `${stage.name}: nothing is left of it` : rules.length ? `${stage.name}: made by ${rules.join(", ")}` : before.length ? stage.name : `${stage.name}: inserted`;

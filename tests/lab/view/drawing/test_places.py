@@ -27,7 +27,7 @@ NETWORKS = {
 def scenes(name: str) -> list[Any]:
     mod, params = NETWORKS[name]()
     mod["main"] = relay.build_module.bind_params_by_name(mod["main"], params)
-    parts = Parts(byoc_lab.trace(mod, "dnnl"))
+    parts = Parts(byoc_lab.trace(mod, "dnnl"), whole=False)
     stages = (parts.part(n)["stage"] for n in range(len(parts.trace)))
     return [parts.builder.modules[stage["after"]]["scene"] for stage in stages]
 

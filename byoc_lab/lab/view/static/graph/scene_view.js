@@ -4,6 +4,7 @@ import { tailOf } from "./layout_placing.js";
 import { LayoutClient } from "./layout_worker.js";
 import { choices, drawOverlay, drawReasons } from "./overlay.js";
 import { Overview } from "./overview.js";
+import { ICON } from "../text/diff_view.js";
 import { counted, make } from "../text/relay_text.js";
 import { contentOf, draw, idsOf, labelOf, SceneDrawing } from "./scene_drawing.js";
 import { firstNew, groupsOf, levelsOf, matches, neighbour, newIn, reached, sameSets } from "./scene_search.js";
@@ -170,7 +171,7 @@ export class SceneView {
     for (const finding of this.findings) {
       const shown = this.elementOf(finding.node);
       if (!shown || shown.element.querySelector(".byl-flag")) continue;
-      shown.element.append(draw("text", { class: `byl-flag byl-${finding.severity}`, x: shown.node.w, y: 8 }, { error: "✖", warning: "▲", info: "●" }[finding.severity] ?? "●"));
+      shown.element.append(draw("text", { class: `byl-flag byl-${finding.severity}`, x: shown.node.w, y: 8 }, ICON[finding.severity] ?? "●"));
     }
   }
 
