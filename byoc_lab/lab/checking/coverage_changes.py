@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from byoc_lab.errors import ArgumentError, ByocLabError, counted, kind_of
 from byoc_lab.lab.explaining.outcome import Setup
+from byoc_lab.lab.explaining.unfolding import unfolded
 from byoc_lab.lab.tracing.recorder import as_pass
 from byoc_lab.passes.byoc.inline_regions import InlineRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -166,7 +167,7 @@ def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
             f"coverage takes a module before partitioning, and {what}; give the module that the "
             f"pipeline began with"
         )
-    return Setup.asked(infer_module(mod), backend, pipeline)
+    return unfolded(Setup.asked(infer_module(mod), backend, pipeline))
 
 
 def work_of(result: IRModule, backend: str) -> Work:

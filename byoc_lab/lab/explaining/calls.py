@@ -11,6 +11,7 @@ from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
+from byoc_lab.lab.explaining.unfolding import unfolded
 from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.lab.language import language_of
 from byoc_lab.lab.tracing.recorder import Pipeline
@@ -86,7 +87,7 @@ def explain_relay(
             f"explain: {describe(named[0])} is in a region of {there[named[0]]} already; give the "
             f"module before it was partitioned"
         )
-    setup = Setup.asked(typed, target, pipeline)
+    setup = unfolded(Setup.asked(typed, target, pipeline))
     given = {t: c for c, t in types.items()}
     outcome = setup.run(target)
     if outcome.trace.error is not None and not _has_annotations(outcome.trace.final):

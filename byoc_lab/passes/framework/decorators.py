@@ -22,7 +22,7 @@ from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
 
 
-class _UserPass(Pass):
+class UserPass(Pass):
     """A pass that calls a function of the user. info: the arguments of the decorator."""
 
     def __init__(self, function: Callable[..., Any], info: PassInfo):
@@ -38,13 +38,13 @@ class _UserPass(Pass):
         return self._info
 
 
-class _UserModulePass(_UserPass, ModulePass):
+class _UserModulePass(UserPass, ModulePass):
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         after: IRModule = self._function(mod, ctx)
         return after
 
 
-class _UserFunctionPass(_UserPass, FunctionPass):
+class _UserFunctionPass(UserPass, FunctionPass):
     needs_types = False  # a user's pass asks for types itself, by `required`
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -54,7 +54,7 @@ class _UserFunctionPass(_UserPass, FunctionPass):
         return after
 
 
-def _of_class(cls: type, kind: type[_UserPass], method: str, info: PassInfo) -> type:
+def _of_class(cls: type, kind: type[UserPass], method: str, info: PassInfo) -> type:
     """A class of passes that wrap an instance of `cls`: its arguments, and its attributes."""
 
     class Wrapper(kind):  # type: ignore[misc, valid-type]
@@ -75,7 +75,7 @@ def _of_class(cls: type, kind: type[_UserPass], method: str, info: PassInfo) -> 
     return Wrapper
 
 
-def _decorator(kind: type[_UserPass], word: str) -> Callable[..., Any]:
+def _decorator(kind: type[UserPass], word: str) -> Callable[..., Any]:
     def decorator(
         pass_func: Any = None,
         opt_level: int | None = None,
