@@ -334,8 +334,9 @@ class BuildError(ByocLabError, RuntimeError):
     """A module cannot be built or run: no translation, no code generator, a missing tool."""
 
     advice = (
-        "Leave the operator to the host (the predicate or the pattern's check refuses it), or use "
-        "byoc_lab.build(fallback=True); byoc_lab.lint(mod, backend=...) reports such regions before"
+        "If a code generator refuses an operator, leave it to the host (the predicate or the "
+        "pattern's check refuses it), or use byoc_lab.build(fallback=True); else do what the "
+        "message says"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab import backends, build, processor_time, relay
+from byoc_lab import backends, build, decode, processor_time, relay
 from byoc_lab.backends import PythonRegion
 from byoc_lab.errors import ArgumentError, BuildError, RegionError
 from byoc_lab.relay import IRModule
@@ -120,10 +120,15 @@ def test_such_an_executable_cannot_be_exported(tmp_path: Any) -> None:
     pytest.importorskip("tvm", reason="apache-tvm is not installed")
     backends.register(NAME, supports=["exp"], codegen=lambda f, s: PythonRegion(np.exp))
     mod = infer_module(IRModule.from_expr(relay.exp(relay.var("x", shape=(2, 3)))))
-    exe = build(backends.partition(mod, NAME))
+    part = backends.partition(mod, NAME)
+    exe = build(part)
     backends.register(NAME)
-    with pytest.raises(BuildError, match="cannot be exported"):
+    with pytest.raises(BuildError, match="cannot be exported") as caught:
         exe.export_library(tmp_path / "x.so")
+    (meaning,) = decode(caught.value, part)
+    assert meaning.name == "own-cannot-be-exported" and "offload=False" in meaning.what_to_do
+    for number, advised in enumerate((build(part, offload=False), build(mod))):
+        advised.export_library(tmp_path / f"{number}.so")
 
 
 @pytest.mark.parametrize("isolated", [False, True])

@@ -147,6 +147,20 @@ MESSAGES = (
         ("BYL035", "BYL027", "BYL026"),
     ),
     Message(
+        "own-cannot-be-exported",
+        (" cannot be exported: ",),
+        r"the code that (?P<compiler>\S+) made of @(?P<symbol>\S+) cannot be exported: "
+        r"(?P<why>[^\n]{1,80}?)\. [^\n]*",
+        HERE,
+        "The program runs in this process, and the code of its region {symbol} cannot be written "
+        "to a file: {why}",
+        "Compile the region with byoc_lab.backends.c_library, or export the module from before the "
+        "partitioning; for a module of Relay, byoc_lab.build(mod, offload=False) can be exported",
+        ("BuildError: the code that py made of @r cannot be exported: it is Python. What byoc_lab."
+         "backends.c_library compiles can be exported",),
+        stated=True,
+    ),
+    Message(
         "own-codegen-returned",
         ("the code generator of back end ",),
         r"the code generator of back end '(?P<who>[^']+)' returned (?P<kind>\w+) for the function "
