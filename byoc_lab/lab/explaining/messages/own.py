@@ -147,6 +147,19 @@ MESSAGES = (
         ("BYL035", "BYL027", "BYL026"),
     ),
     Message(
+        "own-code-does-not-compile",
+        (": its code does not compile:",),
+        r"region @(?P<symbol>\S+): its code does not compile:[\s\S]{0,4000}?: error: "
+        r"(?P<why>[^\n]{1,200})",
+        HERE,
+        "The compiler refuses the source that the code generator made of the region {symbol}: "
+        "{why}",
+        "Correct the source that the code generator writes; the message has its lines",
+        ("BuildError: region @r: its code does not compile:\nsource_0.c: In function 'r':\n"
+         "source_0.c:2:9: error: expected ';' before return",),
+        stated=True,
+    ),
+    Message(
         "own-cannot-be-exported",
         (" cannot be exported: ",),
         r"the code that (?P<compiler>\S+) made of @(?P<symbol>\S+) cannot be exported: "
