@@ -17,20 +17,16 @@ import { SIZES } from "./layout_sizes.js";
 import { inOrder } from "./topology.js";
 
 /**
- * @typedef {{ id: string, kind: string, lines: string[], group: number, ids: string[], weights: number }} SceneBox
- * @typedef {{ id: string, kind: string, lines: string[], label: string, compiler: string | null, colour: number | null, group: number, node: string | null, open: boolean }} SceneGroup
- * @typedef {[number, number, boolean, string | null, string | null]} SceneArrow
- * @typedef {{ boxes: SceneBox[], groups: SceneGroup[], arrows: SceneArrow[] }} Scene
  * @typedef {{ key: string, box: number, group: number, open: boolean, x: number, y: number, w: number, h: number }} PlacedNode
  * @typedef {{ kind: "begin" | "end", id: string, x: number, y: number, last: boolean }} PlacedMark
- * @typedef {{ from: string, to: string, points: number[][], crossing: boolean, marks: PlacedMark[], count: number }} PlacedEdge
+ * @typedef {{ from: string, to: string, points: number[][], crossing: boolean, marks: PlacedMark[] }} PlacedEdge
  * @typedef {Record<string, Record<string, number>>} Columns for each open group (key "": the whole), in which column its members are
  * @typedef {{ width: number, height: number, nodes: PlacedNode[], edges: PlacedEdge[], columns: Columns }} Placed
  */
 
 /** Lay out what is visible when the groups in `open` are open, to fit a window of `room`. What was in
  * the layout before keeps its column and its place beside others, as far as that is not much smaller.
- * @param {Scene} scene @param {string[]} open @param {{ w: number, h: number }} room
+ * @param {Sent.Scene} scene @param {string[]} open @param {{ w: number, h: number }} room
  * @param {Pick<Placed, "nodes" | "columns"> | null} last @returns {Placed} */
 export function layOut(scene, open, room, last = null) {
   const opened = new Set(open);
@@ -87,11 +83,10 @@ function visibleEdges(scene, { unitOf }) {
     const key = `${a.key}\n${b.key}`;
     const known = found.get(key);
     if (known) {
-      known.count += 1;
       known.crossing ||= crossing;
       known.begin ??= begin;
       known.end ??= end;
-    } else found.set(key, { a, b, crossing, begin, end, count: 1, route: [] });
+    } else found.set(key, { a, b, crossing, begin, end, route: [] });
   }
   return [...found.values()];
 }

@@ -16,7 +16,7 @@ export function absolute(whole, edges) {
     container.columns.forEach((column, n) => {
       for (const { unit } of column.flat()) if (unit) numbers[tailOf(unit.key)] = n;
     });
-    for (const item of container.items) {
+    for (const item of new Set([...container.items, ...container.columns.flat(2)])) {
       item.x += left;
       item.y += top;
       if (item.top !== undefined) [item.top, item.bottom] = [item.top + top, item.bottom + top];
@@ -28,13 +28,8 @@ export function absolute(whole, edges) {
         todo.push(item.inner);
       }
     }
-    for (const layer of container.columns) for (const item of layer.flat()) if (item.wire && !item.port) {
-      item.x += left;
-      item.y += top;
-      if (item.top !== undefined) [item.top, item.bottom] = [item.top + top, item.bottom + top];
-    }
   }
-  const drawn = edges.map((edge) => ({ from: edge.a.key, to: edge.b.key, ...pathOf(edge), crossing: edge.crossing, count: edge.count }));
+  const drawn = edges.map((edge) => ({ from: edge.a.key, to: edge.b.key, ...pathOf(edge), crossing: edge.crossing }));
   return { width: whole.w, height: whole.h, nodes, edges: drawn, columns };
 }
 
