@@ -30,7 +30,7 @@ CAUSES = {
     "other-function": "the partitioning takes the operators of main alone",
     "unknown": "a pattern of the back end matches the call, and its passes left it",
 }
-"""Why a call is not offloaded, in a word and in a sentence; the last two are of Relax alone."""
+"""Why a call is not offloaded, in a word and in a sentence; `other-function` is of Relax alone."""
 WITHOUT_LETS = "no match crosses a let; and without lets (ToGraphNormalForm),"
 """The words before the reason that also holds in graph form."""
 

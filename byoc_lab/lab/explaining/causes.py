@@ -202,6 +202,9 @@ def _not_matched(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
             f"AnnotateTarget begins a region at operands",
             subject, whole[0], "an operand that is not a constant", "constants",
         )  # fmt: skip
+    if whole:
+        reason = f"{whole[0].name} matches, and the passes put it into no region"
+        return Diagnosis("unknown", f"{reason} of {inquiry.target}", subject, whole[0])
     part = [a for a in attempts if a.fit.stops]
     if not part:
         found_input = (d for a in attempts if (d := taken_as_input(inquiry, subject, a)))

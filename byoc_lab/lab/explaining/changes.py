@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from byoc_lab.errors import ByocLabError, counted
+from byoc_lab.errors import ByocLabError, counted, enumerated
 from byoc_lab.lab.explaining.context_changes import of_context
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
@@ -28,6 +28,7 @@ from byoc_lab.lab.explaining.recipes import (
     FOLDED,
     FOLDING,
     called,
+    in_order,
     integer_forms,
     merging,
     misplaced,
@@ -56,6 +57,13 @@ OWN_CAUSES = (
 """Causes that stay the cause if a further pass would help as well."""
 NAMED = 5
 """Parameters that a change names."""
+
+
+def _running(names: Sequence[str], setup: Setup) -> Trial:
+    """With passes that no partitioning can do without, which the pipeline lacks."""
+    listed = enumerated(names)
+    missing = f"the pipeline does not run {listed}"
+    return Trial(f"run {listed}", setup, ("partitioning", *names), missing=missing, decides=True)
 
 
 class Changes:
@@ -129,9 +137,22 @@ class Changes:
             names.append("PartitionGraph")
             setup = setup.with_pass(len(setup.passes), PartitionGraph())
         if names:
-            listed = " and ".join(names)
-            missing = f"the pipeline does not run {listed}"
-            yield Trial(f"run {listed}", setup, ("partitioning",), missing=missing, decides=True)
+            yield _running(names, setup)
+        annotate = setup.first(AnnotateTarget)
+        merges = setup.first(MergeComposite) is not None
+        if annotate is not None and not merges and self.inquiry.table_of_target:
+            merging = setup.with_pass(annotate[0], MergeComposite(self.inquiry.table_of_target))
+            yield _running(["MergeComposite", *names], merging)
+        passes = self.inquiry.setup.passes
+        ordered = in_order(passes)
+        swapped = [(p, q) for p, q in zip(passes, ordered, strict=True) if p is not q]
+        if not names and swapped:
+            first, then = swapped[0]
+            yield Trial(
+                f"run {then.name} before {first.name}",
+                replace(setup, passes=ordered), ("ordered",),
+                missing=f"the pipeline runs {first.name} before {then.name}", decides=True,
+            )  # fmt: skip
 
     @cached_property
     def _preparing(self) -> tuple[str, ...]:

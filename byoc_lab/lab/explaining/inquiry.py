@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from byoc_lab.backends import registry
 from byoc_lab.lab.explaining.module_changes import weights
 from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.explaining.nearby import computed_from_constants
@@ -69,6 +70,11 @@ class Inquiry:
     def table(self) -> Sequence[Checked]:
         """The pattern table of the pipeline."""
         return self.merge_composite[1].table if self.merge_composite else ()
+
+    @cached_property
+    def table_of_target(self) -> Sequence[Checked]:
+        """The pattern table that the target is registered with; empty if it is not registered."""
+        return registry.get(self.target).patterns() if registry.is_registered(self.target) else ()
 
     @cached_property
     def labels(self) -> Sequence[str]:

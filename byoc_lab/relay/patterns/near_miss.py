@@ -132,7 +132,8 @@ class Fit:
     def rank(self) -> tuple[bool, float, int]:
         """The larger, the nearer."""
         near = self.matched + self.beyond
-        return not self.stops, near / max(self.total + len(self.unequal), 1), near
+        total = self.total + len(self.unequal) if self.values else self.total
+        return not self.stops, near / max(total, 1), near
 
     @property
     def unequal(self) -> set[DFPattern]:

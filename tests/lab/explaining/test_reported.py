@@ -342,3 +342,56 @@ def test_the_table_that_a_function_of_the_user_matches_is_asked(level: int, alon
     assert found.cause == "sub-pattern" and found.expected == "nn.bias_add"
     outside = the(explain(mod, NPU, pipeline=function), "nn.conv2d")
     assert outside.cause == "sub-pattern"  # whatever the context around it is
+
+
+RIGHT_TABLE = [entry("relu", is_op("nn.relu")(CONV))]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "missing", "expected"),
+    [
+        (
+            "AnnotateTarget PartitionGraph",
+            "the pipeline does not run MergeComposite",
+            "run MergeComposite",
+        ),
+        (
+            "PartitionGraph",
+            "the pipeline does not run MergeComposite and AnnotateTarget",
+            "run MergeComposite and AnnotateTarget",
+        ),
+        (
+            "AnnotateTarget MergeComposite PartitionGraph",
+            "the pipeline runs AnnotateTarget before MergeComposite",
+            "run MergeComposite before AnnotateTarget",
+        ),
+        (
+            "MergeComposite PartitionGraph AnnotateTarget",
+            "the pipeline runs PartitionGraph before AnnotateTarget",
+            "run AnnotateTarget before PartitionGraph",
+        ),
+    ],
+)
+def test_passes_of_the_partitioning_that_lack_or_are_in_another_order_are_told(
+    kinds: str, missing: str, expected: str
+) -> None:
+    made: dict[str, Pass] = {
+        "MergeComposite": transform.MergeComposite(RIGHT_TABLE),
+        "AnnotateTarget": transform.AnnotateTarget(NPU),
+        "PartitionGraph": transform.PartitionGraph(),
+    }
+    backends.register(NPU, patterns=RIGHT_TABLE)
+    pipeline = [made[kind] for kind in kinds.split()]
+    for one in explain(IRModule.from_expr(nn.relu(conv())), NPU, pipeline=pipeline):
+        assert one.cause == "needs-pass" and one.reason == missing
+        assert one.change is not None and one.change.what == expected
+
+
+def test_a_match_without_the_pass_that_merges_it_is_a_match() -> None:
+    backends.register(NPU, patterns=RIGHT_TABLE)
+    with transform.PassContext(opt_level=3, disabled_pass=["MergeComposite"]):
+        found = the(explain(IRModule.from_expr(nn.relu(conv())), NPU), "nn.conv2d")
+    assert found.reason == (
+        f"the PassContext disables MergeComposite; {NPU}.relu matches, and the passes put it into "
+        f"no region of {NPU}"
+    )

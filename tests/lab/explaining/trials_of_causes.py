@@ -53,6 +53,7 @@ def tried(case: Drawn, one: Explanation, result: IRModule) -> None:
         "unbound-constant": no_match, "computed-twice": computed_twice,
         "needs-pass": needs_pass, "skipped-pass": skipped_pass, "pruned": given_back,
         "merge": given_back, "name": misnamed, "malformed": malformed,
+        "unknown": left_out,
     }  # fmt: skip
     if one.change is not None:
         tried_change(case, one)
@@ -159,6 +160,11 @@ def needs_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
     assert found is not None and one.change is not None, case.said(one)
     earlier = names[: names.index(found[4])] if found[4] else names
     return all((name in earlier) == bool(found[2]) for name in found[1].split(" and "))
+
+
+def left_out(case: Drawn, one: Explanation, entry: Any) -> bool:
+    """All of a pattern matches."""
+    return one.nearest is not None and one.nearest.matched == one.nearest.total
 
 
 def skipped_pass(case: Drawn, one: Explanation, entry: Any) -> bool:
