@@ -133,12 +133,24 @@ declare namespace Sent {
    * module, in words, or ""; pending: "text" if the text is still to come, or "". */
   interface Step {
     rewrite: number;
-    modules: Module[];
     hunks: any[][];
     replaced: string[];
     event: Event;
     part: string;
     pending: "text" | "";
+    modules: Module[];
+  }
+
+  /** A step in a saved page. modules: the first is null where it is the second one of the step
+   * before. */
+  interface SavedStep {
+    rewrite: number;
+    hunks: any[][];
+    replaced: string[];
+    event: Event;
+    part: string;
+    pending: "text" | "";
+    modules: (Module | null)[];
   }
 
   /** One pass, or one pair of a comparison; a module has one, with `before` null.  group: of the
@@ -168,7 +180,7 @@ declare namespace Sent {
     replaced: string[];
     error: Failure | null;
     pending: "all" | "text" | "";
-    steps?: Step[];
+    steps?: SavedStep[];
     step?: Step;
     note?: string;
     moved?: Move[];

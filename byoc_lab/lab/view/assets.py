@@ -60,6 +60,7 @@ _BREAK = re.compile(r"(?<=[{(\[,;])\n|\n(?=[})\]])")  # line breaks that no stat
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _CSS_BREAK = re.compile(r"(?<=[{;,}])\n")
+LEVEL = 7  # of gzip: 9 takes twice as long to save 2 %
 _UNPACKING = """const bytes = Uint8Array.from(atob("PACKED"), (c) => c.charCodeAt(0));
 const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
 const source = new Blob([await new Response(stream).text()], { type: "text/javascript" });
@@ -90,7 +91,7 @@ def packed(text: str) -> str:
     """A text as gzip in base64, the same bytes each time."""
     # UTF-8 cannot encode half of a surrogate pair; in JSON a backslash escape represents it.
     data = text.encode("utf-8", "backslashreplace")
-    return base64.b64encode(gzip.compress(data, mtime=0)).decode("ascii")
+    return base64.b64encode(gzip.compress(data, LEVEL, mtime=0)).decode("ascii")
 
 
 @cache

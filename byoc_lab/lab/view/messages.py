@@ -162,17 +162,27 @@ class Lineage(TypedDict):
     computed: dict[str, str]
 
 
-class Step(TypedDict):
-    """The module before and after one rewrite. rewrite: from 1. part: the shown part of a large
-    module, in words, or ""; pending: "text" if the text is still to come, or ""."""
-
+class _Step(TypedDict):
     rewrite: int
-    modules: list[Module]
     hunks: list[Hunk]
     replaced: list[str]
     event: Event
     part: str
     pending: Literal["text", ""]
+
+
+class Step(_Step):
+    """The module before and after one rewrite. rewrite: from 1. part: the shown part of a large
+    module, in words, or ""; pending: "text" if the text is still to come, or ""."""
+
+    modules: list[Module]
+
+
+class SavedStep(_Step):
+    """A step in a saved page. modules: the first is null where it is the second one of the step
+    before."""
+
+    modules: list[Module | None]
 
 
 class _Stage(Lineage):
@@ -205,7 +215,7 @@ class Stage(_Stage, total=False):
     sent, where it keeps it. note: which of two traces alone has the stage, or "".
     """
 
-    steps: list[Step]
+    steps: list[SavedStep]
     step: Step
     note: str
     moved: list[Move]

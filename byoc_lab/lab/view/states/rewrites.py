@@ -13,7 +13,7 @@ from itertools import islice
 from byoc_lab.lab.tracing import Trace
 from byoc_lab.lab.tracing.collection import without_collection
 from byoc_lab.lab.tracing.nodes import nodes_of
-from byoc_lab.lab.view.messages import Stage, State, Step
+from byoc_lab.lab.view.messages import SavedStep, Stage, State, Step
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.part_steps import PartSteps
 from byoc_lab.lab.view.states.state import forget
@@ -88,6 +88,13 @@ def with_steps(trace: Trace, ids: Ids, state: State, limit: int = MAX_STEP_LINES
         for n, stage in enumerate(stages):
             if k <= stage["events_total"] and left > 0:
                 step = steps.step(n, k, "text")
-                stage["steps"].append(step)
+                stage["steps"].append(_after(stage["steps"], step))
                 left -= sum(len(module["lines"]) for module in step["modules"])
     return {**state, "stages": stages}
+
+
+def _after(earlier: list[SavedStep], step: Step) -> SavedStep:
+    """A step as a page holds it after those before it."""
+    first, second = step["modules"]
+    known = bool(earlier) and earlier[-1]["modules"][1] is first
+    return {**step, "modules": [None if known else first, second]}

@@ -257,8 +257,12 @@ class Builder:
             for p in line.node.params if isinstance(line.node, Function) else ():
                 at.setdefault(self.ids.of(p), n)
         told = [self.finding(f, at, lines) for f in findings]
-        self.modules.append(self._module(mod, shown, names, told))
-        self.known[key] = len(self.modules) - 1
+        return self.add(key, self._module(mod, shown, names, told))
+
+    def add(self, key: Hashable, shown: messages.Module) -> int:
+        """Add a module whose lines have this key; the position that it gets."""
+        self.known[key] = len(self.modules)
+        self.modules.append(shown)
         return self.known[key]
 
     def picture(self, mod: IRModule) -> messages.Module:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from functools import cached_property
 from typing import Any
 
 from byoc_lab.lab.tracing import Stage
 from byoc_lab.lab.view.drawing.pass_fold import PassFold
 from byoc_lab.lab.view.drawing.picture import picture_of
-from byoc_lab.lab.view.messages import Step
+from byoc_lab.lab.view.messages import Module, Step
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.state import Builder, Drawn, forget
+from byoc_lab.relay.ir.module import IRModule
 
 MAX_KEPT = 4  # graphs between rewrites
 
@@ -22,6 +24,7 @@ class WholeSteps:
         self._stage = stage
         self._ids = ids
         self._drawn: Drawn = {}
+        self._last: tuple[IRModule, Hashable, Module] | None = None
 
     def step(self, rewrite: int, what: str = "text") -> Step:
         """The step to a rewrite; `what`: "picture" for one without text.
@@ -30,6 +33,9 @@ class WholeSteps:
         """
         step = self._stage.step(rewrite)
         builder = Builder(self._ids, self._drawn, self._fold)
+        if self._last is not None:
+            _, key, shown = self._last
+            builder.add(key, shown)
         builder.numbers.update(zip((step.before, step.after), step.numbers, strict=True))
         replaced: set[str] = set()
         if step.is_reported:
@@ -45,6 +51,7 @@ class WholeSteps:
         else:
             before, after, hunks = builder.compare(step.diff)
             modules = [builder.modules[before], builder.modules[after]]
+            self._last = step.after, list(builder.known)[after], modules[1]
         forget(self._drawn, MAX_KEPT)
         return {
             "rewrite": rewrite,

@@ -113,7 +113,10 @@ export class Store {
    * @returns {Sent.Step | null} */
   get step() {
     const { at, stage } = this;
-    return stage.steps?.[at - 1] ?? (stage.step?.rewrite === at ? stage.step : null);
+    const { steps = [], step } = stage;
+    const saved = steps[at - 1];
+    if (saved) return { ...saved, modules: [saved.modules[0] ?? steps[at - 2].modules[1], saved.modules[1]] };
+    return step?.rewrite === at ? step : null;
   }
 
   /** A module of the stage itself. @param {"before" | "after"} which */

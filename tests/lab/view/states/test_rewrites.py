@@ -19,9 +19,12 @@ from byoc_lab.lab.view.states import rewrites
 from byoc_lab.lab.view.states.ids import Ids
 from byoc_lab.lab.view.states.objects import state_and_ids, state_of
 from byoc_lab.lab.view.stepper import Stepper
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay import nn
 from tests.lab.view.asking import ask, shown_step
-from tests.lab.view.samples import chain, mobilenet
+from tests.lab.view.samples import chain, mobilenet, network
 
 
 @pytest.fixture(scope="module")
@@ -229,3 +232,24 @@ def test_a_saved_page_holds_steps_up_to_a_limit(
     # Every pass has its first rewrites in it, as many as the others.
     most = max(steps)
     assert all(min(w, most - 1) <= s <= min(w, most) for s, w in zip(steps, wanted, strict=True))
+
+
+def test_a_saved_page_has_the_module_between_two_rewrites_once() -> None:
+    passes = [InferType(), AnnotateTarget("dnnl"), PartitionGraph()]
+    trace, again = (tracing.trace(network(1), passes) for _ in range(2))
+    state, ids = state_and_ids(trace)
+    saved = rewrites.with_steps(trace, ids, state)
+    live = rewrites.Steps(again, state_and_ids(again)[1])
+    last: dict[int, Any] = {}
+    shared = 0
+    for k in range(max(stage["events_total"] for stage in saved["stages"])):
+        for n, stage in enumerate(saved["stages"]):
+            for step in stage["steps"][k : k + 1]:
+                first, second = step["modules"]
+                shared += first is None
+                for whole in live._wholes.values():
+                    whole._last = None  # so that both modules are made for this step
+                made = live.step(n, k + 1, "text")
+                assert made == {**step, "modules": [first or last[n], second]}
+                last[n] = second
+    assert shared > 3
