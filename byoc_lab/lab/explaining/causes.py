@@ -15,6 +15,7 @@ from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.naming import kind
 from byoc_lab.lab.explaining.unmade import computed_twice, taken_as_input, why_not_moved
 from byoc_lab.lab.linting.composites import NO_DOT, prefixes_of
+from byoc_lab.passes.byoc.annotate_target import prefix_of
 from byoc_lab.passes.framework.predicates import ask_operator, refusal
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Var
 from byoc_lab.relay.patterns import DFPattern
@@ -154,19 +155,21 @@ def _misnamed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     if inquiry.annotate_target is None:
         return None
     composite = next(reversed(inquiry.composites(subject)), None)  # which AnnotateTarget sees
-    if composite is not None and not inquiry.is_in_constant_composite(subject):
-        prefix, dot, _ = composite.partition(".")
-        if not dot or prefix not in targets:
-            own = prefixes_of([target])
-            return Diagnosis(
-                "name",
-                f"it matches {composite!r}, and no composite of that name is annotated: "
-                f"AnnotateTarget takes names that begin with {prefixes_of(targets) or 'nothing'}",
-                subject,
-                expected=f"a name that begins with {own}" if own else NO_DOT,
-                found=repr(composite),
-                other=composite,
-            )
+    if (
+        composite is not None
+        and not inquiry.is_in_constant_composite(subject)
+        and prefix_of(composite) not in targets
+    ):
+        own = prefixes_of([target])
+        return Diagnosis(
+            "name",
+            f"it matches {composite!r}, and no composite of that name is annotated: "
+            f"AnnotateTarget takes names that begin with {prefixes_of(targets) or 'nothing'}",
+            subject,
+            expected=f"a name that begins with {own}" if own else NO_DOT,
+            found=repr(composite),
+            other=composite,
+        )
     if target not in targets:
         return Diagnosis(
             "name",

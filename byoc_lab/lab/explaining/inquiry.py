@@ -13,7 +13,7 @@ from byoc_lab.lab.explaining.nearby import computed_from_constants
 from byoc_lab.lab.explaining.outcome import Home, PipelineRun, Setup, annotated, homes_of
 from byoc_lab.lab.explaining.region_paths import RegionPaths
 from byoc_lab.lab.tracing.stages import Stage
-from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget, prefix_of
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import is_optimizable
 from byoc_lab.passes.framework.predicates import Checked, labels
@@ -342,8 +342,8 @@ class Inquiry:
         return self._entries[operator]
 
     def _is_of_another(self, position: int) -> bool:
-        prefix, dot, _ = self.table[position][0].partition(".")
-        return bool(dot) and prefix != self.target and prefix in self.annotated_targets
+        owner = prefix_of(self.table[position][0])
+        return owner != self.target and owner in self.annotated_targets
 
     @cached_property
     def _operators(self) -> list[frozenset[str] | None]:

@@ -19,12 +19,6 @@ def composites_in(mod: IRModule) -> dict[str, tuple[Expr, str]]:
     return found
 
 
-def prefix_of(name: str) -> str:
-    """The target in the name of a composite: the part before its first dot, or ""."""
-    prefix, dot, _ = name.partition(".")
-    return prefix if dot else ""
-
-
 def prefixes_of(targets: Iterable[str]) -> str:
     """What names of composites begin with so that AnnotateTarget gives them to one of these
     targets, in words; "" if no name can, because each target has a dot of its own."""

@@ -191,8 +191,7 @@ class _Annotator:
                     reason = unknown if predicate is None else refusal(target, call, answer)
                     note(f"refuse {target}", reason, call)
             elif isinstance(call.op, Function) and "Composite" in call.op.attrs:
-                prefix, dot, _ = str(call.op.attrs["Composite"]).partition(".")
-                if dot and prefix == target:
+                if prefix_of(str(call.op.attrs["Composite"])) == target:
                     return target
                 if is_heard():
                     reason = f"the name of {_callee(call)} does not begin with '{target}.'"
@@ -265,6 +264,12 @@ class _Annotator:
             return closed
         target = self.target_of.get(value, DEFAULT)
         return begin(closed, target)
+
+
+def prefix_of(composite: str) -> str | None:
+    """The target in the name of a composite: the part before its first dot; None without a dot."""
+    prefix, dot, _ = composite.partition(".")
+    return prefix if dot else None
 
 
 def _callee(call: Call) -> str:

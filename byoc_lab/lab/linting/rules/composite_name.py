@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
-from byoc_lab.lab.linting.composites import NO_DOT, composites_in, prefix_of, prefixes_of
+from byoc_lab.lab.linting.composites import NO_DOT, composites_in, prefixes_of
 from byoc_lab.lab.linting.context import Context
-from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget, prefix_of
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.ir.expr import Expr
@@ -74,7 +74,9 @@ class CompositeName(LintRule):
             advice = (
                 f"give the pattern a name that begins with {asked}" if asked else f"use {NO_DOT}"
             )
-            what = "has no dot" if not prefix else f"begins with {prefix!r}, which is not a target"
+            what = (
+                "has no dot" if prefix is None else f"begins with {prefix!r}, which is not a target"
+            )
             yield self.finding(
                 f"the name of the composite {name!r} {what}: AnnotateTarget will not offload it",
                 advice,

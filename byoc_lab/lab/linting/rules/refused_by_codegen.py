@@ -15,9 +15,9 @@ from byoc_lab.lab.linting.base import (
     called,
 )
 from byoc_lab.lab.linting.bound import as_compiled
-from byoc_lab.lab.linting.composites import prefix_of
 from byoc_lab.lab.linting.edits import Proposal, Remove
 from byoc_lab.lab.linting.external import is_external
+from byoc_lab.passes.byoc.annotate_target import prefix_of
 from byoc_lab.relay.analysis.annotations import BEGIN, END, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Op
 from byoc_lab.relay.ir.visit import post_order

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from byoc_lab.lab.linting.ahead import annotated_ahead, sources
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
-from byoc_lab.lab.linting.composites import composites_in, prefix_of
+from byoc_lab.lab.linting.composites import composites_in
 from byoc_lab.lab.linting.context import Context
+from byoc_lab.passes.byoc.annotate_target import prefix_of
 from byoc_lab.relay.ir.expr import Call, Function, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -106,7 +107,7 @@ class RepeatedOperand(LintRule):
 
 def _pattern(name: str, context: Context) -> DFPattern | None:
     """The pattern of a composite in the table of a known back end."""
-    backend = context.backends.get(prefix_of(name))
+    backend = context.backends.get(prefix_of(name) or "")
     table = [*context.table, *(backend.patterns() if backend is not None else ())]
     return next((pattern for entry, pattern, *_ in table if entry == name), None)
 

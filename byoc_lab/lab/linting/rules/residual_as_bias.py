@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from byoc_lab.backends.registry import get as get_backend
 from byoc_lab.backends.registry import is_registered
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
-from byoc_lab.lab.linting.composites import prefix_of
+from byoc_lab.passes.byoc.annotate_target import prefix_of
 from byoc_lab.relay.ir.expr import Call, Function, Op, Var
 from byoc_lab.relay.ir.types import TensorType
 from byoc_lab.relay.ir.visit import post_order
@@ -77,9 +77,10 @@ class ResidualAsBias(LintRule):
 
 def _is_checked(name: str) -> bool:
     """Whether a registered back end has a check for the pattern, which then answers for it."""
-    if not is_registered(prefix_of(name)):
+    target = prefix_of(name)
+    if target is None or not is_registered(target):
         return False
-    table = get_backend(prefix_of(name)).patterns()
+    table = get_backend(target).patterns()
     return any(entry == name and any(check) for entry, _, *check in table)
 
 

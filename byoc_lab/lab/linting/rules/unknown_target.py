@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from byoc_lab.backends.registry import is_registered, why_no_name
 from byoc_lab.backends.registry import names as backend_names
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
-from byoc_lab.lab.linting.composites import composites_in, prefix_of
+from byoc_lab.lab.linting.composites import composites_in
 from byoc_lab.lab.linting.context import Context
-from byoc_lab.passes.byoc.annotate_target import BEYOND_TVM, AnnotateTarget
+from byoc_lab.passes.byoc.annotate_target import BEYOND_TVM, AnnotateTarget, prefix_of
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.ir.module import IRModule

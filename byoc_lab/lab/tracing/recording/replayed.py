@@ -13,7 +13,7 @@ from byoc_lab.errors import ArgumentError, ByocLabError, PassError
 from byoc_lab.lab.diffing import Diff, diff
 from byoc_lab.lab.tracing.recorder import trace_relay
 from byoc_lab.lab.tracing.stages import Stage, Trace
-from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget, prefix_of
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import Pass, make_pass
 from byoc_lab.relay.analysis.annotations import BEGIN, compiler_of, is_annotation
@@ -138,16 +138,13 @@ def _pass_of(stage: Stage, era: str | None) -> Pass:
             raise PassError(_unknown_arguments(stage, "AnnotateTarget(targets)"))
         return AnnotateTarget(targets, era=era)
     if stage.name == "MergeComposite":
-        names = (n.attrs.get("Composite", "") for n in made if isinstance(n, Function))
-        tables = [get_pattern_table(t) for t in dict.fromkeys(_table_name(n) for n in names) if t]
+        composites = (n for n in made if isinstance(n, Function) and "Composite" in n.attrs)
+        owners = dict.fromkeys(prefix_of(str(n.attrs["Composite"])) for n in composites)
+        tables = [get_pattern_table(owner) if owner is not None else None for owner in owners]
         if not tables or None in tables:
             raise PassError(_unknown_arguments(stage, "MergeComposite(pattern_table)"))
         return MergeComposite([entry for table in tables for entry in table or ()])
     return make_pass(stage.name, era)
-
-
-def _table_name(composite: object) -> str:
-    return str(composite).partition(".")[0]
 
 
 def _unknown_arguments(stage: Stage, call: str) -> str:
