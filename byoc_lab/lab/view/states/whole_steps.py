@@ -24,6 +24,7 @@ class WholeSteps:
         self._stage = stage
         self._ids = ids
         self._drawn: Drawn = {}
+        # What was shown last: the module (its lines are known by their nodes), their key, as sent.
         self._last: tuple[IRModule, Hashable, Module] | None = None
 
     def step(self, rewrite: int, what: str = "text") -> Step:
