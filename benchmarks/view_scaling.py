@@ -36,7 +36,7 @@ from report import arguments, table, timed, verdict, write_json
 
 from byoc_lab import relay
 from byoc_lab.lab.tracing import Trace, trace
-from byoc_lab.lab.view.assets import css, esm
+from byoc_lab.lab.view.assets import esm
 from byoc_lab.lab.view.states.parts import Parts
 from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
@@ -83,7 +83,7 @@ KEYS = """async (keys) => {
   return times;
 }"""
 # A model whose values are in Python, as in a notebook.
-MODEL = """async ({ esm, css, values }) => {
+MODEL = """async ({ esm, values }) => {
   const listeners = {};
   window.model = {
     values,
@@ -107,9 +107,6 @@ MODEL = """async ({ esm, css, values }) => {
       for (const [name, value] of Object.entries(answer)) this.set(name, value);
     },
   };
-  const sheet = document.createElement("style");
-  sheet.textContent = css;
-  document.head.append(sheet);
   const url = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
   const { default: widget } = await import(url);
   widget.render({ model: window.model, el: document.body });
@@ -227,7 +224,7 @@ def opened(browser: Any, made: Trace, index: int) -> Any:
     page = browser.new_page(viewport={"width": 1600, "height": 1000})
     page.goto(f"http://127.0.0.1:{Kernel(stepper).start()}/")
     values = {name: getattr(stepper, name) for name in SENT}
-    page.evaluate(MODEL, {"esm": esm(), "css": css(), "values": values})
+    page.evaluate(MODEL, {"esm": esm(), "values": values})
     page.locator(DRAWN).first.wait_for(timeout=60_000)
     return page
 

@@ -95,7 +95,7 @@ class JupyterLab:
         ]  # fmt: skip
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             command.append("--allow-root")
-        self.log = home / "server.log"
+        self.data, self.log = folders["JUPYTER_DATA_DIR"], home / "server.log"
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 command,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from byoc_lab.lab.view.assets import css, packed_esm
+from byoc_lab.lab.view.assets import whole_esm
 
 NewPage = Callable[..., Any]
 TALL = {"width": 1400, "height": 22_000}  # a viewport that shows all lines of MobileNet
@@ -14,8 +14,8 @@ TALL = {"width": 1400, "height": 22_000}  # a viewport that shows all lines of M
 _PAGE = """<!doctype html><html><head><meta charset="utf-8"><style>body{margin:0}</style></head>
 <body><div id="here"></div></body></html>"""
 
-# As anywidget does it: the module is imported from a blob, the style sheet put into the page.
-_MOUNT = """async ({ esm, css, state, index }) => {
+# As anywidget does it: the module is imported from a blob.
+_MOUNT = """async ({ esm, state, index }) => {
   class Model {
     constructor(values) { this.values = values; this.sent = []; this.listeners = {}; }
     get(name) { return this.values[name]; }
@@ -31,9 +31,6 @@ _MOUNT = """async ({ esm, css, state, index }) => {
     }
     get listening() { return Object.values(this.listeners).reduce((n, s) => n + s.size, 0); }
   }
-  const sheet = document.createElement("style");
-  sheet.textContent = css;
-  document.head.append(sheet);
   const url = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
   const { default: widget } = await import(url);
   window.model = new Model({ state, index, selected_id: "", saved_as: "one" });
@@ -45,7 +42,7 @@ _MOUNT = """async ({ esm, css, state, index }) => {
 def mount(page: Any, state: dict[str, Any], index: int = 0) -> Any:
     """Show `state` in `page`; gives the locator of the widget's root, with the focus in it."""
     page.set_content(_PAGE)
-    page.evaluate(_MOUNT, {"esm": packed_esm(), "css": css(), "state": state, "index": index})
+    page.evaluate(_MOUNT, {"esm": whole_esm(), "state": state, "index": index})
     root = page.locator(".byl")
     root.wait_for()
     drawn(root)

@@ -7,7 +7,7 @@ export default [
     languageOptions: {
       ecmaVersion: 2024,
       sourceType: "module",
-      globals: names("AbortController AbortSignal Blob CSS HTMLElement MutationObserver ResizeObserver ShadowRoot URL Worker clearTimeout console document getComputedStyle localStorage performance requestAnimationFrame setTimeout window"),
+      globals: names("AbortController AbortSignal Blob CSS HTMLElement HTMLStyleElement MutationObserver ResizeObserver ShadowRoot URL URLSearchParams Worker clearTimeout console document getComputedStyle localStorage performance requestAnimationFrame setTimeout window"),
     },
     rules: {
       eqeqeq: "error",

@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from byoc_lab.lab.view.assets import css, esm
+from byoc_lab.lab.view.assets import esm
 from byoc_lab.lessons.table import SCRIPT as CASE_TABLE
 from byoc_lab.version import VERSION
 from tools.docs.source import Sources
@@ -68,7 +68,6 @@ def shared() -> dict[str, str]:
         "version": VERSION,
         "digests": f"{_digest(script)} {_digest(CASE_TABLE)}",  # a frame has the policy of its page
         "style": (WEB / "page.css").read_text(encoding="utf-8"),
-        "view_style": css(),
         "navigation": _navigation(found),
         "articles": "\n".join(_article(a) for a in found),
         "playground": (WEB / "playground.html").read_text(encoding="utf-8"),

@@ -1,13 +1,15 @@
 """The JavaScript and the style sheets of the view.
 
-anywidget sends one ES module and one style sheet. The sources in `static/` are ordinary modules
-that import each other; they are joined by removing these imports, so no bundler is needed.
+Widgets and pages have one ES module, which contains the style sheet. The sources in `static/` are
+ordinary modules that import each other; they are joined by removing these imports, so no bundler is
+needed.
 """
 
 from __future__ import annotations
 
 import base64
 import gzip
+import json
 import re
 from functools import cache
 from pathlib import Path
@@ -16,6 +18,7 @@ STATIC = Path(__file__).parent / "static"
 # Each module is listed after the modules it imports.
 MODULES = (
     "text/relay_text",
+    "style",
     "text/moves",
     "text/compare",
     "lineage",
@@ -45,6 +48,7 @@ MODULES = (
     "result_tables",
     "rewrites",
     "saved_copy",
+    "saved_page",
     "player",
     "presenter",
     "borders",
@@ -61,30 +65,62 @@ _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 _CSS_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _CSS_BREAK = re.compile(r"(?<=[{;,}])\n")
 LEVEL = 7  # of gzip: 9 takes twice as long to save 2 %
-_UNPACKING = """const bytes = Uint8Array.from(atob("PACKED"), (c) => c.charCodeAt(0));
-const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-const source = new Blob([await new Response(stream).text()], { type: "text/javascript" });
-const address = URL.createObjectURL(source);
-const { default: view } = await import(address);
-URL.revokeObjectURL(address);
-export default view;
+_STYLE = 'const STYLE = "";'  # in style.js
+_UNPACKING = """async function unpacked(packed) {
+  const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const source = new Blob([await new Response(stream).text()], { type: "text/javascript" });
+  const address = URL.createObjectURL(source);
+  const { default: view } = await import(address);
+  URL.revokeObjectURL(address);
+  return view;
+}
+"""
+_SHARED = """// The widgets of a page import the module once.
+const views = (globalThis.byocLabViews ??= new Map());
+async function viewOf(model) {
+  const name = model.get("script").replace("IPY_MODEL_", "");
+  const packed = (await model.widget_manager.get_model(name)).get("packed");
+  if (!views.has(packed)) views.set(packed, unpacked(packed));
+  return views.get(packed);
+}
+export default {
+  async render({ model, el }) {
+    const view = await viewOf(model).catch((error) => console.error(error));
+    if (view) return view.render({ model, el });
+    el.textContent = "The script of this view could not be loaded. Run the cell again.";
+  },
+};
 """
 
 
 @cache
 def esm() -> str:
-    """The stepper as one ES module whose default export has `render({model, el})`; without
-    comments, indentation and needless line breaks."""
+    """The stepper and its style sheet as one ES module whose default export has
+    `render({model, el})`, and `open(state, el)` for pages; without comments, indentation and
+    needless line breaks."""
     sources = ((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in MODULES)
     joined = "\n".join(_EXPORT.sub("", _IMPORT.sub("", source)) for source in sources)
-    return _BREAK.sub("", _INDENT.sub("", _COMMENT.sub("", joined)))
+    code = _BREAK.sub("", _INDENT.sub("", _COMMENT.sub("", joined)))
+    return code.replace(_STYLE, f"const STYLE = {json.dumps(css(), ensure_ascii=False)};")
 
 
 @cache
-def packed_esm() -> str:
-    """The same module, compressed: every widget sends it, and notebooks keep it. It unpacks itself
-    while it is imported, in each browser that opens saved pages."""
-    return _UNPACKING.replace("PACKED", packed(esm()))
+def script() -> str:
+    """The same module, compressed."""
+    return packed(esm())
+
+
+@cache
+def whole_esm() -> str:
+    """A module for one widget: it contains the compressed module, and unpacks it while it is
+    imported, in each browser that opens saved pages."""
+    return f'{_UNPACKING}export default await unpacked("{script()}");\n'
+
+
+def shared_esm() -> str:
+    """A module for a widget that takes the compressed module from another one (`SharedScript`)."""
+    return _UNPACKING + _SHARED
 
 
 def packed(text: str) -> str:

@@ -87,6 +87,16 @@ def publish(obj: Any) -> None:
 
 def in_terminal() -> bool:
     """Whether this is IPython in a terminal, which discards widgets."""
+    return type(_shell()).__name__ == "TerminalInteractiveShell"
+
+
+def in_kernel() -> bool:
+    """Whether this is a Jupyter kernel: its widgets live until it ends, whatever cell is run again
+    (in marimo, they end with the cell that made them)."""
+    return hasattr(_shell(), "kernel")
+
+
+def _shell() -> Any:
+    """The shell of IPython, or None."""
     ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython else None
-    return type(shell).__name__ == "TerminalInteractiveShell"
+    return ipython.get_ipython() if ipython else None

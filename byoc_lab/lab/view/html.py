@@ -1,9 +1,8 @@
 """The self-contained HTML page: it needs no kernel and no network.
 
-The page contains the JavaScript module and the style sheet of the widget, the state, and a
-replacement for the widget's model. Module and state are gzip in base64, which is small and cannot
-contain `</script>`. The content policy of the page forbids every connection. The same state gives
-the same bytes.
+The page contains the JavaScript module of the widget and the state, as gzip in base64, which is
+small and cannot contain `</script>`. The content policy of the page forbids every connection. The
+same state gives the same bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import html
 import json
 
-from byoc_lab.lab.view.assets import css, esm, packed
+from byoc_lab.lab.view.assets import packed, script
 from byoc_lab.lab.view.messages import State
 
 POLICY = "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'"
@@ -36,27 +35,12 @@ body {{ background: light-dark(#fff, #17191e); }}
 <body>
 <main id="stepper"><h1 class="byl-live">{title}</h1></main>
 <pre id="text">{text}</pre>
-<script type="text/plain" id="css">{css}</script>
 <script type="text/plain" id="esm">{esm}</script>
 <script type="text/plain" id="state">{state}</script>
 <script>
 "use strict";
 // The text is shown where this script, or the module in it, is not allowed to run.
 document.documentElement.classList.add("scripted");
-// Replaces anywidget's model: the state is in this page.
-class Model {{
-  constructor(values) {{ this.values = values; this.listeners = {{}}; }}
-  get(name) {{ return this.values[name]; }}
-  set(name, value) {{
-    if (this.values[name] === value) return;
-    this.values[name] = value;
-    for (const listener of this.listeners["change:" + name] ?? []) listener();
-  }}
-  on(name, listener) {{ (this.listeners[name] ??= new Set()).add(listener); }}
-  off(name, listener) {{ this.listeners[name]?.delete(listener); }}
-  save_changes() {{}}
-  send() {{}}
-}}
 async function unpacked(id) {{
   const packed = atob(document.getElementById(id).textContent);
   const bytes = Uint8Array.from(packed, (c) => c.charCodeAt(0));
@@ -64,35 +48,9 @@ async function unpacked(id) {{
   return new Response(stream).text();
 }}
 (async () => {{
-  const sheet = document.createElement("style");
-  sheet.textContent = await unpacked("css");
-  document.head.append(sheet);
   const source = new Blob([await unpacked("esm")], {{ type: "text/javascript" }});
   const {{ default: view }} = await import(URL.createObjectURL(source));
-  const state = JSON.parse(await unpacked("state"));
-  const model = new Model({{ state, index: state.opens, selected_id: "", rewrite: 0 }});
-  const open = () => {{
-    const wanted = new URLSearchParams(location.hash.slice(1));
-    const number = (name) => Number(wanted.get(name)) || 0;
-    if (wanted.has("stage")) {{
-      const last = state.stages.length;
-      model.set("index", Math.max(1, Math.min(number("stage"), last)) - 1);
-      model.set("rewrite", number("rewrite"));
-    }}
-    if (/^n\\d+$/.test(wanted.get("node"))) model.set("selected_id", wanted.get("node"));
-  }};
-  const name = () => {{
-    if (location.protocol === "about:") return; // a frame in a notebook
-    const [rewrite, node] = [model.get("rewrite") || "", model.get("selected_id")];
-    const values = {{ stage: model.get("index") + 1, rewrite, node }};
-    const kept = Object.entries(values).filter(([, value]) => value !== "");
-    history.replaceState(null, "", "#" + new URLSearchParams(kept));
-  }};
-  open();
-  addEventListener("hashchange", open);
-  for (const what of ["index", "rewrite", "selected_id"]) model.on("change:" + what, name);
-  view.render({{ model, el: document.getElementById("stepper") }});
-  if (parent === self) document.querySelector(".byl").focus(); // else the host would scroll to it
+  view.open(JSON.parse(await unpacked("state")), document.getElementById("stepper"));
 }})().catch((error) => {{
   document.documentElement.classList.remove("scripted");
   console.error(error);
@@ -112,9 +70,8 @@ def page(state: State, text: str = "") -> str:
     return _PAGE.format(
         policy=POLICY,
         title=html.escape(f"{state['title']} · byoc_lab"),
-        css=packed(css()),
         text=html.escape(text),
-        esm=packed(esm()),
+        esm=script(),
         state=packed(json.dumps(state, ensure_ascii=False, separators=(",", ":"))),
     )
 

@@ -13,8 +13,8 @@ import traitlets
 from byoc_lab.errors import ArgumentError, UnknownNodeError
 from byoc_lab.lab.tracing import Stage, Trace
 from byoc_lab.lab.tracing.nodes import nodes_of
-from byoc_lab.lab.view.assets import css, packed_esm
-from byoc_lab.lab.view.bundles import publish, without_kernel
+from byoc_lab.lab.view.assets import shared_esm, whole_esm
+from byoc_lab.lab.view.bundles import in_kernel, publish, without_kernel
 from byoc_lab.lab.view.export import export_trace
 from byoc_lab.lab.view.messages import Asked, State
 from byoc_lab.lab.view.states.objects import state_of
@@ -26,6 +26,11 @@ from byoc_lab.relay.ir.expr import Expr, describe
 from byoc_lab.relay.ir.unparsed import UnparsedModule
 
 AHEAD = 1.0  # seconds for computing the nearest stages before a large trace is shown
+
+
+def _reference(widget: Any, _: Any) -> str:
+    """A widget as front ends name it in the state of another one."""
+    return "" if widget is None else f"IPY_MODEL_{widget.model_id}"
 
 
 class View(anywidget.AnyWidget):
@@ -41,10 +46,10 @@ class View(anywidget.AnyWidget):
         answer: the answer to it (`messages.Answer`), or {}.
         overlays: what is known about nodes besides (`messages.Overlays`), or {}.
         saved_as: the name of the HTML that a notebook keeps of it, which the browser hides.
+        script: the widget that holds the script, which all widgets of a kernel share; None outside
+            kernels, where each has its own.
     """
 
-    _esm = packed_esm()
-    _css = css()
     state = traitlets.Dict().tag(sync=True)
     index = traitlets.Int(0).tag(sync=True)
     selected_id = traitlets.Unicode("").tag(sync=True)
@@ -53,12 +58,27 @@ class View(anywidget.AnyWidget):
     answer = traitlets.Dict().tag(sync=True)
     overlays = traitlets.Dict().tag(sync=True)
     saved_as = traitlets.Unicode("").tag(sync=True)
-    to_browser: ClassVar = frozenset({"state", "answer", "overlays", "saved_as", "_esm", "_css"})
+    script = traitlets.Any(read_only=True).tag(sync=True, to_json=_reference)
+    to_browser: ClassVar = frozenset(
+        {"state", "answer", "overlays", "saved_as", "script", "_esm", "_css"}
+    )
 
     def __init__(self, state: State, text: str = "", **more: Any):
         self._text = text
         super().__init__(state=state, **more)
         self.saved_as = self.model_id or ""
+
+    @property
+    def _esm(self) -> str:
+        return whole_esm() if self.script is None else shared_esm()
+
+    @traitlets.default("script")
+    def _script_of_the_kernel(self) -> Any:
+        if not in_kernel():
+            return None
+        from byoc_lab.lab.view.shared_script import shared_script  # needs ipywidgets
+
+        return shared_script()
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
         """Apply a message of a page. Raises ArgumentError for traits that only Python may set."""

@@ -23,7 +23,7 @@ TEXT = """def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), 
 }
 """
 TRAITS = ["index", "selected_id", "rewrite", "asked", "request", "state", "answer", "preview"]
-TRAITS += ["overlays", "_esm", "_css", "selected", "layout", "_view_count", "none", ""]
+TRAITS += ["overlays", "script", "_esm", "_css", "selected", "layout", "_view_count", "none", ""]
 ODD: list[Any] = [None, True, 0, 1, 3, -1, 2**70, 1.5, "", "n1", "n3", [], {}, [1], {"stage": 0}]
 ODD += ["dnnl", "preview", "apply", {"undo": True}, {"state": {}}, *FIXED[:6]]
 ASKED = ["stage", "rewrite", "what", "page", "node", "compiler", "undo", "fix", "ticket", "at"]

@@ -52,25 +52,30 @@ def test_nothing_else_is_synced() -> None:
     own = {n for n in synced if not n.startswith("_")}
     ours = own - {"comm", "keys", "layout", "tabbable", "tooltip"}
     shown = {"state", "index", "selected_id", "rewrite", "asked", "answer", "overlays"}
-    assert ours == {*shown, "saved_as"}
+    assert ours == {*shown, "saved_as", "script"}
 
 
 def test_the_modules_are_joined_without_a_bundler() -> None:
     source = assets.esm()
     assert not re.search(r"^\s*import\b", source, re.MULTILINE)
-    assert re.findall(r"^export .*", source, re.MULTILINE) == ["export default { render };"]
+    assert re.findall(r"^export .*", source, re.MULTILINE) == ["export default { render, open };"]
     assert {
         str(f.relative_to(assets.STATIC).with_suffix("")) for f in assets.STATIC.rglob("*.js")
     } == set(assets.MODULES)
 
 
 def test_a_widget_sends_the_module_compressed() -> None:
-    """Notebooks keep what widgets send, once per widget."""
     sent = Stepper(chain())._esm
-    (data,) = re.findall(r'atob\("([^"]+)"\)', sent)
+    (data,) = re.findall(r'unpacked\("([^"]+)"\)', sent)
     assert gzip.decompress(base64.b64decode(data)).decode() == assets.esm()
-    assert len(sent) < 53_000
+    assert len(sent) < 65_000
     assert len(assets.css()) < 35_000
+
+
+def test_the_module_contains_the_style_sheet() -> None:
+    before, style = assets.esm().split("const STYLE = ")
+    assert json.JSONDecoder().raw_decode(style)[0] == assets.css()
+    assert assets.css() not in before
 
 
 def test_the_style_sheet_keeps_its_rules_without_comments() -> None:
@@ -96,6 +101,7 @@ def test_the_page_holds_the_state() -> None:
     assert packed
     assert json.loads(gzip.decompress(base64.b64decode(packed[1]))) == lists(state)
     assert '<pre id="text">the text</pre>' in document
+    assert len(html.escape(document)) - len(packed[1]) - len(assets.script()) < 2_500
     assert "default-src 'none'" in document
 
 

@@ -15,8 +15,10 @@ import { counted, make } from "./text/relay_text.js";
 import { ResultTables } from "./result_tables.js";
 import { Rewrites } from "./rewrites.js";
 import { hideSavedCopy } from "./saved_copy.js";
+import { pageModel } from "./saved_page.js";
 import { StageList, tally } from "./stage_list.js";
 import { OPTIONS, Store } from "./store.js";
+import { addStyle } from "./style.js";
 import { TextPane } from "./text/text_pane.js";
 import { followTheme } from "./theme.js";
 
@@ -30,6 +32,7 @@ const PANELS = {
 
 /** Draw the view, and again whenever it gets another state. */
 function render({ model, el }) {
+  addStyle(el);
   const options = { ...OPTIONS }; // the reader's choices hold for all states
   let remove = view(model, el, options);
   const again = () => {
@@ -218,4 +221,10 @@ function view(model, el, options) {
   };
 }
 
-export default { render };
+/** Show the state of a saved page. @param {Sent.State} state @param {HTMLElement} el */
+function open(state, el) {
+  render({ model: pageModel(state), el });
+  if (window.parent === window) el.querySelector("section")?.focus(); // else the host would scroll to it
+}
+
+export default { render, open };
