@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from byoc_lab.errors import ByocLabError, counted, enumerated
-from byoc_lab.lab.explaining.context_changes import of_context
+from byoc_lab.errors import ByocLabError, counted
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.module_changes import (
@@ -28,7 +27,6 @@ from byoc_lab.lab.explaining.recipes import (
     FOLDED,
     FOLDING,
     called,
-    in_order,
     integer_forms,
     merging,
     misplaced,
@@ -37,11 +35,11 @@ from byoc_lab.lab.explaining.recipes import (
     simplifiers,
     undone,
 )
+from byoc_lab.lab.explaining.setup_changes import of_context, of_partitioning
 from byoc_lab.lab.explaining.trials import Trial
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
-from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.fold.fold_constant import FOLD_QNN, FoldConstant
 from byoc_lab.passes.framework.passes import Pass, make_pass
 from byoc_lab.passes.framework.predicates import Checked
@@ -59,13 +57,6 @@ NAMED = 5
 """Parameters that a change names."""
 
 
-def _running(names: Sequence[str], setup: Setup) -> Trial:
-    """With passes that no partitioning can do without, which the pipeline lacks."""
-    listed = enumerated(names)
-    missing = f"the pipeline does not run {listed}"
-    return Trial(f"run {listed}", setup, ("partitioning", *names), missing=missing, decides=True)
-
-
 class Changes:
     """The changes of a setup that may offload calls of an inquiry. Those with the same key are the
     same for several calls."""
@@ -77,7 +68,7 @@ class Changes:
     def of(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         """The candidate changes for the diagnosis of a call, the smallest first."""
         yield from of_context(self.inquiry.setup)
-        yield from self.partitioning()
+        yield from of_partitioning(self.inquiry)
         if found.cause not in OWN_CAUSES:
             yield from self.passes(found)
         yield from self._with_lengths()
@@ -124,35 +115,6 @@ class Changes:
             yield self._with_passes(*merged)
         for place, new in misplaced(self.inquiry.setup.passes, self._position()):
             yield self._moved(place, new)
-
-    def partitioning(self) -> Iterator[Trial]:
-        """With the passes that no partitioning can do without, if they are not there."""
-        setup, names = self.inquiry.setup, []
-        if setup.first(AnnotateTarget) is None:
-            names.append("AnnotateTarget")
-            later = [setup.first(MergeCompilerRegions), setup.first(PartitionGraph)]
-            position = min((p[0] for p in later if p), default=len(setup.passes))
-            setup = setup.with_pass(position, AnnotateTarget(self.inquiry.target))
-        if setup.first(PartitionGraph) is None:
-            names.append("PartitionGraph")
-            setup = setup.with_pass(len(setup.passes), PartitionGraph())
-        if names:
-            yield _running(names, setup)
-        annotate = setup.first(AnnotateTarget)
-        merges = setup.first(MergeComposite) is not None
-        if annotate is not None and not merges and self.inquiry.table_of_target:
-            merging = setup.with_pass(annotate[0], MergeComposite(self.inquiry.table_of_target))
-            yield _running(["MergeComposite", *names], merging)
-        passes = self.inquiry.setup.passes
-        ordered = in_order(passes)
-        swapped = [(p, q) for p, q in zip(passes, ordered, strict=True) if p is not q]
-        if not names and swapped:
-            first, then = swapped[0]
-            yield Trial(
-                f"run {then.name} before {first.name}",
-                replace(setup, passes=ordered), ("ordered",),
-                missing=f"the pipeline runs {first.name} before {then.name}", decides=True,
-            )  # fmt: skip
 
     @cached_property
     def _preparing(self) -> tuple[str, ...]:

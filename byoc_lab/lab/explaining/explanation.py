@@ -9,10 +9,10 @@ from functools import cached_property
 from byoc_lab.lab.explaining.answer import WITHOUT_LETS, Answer
 from byoc_lab.lab.explaining.causes import diagnose
 from byoc_lab.lab.explaining.changes import OWN_CAUSES
-from byoc_lab.lab.explaining.context_changes import of_context
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import Home
+from byoc_lab.lab.explaining.setup_changes import of_context, of_partitioning
 from byoc_lab.lab.explaining.trials import VerifiedChange
 from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.lab.tracing.collection import without_collection
@@ -89,7 +89,7 @@ class Explanation(Answer):
         change = work.first(of_context(work.inquiry.setup), self.typed)
         if change is not None:
             return "skipped-pass", change
-        change = work.first(work.changes.partitioning(), self.typed)
+        change = work.first(of_partitioning(work.inquiry), self.typed)
         if change is None and self.diagnosis.cause not in OWN_CAUSES:
             trials = work.likely(work.changes.passes(self.diagnosis), self.typed)
             change = work.first(trials, self.typed)

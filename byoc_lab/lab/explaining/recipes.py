@@ -42,22 +42,6 @@ def integer_forms(calls: Iterable[Call]) -> list[str]:
     return [fake.__name__] if any(c.op_name in fake.replaces for c in calls) else []
 
 
-def in_order(passes: Sequence[Pass]) -> tuple[Pass, ...]:
-    """With the passes that partition in their order, in the places that these have; as they are if
-    they partition several times."""
-    places = [n for n, p in enumerate(passes) if isinstance(p, PARTITIONING)]
-    if len({type(passes[n]) for n in places}) < len(places):
-        return tuple(passes)
-    ordered = sorted(
-        (passes[n] for n in places),
-        key=lambda p: next(n for n, kind in enumerate(PARTITIONING) if isinstance(p, kind)),
-    )
-    made = list(passes)
-    for n, p in zip(places, ordered, strict=True):
-        made[n] = p
-    return tuple(made)
-
-
 def misplaced(passes: Sequence[Pass], matching: int) -> Iterator[tuple[int, int]]:
     """The positions of passes that may be in the wrong place, and that of the pass to run them
     before. matching: the position of the pass that looks for operators to offload.

@@ -1,0 +1,127 @@
+"""Changes of the PassContext that let skipped passes run, and of the passes that partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from operator import itemgetter
+
+from byoc_lab.errors import enumerated
+from byoc_lab.lab.explaining.inquiry import Inquiry
+from byoc_lab.lab.explaining.outcome import PARTITIONING, Setup
+from byoc_lab.lab.explaining.trials import Trial
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.framework.passes import Pass, skipped_members
+
+
+def of_context(setup: Setup) -> Iterator[Trial]:
+    """Changes that let one pass run, those of a level, then all that are skipped: the smallest
+    first."""
+    disabled = setup.context.disabled_pass
+    skipped = skipped_members(setup.passes, setup.context)
+    off = list(dict.fromkeys(p.name for p in skipped if p.name in disabled))
+    for name in off:
+        yield _enabling([name], setup)
+    for level in sorted(set(_lacking(setup).values())):
+        yield _at_level(level, setup)
+    enabled = setup.enabling(*off)
+    needed = _lacking(enabled).values()
+    if off and needed:
+        listed = enumerated(off)
+        at_level = _at_level(max(needed), enabled)
+        yield replace(
+            at_level,
+            what=f"do not disable {listed} in the PassContext, and {at_level.what}",
+            key=("enabled", *off, max(needed)),
+            missing=f"the PassContext disables {listed}; without that, {at_level.missing}",
+        )
+    elif len(off) > 1:
+        yield _enabling(off, setup)
+
+
+def _enabling(names: Sequence[str], setup: Setup) -> Trial:
+    return Trial(
+        f"do not disable {enumerated(names)} in the PassContext",
+        setup.enabling(*names), ("enabled", *names),
+        missing=f"the PassContext disables {enumerated(names)}",
+    )  # fmt: skip
+
+
+def _at_level(level: int, setup: Setup) -> Trial:
+    of_level: dict[int, list[str]] = {}
+    for name, its in sorted(_lacking(setup).items(), key=itemgetter(1)):
+        of_level.setdefault(its, []).append(name)
+    listed = ", and ".join(
+        f"{enumerated(names)}, which {'need' if names[1:] else 'needs'} {its}"
+        for its, names in of_level.items()
+        if its <= level
+    )
+    return Trial(
+        f"run under PassContext(opt_level={level})",
+        setup.at_level(level), ("level", level),
+        missing=f"the PassContext has opt_level {setup.opt_level} and skips {listed}",
+    )  # fmt: skip
+
+
+def _lacking(setup: Setup) -> dict[str, int]:
+    """The passes that the context skips for its level, with the level that they need."""
+    skipped = skipped_members(setup.passes, setup.context)
+    needed = {p.name: setup.context.needed_level(p.info) for p in skipped}
+    return {name: level for name, level in needed.items() if level is not None}
+
+
+def of_partitioning(inquiry: Inquiry) -> Iterator[Trial]:
+    """Changes that add the passes that no partitioning can do without, if they are not there, or
+    give them their order."""
+    given = setup = inquiry.setup
+    names = []
+    if setup.first(AnnotateTarget) is None:
+        names.append("AnnotateTarget")
+        later = [setup.first(MergeCompilerRegions), setup.first(PartitionGraph)]
+        position = min((p[0] for p in later if p), default=len(setup.passes))
+        setup = setup.with_pass(position, AnnotateTarget(inquiry.target))
+    if setup.first(PartitionGraph) is None:
+        names.append("PartitionGraph")
+        setup = setup.with_pass(len(setup.passes), PartitionGraph())
+    if names:
+        yield _running(names, setup)
+    annotate = setup.first(AnnotateTarget)
+    merges = setup.first(MergeComposite) is not None
+    if annotate is not None and not merges and inquiry.table_of_target:
+        merging = setup.with_pass(annotate[0], MergeComposite(inquiry.table_of_target))
+        yield _running(["MergeComposite", *names], merging)
+    ordered = _in_order(given.passes)
+    swapped = [(p, q) for p, q in zip(given.passes, ordered, strict=True) if p is not q]
+    if not names and swapped:
+        first, then = swapped[0]
+        yield Trial(
+            f"run {then.name} before {first.name}",
+            replace(given, passes=ordered), ("ordered",),
+            missing=f"the pipeline runs {first.name} before {then.name}", decides=True,
+        )  # fmt: skip
+
+
+def _running(names: Sequence[str], setup: Setup) -> Trial:
+    """With passes that no partitioning can do without, which the pipeline lacks."""
+    listed = enumerated(names)
+    missing = f"the pipeline does not run {listed}"
+    return Trial(f"run {listed}", setup, ("partitioning", *names), missing=missing, decides=True)
+
+
+def _in_order(passes: Sequence[Pass]) -> tuple[Pass, ...]:
+    """With the passes that partition in their order, in the places that these have; as they are if
+    they partition several times."""
+    places = [n for n, p in enumerate(passes) if isinstance(p, PARTITIONING)]
+    if len({type(passes[n]) for n in places}) < len(places):
+        return tuple(passes)
+    ordered = sorted(
+        (passes[n] for n in places),
+        key=lambda p: next(n for n, kind in enumerate(PARTITIONING) if isinstance(p, kind)),
+    )
+    made = list(passes)
+    for n, p in zip(places, ordered, strict=True):
+        made[n] = p
+    return tuple(made)
