@@ -23,7 +23,7 @@ from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass, leaves
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.printing import percent, printable
-from byoc_lab.relay.analysis.annotations import is_annotation
+from byoc_lab.relay.analysis.annotations import DEFAULT, is_annotation
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, cost_of, operator_calls
 from byoc_lab.relay.analysis.recomputed import recomputed
 from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
@@ -159,10 +159,14 @@ def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
             f"coverage takes a module and the name of a back end, coverage(mod, 'dnnl'), found "
             f"{kind_of(mod)} as the module"
         )
-    done = [gv.name_hint for gv, f in mod.functions.items() if "Compiler" in f.attrs]
+    done = [(gv, f.attrs["Compiler"]) for gv, f in mod.functions.items() if "Compiler" in f.attrs]
     marked = any(is_annotation(n) for f in mod.functions.values() for n in post_order(f))
     if pipeline is None and (done or marked):
-        what = f"its @{done[0]} is a region already" if done else "it has annotations already"
+        what = "it has annotations already"
+        if done:
+            gv, compiler = done[0]
+            kind = "is a region" if compiler != DEFAULT else f"has Compiler={DEFAULT!r}"
+            what = f"its @{gv.name_hint} {kind} already"
         raise ArgumentError(
             f"coverage takes a module before partitioning, and {what}; give the module that the "
             f"pipeline began with"

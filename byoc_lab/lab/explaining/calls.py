@@ -15,8 +15,8 @@ from byoc_lab.lab.explaining.unfolding import unfolded
 from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.lab.language import language_of
 from byoc_lab.lab.tracing.recorder import Pipeline
-from byoc_lab.relay.analysis.annotations import is_annotation
-from byoc_lab.relay.ir.expr import Call, Function, GlobalVar, Op, describe
+from byoc_lab.relay.analysis.annotations import DEFAULT, is_annotation
+from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op, describe
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 
@@ -115,24 +115,24 @@ def explained(
 
 def _elsewhere(mod: IRModule, target: str) -> dict[Call, str]:
     """The calls in regions that a module has already for back ends other than `target`, and the
-    calls of these regions; with the back end of each."""
+    calls of these regions; with the back end of each. The passes offload what is in a local
+    function for "default", which is the host."""
     found: dict[Call, str] = {}
-    called = {
-        gv.name_hint: str(f.attrs["Compiler"])
-        for gv, f in mod.functions.items()
-        if isinstance(f, Function) and "Compiler" in f.attrs
-    }
+    external = {gv.name_hint: f for gv, f in mod.functions.items() if "Compiler" in f.attrs}
+
+    def compiler_of(func: Expr) -> str | None:
+        if isinstance(func, GlobalVar):
+            func = external.get(func.name_hint, func)
+        name = func.attrs.get("Compiler") if isinstance(func, Function) else None
+        local = name == DEFAULT and func not in external.values()
+        return None if name is None or local else str(name)
+
     for node in post_order(*mod.functions.values()):
-        if isinstance(node, Function) and "Compiler" in node.attrs:
+        if (compiler := compiler_of(node)) is not None:
             inside = (n for n in post_order(node) if isinstance(n, Call))
-            found.update(dict.fromkeys(inside, str(node.attrs["Compiler"])))
-        elif isinstance(node, Call):
-            name = node.op.name_hint if isinstance(node.op, GlobalVar) else ""
-            compiler = called.get(name)
-            if isinstance(node.op, Function):
-                compiler = node.op.attrs.get("Compiler")
-            if compiler is not None:
-                found[node] = str(compiler)
+            found.update(dict.fromkeys(inside, compiler))
+        elif isinstance(node, Call) and (compiler := compiler_of(node.op)) is not None:
+            found[node] = compiler
     return {call: compiler for call, compiler in found.items() if compiler != target}
 
 

@@ -32,6 +32,12 @@ def symbol_of(func: Function) -> str:
     return str(func.attrs.get("global_symbol") or func.attrs.get("ExternalSymbol") or "")
 
 
+def name_of(func: Function, home: str, mod: IRModule) -> str:
+    """An external function in words: its symbol; without one the name of the global function that
+    it is, or "in" that of the one that it is in."""
+    return symbol_of(func) or (home if mod[home] is func else f"in {home}")
+
+
 def is_external(func: Function) -> bool:
     """Whether a back end compiles the function."""
     return "Compiler" in func.attrs

@@ -43,6 +43,19 @@ MESSAGES = (
         ("BYL020",),
     ),
     Message(
+        "no-such-function",
+        ("Cannot find global function ",),
+        r"Cannot find global function (?P<name>rela[yx]\.ext\.(?P<compiler>[\w-]+)[\w.-]*)",
+        "TVM 0.6 to 0.27",
+        "This TVM has no function {name}: the name is misspelt, TVM was built without the code "
+        "generator of {compiler}, or the Python module that registers it was not imported",
+        "Build TVM with it (for DNNL: set(USE_DNNL ON) in config.cmake), or import the module that "
+        "registers it; tvm.get_global_func(..., allow_missing=True) returns None in place of the "
+        "error",
+        ("ValueError: Cannot find global function relay.ext.dnnl",
+         "ValueError: Cannot find global function relax.ext.tensorrt"),
+    ),
+    Message(
         "annotation-built",
         ("doesn't have an FTVMStrategy registered", "doesn't have FTVMStrategy registered"),
         r"(?P<name>annotation\.compiler_(?:begin|end)) doesn't have (?:an )?FTVMStrategy",

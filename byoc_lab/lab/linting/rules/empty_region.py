@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
 from byoc_lab.lab.linting.edits import Proposal, Remove
-from byoc_lab.lab.linting.external import is_external, symbol_of
+from byoc_lab.lab.linting.external import is_external, name_of
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call
 
@@ -52,7 +52,8 @@ class EmptyRegion(LintRule):
     def check(self, subject: Subject) -> Iterator[Finding]:
         if is_external(subject.func) and not any(isinstance(n, Call) for n in subject.nodes):
             yield self.finding(
-                f"external function {symbol_of(subject.func)} has no operator: it computes nothing",
+                f"external function {name_of(subject.func, subject.name, subject.mod)} has no "
+                f"operator: it computes nothing",
                 "annotate with AnnotateTarget(..., include_non_call_ops=False), or without the "
                 "begins and ends around it",
                 subject.func,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from byoc_lab.errors import nearest
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample
 from byoc_lab.lab.linting.context import Context
-from byoc_lab.lab.linting.external import external_functions, symbol_of
+from byoc_lab.lab.linting.external import external_functions, name_of
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.run.backends import backend_names, has_backend
 
@@ -49,7 +49,7 @@ class MissingCodegen(LintRule):
             compiler = str(func.attrs["Compiler"])
             if not has_backend(compiler):
                 yield self.finding(
-                    f"external function {symbol_of(func) or home} is for the compiler "
+                    f"external function {name_of(func, home, mod)} is for the compiler "
                     f"{compiler!r}, which has no code generator: the module cannot be built",
                     f"register one with byoc_lab.backends.register({compiler!r}, codegen=...); "
                     f"{nearest(compiler, backend_names())}",

@@ -8,7 +8,7 @@ from functools import partial
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Subject, called
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.edits import Proposal
-from byoc_lab.lab.linting.external import external_functions, symbol_of
+from byoc_lab.lab.linting.external import external_functions, name_of
 from byoc_lab.relay.analysis.annotations import DEFAULT, compiler_of, is_annotation
 from byoc_lab.relay.ir.attrs import DictAttrs
 from byoc_lab.relay.ir.expr import Expr, Function
@@ -76,8 +76,9 @@ class ReservedCompiler(LintRule):
             compiler = func.attrs["Compiler"]
             if isinstance(compiler, str) and compiler not in ("", DEFAULT):
                 continue
+            name = f"function {name_of(func, home, mod)}"
             yield self.finding(
-                f"function {symbol_of(func) or home} has Compiler={compiler!r}, which is not "
+                f"{name} has Compiler={compiler!r}, which is not "
                 f"the name of a back end"
                 + (": it means that the host compiles it" if compiler == DEFAULT else ""),
                 'remove the attribute "Compiler", or give the function the name of a back end',
@@ -85,8 +86,7 @@ class ReservedCompiler(LintRule):
                 function=home,
                 proposals=[
                     Proposal(
-                        f"leave {symbol_of(func) or home} to the host: without the attributes of "
-                        f"an external function",
+                        f"leave {name} to the host: without the attributes of an external function",
                         make=partial(_on_host, function=func),
                     )
                 ],

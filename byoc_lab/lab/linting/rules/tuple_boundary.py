@@ -10,7 +10,7 @@ from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subje
 from byoc_lab.lab.linting.bound import bound_constant
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.edits import Begin, Edge, Proposal, Remove, compilers_in
-from byoc_lab.lab.linting.external import is_external, symbol_of
+from byoc_lab.lab.linting.external import is_external, name_of
 from byoc_lab.relay.analysis.annotations import BEGIN, begin, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from byoc_lab.relay.ir.module import IRModule
@@ -134,7 +134,7 @@ class TupleBoundary(LintRule):
         for param in func.params:
             typed = subject.typed.get(param)
             if typed is not None and isinstance(typed.checked_type, TupleType):
-                symbol = symbol_of(func) or subject.name
+                symbol = name_of(func, subject.name, subject.mod)
                 yield self.finding(
                     f"parameter %{param.name_hint} of the external function {symbol} has the type "
                     f"{typed.checked_type}, and the code generator of {compiler} gets tensors",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subject
-from byoc_lab.lab.linting.external import is_external, symbol_of
+from byoc_lab.lab.linting.external import is_external, name_of
 from byoc_lab.lab.linting.results import uncomputed, uncomputed_of
 from byoc_lab.relay.analysis.annotations import is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Tuple
@@ -67,9 +67,10 @@ class UncomputedResult(LintRule):
 
     def check(self, subject: Subject) -> Iterator[Finding]:
         if is_external(subject.func) and any(isinstance(n, Call) for n in subject.nodes):
+            name = name_of(subject.func, subject.name, subject.mod)
             for told in uncomputed_of(subject.func):
                 yield self.finding(
-                    f"external function {symbol_of(subject.func)} returns {told}",
+                    f"external function {name} returns {told}",
                     _HINT,
                     subject.func,
                     subject,

@@ -10,7 +10,7 @@ from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity, Subje
 from byoc_lab.lab.linting.batch_norms import fold_then_annotate
 from byoc_lab.lab.linting.context import Context
 from byoc_lab.lab.linting.edits import Proposal, compilers_in
-from byoc_lab.lab.linting.external import is_external, symbol_of
+from byoc_lab.lab.linting.external import is_external, name_of
 from byoc_lab.passes.fold.fold_constant import FOLD_QNN, is_quantised
 from byoc_lab.relay.analysis.annotations import is_annotation, skip_annotations
 from byoc_lab.relay.analysis.regions import Region
@@ -68,7 +68,7 @@ class UnfoldedConstants(LintRule):
     def check(self, subject: Subject) -> Iterator[Finding]:
         if is_external(subject.func):
             tops, remedy = _unfolded(subject.nodes, subject)
-            where = f"the external function {symbol_of(subject.func) or subject.name}"
+            where = f"the external function {name_of(subject.func, subject.name, subject.mod)}"
             if tops:
                 yield self._finding(tops, where, remedy, subject)
             return

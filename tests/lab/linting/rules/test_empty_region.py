@@ -32,3 +32,8 @@ class TestEmptyRegion(RuleChecks):
             assert len(empty) == count
         finally:
             backends.unregister("fields")
+
+    def test_a_function_without_a_symbol_has_its_global_name(self) -> None:
+        text = self.rule.INVALID[1].text.replace(', global_symbol="r"', "")
+        (found,) = lint(relay.parse(text), rules=["BYL011"])
+        assert "external function r has no operator" in found.message

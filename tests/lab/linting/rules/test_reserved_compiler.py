@@ -7,7 +7,7 @@ import pytest
 
 import byoc_lab
 from byoc_lab import backends, lint, relay
-from byoc_lab.errors import PassError, UnknownNameError
+from byoc_lab.errors import ArgumentError, PassError, UnknownNameError
 from byoc_lab.lab.linting.rules.reserved_compiler import ReservedCompiler
 from byoc_lab.passes import InferType
 from tests.lab.linting.samples import RuleChecks, begin, end, main
@@ -33,6 +33,21 @@ class TestReservedCompiler(RuleChecks):
         if number < 2:
             (found,) = byoc_lab.decode(caught.value, mod)
             assert found.name == "reserved-compiler" and found.rule == "BYL034" and found.findings
+
+    def test_a_local_function_is_said_to_be_in_a_global_one(self) -> None:
+        x, y = (relay.var(name, shape=(2, 3)) for name in "xy")
+        local = relay.Function([y], relay.nn.relu(y)).with_attr("Compiler", "default")
+        mod = relay.IRModule.from_expr(relay.Function([x], local(x)))
+        (found,) = lint(mod)
+        assert "function in main has Compiler='default'" in found.message
+        # The passes go into it.
+        assert "1 of 1 operator" in str(byoc_lab.coverage(mod, "dnnl"))
+        assert "1 of 2 calls offloaded" in byoc_lab.explain(mod, "dnnl").summary
+
+    def test_a_global_function_is_no_region_to_coverage(self) -> None:
+        mod = InferType()(relay.parse(self.rule.INVALID[0].text))
+        with pytest.raises(ArgumentError, match="@f has Compiler='default' already"):
+            byoc_lab.coverage(mod, "dnnl")
 
     def test_annotations_of_default_are_no_finding(self) -> None:
         assert self.found_in(main(begin("%x", "default"), "abs(%0)", end("%1", "default"))) == []
