@@ -129,14 +129,19 @@ class PassRecord:
     def is_reported(self) -> bool:
         """Whether the pass reported its rewrites, so that `provenance` knows each node.
 
-        A pass that reports none may have changed everything. One that replaces a whole function by
+        A pass that reports none may have changed everything, and so may a function of the user
+        beside the passes that it runs, which report theirs. One that replaces a whole function by
         the only event of a round says no more than that each node of it comes from every node.
         """
         if isinstance(self.before, UnparsedModule) or isinstance(self.after, UnparsedModule):
             return False
+        after = {} if self.after is None else self.after.functions
         if not self.events:
-            functions = () if self.after is None else self.after.functions.values()
-            return all(self.provenance.results[function] for function in functions)
+            return all(self.provenance.results[function] for function in after.values())
+        kept = {gv.name_hint for gv in self.before.functions}
+        known = (self.provenance.results[f] for gv, f in after.items() if gv.name_hint in kept)
+        if not all(known):  # something happened between the passes that it runs
+            return False
         rewrites = Counter(event.round for event in self.events)
         return not any(
             rewrites[e.round] == 1 and e.round is not None and e.before is e.round.root

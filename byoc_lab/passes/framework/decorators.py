@@ -38,10 +38,16 @@ class UserPass(Pass):
         return self._info
 
 
+def _is_unchanged(copied: IRModule, mod: IRModule) -> bool:
+    same_types = copied.type_definitions == mod.type_definitions
+    return copied.functions == mod.functions and same_types and copied.attrs is mod.attrs
+
+
 class _UserModulePass(UserPass, ModulePass):
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        after: IRModule = self._function(mod, ctx)
-        return after
+        given = mod.copy()  # the function may change what it gets
+        after: IRModule = self._function(given, ctx)
+        return mod if after is given and _is_unchanged(given, mod) else after
 
 
 class _UserFunctionPass(UserPass, FunctionPass):

@@ -316,34 +316,6 @@ def test_the_table_in_a_named_sequence_is_asked() -> None:
     assert found.cause == "sub-pattern" and found.expected == "nn.bias_add"
 
 
-def in_context(passes: Sequence[Pass], level: int) -> Any:
-    def partition(mod: IRModule) -> IRModule:
-        with transform.PassContext(opt_level=level):
-            return transform.Sequential(passes)(mod)
-
-    return partition
-
-
-@pytest.mark.parametrize("level", [2, 3])
-@pytest.mark.parametrize("alone", [True, False])
-def test_the_table_that_a_function_of_the_user_matches_is_asked(level: int, alone: bool) -> None:
-    table = [entry("biased", is_op("nn.relu")(is_op("nn.bias_add")(CONV, Any_())))]
-    backends.register(NPU, patterns=table)
-    steps = [
-        transform.MergeComposite(table),
-        transform.AnnotateTarget(NPU),
-        transform.PartitionGraph(),
-    ]
-    function = in_context(steps, level)
-    mod = IRModule.from_expr(nn.relu(conv()))
-    with transform.PassContext(opt_level=level):
-        pipeline = function if alone else ["InferType", function]
-        found = the(explain(mod, NPU, pipeline=pipeline), "nn.conv2d")
-    assert found.cause == "sub-pattern" and found.expected == "nn.bias_add"
-    outside = the(explain(mod, NPU, pipeline=function), "nn.conv2d")
-    assert outside.cause == "sub-pattern"  # whatever the context around it is
-
-
 RIGHT_TABLE = [entry("relu", is_op("nn.relu")(CONV))]
 
 
