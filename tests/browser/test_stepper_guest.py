@@ -48,7 +48,7 @@ def test_text_from_a_module_is_never_markup(new_page: NewPage, chain_state: Any)
 def test_cleaning_up_leaves_nothing_behind(new_page: NewPage, chain_state: Any) -> None:
     page = new_page()
     mount(page, chain_state)
-    assert model(page, "model.listening") == 8
+    assert model(page, "model.listening") == 7
     page.evaluate("() => cleanup()")
     assert model(page, "model.listening") == 0
     assert page.locator(".byl").count() == 0
