@@ -21,6 +21,7 @@ CAUSES = {
     "let": "a let stands inside the match, and no match crosses a let",
     "unbound-constant": "a pattern wants a constant where the module has a parameter",
     "needs-pass": "a pass that the pipeline lacks, or runs in another place, offloads it",
+    "unused": "a let binds it, and the result of its function does not depend on it",
     "merge": "its region was not merged with a neighbour; a later pass gave it back to the host",
     "computed-twice": "a region computes it, and the host computes it again for another user",
     "pruned": "it was in a region that a later pass gave back to the host",

@@ -185,6 +185,16 @@ def _misnamed(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
 
 
 def _not_matched(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
+    found = _left_on_host(inquiry, call, subject)
+    if not inquiry.is_unused(subject):
+        return found
+    graph = inquiry.graph_of(subject)
+    assert graph is not None and isinstance(graph.root, Function)
+    reason = f"{inquiry.result_of(graph.root)} does not depend on it; {found.reason}"
+    return replace(found, cause="unused", reason=reason)
+
+
+def _left_on_host(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
     attempts = list(attempts_with(inquiry, subject))
     whole = [a for a in attempts if not a.fit.stops and subject in a.fit.covered]
     found = [d for a in whole if (d := why_not_moved(inquiry, subject, a))]
@@ -281,6 +291,8 @@ def _partial(inquiry: Inquiry, call: Call, subject: Call, attempts: list[Attempt
     elif stop.user is not None and not stop.reused:
         where = f" as an operand of {inquiry.called(stop.user)}"
     bound = bound_value(stop.found, attempt.graph)
+    if bound is not None and bound is stop.below and not attempt.graph.outputs[stop.found]:
+        found, bound = "nothing that uses it", None
     cause, why = "sub-pattern", ""
     if bound is not None:
         cause, why = (

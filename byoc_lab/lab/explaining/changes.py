@@ -51,6 +51,7 @@ from byoc_lab.relay.patterns import DominatorPattern
 
 OWN_CAUSES = (
     "name", "merge", "pruned", "let", "order", "outside-user", "computed-twice", "malformed",
+    "unused",
 )  # fmt: skip
 """Causes that stay the cause if a further pass would help as well."""
 NAMED = 5
@@ -74,7 +75,8 @@ class Changes:
         yield from self._with_lengths()
         of_cause: dict[str, Callable[[Diagnosis, Call], Iterator[Trial]]] = {
             "name": self._names, "order": self._orders, "pruned": self._without_pass,
-            "merge": self._without_pass, "let": self._without_lets, "malformed": self._well_formed,
+            "merge": self._without_pass, "malformed": self._well_formed,
+            "let": self._without_lets, "unused": self._without_lets,
             "outside-user": self._computed_twice, "computed-twice": self._last_entry,
             "unbound-constant": self._bound, "no-pattern": self._as_pool,
             "sub-pattern": self._relaxed, "check": self._other_call, "predicate": self._other_call,
@@ -275,6 +277,8 @@ class Changes:
         return self._with_passes("ToGraphNormalForm")
 
     def _computed_twice(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
+        if isinstance(found.user, Call) and self.inquiry.is_unused(found.user):
+            yield self.graph_form()
         inner, inside = found.blocked, found.attempt.fit.covered if found.attempt else frozenset()
         origin = self._origin(inner)
         if origin is None:

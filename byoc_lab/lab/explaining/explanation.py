@@ -65,7 +65,9 @@ class Explanation(Answer):
         if beyond is None:
             return found, work
         there = diagnose(beyond.inquiry, self.typed)
-        return replace(there, reason=f"{WITHOUT_LETS} {there.reason}"), beyond
+        # Regions of the graph form do not compute it here.
+        cause = found.cause if there.cause == "computed-twice" else there.cause
+        return replace(there, cause=cause, reason=f"{WITHOUT_LETS} {there.reason}"), beyond
 
     @property
     def diagnosis(self) -> Diagnosis | None:

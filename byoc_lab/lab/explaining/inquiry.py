@@ -17,8 +17,9 @@ from byoc_lab.passes.byoc.annotate_target import AnnotateTarget, prefix_of
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.passes import is_optimizable
 from byoc_lab.passes.framework.predicates import Checked, labels
+from byoc_lab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
 from byoc_lab.relay.analysis.annotations import is_annotation
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op
+from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns.below import operators_of
@@ -320,6 +321,18 @@ class Inquiry:
     @cached_property
     def _constants(self) -> frozenset[Expr]:
         return computed_from_constants(post_order(*self.matched.functions.values()))
+
+    def is_unused(self, node: Call) -> bool:
+        """Whether ToGraphNormalForm leaves nothing of a call, as patterns see it: no result depends
+        on it."""
+        return node in self._unused
+
+    @cached_property
+    def _unused(self) -> frozenset[Call]:
+        if not any(isinstance(n, Let) for n in post_order(*self.matched.functions.values())):
+            return frozenset()
+        run = Setup.of(self.matched, ToGraphNormalForm()).run(self.target)
+        return frozenset(c for c in run.calls if not run.images(c))
 
     @cached_property
     def _graphs(self) -> dict[Expr, IndexedGraph]:

@@ -126,6 +126,10 @@ def overlapping() -> relay.Expr:
     return bias(bias(bias(x())))
 
 
+def unused_let() -> relay.Expr:
+    return relay.Let(relay.Var("a"), conv(), nn.relu(x(2, 4, name="y")))
+
+
 def bound_by_let() -> relay.Expr:
     variable = relay.var("y")
     return relay.Let(variable, conv(), nn.relu(variable))
@@ -442,6 +446,10 @@ TABLES = [
     Planted(
         "the user of a let", "let", "nn.relu", bound_by_let, "ToGraphNormalForm",
         [entry("conv_relu", CONV_RELU)],
+    ),
+    Planted(
+        "a let whose variable nobody uses", "unused", "nn.conv2d", unused_let, "ToGraphNormalForm",
+        [entry("conv_relu", CONV_RELU)], expected="nn.relu", found="nothing that uses it",
     ),
     Planted(
         "a region that reads a let that depends on it", "malformed", "exp",

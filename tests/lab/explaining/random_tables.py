@@ -88,6 +88,30 @@ def drawn(seed: int) -> Drawn:
     return Drawn(mod, table, supports)
 
 
+def between_lets(seed: int) -> Drawn:
+    """The case of a seed, whose patterns were drawn like the module without lets, with lets that
+    bind some of its calls; without a change if it has lets already."""
+    random = Random(f"{seed} between lets")
+    case = drawn(seed)
+    nodes = list(post_order(case.mod["main"].body))
+    if any(isinstance(n, relay.Let) for n in nodes):
+        return case
+    chosen = {n for n in nodes if isinstance(n, Call) and random.random() < 0.3}
+    lets: list[tuple[relay.Var, Expr]] = []
+
+    def bound(pre: Expr, post: Expr) -> Expr:
+        if pre not in chosen:
+            return post
+        lets.append((relay.Var(f"bound{len(lets)}"), post))
+        return lets[-1][0]
+
+    out: Expr = rebuild(case.mod["main"].body, bound)
+    for variable, value in reversed(lets):
+        out = relay.Let(variable, value, out)
+    case.mod = InferType()(IRModule.from_expr(out))
+    return case
+
+
 def otherwise_partitioned(seed: int) -> Drawn:
     """The case of a seed, in a pipeline with something odd, on a module that passes can simplify:
     for the causes that lie in the pipeline."""

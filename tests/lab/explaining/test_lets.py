@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from byoc_lab import backends, relay
+from byoc_lab.compat.passes.simplify.dead_code_elimination import DeadCodeElimination
 from byoc_lab.lab.explaining import Explanations, explain
+from byoc_lab.passes import AnnotateTarget, MergeComposite
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 
 TARGET = "lets_of_tests"
@@ -25,10 +27,12 @@ def conv_bias_relu(conv: str) -> DFPattern:
     return is_op("nn.relu")(is_op("nn.bias_add")(is_op(conv)(wildcard(), wildcard()), wildcard()))
 
 
+TABLE = [(f"{TARGET}.{n}", conv_bias_relu(n)) for n in ("nn.conv3d", "nn.conv2d")]
+
+
 @pytest.fixture(autouse=True)
 def back_end() -> Iterator[None]:
-    table = [(f"{TARGET}.{n}", conv_bias_relu(n)) for n in ("nn.conv3d", "nn.conv2d")]
-    backends.register(TARGET, patterns=table)
+    backends.register(TARGET, patterns=TABLE)
     yield
     backends.unregister(TARGET)
 
@@ -59,6 +63,15 @@ def test_a_user_outside_is_the_cause_where_graph_form_alone_offloads_nothing() -
     assert conv.found == "also used by add (result of @main)"
 
 
+def test_a_call_that_a_region_would_compute_again_without_lets_is_on_the_host_alone() -> None:
+    pattern = is_op("multiply")(wildcard(), is_op("nn.conv2d")(wildcard(), wildcard()))
+    backends.register(TARGET, patterns=[(f"{TARGET}.scaled", pattern)])
+    conv = explained("multiply(tanh(%c), %c)")[0]
+    assert conv.cause == "let" and conv.where == "not offloaded"
+    assert "without lets (ToGraphNormalForm), @" in conv.reason
+    assert "and the host computes it again" in conv.reason
+
+
 def test_a_bound_result_lacks_its_user_without_lets_as_well() -> None:
     (one,) = explained("%c")
     assert one.cause == "sub-pattern" and one.change is None
@@ -79,3 +92,46 @@ def test_a_change_beyond_lets_has_both_steps_and_the_counts_of_what_was_given() 
     )
     assert one.change.offloaded == (0, 3)
     assert explain(one.change.setup.mod, TARGET, one.change.call, one.change.setup.passes)[0]
+
+
+@pytest.mark.parametrize(
+    ("result", "unused", "seen"),
+    [
+        ("%x", ["nn.conv2d"], "found nothing that uses it"),
+        ("nn.relu(%x)", ["nn.conv2d"], "found nothing that uses it"),
+        ("let %d = nn.relu(%c); %x", ["nn.conv2d", "nn.relu"], "found variable %c of type"),
+        ("let %d = tanh(%c); %x", ["nn.conv2d", "tanh"], f"{TARGET} supports neither tanh (%d)"),
+        ("let %f = fn(%p: Tensor[(2), float32]) { tanh(%p) }; %c", ["tanh"], "supports neither"),
+    ],
+)
+def test_a_let_whose_variable_no_result_depends_on(
+    result: str, unused: list[str], seen: str
+) -> None:
+    found = [e for e in explained(result) if e.cause == "unused"]
+    assert [e.name for e in found] == unused
+    for one in found:
+        assert one.reason.startswith("the result of @main does not depend on it; ")
+        assert one.change is not None and one.change.what == (
+            "run ToGraphNormalForm before MergeComposite, which leaves nothing of it to compute"
+        )
+        again = [DeadCodeElimination(), MergeComposite(TABLE), AnnotateTarget(TARGET)]
+        assert explain(one.change.setup.mod, TARGET, one.change.call, again)[0].status == "removed"
+    assert seen in found[-1].reason
+
+
+def test_a_let_that_writes_is_used() -> None:
+    found = explained("let %r = ref(%x); let %d = ref_write(%r, nn.relu(%x)); ref_read(%r)")
+    assert {e.name: e.cause for e in found}["nn.relu"] == "sub-pattern"
+
+
+def test_an_unused_user_outside_of_a_match_is_removed() -> None:
+    text = BOUND.replace("let %c", "%0").replace("RESULT", RELU.replace("%c", "%0"))
+    text = text.replace("nn.relu(", "let %d = tanh(%0);\n  nn.relu(", 1)
+    found = explain(relay.parse(text), TARGET)
+    assert {e.name: e.cause for e in found} == {
+        "nn.conv2d": "outside-user", "tanh": "unused", "nn.bias_add": "outside-user",
+        "nn.relu": "outside-user",
+    }  # fmt: skip
+    assert {str(e.change).partition(",")[0] for e in found} == {
+        "run ToGraphNormalForm before MergeComposite"
+    }

@@ -28,6 +28,7 @@ from tests.lab.explaining.random_tables import (
     OTHER,
     TARGET,
     Drawn,
+    between_lets,
     drawn,
     otherwise_partitioned,
 )
@@ -128,6 +129,12 @@ def test_sentences_are_true(seed: int) -> None:
 
 @DRAWS
 @given(seed=SEEDS)
+def test_sentences_about_calls_between_lets_are_true(seed: int) -> None:
+    examined_between_lets(seed)
+
+
+@DRAWS
+@given(seed=SEEDS)
 def test_sentences_about_pipelines_are_true(seed: int) -> None:
     examined_pipeline(seed)
 
@@ -144,11 +151,22 @@ def test_many_sentences_are_true(part: int) -> None:
         causes.update(here[0])
         statuses.update(here[1])
     assert set(causes) >= {
-        "no-pattern", "sub-pattern", "check", "predicate", "order", "outside-user", "let",
+        "no-pattern", "sub-pattern", "check", "predicate", "order", "outside-user", "unused",
         "unbound-constant",
     }  # fmt: skip
     assert set(statuses) >= {"matches", "shadowed", "refused", "used outside", "never"}
     assert causes.total() + statuses.total() > SENTENCES / PARTS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_many_sentences_about_calls_between_lets_are_true(part: int) -> None:
+    causes = Counter(
+        cause
+        for seed in range(part * CASES_OF_PIPELINES, (part + 1) * CASES_OF_PIPELINES)
+        for cause in examined_between_lets(seed)
+    )
+    assert set(causes) >= {"let", "unused", "outside-user"}
 
 
 @pytest.mark.slow
@@ -165,6 +183,11 @@ def test_many_sentences_about_pipelines_are_true(part: int) -> None:
 def examined(seed: int) -> tuple[list[str], list[str]]:
     """The causes and statuses stated for a case, each of which was tried here."""
     return examine(drawn(seed), partial(examined_case, changed=seed % CHANGED == 0))
+
+
+def examined_between_lets(seed: int) -> list[str]:
+    """The causes stated for a case with further lets, each of which was tried here."""
+    return examine(between_lets(seed), partial(examined_case, changed=False))[0]
 
 
 def examined_case(case: Drawn, changed: bool) -> tuple[list[str], list[str]]:

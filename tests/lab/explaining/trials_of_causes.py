@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from byoc_lab import PassContext, trace
+from byoc_lab.compat.passes.simplify.dead_code_elimination import DeadCodeElimination
 from byoc_lab.lab.explaining import Explanation, explain
 from byoc_lab.lab.explaining.explanation import WITHOUT_LETS
 from byoc_lab.passes import MergeComposite, ToGraphNormalForm
@@ -53,7 +54,7 @@ def tried(case: Drawn, one: Explanation, result: IRModule) -> None:
         "unbound-constant": no_match, "computed-twice": computed_twice,
         "needs-pass": needs_pass, "skipped-pass": skipped_pass, "pruned": given_back,
         "merge": given_back, "name": misnamed, "malformed": malformed,
-        "unknown": left_out,
+        "unknown": left_out, "unused": unused,
     }  # fmt: skip
     if one.change is not None:
         tried_change(case, one)
@@ -126,14 +127,23 @@ def let(case: Drawn, one: Explanation, entry: Any) -> bool:
     return no_match(case, one, entry) and one.change is not None
 
 
+def unused(case: Drawn, one: Explanation, entry: Any) -> bool:
+    """Nothing is left of it without the lets whose variables nobody uses, and a change that was run
+    leaves nothing of it, too: `tried` runs it again."""
+    (stage,) = trace(case.mod, [DeadCodeElimination()]).stages
+    left = [n for n in stage.images(one.typed) if isinstance(n, Call)]
+    return not left and one.change is not None and not one.change.region
+
+
 def in_graph_form(case: Drawn, one: Explanation) -> None:
-    """In graph form the call has the same cause, which is tried there."""
+    """In graph form the call has the same cause, or is computed twice, which is tried there."""
     (stage,) = trace(case.mod, [ToGraphNormalForm()]).stages
     assert stage.after is not None and stage.after is not stage.before, case.said(one)
     graph = replace(case, mod=stage.after)
     call = next(n for n in stage.images(one.typed) if isinstance(n, Call))
     (again,) = explain(graph.mod, TARGET, call, graph.passes())
-    assert again.cause == one.cause, case.said(one)
+    expected = "computed-twice" if one.cause == "let" else one.cause
+    assert again.cause == expected, case.said(one)
     tried(graph, again, trace(graph.mod, graph.passes()).result)
 
 
