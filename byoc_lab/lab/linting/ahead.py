@@ -14,8 +14,8 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 def annotated_ahead(mod: IRModule, context: Context) -> IRModule | None:
-    """The result of the passes up to the last AnnotateTarget; None if the pipeline has none, or if
-    one of the passes fails."""
+    """The result of the passes up to the last AnnotateTarget, of the pipeline or else of the back
+    end that was named; None if it has none, or if one of the passes fails."""
     if mod not in context.ahead:
         context.ahead[mod] = _after(mod, context, 0, _end(context, AnnotateTarget))
     return context.ahead[mod]
@@ -33,15 +33,17 @@ def merged_ahead(mod: IRModule, context: Context) -> IRModule | None:
 
 def _end(context: Context, kind: type[Pass]) -> int:
     """The number of passes up to the last one of a class; 0 without one."""
-    return max((n for n, p in enumerate(context.running, 1) if isinstance(p, kind)), default=0)
+    return max(
+        (n for n, p in enumerate(context.to_come.running, 1) if isinstance(p, kind)), default=0
+    )
 
 
 def _after(mod: IRModule, context: Context, first: int, end: int) -> IRModule | None:
     if end == 0:
         return None
     try:
-        with PassContext(opt_level=context.opt_level):
-            return Sequential(list(context.running[first:end]))(mod)
+        with PassContext(opt_level=context.to_come.opt_level):
+            return Sequential(list(context.to_come.running[first:end]))(mod)
     except ByocLabError:
         return None  # a run of the pipeline reports the error
 

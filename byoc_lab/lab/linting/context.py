@@ -76,6 +76,15 @@ class Context:
         return tuple(p for p in self.passes or () if p not in skipped)
 
     @cached_property
+    def to_come(self) -> Context:
+        """The context with the passes that rules look ahead to: without a pipeline, those of the
+        back end that was named."""
+        named = self.backend
+        if self.passes is not None or named is None or not is_registered(named.name):
+            return self
+        return context_of(named.name, named) if get_backend(named.name) is named else self
+
+    @cached_property
     def backends(self) -> dict[str, Backend]:
         """The back ends that get regions, by name: the one named, and registered targets."""
         found = {t: get_backend(t) for t in self.targets if is_registered(t)}

@@ -36,7 +36,8 @@ def lint(
         for example have free variables.
     pipeline: the passes that are still to run on `mod`: a name, a pass, or a list of passes and
         names of passes. Rules then also report what these passes will trip over.
-    backend: the back end that gets the regions. Rules then also ask its patterns and predicates.
+    backend: the back end that gets the regions. Rules then also ask its patterns and predicates;
+        without `pipeline`, they report the faults of the regions that its own pipeline will make.
     rules: the codes or names of the rules to run; by default all.
     ignore: what not to report: codes or names of rules, nodes, spans, or lines "file:line". A
         comment `// byoc-lab: ignore BYL001` in the text that `mod` was parsed from counts too.

@@ -40,7 +40,8 @@ class UnfoldedConstants(LintRule):
     """A region computes a value of constants alone, in every run.
 
     It is reported for the region, for the function that PartitionGraph makes of it, and, for a
-    module that is not annotated yet, if the given pipeline makes such a region.
+    module that is not annotated yet, if the pipeline that is given, or else that of the back end,
+    makes such a region.
 
     ## Why is this bad?
     The back end computes the same values in every run, and patterns that ask for a constant (a

@@ -70,6 +70,8 @@ class TestRepeatedOperand(RuleChecks):
         net = X * y + X if table == "fused" else relay.exp(X * y) + y * y
         mod = relay.IRModule.from_expr(relay.Function([X, y], net))
         (found,) = lint(mod, "npu").by_code("BYL035")
+        (alone,) = lint(mod, backend="npu").by_code("BYL035")
+        assert (alone.message, alone.node) == (found.message, found.node)
         assert found.node is (net if table == "fused" else None)
         assert lint(byoc_lab.trace(mod, "npu").result, backend="npu").by_code("BYL035")
 

@@ -133,6 +133,8 @@ class TestTupleBoundary(RuleChecks):
         try:
             trace = byoc_lab.trace(mod, "npu")
             found = lint(mod, "npu").by_code("BYL027")
+            alone = lint(mod, backend="npu").by_code("BYL027")
+            assert [f.node for f in alone] == [f.node for f in found]
             assert len(found) == len(lint(trace.result, backend="npu").by_code("BYL027")) > 0
             calls = {f.node for f in found}
             assert len(calls) == len(found) and None not in calls

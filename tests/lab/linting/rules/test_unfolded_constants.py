@@ -15,6 +15,7 @@ from byoc_lab.passes import (
     InferType,
     MergeCompilerRegions,
     MergeComposite,
+    PartitionGraph,
 )
 from byoc_lab.passes.fold.fold_constant import FOLD_QNN
 from byoc_lab.relay.ir.visit import post_order
@@ -59,6 +60,25 @@ class TestUnfoldedConstants(RuleChecks):
                 nodes = {n for f in mod.functions.values() for n in post_order(f)}
                 assert all(f.node in nodes for f in found)
             assert not lint(net, ["FoldConstant", *steps]).by_code("BYL024")
+        finally:
+            unregister("npu")
+
+    @pytest.mark.parametrize("pipeline", [None, "folding"])
+    def test_it_is_reported_for_a_back_end_whose_pipeline_leaves_them(
+        self, pipeline: str | None
+    ) -> None:
+        def folding() -> list[Any]:
+            return [InferType(), FoldConstant(), AnnotateTarget("npu"), PartitionGraph()]
+
+        register("npu", supports=["add"], pipeline=folding if pipeline else None)
+        try:
+            net = InferType()(relay.parse(main("add(2f, 3f)", "multiply(%x, %0)")))
+            expected = [] if pipeline else ["a future region of npu"]
+            for found in (lint(net, backend="npu"), lint(net, "npu")):
+                said = [f.message for f in found.by_code("BYL024")]
+                assert len(said) == len(expected)
+                assert all(a in b for a, b in zip(expected, said, strict=True))
+            assert not lint(net, [AnnotateTarget("other")], "npu").by_code("BYL024")
         finally:
             unregister("npu")
 
