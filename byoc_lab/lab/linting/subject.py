@@ -195,3 +195,8 @@ class Subject:
     def offloaded(self) -> list[Region]:
         """The regions of other compilers than "default", whose annotations PartitionGraph drops."""
         return [r for r in self.all_regions if r.target != DEFAULT]
+
+    def offloaded_region(self, node: Expr) -> Region | None:
+        """The region of a node, if PartitionGraph makes a function of it."""
+        region = self.regions.of(node)
+        return None if region is None or region.target == DEFAULT else region

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +49,26 @@ def test_the_linter_finds_what_partitioning_rejects(path: Path) -> None:
         rejected = False
     if rejected:
         assert found.errors, f"PartitionGraph rejects {path.stem} and the linter finds nothing"
+
+
+def _samples() -> list[Any]:
+    return [
+        pytest.param(sample.text, id=f"{rule.code}-{number}")
+        for rule in all_rules()
+        for number, sample in enumerate((*rule.INVALID, *rule.VALID))
+        if "annotation.compiler_" in sample.text and not sample.text.lstrip().startswith("fn")
+    ]
+
+
+@pytest.mark.parametrize("text", _samples())
+def test_annotations_of_default_which_partitioning_removes_are_no_errors(text: str) -> None:
+    mod = relay.parse(re.sub(r'compiler="\w*"', 'compiler="default"', text))
+    found = lint(mod)
+    try:
+        made = PartitionGraph()(InferType()(mod))
+    except ByocLabError:
+        return
+    assert not found.errors or lint(made).errors
 
 
 def test_an_unknown_rule_is_named_in_the_error() -> None:

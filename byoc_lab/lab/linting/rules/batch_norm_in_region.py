@@ -14,7 +14,6 @@ from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
-from byoc_lab.relay.analysis.annotations import DEFAULT
 from byoc_lab.relay.ir.expr import Call, Op, TupleGetItem
 
 _T = "Tensor[(1, 2, 4, 4), float32]"
@@ -134,5 +133,4 @@ def _is_visible(norm: Call, subject: Subject) -> bool:
 
 
 def _in_region(node: Call, subject: Subject) -> bool:
-    region = subject.regions.of(node)
-    return region is not None and region.target != DEFAULT
+    return subject.offloaded_region(node) is not None

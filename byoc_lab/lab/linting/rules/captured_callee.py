@@ -49,7 +49,7 @@ class CapturedCallee(LintRule):
                 continue
             if not isinstance(node.op, Var) and not is_annotation(node.op):
                 continue
-            region = subject.regions.of(node)
+            region = subject.offloaded_region(node)
             if region is not None:
                 yield self.finding(
                     f"a call in region {subject.number(region)} of {region.target} calls "

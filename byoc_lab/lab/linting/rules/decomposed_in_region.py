@@ -67,7 +67,7 @@ class DecomposedInRegion(LintRule):
             return
         nodes: frozenset[Expr] = frozenset().union(*(n.nodes for n in norms))
         count = f"{len(norms)} batch norms were" if len(norms) > 1 else "a batch norm was"
-        regions = [r for n in norms if (r := subject.regions.of(n.deviation)) is not None]
+        regions = [r for n in norms if (r := subject.offloaded_region(n.deviation)) is not None]
         compilers = dict.fromkeys(region.target for region in regions)
         where = f"regions of {', '.join(compilers)}"
         if len(regions) == 1:
@@ -90,6 +90,6 @@ class DecomposedInRegion(LintRule):
 
 def _after_annotation(norm: Decomposed, subject: Subject) -> bool:
     """Whether it is in a region and has a constant without a begin: AnnotateTarget leaves none."""
-    return subject.regions.of(norm.deviation) is not None and any(
+    return subject.offloaded_region(norm.deviation) is not None and any(
         isinstance(part, Constant) for node in norm.nodes for part in node.parts()
     )

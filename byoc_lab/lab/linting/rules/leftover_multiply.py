@@ -146,10 +146,7 @@ def _has_shape_of(value: Var, product: Call) -> bool:
 
 
 def _inside(node: Expr, subject: Subject) -> bool:
-    if is_external(subject.func):
-        return True
-    region = subject.regions.of(node)
-    return region is not None and region in subject.offloaded
+    return is_external(subject.func) or subject.offloaded_region(node) is not None
 
 
 def _takes_as_weight(user: Call, value: Expr) -> Call | None:

@@ -86,11 +86,11 @@ class MissingBegin(LintRule):
                 if value in outside:
                     yield from self._enters(problem.node, position, region.target, subject, close)
         for node in subject.nodes:
-            region_of_node = None if is_annotation(node) else subject.regions.of(node)
-            if region_of_node is not None and region_of_node.target != DEFAULT:
+            home = None if is_annotation(node) else subject.offloaded_region(node)
+            if home is not None:
                 for position, value in enumerate(_operands(node)):
                     if is_annotation(value, END):
-                        yield from self._edge(node, position, region_of_node.target, subject)
+                        yield from self._edge(node, position, home.target, subject)
         for problem in subject.problems_of("no-region"):
             yield from self._closes_nothing(problem.node, subject)
 

@@ -34,7 +34,7 @@ class NameTaken(LintRule):
     INVALID = (Sample(f"{_MAIN}\ndef @tvmgen_default_A_main_0(%x: {_T}) {{\n  nn.relu(%x)\n}}"),)
 
     def check(self, subject: Subject) -> Iterator[Finding]:
-        for region in subject.all_regions:
+        for region in subject.offloaded:
             number = subject.function_number(region)
             plain = f"tvmgen_default_{region.target}_{subject.name}_{number}"
             name = re.sub(r"[^0-9a-zA-Z]", "_", plain)

@@ -69,7 +69,8 @@ class NestedPartition(LintRule):
             if is_annotation(node, BEGIN):
                 yield from self._begin_inside(node, subject)
             elif is_annotation(node, END) and is_annotation(_value(node), END):
-                yield self._closed_twice(node, subject)
+                if {compiler_of(node), compiler_of(_value(node))} != {DEFAULT}:
+                    yield self._closed_twice(node, subject)
             elif isinstance(node, Function) and node is not subject.func:
                 yield from self._function_inside(node, subject)
         if _is_external(subject.func):
@@ -88,8 +89,8 @@ class NestedPartition(LintRule):
 
     def _begin_inside(self, begin: Expr, subject: Subject) -> Iterator[Finding]:
         value = _value(begin)
-        outer = None if is_annotation(value, END) else subject.regions.of(value)
-        if outer is None or outer.target == DEFAULT:
+        outer = None if is_annotation(value, END) else subject.offloaded_region(value)
+        if outer is None:
             return
         if is_annotation(value, BEGIN):
             what, todo = "directly on another begin", "keep the begin whose compiler the end names"

@@ -69,7 +69,7 @@ class RegionAcrossClauses(LintRule):
             for clause in node.clauses
             for variable in clause.lhs.vars
         }
-        for region in subject.all_regions if bound else ():
+        for region in subject.offloaded if bound else ():
             read = [v for begin in region.inputs for v in free_vars(begin) if v in bound]
             for variable in dict.fromkeys(read):
                 outside = _outside(subject.func, *bound[variable])
