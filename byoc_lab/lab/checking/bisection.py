@@ -13,7 +13,7 @@ from byoc_lab.errors import ArgumentError, ByocLabError, PassError, RegionError,
 from byoc_lab.lab.checking.bisected import Bisection, Checked
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, ErrorModel, Executed, Run, observe
 from byoc_lab.lab.checking.call_sites import CallSite, function_named, site_of
-from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
+from byoc_lab.lab.checking.example_inputs import example_inputs, in_words
 from byoc_lab.lab.checking.kernels import Kernel
 from byoc_lab.lab.checking.pairing import Parting, largest_share, parting
 from byoc_lab.lab.checking.passes_run import Backends, PassesRun
@@ -81,7 +81,8 @@ def bisect(
     given = inputs if inputs is not None else example_inputs(mod["main"], seed=seed)
     exercised = [
         f"{counted(len(stages), 'stage')} changed the module, evaluated in float64",
-        "inputs: " + ("given" if inputs is not None else f"{SETS['normal']}, seed {seed}"),
+        "inputs: "
+        + ("given" if inputs is not None else f"{in_words(given, 'normal')}, seed {seed}"),
         *ran.notes,
         *dict.fromkeys(f"{stage.name} was skipped: {stage.skipped}" for stage in skipped),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.ndarray import numpy_dtype
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 
-# name: the property that the inputs exercise
+# name: the property that the floating-point inputs exercise
 SETS = {
     "normal": "standard normal numbers",
     "wide": "normal numbers times 6: both ends of a clip, the flat parts of sigmoid and tanh",
@@ -30,6 +31,26 @@ def example_inputs(main: Function, kind: str = "normal", seed: int = 0) -> dict[
     if len(set(names)) < len(names):
         raise InputError("several inputs have one name; give the inputs as a sequence")
     return {p.name_hint: _value(p.name_hint, p.checked_type, kind, random) for p in main.params}
+
+
+def in_words(inputs: Mapping[str, Any] | Sequence[Any], kind: str) -> str:
+    """What `example_inputs` made."""
+    kinds = set(_kinds(inputs.values() if isinstance(inputs, Mapping) else inputs))
+    words = [SETS[kind]] if kinds - set("biu") else []
+    if kinds & set("iu"):
+        words.append("integers from the range of 8-bit ones, or from 0 to 7 where they are wider")
+    if "b" in kinds:
+        words.append("truth values")
+    return " and ".join(words) or "none: the module has no parameters"
+
+
+def _kinds(inputs: Iterable[Any]) -> Iterator[str]:
+    """The NumPy kinds of the dtypes."""
+    for value in inputs:
+        if isinstance(value, tuple):
+            yield from _kinds(value)
+        else:
+            yield np.asarray(value).dtype.kind
 
 
 def _value(name: str, ty: Type, kind: str, random: np.random.Generator) -> Any:

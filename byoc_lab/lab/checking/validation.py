@@ -7,7 +7,7 @@ from typing import Any
 
 from byoc_lab.errors import ArgumentError, InputError
 from byoc_lab.lab.checking.comparison import compare
-from byoc_lab.lab.checking.example_inputs import SETS
+from byoc_lab.lab.checking.example_inputs import SETS, in_words
 from byoc_lab.lab.checking.progress import Listener, Progress
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.language import language_of
@@ -70,9 +70,11 @@ def validate(
     with Progress("validate", checker.steps * (len(sets) or 1), progress) as checker.progress:
         if inputs is not None:
             checker.check(inputs)
+        made: dict[str, None] = {}
         for kind in sets:
-            checker.check(checker.example(kind, seed), kind)
-    made = [f"{what} (seed {seed})" for what in sets.values()]
+            example = checker.example(kind, seed)
+            made[f"{in_words(example, kind)} (seed {seed})"] = None
+            checker.check(example, kind)
     return checker.report(made or ["given"])
 
 

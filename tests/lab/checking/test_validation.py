@@ -346,3 +346,21 @@ def test_samples_must_be_positive() -> None:
     assert isinstance(func, Function)
     with pytest.raises(ValueError, match="samples must be at least 1, found 0"):
         bounded(func, {func.params[0]: random(2)}, samples=0)
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "words"),
+    [
+        (["int8"], ["integers from the range"]),
+        (["bool", "int64"], ["integers from the range", "truth values"]),
+        (["float32", "int32"], ["standard normal numbers", "integers from the range"]),
+        ([], ["none"]),
+    ],
+)
+def test_the_inputs_that_were_made_are_told(dtypes: list[str], words: list[str]) -> None:
+    params = [relay.var(f"x{n}", shape=(2,), dtype=d) for n, d in enumerate(dtypes)]
+    mod = IRModule.from_expr(Function(params, relay.Tuple([*params, relay.const(1.0)])))
+    told = validate(mod, mod).inputs
+    assert all(word in told[0] for word in words)
+    numbers = "float32" in dtypes
+    assert ("normal" in told[0]) == numbers and len(told) == (3 if numbers else 1)
