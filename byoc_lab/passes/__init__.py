@@ -11,7 +11,12 @@ from typing import Any
 
 from byoc_lab.errors import UnknownAttributeError, UnsupportedNameError, nearest
 from byoc_lab.passes.framework.context import PassContext
-from byoc_lab.passes.framework.decorators import UserPass, function_pass, module_pass
+from byoc_lab.passes.framework.decorators import (
+    UserModulePass,
+    UserPass,
+    function_pass,
+    module_pass,
+)
 from byoc_lab.passes.framework.discovery import discover
 from byoc_lab.passes.framework.hook import Event, listening
 from byoc_lab.passes.framework.infer_type import InferTypeLocal
@@ -30,7 +35,10 @@ from byoc_lab.passes.framework.pattern_rewrite import PatternRewrite
 from byoc_lab.passes.framework.pipelines import named_pipeline, pipeline_names, register_pipeline
 from byoc_lab.passes.layout.convert_layout import LayoutConfig
 
-PASSES = discover(__name__, {Pass, ModulePass, FunctionPass, PatternRewrite, Sequential, UserPass})
+PASSES = discover(
+    __name__,
+    {Pass, ModulePass, FunctionPass, PatternRewrite, Sequential, UserPass, UserModulePass},
+)
 globals().update(PASSES)
 
 

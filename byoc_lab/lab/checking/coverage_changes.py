@@ -11,16 +11,14 @@ from itertools import takewhile
 from typing import Any, NamedTuple, TypeVar
 
 from byoc_lab.errors import ArgumentError, ByocLabError, counted, kind_of
-from byoc_lab.lab.explaining.outcome import Setup
+from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.explaining.unfolding import unfolded
-from byoc_lab.lab.tracing.recorder import as_pass
 from byoc_lab.passes.byoc.inline_regions import InlineRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.fold.fold_constant import FoldConstant
 from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
 from byoc_lab.passes.framework.infer_type import InferType
-from byoc_lab.passes.framework.passes import Pass, leaves
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.printing import percent, printable
 from byoc_lab.relay.analysis.annotations import DEFAULT, is_annotation
@@ -233,21 +231,19 @@ class _Ready:
     def before(self, position: int) -> IRModule:
         """The module before the pass at `position`; after all of them for their number."""
         while len(self._modules) <= position:
-            p = self.setup.passes[len(self._modules) - 1]
-            with self.setup.context:
-                self._modules.append(as_pass([p], None)(self._modules[-1]))
+            done = len(self._modules) - 1
+            self._modules.append(self.setup.result(self._modules[-1], done, done + 1))
         return self._modules[position]
 
     def run(self, what: str, changed: Setup, backend: str) -> CoverageChange:
         """The totals of a changed run."""
-        same = 0
-        if changed.context is self.setup.context:
-            pairs = zip(changed.passes, self.setup.passes, strict=False)
-            same = sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))
+        new = zip(changed.passes, changed.contexts, strict=True)
+        given = zip(self.setup.passes, self.setup.contexts, strict=True)
+        same = sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(new, given, strict=False))
+        )
         try:
-            result = self.before(same)
-            with changed.context:
-                result = as_pass(changed.passes[same:], None)(result)
+            result = changed.result(self.before(same), same)
             found = work_of(infer_module(result), backend).totals
             return CoverageChange(what, found, setup=changed)
         except ByocLabError as error:
@@ -256,8 +252,8 @@ class _Ready:
 
 def _changed(ready: _Ready, backend: str) -> Iterator[tuple[str, Setup]]:
     setup = ready.setup
-    needed = {p.opt_level for p in leaves([p for p in setup.passes if isinstance(p, Pass)])}
-    for level in sorted(level for level in needed if level > setup.opt_level):
+    needed = (context.needed_level(p.info) for p, context in setup.skipped())
+    for level in sorted({level for level in needed if level is not None}):
         yield f"PassContext(opt_level={level})", setup.at_level(level)
     for least in SMALLEST_REGIONS:
         prune = InlineRegions(backend, partial(_why_small, least=least))

@@ -12,7 +12,8 @@ from byoc_lab.lab.checking.coverage_changes import attempts, setup_of, work_of
 from byoc_lab.lab.explaining.calls import explained
 from byoc_lab.lab.explaining.cards import Card
 from byoc_lab.lab.explaining.explanations import Explanations
-from byoc_lab.lab.explaining.outcome import PipelineRun, Setup
+from byoc_lab.lab.explaining.outcome import PipelineRun
+from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.language import language_of
 from byoc_lab.lab.tracing.recorder import Pipeline
 from byoc_lab.relay.ir.expr import Function

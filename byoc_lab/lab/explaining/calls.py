@@ -10,7 +10,8 @@ from byoc_lab.lab.explaining.cards import Card
 from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.outcome import PipelineRun, Setup, typed_calls
+from byoc_lab.lab.explaining.outcome import PipelineRun, typed_calls
+from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.explaining.unfolding import unfolded
 from byoc_lab.lab.explaining.workbench import Workbench
 from byoc_lab.lab.language import language_of

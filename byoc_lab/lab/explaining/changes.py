@@ -21,7 +21,7 @@ from byoc_lab.lab.explaining.module_changes import (
     unknown_inputs,
     with_shapes,
 )
-from byoc_lab.lab.explaining.outcome import Setup, typed_calls
+from byoc_lab.lab.explaining.outcome import typed_calls
 from byoc_lab.lab.explaining.pattern_changes import relaxed
 from byoc_lab.lab.explaining.recipes import (
     FOLDED,
@@ -36,6 +36,7 @@ from byoc_lab.lab.explaining.recipes import (
     undone,
 )
 from byoc_lab.lab.explaining.setup_changes import of_context, of_partitioning
+from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.explaining.trials import Trial
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -48,6 +49,7 @@ from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay.analysis.guessed_lengths import BATCH, guessed_lengths
 from byoc_lab.relay.ir.expr import Call, Expr, Var
 from byoc_lab.relay.patterns import DominatorPattern
+from byoc_lab.relay.patterns.near_miss import Conditions
 
 OWN_CAUSES = (
     "name", "merge", "pruned", "let", "order", "outside-user", "computed-twice", "malformed",
@@ -81,6 +83,12 @@ class Changes:
             "unbound-constant": self._bound, "no-pattern": self._as_pool,
             "sub-pattern": self._relaxed, "check": self._other_call, "predicate": self._other_call,
         }  # fmt: skip
+        has_form = found.cause in ("check", "predicate", "sub-pattern")
+        forms = list(self._other_form()) if has_form else []
+        if found.stop is not None and isinstance(found.stop.pattern, Conditions):
+            # The code generator may need what the pattern asks for.
+            yield from (t for t in forms if t.keeps_numbers)
+            forms = [t for t in forms if not t.keeps_numbers]
         if found.cause in of_cause:
             yield from of_cause[found.cause](found, call)
         if found.cause in ("order", "outside-user"):
@@ -89,8 +97,7 @@ class Changes:
             yield from self._prepared()
         for name in undone(self.inquiry, found, call):
             yield self._leaving_out(name)
-        if found.cause in ("check", "predicate", "sub-pattern"):
-            yield from self._other_form()
+        yield from forms
 
     def passes(self, found: Diagnosis) -> Iterator[Trial]:
         """Changes that run a simplifying pass on the obstacle before patterns are matched."""
@@ -168,7 +175,7 @@ class Changes:
         moved, later = passes[place], place < new
         there = passes[new - 1 if later else new]
         without = replace(self.inquiry.setup, passes=(*passes[:place], *passes[place + 1 :]))
-        setup, at_level = self._running(without, [moved])
+        setup, at_level = self._running(without, [moved], new - later)
         shown, before, after = called(moved), f"before {called(there)}", f"after {called(there)}"
         return Trial(
             f"move {shown} {after if later else before}{at_level}",
@@ -191,15 +198,17 @@ class Changes:
         """With further passes before the one that looks for operators to offload, at a level that
         does not skip them; and where they run, in words."""
         passes = tuple(new)
-        setup, at_level = self._running(setup, passes)
         position = self._position() if at is None else at
+        setup, at_level = self._running(setup, passes, position)
         where = f"before {self._before(position)}{at_level}"
         return setup.with_pass(position, *passes), where
 
-    def _running(self, setup: Setup, passes: Iterable[Pass]) -> tuple[Setup, str]:
-        """At a level that does not skip passes; and that level, in words, if it is another one."""
-        level = max((setup.context.needed_level(p.info) or 0 for p in passes), default=0)
-        if level <= setup.opt_level:
+    def _running(self, setup: Setup, passes: Iterable[Pass], position: int) -> tuple[Setup, str]:
+        """At a level that does not skip new passes at a position; and that level, in words, if it
+        is another one."""
+        context = setup.context_at(position)
+        level = max((context.needed_level(p.info) or 0 for p in passes), default=0)
+        if level <= context.opt_level:
             return setup, ""
         return setup.at_level(level), f", under PassContext(opt_level={level})"
 

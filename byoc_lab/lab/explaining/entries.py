@@ -11,8 +11,9 @@ from byoc_lab.backends.registry import is_registered
 from byoc_lab.errors import ArgumentError, ByocLabError, UnknownNameError, counted
 from byoc_lab.lab.explaining.diagnosis import Nearest
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.outcome import Setup, typed_calls
+from byoc_lab.lab.explaining.outcome import typed_calls
 from byoc_lab.lab.explaining.pattern_report import EntryReport, PatternReport
+from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.language import language_of
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.framework.predicates import (

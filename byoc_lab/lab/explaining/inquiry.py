@@ -10,8 +10,9 @@ from byoc_lab.backends import registry
 from byoc_lab.lab.explaining.module_changes import weights
 from byoc_lab.lab.explaining.naming import NodeNames, named
 from byoc_lab.lab.explaining.nearby import computed_from_constants
-from byoc_lab.lab.explaining.outcome import Home, PipelineRun, Setup, annotated, homes_of
+from byoc_lab.lab.explaining.outcome import Home, PipelineRun, annotated, homes_of
 from byoc_lab.lab.explaining.region_paths import RegionPaths
+from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.tracing.stages import Stage
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget, prefix_of
 from byoc_lab.passes.byoc.merge_composite import MergeComposite

@@ -2,143 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
-from byoc_lab.backends import registry
 from byoc_lab.errors import ByocLabError, PartitionError, PassError, WellFormedError
 from byoc_lab.lab.tracing.collection import without_collection
-from byoc_lab.lab.tracing.recorder import (
-    Member,
-    Pipeline,
-    as_member,
-    as_pass,
-    not_a_pipeline,
-    recorded,
-)
 from byoc_lab.lab.tracing.stages import Stage, Trace
-from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
-from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
-from byoc_lab.passes.byoc.merge_composite import MergeComposite
-from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.context import PassContext
-from byoc_lab.passes.framework.passes import Pass, Sequential, leaves
-from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
-from byoc_lab.passes.framework.predicates import odd_answers
+from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay.analysis.annotations import BEGIN, END, compiler_of, is_annotation
 from byoc_lab.relay.ir.expr import Call, Expr, Function, GlobalVar, Op
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.typing.infer import infer_module
-
-Kind = TypeVar("Kind", bound=Pass)
-PARTITIONING = (MergeComposite, AnnotateTarget, MergeCompilerRegions, PartitionGraph)
-"""The passes whose place among each other is given."""
-
-
-@dataclass(frozen=True, eq=False)
-class Setup:
-    """The inputs of a run: the module, the passes, and the PassContext at the time of the
-    request."""
-
-    mod: IRModule
-    passes: tuple[Pass, ...]
-    context: PassContext
-
-    @classmethod
-    def of(cls, mod: IRModule, pipeline: Pipeline) -> Setup:
-        """`pipeline` on `mod`, at the level at which it runs by itself (`running_level`)."""
-        members: Sequence[Member]
-        least = 0
-        if isinstance(pipeline, str):
-            members = named_pipeline(pipeline)
-        elif isinstance(pipeline, Sequential):
-            members = pipeline.passes
-        elif isinstance(pipeline, Pass):
-            members, least = [pipeline], pipeline.opt_level  # called directly, it always runs
-        elif isinstance(pipeline, (list, tuple)):
-            members = pipeline
-        elif callable(pipeline):
-            members = [pipeline]
-        else:
-            raise not_a_pipeline(pipeline)
-        asked = cls(mod, (), PassContext.current())
-        asked = asked.at_level(max(running_level(pipeline), least))
-        return replace(asked, passes=tuple(flat(members, asked.context)))
-
-    @classmethod
-    def asked(cls, mod: IRModule, target: str, pipeline: Pipeline | None) -> Setup:
-        """`pipeline` on `mod`; by default that of the back end `target`.
-
-        Raises UnknownNameError for a target that is not registered, unless a pass of the pipeline
-        annotates for it.
-        """
-        made = None if pipeline is None else cls.of(mod, pipeline)
-        annotating = [] if made is None else leaves([p for p in made.passes if isinstance(p, Pass)])
-        if not any(isinstance(p, AnnotateTarget) and target in p.targets for p in annotating):
-            registry.get(target)
-        return cls.of(mod, target) if made is None else made
-
-    def run(self, target: str, known: Known | None = None) -> PipelineRun:
-        """Run the pipeline, except for known results. Raises what a pass raises, except for
-        malformed regions."""
-        known = {} if known is None else known
-        stages: list[Stage] = []
-        told: dict[str, None] = {}
-        mod, error = self.mod, None
-        with self.context:
-            for member in self.passes:
-                step = mod, member, self.context
-                if step not in known:
-                    with odd_answers() as odd:
-                        known[step] = Step(*recorded(as_pass([member], None), mod), tuple(odd))
-                done = known[step]
-                stages += [s.at(n) for n, s in enumerate(done.stages, start=len(stages))]
-                told.update(dict.fromkeys(done.odd_answers))
-                error = done.error
-                if error is not None:
-                    break
-                mod = done.result(mod)
-        if not stages:
-            raise error or PassError("the pipeline has no passes; give at least one")
-        run = Trace(stages, "pipeline", error, as_pass(self.passes, None))
-        return PipelineRun(run, target, tuple(told), known)
-
-    @property
-    def opt_level(self) -> int:
-        return self.context.opt_level
-
-    def at_level(self, opt_level: int) -> Setup:
-        """With another opt_level."""
-        context = copy(self.context)
-        context.opt_level = opt_level
-        return replace(self, context=context)
-
-    def enabling(self, *names: str) -> Setup:
-        """Without disabling the passes of these names."""
-        context = copy(self.context)
-        context.disabled_pass = [n for n in context.disabled_pass if n not in names]
-        return replace(self, context=context)
-
-    def first(self, kind: type[Kind]) -> tuple[int, Kind] | None:
-        """The position of the first pass of a class, and the pass."""
-        for n, p in enumerate(self.passes):
-            if isinstance(p, kind):
-                return n, p
-        return None
-
-    def with_pass(self, position: int, *new: Pass) -> Setup:
-        """With further passes before the one at `position`."""
-        return replace(self, passes=(*self.passes[:position], *new, *self.passes[position:]))
-
-    def replacing(self, position: int, new: Pass) -> Setup:
-        """With another pass at `position`."""
-        passes = list(self.passes)
-        passes[position] = new
-        return replace(self, passes=tuple(passes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,21 +37,6 @@ class Step:
 Known = dict[tuple[IRModule, Pass, PassContext], Step]
 """What members of pipelines did with modules, in a context: they do not run again there, so that
 runs with different changes share what is before them, and after one that changes nothing."""
-
-
-def _partitions(sequence: Sequential) -> bool:
-    return any(isinstance(p, PARTITIONING) for p in leaves(sequence.passes))
-
-
-def flat(pipeline: Sequence[Member], context: PassContext) -> Iterator[Pass]:
-    """The members of a pipeline, including those of nested sequences without a name, or with passes
-    that partition, if these run as a whole and require nothing."""
-    for p in map(as_member, pipeline):
-        runs = context.enables(p.info) and not p.required
-        if isinstance(p, Sequential) and runs and (p.name == "sequential" or _partitions(p)):
-            yield from flat(p.passes, context)
-        else:
-            yield p
 
 
 @dataclass(frozen=True, eq=False)

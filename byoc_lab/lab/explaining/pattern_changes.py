@@ -45,7 +45,8 @@ def relaxed(pattern: DFPattern, stop: Stop) -> Iterator[tuple[str, DFPattern]]:
                 yield f"make {name} optional", replaced(pattern, at, operand | at)
         yield from _between(pattern, at, found)
     elif isinstance(at, Conditions):
-        yield f"do not ask for {_condition(at)}", replaced(pattern, at, at.pattern)
+        without = f"do not ask for {_condition(at)}, if the code generator can do without"
+        yield without, replaced(pattern, at, at.pattern)
     elif isinstance(at, (ConstantPattern, ExprPattern)):
         yield f"accept any value in place of {stop.expected}", replaced(pattern, at, wildcard())
     for part in post_order_patterns(pattern):

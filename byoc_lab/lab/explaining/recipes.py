@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.outcome import PARTITIONING
+from byoc_lab.lab.explaining.setups import PARTITIONING
 from byoc_lab.passes.fold.fold_constant import FOLD_QNN, FoldConstant
 from byoc_lab.passes.framework.passes import Pass, passes_replacing
 from byoc_lab.passes.layout.convert_layout import ConvertLayout

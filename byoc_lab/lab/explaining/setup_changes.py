@@ -8,21 +8,21 @@ from operator import itemgetter
 
 from byoc_lab.errors import enumerated
 from byoc_lab.lab.explaining.inquiry import Inquiry
-from byoc_lab.lab.explaining.outcome import PARTITIONING, Setup
+from byoc_lab.lab.explaining.setups import PARTITIONING, Setup
 from byoc_lab.lab.explaining.trials import Trial
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
-from byoc_lab.passes.framework.passes import Pass, skipped_members
+from byoc_lab.passes.framework.passes import Pass
 
 
 def of_context(setup: Setup) -> Iterator[Trial]:
     """Changes that let one pass run, those of a level, then all that are skipped: the smallest
     first."""
-    disabled = setup.context.disabled_pass
-    skipped = skipped_members(setup.passes, setup.context)
-    off = list(dict.fromkeys(p.name for p in skipped if p.name in disabled))
+    off = list(
+        dict.fromkeys(p.name for p, context in setup.skipped() if p.name in context.disabled_pass)
+    )
     for name in off:
         yield _enabling([name], setup)
     for level in sorted(set(_lacking(setup).values())):
@@ -59,17 +59,22 @@ def _at_level(level: int, setup: Setup) -> Trial:
         for its, names in of_level.items()
         if its <= level
     )
+    has = sorted({
+        c.opt_level for p, c in setup.skipped() if (c.needed_level(p.info) or level + 1) <= level
+    })  # fmt: skip
+    now = f"PassContext has opt_level {has[0]} and skips"
+    if has[1:]:
+        now = f"PassContexts have opt_level {enumerated(map(str, has))} and skip"
     return Trial(
         f"run under PassContext(opt_level={level})",
         setup.at_level(level), ("level", level),
-        missing=f"the PassContext has opt_level {setup.opt_level} and skips {listed}",
+        missing=f"the {now} {listed}",
     )  # fmt: skip
 
 
 def _lacking(setup: Setup) -> dict[str, int]:
-    """The passes that the context skips for its level, with the level that they need."""
-    skipped = skipped_members(setup.passes, setup.context)
-    needed = {p.name: setup.context.needed_level(p.info) for p in skipped}
+    """The passes that a context skips for its level, with the level that they need."""
+    needed = {p.name: context.needed_level(p.info) for p, context in setup.skipped()}
     return {name: level for name, level in needed.items() if level is not None}
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from byoc_lab.errors import counted
-from byoc_lab.lab.explaining.outcome import PipelineRun, Place, Setup
+from byoc_lab.lab.explaining.outcome import PipelineRun, Place
+from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.module import IRModule

@@ -1,152 +1,164 @@
-"""Functions in a pipeline that partition, replaced by the passes that they run."""
+"""Functions of the user in a pipeline that partition, replaced by the passes that they run."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 
-from byoc_lab.errors import ByocLabError
-from byoc_lab.lab.explaining.outcome import PARTITIONING, Setup, flat
+from byoc_lab.lab.explaining.setups import PARTITIONING, Setup, copied, flat
+from byoc_lab.lab.tracing.recorder import Recorder
+from byoc_lab.lab.tracing.runs import Run
 from byoc_lab.passes.framework.context import PassContext
-from byoc_lab.passes.framework.decorators import UserPass
+from byoc_lab.passes.framework.decorators import UserModulePass, have_same_parts
 from byoc_lab.passes.framework.passes import (
     ModulePass,
     Pass,
     Sequential,
     leaves,
+    make_pass,
     observing,
-    skipped_members,
 )
 from byoc_lab.relay.ir.module import IRModule
 
+_MAY_PARTITION = (*PARTITIONING, UserModulePass)
+
 
 def unfolded(setup: Setup) -> Setup:
-    """With the passes that user passes run in place of those that partition by them.
+    """With the passes that functions of the user run in place of those that partition by them.
 
-    What a user pass does before, such as to bind parameters, becomes a pass of its own. All run in
-    the context of a user pass if that skips the same passes as each has skipped in its own, or else
-    in that of the setup. A user pass stays whole if neither does, or if it changes the module
-    between its passes or after them. It is run once to see that; one that raises stays as it is.
+    Each runs in the context that its function gave it. What a function changes itself, before,
+    between or after its passes, becomes a pass of its own. The functions run once to see that; one
+    that raises stays as it is.
     """
-    if not any(isinstance(p, UserPass) for p in setup.passes):
-        return setup
     try:
-        return _unfolded(setup)
-    except ByocLabError:  # the run that is to be explained raises it again
+        made = _with_parts(setup)
+    except Exception:  # the run that is to be explained raises it again
         return setup
+    return setup if made is setup else unfolded(made)  # a part may be a function, too
 
 
-def _unfolded(setup: Setup) -> Setup:
-    parts: list[tuple[Sequence[Pass], PassContext]] = []
-    contexts = []
-    mod = setup.mod
-    with setup.context:
-        for p in setup.passes:
-            calls = _Calls()
-            with observing(calls):
-                after = Sequential([p])(mod)
-            inner = calls.passes_until(after) if isinstance(p, UserPass) else []
-            if isinstance(p, UserPass) and any(isinstance(q, PARTITIONING) for q in leaves(inner)):
-                opening = [] if _same(calls.first, mod) else [_Opening(p)]
-                contexts.append(calls.contexts[0])
-                parts.append(([*opening, *inner], contexts[-1]))
-            else:
-                parts.append(([p], setup.context))
-            mod = after
-    for context in (*contexts, setup.context):
-        if all(_skipped(passes, own) == _skipped(passes, context) for passes, own in parts):
-            flattened = (q for passes, _ in parts for q in flat(passes, context))
-            return replace(setup, passes=tuple(flattened), context=context)
-    return setup
+def _with_parts(setup: Setup) -> Setup:
+    own: dict[Pass, PassContext] = {}
+    mod, unmade = setup.mod, sum(isinstance(p, UserModulePass) for p in setup.passes)
+    found = False
+    for n, p in enumerate(setup.passes):
+        parts = [(p, setup.context_of(p))]
+        if isinstance(p, UserModulePass) and setup.context_of(p).enables(p.info):
+            inner = list(_parts_of(p, mod, setup.context_of(p)))
+            if any(isinstance(q, _MAY_PARTITION) for q in leaves([q for q, _ in inner])):
+                found, parts = True, inner
+        for q, context in parts:
+            own[copy(q) if q in own else q] = context
+        unmade -= isinstance(p, UserModulePass)
+        if unmade:
+            mod = setup.result(mod, n, n + 1)
+    return replace(setup, passes=tuple(own), own=own) if found else setup
 
 
-def _skipped(passes: Sequence[Pass], context: PassContext) -> list[Pass]:
-    return list(skipped_members(passes, context))
+def _parts_of(
+    p: UserModulePass, mod: IRModule, context: PassContext
+) -> Iterator[tuple[Pass, PassContext]]:
+    """The passes that lead to the result of a function of the user, and those that change what it
+    changes itself, with their contexts."""
+    required = list(map(make_pass, p.required))
+    yield from ((q, context) for q in required)
+    recorder = Recorder(functions=UserModulePass)
+    with context:
+        mod = Sequential(required)(mod)
+        with observing(recorder):
+            p(mod)
+    run = recorder.whole
+    assert run is not None
+    way = run.way()
+    now = run.before
+    for n, inner in enumerate(way):
+        if not have_same_parts(now, inner.before):
+            yield _OwnPart(run, way, n), context
+        itself = _enabling(inner.the_pass, inner.context)
+        yield from ((q, itself) for q in flat([inner.the_pass], itself))
+        now = inner.before if inner.after is None else inner.after
+    if now is not run.after:
+        yield _OwnPart(run, way, len(way)), context
 
 
-def _settings(context: PassContext) -> tuple[int, list[str], list[str]]:
-    return context.opt_level, context.disabled_pass, context.required_pass
+def _enabling(p: Pass, context: PassContext) -> PassContext:
+    """A context in which a sequence runs a pass, as a direct call does in any."""
+    if context.enables(p.info):
+        return context
+    others = [name for name in context.disabled_pass if name != p.name]
+    return copied(context, disabled_pass=others, required_pass=[*context.required_pass, p.name])
 
 
-def _same(one: IRModule, other: IRModule) -> bool:
-    """Whether two modules have the same functions."""
-    return one is other or one.functions == other.functions
+class _OwnPart(ModulePass):
+    """What a function of the user changes itself after some of the passes that it runs, until it
+    runs the next one or ends.
 
+    It runs the function again: on the module of the first time, with the results of the first time
+    in place of the passes before this place, and its own input in place of the last of them.
+    """
 
-class _Opening(ModulePass):
-    """What a user pass does before the first pass that it runs."""
-
-    def __init__(self, whole: UserPass):
-        self._whole = whole
+    def __init__(self, whole: Run, way: Sequence[Run], position: int):
+        inner = whole.inner
+        start = inner.index(way[position - 1]) + 1 if position else 0
+        self._whole, self._done = whole, inner[:start]
+        self._then: Pass | None = None
+        self._others = 0  # passes like the next one that lead nowhere, before it
+        if position < len(way):
+            self._then = way[position].the_pass
+            others = inner[start : inner.index(way[position])]
+            self._others = sum(_are_alike(run.the_pass, self._then) for run in others)
 
     @property
     def name(self) -> str:
-        return self._whole.name
+        return self._whole.the_pass.name
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        results = [*(run.after for run in self._done[:-1]), mod] if self._done else []
+        given = self._whole.before if self._done else mod
         try:
-            with observing(_Until()):
-                return self._whole(mod)
-        except _Reached as first:
-            return first.mod
+            with observing(_Replay(results, self._then, self._others)):
+                return self._whole.the_pass.run(given, ctx)
+        except _Reached as reached:
+            return reached.mod
+
+
+def _are_alike(p: Pass, other: Pass) -> bool:
+    return type(p) is type(other) and p.name == other.name
 
 
 class _Reached(BaseException):
-    """Ends a user pass at its first pass; no `except Exception` in it ends this. mod: what that
+    """Ends a function of the user at a pass; no `except Exception` in it ends this. mod: what that
     pass gets."""
 
     def __init__(self, mod: IRModule):
         self.mod = mod
 
 
-class _Until:
-    """Observes a user pass until it runs a pass, and ends it there."""
+class _Replay:
+    """Observes a function of the user that is run again, and ends it at a pass.
 
-    def __init__(self) -> None:
-        self._inside = False
+    results: in place of the first passes; where one is None, that pass runs and raises again.
+    then: the pass that ends it; None if it ends by itself. others: how many alike run before that.
+    """
 
-    def begin(self, p: Pass, mod: IRModule) -> None:
-        if self._inside:
-            raise _Reached(mod)
-        self._inside = True
+    def __init__(self, results: Sequence[IRModule | None], then: Pass | None, others: int):
+        self._results, self._then, self._others = list(results), then, others
+        self._inside = 0  # passes that run
 
-    def end(
-        self, p: Pass, after: IRModule | None, error: Exception | None = None, skipped: str = ""
-    ) -> None:
-        """Nothing: what is done before the first pass is the module that this one gets."""
-
-
-class _Calls:
-    """Observes the passes that a member of a sequence calls. contexts: those that they run in."""
-
-    def __init__(self) -> None:
-        self.contexts: list[PassContext] = []
-        self._open: list[tuple[Pass, IRModule]] = []
-        self._found: list[tuple[Pass, IRModule, IRModule | None]] = []
-
-    def begin(self, p: Pass, mod: IRModule) -> None:
-        self._open.append((p, mod))
+    def begin(self, p: Pass, mod: IRModule) -> IRModule | None:
+        if not self._inside and self._results:
+            known = self._results.pop(0)
+            if known is not None:
+                return known.copy()
+        elif not self._inside and self._then is not None and _are_alike(p, self._then):
+            if not self._others:
+                raise _Reached(mod)
+            self._others -= 1
+        self._inside += 1
+        return None
 
     def end(
         self, p: Pass, after: IRModule | None, error: Exception | None = None, skipped: str = ""
     ) -> None:
-        _, before = self._open.pop()
-        if len(self._open) == 2:  # in the sequence, and in its member
-            self._found.append((p, before, after))
-            self.contexts.append(PassContext.current())
-
-    @property
-    def first(self) -> IRModule:
-        """The module that the first of the passes got."""
-        return self._found[0][1]
-
-    def passes_until(self, after: IRModule) -> list[Pass]:
-        """The passes, if they alone make `after` of what the first of them got, and would, in one
-        context, as members of a sequence; else none."""
-        mod: IRModule | None = self.first if self._found else None
-        for (p, given, result), context in zip(self._found, self.contexts, strict=True):
-            same = _settings(context) == _settings(self.contexts[0])
-            if given is not mod or not same or not context.enables(p.info):
-                return []
-            mod = result
-        return [p for p, *_ in self._found] if mod is after else []
+        self._inside -= 1

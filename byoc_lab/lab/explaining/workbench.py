@@ -12,7 +12,8 @@ from byoc_lab.lab.explaining.changes import OWN_CAUSES, Changes
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.nearby import Surroundings
-from byoc_lab.lab.explaining.outcome import Known, PipelineRun, Setup, annotated
+from byoc_lab.lab.explaining.outcome import Known, PipelineRun, annotated
+from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.explaining.trials import Trial, VerifiedChange
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
@@ -89,7 +90,7 @@ class Workbench:
             return True
         near = trial.calls.get(call, call)
         like = mod, around.likeness(near)
-        key = like, trial.setup.passes, trial.setup.context
+        key = like, trial.setup.passes, trial.setup.contexts
         if key not in self._helps:
             if like not in self._parts:
                 self._parts[like] = around.part(near)

@@ -6,15 +6,17 @@ The pass framework runs the pipeline; the recorder only observes it (`StageObser
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from byoc_lab.errors import PassError
 from byoc_lab.lab.tracing.events import Events, Notes
+from byoc_lab.lab.tracing.runs import Run
 from byoc_lab.lab.tracing.stages import Stage, Trace
-from byoc_lab.passes import Event, Pass, PassContext, Sequential, module_pass, named_pipeline
+from byoc_lab.passes import Event, Pass, PassContext, Sequential, named_pipeline
+from byoc_lab.passes.framework.decorators import UserModulePass, have_same_parts
 from byoc_lab.passes.framework.hook import Note, listening
+from byoc_lab.passes.framework.instrument import PassInfo
 from byoc_lab.passes.framework.passes import make_pass, observing
 from byoc_lab.passes.framework.pipelines import running_level
 from byoc_lab.relay.ir.module import IRModule, module_expected
@@ -62,7 +64,7 @@ def recorded(
     name: the pass of this name is no group, so that its stages are those of the trace itself.
     progress: as `trace` takes it.
     """
-    recorder = _Recorder(name, progress)
+    recorder = Recorder(name, progress)
     with listening(recorder.record), observing(recorder):
         try:
             whole(mod)
@@ -111,84 +113,131 @@ def as_member(p: Member, era: str | None = None) -> Pass:
 
 
 def _pass_of(function: Callable[[IRModule], IRModule]) -> Pass:
-    """A pass that calls a function from module to module."""
     name = getattr(function, "name", None) or getattr(function, "__name__", None)
-    called: Pass = module_pass(
-        lambda mod, ctx: function(mod), opt_level=0, name=str(name or type(function).__name__)
-    )
-    return called
+    info = PassInfo(0, str(name or type(function).__name__))
+    return _FunctionPass(lambda mod, ctx: function(mod), info)
 
 
-class _Recorder:
-    """Records each pass that a sequence runs as a stage.
+class _FunctionPass(UserModulePass):
+    """A function from module to module, as a pass."""
 
-    The passes that a pass runs inside are part of its stage. A sequence is not a stage, unless it
-    changes the module itself.
+
+class Recorder:
+    """Records each pass that a sequence or a function of the user runs as a stage.
+
+    The passes that any other pass runs are part of its stage. A sequence is a stage only if it
+    changes the module itself, and a function only for what it changes itself, before, between and
+    after the passes that lead to its result.
+
+    name: the pass of this name is no group. functions: the class of those passes that are functions
+    of the user. whole: the run of the whole pipeline, once it has ended.
     """
 
-    def __init__(self, title: str, progress: Callable[[str], object] | None = None) -> None:
+    def __init__(
+        self,
+        name: str = "",
+        progress: Callable[[str], object] | None = None,
+        functions: type[UserModulePass] = _FunctionPass,
+    ) -> None:
+        self.whole: Run | None = None
+        self._unnamed = ("sequential", name)
         self._progress = progress
-        self.stages: list[Stage] = []
-        self._unnamed = ("sequential", title)  # sequences that name no group
-        self._open: list[tuple[Pass, IRModule, float]] = []
-        self._current: IRModule | None = None  # the result of the last stage
-        self._events: list[Event] = []
-        self._notes: list[Note] = []
+        self._functions = functions
+        self._open: list[Run] = []
+        self._inside = 0  # how many passes run inside the last open one, as part of its stage
+
+    @property
+    def stages(self) -> list[Stage]:
+        made = [] if self.whole is None else self.whole.stages
+        return [stage.at(n) for n, stage in enumerate(made)]
 
     def record(self, reported: Event | Note) -> None:
-        if isinstance(reported, Note):
-            self._notes.append(reported)
-        else:
-            self._events.append(reported)
+        self._open[-1].reported.append(reported)
 
     def begin(self, p: Pass, mod: IRModule) -> None:
-        if not self._inside_a_pass():
-            self._events, self._notes = [], []
-            self._current = mod
-            if self._progress is not None and not isinstance(p, Sequential):
-                self._progress(p.name)
-        self._open.append((p, mod, time.perf_counter()))
+        outer = self._open[-1] if self._open else None
+        if outer is not None and not outer.is_group:
+            self._inside += 1
+            return
+        if self._progress is not None and not isinstance(p, Sequential):
+            self._progress(p.name)
+        self._open.append(Run(p, mod, outer, isinstance(p, self._functions)))
 
     def end(
         self, p: Pass, after: IRModule | None, error: Exception | None = None, skipped: str = ""
     ) -> None:
-        _, before, started = self._open.pop()
-        if self._inside_a_pass():
+        if self._inside:
+            self._inside -= 1
             return
-        if isinstance(p, Sequential) and not skipped:
-            if error is not None and self.stages and self.stages[-1].error is error:
-                return  # a member raised it
-            if after is self._current:
-                return  # its members made all changes
-            before = self._current if self._current is not None else before
-        elif after is before and not skipped and not self._is_member(p):
-            return  # required by another pass, and changed nothing
-        seconds = 0.0 if skipped else time.perf_counter() - started
-        name = p.name
-        self.stages.append(
-            Stage(
-                len(self.stages), name, before, after, seconds, Events(self._events), error,
-                skipped, self._group(), Notes(self._notes), _needs_level(p, skipped),
-            )
+        run = self._open.pop()
+        run.end(after, error)
+        if run.is_group and not skipped:
+            run.stages = list(self._of_group(run))
+        elif run.after is not run.before or skipped or _is_member(run):
+            seconds = 0.0 if skipped else run.ended - run.started
+            run.stages = [
+                Stage(
+                    0, p.name, run.before, run.after, seconds, _events(run.reported), error,
+                    skipped, self._group(run.outer), _notes(run.reported),
+                    _needs_level(run, skipped),
+                )
+            ]  # fmt: skip
+        if run.outer is None:
+            self.whole = run
+        else:
+            run.outer.inner.append(run)
+
+    def _of_group(self, run: Run) -> Iterator[Stage]:
+        """The stages of the passes that a pass runs, and of what it changes itself."""
+        way = run.way()
+        name, group = run.the_pass.name, self._group(run if way else run.outer)
+        last: Stage | None = None
+        now, since, offset = run.before, run.started, 0
+        for inner in way:
+            if run.is_function and not have_same_parts(now, inner.before):
+                said = run.reported[offset : inner.offset]
+                yield Stage(
+                    0, name, now, inner.before, inner.started - since, _events(said),
+                    group=group, notes=_notes(said),
+                )  # fmt: skip
+            for last in inner.stages:
+                yield last
+            now = inner.before if inner.after is None else inner.after
+            since, offset = inner.ended, inner.offset
+        if run.error is not None and last is not None and last.error is run.error:
+            return  # an inner pass raised it
+        if run.after is now and (way or not run.is_function):
+            return  # the inner passes made all changes
+        said = run.reported[offset:]
+        yield Stage(
+            0, name, now, run.after, run.ended - since, _events(said), run.error,
+            group=group, notes=_notes(said),
         )  # fmt: skip
-        self._events, self._notes = [], []
-        self._current = after
 
-    def _inside_a_pass(self) -> bool:
-        return any(not isinstance(p, Sequential) for p, _, _ in self._open)
-
-    def _is_member(self, p: Pass) -> bool:
-        """Whether `p` is a member of its sequence or the whole pipeline, not only required."""
-        sequence = self._open[-1][0] if self._open else None
-        return not isinstance(sequence, Sequential) or any(p is q for q in sequence.passes)
-
-    def _group(self) -> str:
-        """The innermost named sequence."""
-        names = [p.name for p, _, _ in self._open]
-        return next((n for n in reversed(names) if n not in self._unnamed), "")
+    def _group(self, run: Run | None) -> str:
+        """The name of the innermost sequence or function, from a run outwards, that names one."""
+        while run is not None:
+            if run.the_pass.name not in self._unnamed:
+                return run.the_pass.name
+            run = run.outer
+        return ""
 
 
-def _needs_level(p: Pass, skipped: str) -> int | None:
+def _events(reported: Sequence[Event | Note]) -> Events:
+    return Events(r for r in reported if isinstance(r, Event))
+
+
+def _notes(reported: Sequence[Event | Note]) -> Notes:
+    return Notes(r for r in reported if isinstance(r, Note))
+
+
+def _is_member(run: Run) -> bool:
+    """Whether a pass is a member of its sequence or the whole pipeline, not only required."""
+    sequence = None if run.outer is None else run.outer.the_pass
+    return not isinstance(sequence, Sequential) or any(run.the_pass is q for q in sequence.passes)
+
+
+def _needs_level(run: Run, skipped: str) -> int | None:
     """The level that a pass needs, if it was skipped because the context has a lower one."""
-    ctx, info = PassContext.current(), p.info
+    ctx, info = run.context, run.the_pass.info
     return ctx.needed_level(info) if skipped == ctx.why_skipped(info) else None

@@ -38,16 +38,19 @@ class UserPass(Pass):
         return self._info
 
 
-def _is_unchanged(copied: IRModule, mod: IRModule) -> bool:
-    same_types = copied.type_definitions == mod.type_definitions
-    return copied.functions == mod.functions and same_types and copied.attrs is mod.attrs
+def have_same_parts(one: IRModule, other: IRModule) -> bool:
+    """Whether two modules have the same functions, types and attributes, as a copy does."""
+    same_types = one.type_definitions == other.type_definitions
+    return one.functions == other.functions and same_types and one.attrs is other.attrs
 
 
-class _UserModulePass(UserPass, ModulePass):
+class UserModulePass(UserPass, ModulePass):
+    """A pass on the module that calls a function of the user."""
+
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         given = mod.copy()  # the function may change what it gets
         after: IRModule = self._function(given, ctx)
-        return mod if after is given and _is_unchanged(given, mod) else after
+        return mod if after is given and have_same_parts(given, mod) else after
 
 
 class _UserFunctionPass(UserPass, FunctionPass):
@@ -116,5 +119,5 @@ def _decorator(kind: type[UserPass], word: str) -> Callable[..., Any]:
     return decorator
 
 
-module_pass = _decorator(_UserModulePass, "module")
+module_pass = _decorator(UserModulePass, "module")
 function_pass = _decorator(_UserFunctionPass, "function")

@@ -89,7 +89,9 @@ class Pass(ABC):
         observer = _observer.get()
         if observer is None:
             return self._run_if_allowed(mod)[0]
-        observer.begin(self, mod)
+        instead = observer.begin(self, mod)
+        if instead is not None:
+            return instead
         try:
             after, skipped = self._run_if_allowed(mod)
         except Exception as error:
@@ -222,10 +224,11 @@ class Sequential(Pass):
 
 class StageObserver(Protocol):
     """Observes every pass that the framework reaches, sequences and the passes inside other passes
-    included. It cannot change which passes run."""
+    included."""
 
-    def begin(self, p: Pass, mod: IRModule) -> None:
-        """The framework reaches pass `p` with module `mod`."""
+    def begin(self, p: Pass, mod: IRModule) -> IRModule | None:
+        """The framework reaches pass `p` with module `mod`. If the answer is a module, the pass
+        does not run: that is its result, and `end` is not called."""
 
     def end(
         self, p: Pass, after: IRModule | None, error: Exception | None = None, skipped: str = ""

@@ -11,6 +11,7 @@ import numpy as np
 from byoc_lab import backends, relay
 from byoc_lab.backends.dnnl import pattern_table
 from byoc_lab.backends.dnnl.pruning import PruneSubgraphs
+from byoc_lab.lab.explaining import Explanation, Explanations
 from byoc_lab.passes import (
     AnnotateTarget,
     FoldConstant,
@@ -98,6 +99,11 @@ CONV = is_op("nn.conv2d")(Any_(), Any_())
 CONV_RELU = is_op("nn.relu")(CONV)
 CONV_ADD = is_op("add")(CONV, Any_())
 CONV_ADD_RELU = is_op("nn.relu")(CONV_ADD)
+
+
+def the(found: Explanations, operator: str) -> Explanation:
+    """What is said of the last call of an operator."""
+    return [e for e in found if e.name == operator][-1]
 
 
 def entry(name: str, *rest: Any) -> tuple[Any, ...]:

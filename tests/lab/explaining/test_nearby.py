@@ -14,7 +14,7 @@ from byoc_lab.errors import PassError
 from byoc_lab.lab.explaining import workbench
 from byoc_lab.lab.explaining.module_changes import other_attributes
 from byoc_lab.lab.explaining.nearby import NEAR, Surroundings
-from byoc_lab.lab.explaining.outcome import Setup
+from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.passes import make_pass

@@ -21,7 +21,7 @@ from byoc_lab.relay.patterns import (
     is_tuple_get_item,
     wildcard,
 )
-from tests.lab.explaining.planted import CONV, NPU, Any_, conv, entry, weight, x
+from tests.lab.explaining.planted import CONV, NPU, Any_, conv, entry, the, weight, x
 
 PATH = (is_op("nn.relu") | is_op("sigmoid"))(Any_())
 JOINED = is_op("add")(Any_(), Any_()).dominates(CONV, PATH)
@@ -39,10 +39,6 @@ def told(pattern: DFPattern, body: relay.Expr, *passes: Pass | str, level: int =
     merge = [transform.MergeComposite(table), transform.AnnotateTarget(NPU), "PartitionGraph"]
     with transform.PassContext(opt_level=level):
         return explain(IRModule.from_expr(body), NPU, pipeline=[*passes, *merge])
-
-
-def the(found: Explanations, operator: str) -> Explanation:
-    return [e for e in found if e.name == operator][-1]
 
 
 def change(found: Explanations, operator: str) -> str:

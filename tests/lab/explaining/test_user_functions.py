@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab import backends, coverage, relay, trace, transform
-from byoc_lab.lab.explaining import Explanation, Explanations, explain
+from byoc_lab import backends, coverage, relay, transform
+from byoc_lab.errors import PassError
+from byoc_lab.lab.explaining import explain
 from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.patterns import is_constant, is_op, wildcard
-from tests.lab.explaining.planted import CONV, NPU, Any_, conv, entry
+from tests.lab.explaining.planted import CONV, NPU, Any_, conv, entry, the
 
 PARAMS = {"w": np.ones((8, 8, 1, 1), "float32"), "b": np.ones(8, "float32")}
 
@@ -23,10 +24,6 @@ PARAMS = {"w": np.ones((8, 8, 1, 1), "float32"), "b": np.ones(8, "float32")}
 def back_end() -> Iterator[None]:
     yield
     backends.register(NPU)  # takes nothing any more
-
-
-def the(found: Explanations, operator: str) -> Explanation:
-    return [e for e in found if e.name == operator][-1]
 
 
 def in_context(passes: Sequence[Pass], level: int) -> Any:
@@ -102,11 +99,105 @@ def test_what_a_function_does_before_its_passes_is_followed(pipeline: Any, level
         assert the(found, "nn.conv2d").expected == "nn.bias_add"
 
 
-def test_a_function_that_changes_its_module_leaves_the_traced_one() -> None:
-    backends.register(NPU, patterns=[entry("relu", is_op("nn.relu")(wildcard()))])
-    mod = with_parameters()
-    (stage,) = trace(mod, [partition_for_npu]).stages
-    assert len(mod["main"].params) == len(stage.before["main"].params) == 3
-    assert len(stage.after["main"].params) == 1
-    assert not stage.is_reported  # the binding is no rewrite of a pass
-    assert not trace(mod, [lambda given: given]).stages[0].changed
+def in_nhwc() -> IRModule:
+    x, w = relay.var("x", shape=(1, 8, 8, 4)), relay.const(np.ones((3, 3, 4, 4), "float32"))
+    body = nn.conv2d(x, w, (1, 1), kernel_size=(3, 3), data_layout="NHWC", kernel_layout="HWIO")
+    return transform.InferType()(IRModule.from_expr(relay.Function([x], nn.relu(body))))
+
+
+TO_NCHW = transform.ConvertLayout({"nn.conv2d": ["NCHW", "default"]})
+
+
+def matched(mod: IRModule, *, level: int = 3) -> IRModule:
+    """Marks the module between its passes, as functions that bind parameters do."""
+    merge = transform.MergeComposite(backends.get(NPU).patterns())
+    with transform.PassContext(opt_level=level):
+        mod = transform.Sequential([transform.InferType(), merge])(mod)
+    mod["main"] = mod["main"].with_attr("marked", 1)
+    return transform.PartitionGraph()(transform.AnnotateTarget(NPU)(mod))
+
+
+def converted(level: int, *, called: bool = False) -> Any:
+    def function(mod: IRModule) -> IRModule:
+        with transform.PassContext(opt_level=level):
+            mod = TO_NCHW(mod) if called else transform.Sequential([TO_NCHW])(mod)
+        mod["main"] = mod["main"].with_attr("converted", 1)
+        return matched(mod)
+
+    return function
+
+
+def asking(mod: IRModule) -> IRModule:
+    """Asks for the type of each call before it converts the module."""
+    for call in (mod["main"].body, mod["main"].body.args[0]):
+        transform.InferType()(IRModule.from_expr(call))
+    return converted(1)(mod)
+
+
+def inner(function: Any) -> Any:
+    inside = transform.module_pass(lambda mod, ctx: function(mod), opt_level=0, name="inside")
+    return lambda mod: transform.Sequential([transform.InferType(), inside])(mod)
+
+
+@pytest.fixture
+def in_nchw() -> None:
+    """A back end that takes convolutions in NCHW alone."""
+    conv2d = is_op("nn.conv2d")(wildcard(), wildcard()).has_attr({"data_layout": "NCHW"})
+    backends.register(NPU, patterns=[entry("it", is_op("nn.relu")(conv2d))])
+
+
+NOT_CONVERTED: list[tuple[Any, int]] = [
+    ([TO_NCHW, matched], 2),  # the function runs at 3, which does not help
+    (converted(1), 1),
+    ([converted(1)], 1),
+    ([transform.InferType(), converted(0)], 0),
+    (asking, 1),
+    (inner(converted(1)), 1),
+]
+
+
+@pytest.mark.usefixtures("in_nchw")
+@pytest.mark.parametrize(("pipeline", "level"), NOT_CONVERTED)
+def test_a_pass_that_a_context_of_a_function_skips_is_the_cause(pipeline: Any, level: int) -> None:
+    found = the(explain(in_nhwc(), NPU, pipeline=pipeline), "nn.conv2d")
+    assert found.cause == "skipped-pass"
+    skipped = f"the PassContext has opt_level {level} and skips ConvertLayout, which needs 3"
+    assert found.reason.startswith(skipped)
+    assert str(found.change) == "run under PassContext(opt_level=3)"
+    changes = coverage(in_nhwc(), NPU, pipeline=pipeline).changes
+    (helped,) = [c for c in changes if c.what == "PassContext(opt_level=3)"]
+    assert helped.totals is not None and helped.totals.regions == 1
+
+
+@pytest.mark.usefixtures("in_nchw")
+@pytest.mark.parametrize("level", [0, 3])
+def test_a_pass_that_a_function_calls_runs_at_any_level(level: int) -> None:
+    with transform.PassContext(opt_level=level):
+        found = explain(in_nhwc(), NPU, pipeline=[converted(0, called=True)])
+    assert "2 of 2 calls offloaded" in found.summary
+
+
+@pytest.mark.usefixtures("in_nchw")
+@pytest.mark.parametrize("level", [0, 3])
+def test_a_pass_that_is_proposed_for_a_function_runs_in_its_context(level: int) -> None:
+    with transform.PassContext(opt_level=level):
+        found = the(explain(in_nhwc(), NPU, pipeline=matched), "nn.conv2d")
+    assert str(found.change).startswith("run ConvertLayout(")
+    assert str(found.change).endswith("before MergeComposite")  # at its level 3, whatever `level`
+
+
+@pytest.mark.usefixtures("in_nchw")
+def test_two_contexts_that_skip_passes_are_both_named() -> None:
+    pipeline = [transform.ToMixedPrecision(), transform.FoldScaleAxis(), converted(1)]
+    found = the(explain(in_nhwc(), NPU, pipeline=pipeline), "nn.conv2d")
+    assert "the PassContexts have opt_level 1 and 2 and skip" in found.reason
+
+
+def test_a_function_that_fails_is_named() -> None:
+    def fails(mod: IRModule) -> IRModule:
+        matched(mod)
+        raise ValueError("of the function")
+
+    for ask in (explain, coverage):
+        with pytest.raises(PassError, match="fails raised ValueError on this module"):
+            ask(with_parameters(), NPU, pipeline=fails)

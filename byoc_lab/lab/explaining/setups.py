@@ -1,0 +1,196 @@
+"""`Setup`: a module with the pipeline that runs on it, pass by pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from byoc_lab.backends import registry
+from byoc_lab.errors import PassError
+from byoc_lab.lab.explaining.outcome import Known, PipelineRun, Step
+from byoc_lab.lab.tracing.recorder import (
+    Member,
+    Pipeline,
+    as_member,
+    as_pass,
+    not_a_pipeline,
+    recorded,
+)
+from byoc_lab.lab.tracing.stages import Stage, Trace
+from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
+from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
+from byoc_lab.passes.byoc.merge_composite import MergeComposite
+from byoc_lab.passes.byoc.partition_graph import PartitionGraph
+from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.passes import Pass, Sequential, leaves, skipped_members
+from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
+from byoc_lab.passes.framework.predicates import odd_answers
+from byoc_lab.relay.ir.module import IRModule
+
+Kind = TypeVar("Kind", bound=Pass)
+PARTITIONING = (MergeComposite, AnnotateTarget, MergeCompilerRegions, PartitionGraph)
+"""The passes whose place among each other is given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """The inputs of a run: the module, the passes, and the PassContext at the time of the
+    request.
+
+    own: the context of each pass that a function of the user runs in one of its own.
+    """
+
+    mod: IRModule
+    passes: tuple[Pass, ...]
+    context: PassContext
+    own: Mapping[Pass, PassContext] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, mod: IRModule, pipeline: Pipeline) -> Setup:
+        """`pipeline` on `mod`, at the level at which it runs by itself (`running_level`)."""
+        members: Sequence[Member]
+        least = 0
+        if isinstance(pipeline, str):
+            members = named_pipeline(pipeline)
+        elif isinstance(pipeline, Sequential):
+            members = pipeline.passes
+        elif isinstance(pipeline, Pass):
+            members, least = [pipeline], pipeline.opt_level  # called directly, it always runs
+        elif isinstance(pipeline, (list, tuple)):
+            members = pipeline
+        elif callable(pipeline):
+            members = [pipeline]
+        else:
+            raise not_a_pipeline(pipeline)
+        context = copied(PassContext.current(), opt_level=max(running_level(pipeline), least))
+        return cls(mod, tuple(flat(members, context)), context)
+
+    @classmethod
+    def asked(cls, mod: IRModule, target: str, pipeline: Pipeline | None) -> Setup:
+        """`pipeline` on `mod`; by default that of the back end `target`.
+
+        Raises UnknownNameError for a target that is not registered, unless a pass of the pipeline
+        annotates for it.
+        """
+        made = None if pipeline is None else cls.of(mod, pipeline)
+        annotating = [] if made is None else leaves([p for p in made.passes if isinstance(p, Pass)])
+        if not any(isinstance(p, AnnotateTarget) and target in p.targets for p in annotating):
+            registry.get(target)
+        return cls.of(mod, target) if made is None else made
+
+    def run(self, target: str, known: Known | None = None) -> PipelineRun:
+        """Run the pipeline, except for known results. Raises what a pass raises, except for
+        malformed regions."""
+        known = {} if known is None else known
+        stages: list[Stage] = []
+        told: dict[str, None] = {}
+        mod, error = self.mod, None
+        for member in self.passes:
+            step = mod, member, self.context_of(member)
+            if step not in known:
+                with step[-1], odd_answers() as odd:
+                    known[step] = Step(*recorded(as_pass([member], None), mod), tuple(odd))
+            done = known[step]
+            stages += [s.at(n) for n, s in enumerate(done.stages, start=len(stages))]
+            told.update(dict.fromkeys(done.odd_answers))
+            error = done.error
+            if error is not None:
+                break
+            mod = done.result(mod)
+        if not stages:
+            raise error or PassError("the pipeline has no passes; give at least one")
+        run = Trace(stages, "pipeline", error, as_pass(self.passes, None))
+        return PipelineRun(run, target, tuple(told), known)
+
+    def result(self, mod: IRModule, start: int = 0, stop: int | None = None) -> IRModule:
+        """What the passes at some positions make of a module. Raises what they raise."""
+        for member in self.passes[start:stop]:
+            with self.context_of(member):
+                mod = Sequential([member])(mod)
+        return mod
+
+    def context_of(self, p: Pass) -> PassContext:
+        """The context that a pass runs in."""
+        return self.own.get(p, self.context)
+
+    @property
+    def contexts(self) -> tuple[PassContext, ...]:
+        """The context of each pass."""
+        return tuple(map(self.context_of, self.passes))
+
+    def context_at(self, position: int) -> PassContext:
+        """The context of a new pass at a position: that of the pass which is there, or of the last
+        one."""
+        beside = self.passes[position : position + 1] or self.passes[-1:]
+        return self.context_of(beside[0]) if beside else self.context
+
+    def skipped(self) -> Iterator[tuple[Pass, PassContext]]:
+        """The passes, and members of sequences in them, that do not run, with their contexts."""
+        for member in self.passes:
+            context = self.context_of(member)
+            for p in skipped_members([member], context):
+                yield p, context
+
+    def at_level(self, opt_level: int) -> Setup:
+        """With this opt_level in place of lower ones."""
+        return self._with_contexts(
+            {
+                c: copied(c, opt_level=opt_level)
+                for c in (self.context, *self.own.values())
+                if c.opt_level < opt_level
+            }
+        )
+
+    def enabling(self, *names: str) -> Setup:
+        """Without disabling the passes of these names."""
+        return self._with_contexts({
+            c: copied(c, disabled_pass=[n for n in c.disabled_pass if n not in names])
+            for c in (self.context, *self.own.values())
+        })  # fmt: skip
+
+    def _with_contexts(self, new: Mapping[PassContext, PassContext]) -> Setup:
+        own = {p: new.get(c, c) for p, c in self.own.items()}
+        return replace(self, context=new.get(self.context, self.context), own=own)
+
+    def first(self, kind: type[Kind]) -> tuple[int, Kind] | None:
+        """The position of the first pass of a class, and the pass."""
+        for n, p in enumerate(self.passes):
+            if isinstance(p, kind):
+                return n, p
+        return None
+
+    def with_pass(self, position: int, *new: Pass) -> Setup:
+        """With further passes before the one at `position`."""
+        context = self.context_at(position)
+        passes = (*self.passes[:position], *new, *self.passes[position:])
+        return replace(self, passes=passes, own={**self.own, **dict.fromkeys(new, context)})
+
+    def replacing(self, position: int, new: Pass) -> Setup:
+        """With another pass at `position`."""
+        passes = list(self.passes)
+        context = self.context_of(passes[position])
+        passes[position] = new
+        return replace(self, passes=tuple(passes), own={**self.own, new: context})
+
+
+def copied(context: PassContext, **changed: Any) -> PassContext:
+    copied = copy(context)
+    copied.__dict__.update(changed)
+    return copied
+
+
+def _partitions(sequence: Sequential) -> bool:
+    return any(isinstance(p, PARTITIONING) for p in leaves(sequence.passes))
+
+
+def flat(pipeline: Sequence[Member], context: PassContext) -> Iterator[Pass]:
+    """The members of a pipeline, including those of nested sequences without a name, or with passes
+    that partition, if these run as a whole and require nothing."""
+    for p in map(as_member, pipeline):
+        runs = context.enables(p.info) and not p.required
+        if isinstance(p, Sequential) and runs and (p.name == "sequential" or _partitions(p)):
+            yield from flat(p.passes, context)
+        else:
+            yield p
