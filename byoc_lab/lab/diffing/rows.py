@@ -17,7 +17,7 @@ from itertools import pairwise
 from byoc_lab.lab.diffing.flow import own_fields
 from byoc_lab.lab.diffing.matching import Correspondence
 from byoc_lab.lab.diffing.ordering import longest_increasing
-from byoc_lab.relay.ir.expr import Constant, Expr, Function
+from byoc_lab.relay.ir.expr import Constant, Expr, Function, Let
 from byoc_lab.relay.ir.foreign import CODE
 from byoc_lab.relay.text.printer_lines import Line
 
@@ -33,6 +33,14 @@ class Row:
     kind: str
     before: Line | None
     after: Line | None
+
+    @property
+    def renames(self) -> bool:
+        """Whether both lines are the same and define variables under other names; numbers are no
+        names."""
+        if self.kind != "same" or self.before is None or self.after is None:
+            return False
+        return _names(self.before) != _names(self.after)
 
 
 def rows_of(found: Correspondence, before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
@@ -114,6 +122,13 @@ def _without_names(line: Line) -> tuple[str, int]:
     text, count = _NAME.subn("%", line.text)
     own = {name for name in (*line.refs, line.defines or "") if name.isidentifier()}
     return _WORD.sub(lambda m: "%" if m[1] in own else m[0], text) if own else text, count
+
+
+def _names(line: Line) -> list[str]:
+    """The names of parameters and lets that a line of Relay or Relax defines."""
+    own = [line.defines] if line.defines and line.text.lstrip().startswith("let ") else []
+    function = line.node.value if isinstance(line.node, Let) else line.node
+    return own + ([p.name_hint for p in function.params] if isinstance(function, Function) else [])
 
 
 def _is_other_name(line: Line) -> bool:

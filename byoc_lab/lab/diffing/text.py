@@ -16,7 +16,7 @@ def text_of(summary: str, rows: Sequence[Row], most: int = MAX_LINES) -> str:
     lines: list[str] = []
     for n, (line, _) in enumerate(changed_lines(rows)):
         if n == most:
-            changed = sum(row.kind != "same" for row in rows)
+            changed = sum(map(_differs, rows))
             lines.append(f"  ... cut here: {changed} of {len(rows)} lines differ; rows() has all")
             break
         lines.append(line)
@@ -25,18 +25,24 @@ def text_of(summary: str, rows: Sequence[Row], most: int = MAX_LINES) -> str:
 
 def near_changes(rows: Sequence[Row], context: int) -> list[bool]:
     """For each row whether it is shown: a change, or among `context` rows around one."""
-    shown = [row.kind != "same" for row in rows]
+    changes = [_differs(row) for row in rows]
+    shown = list(changes)
     last = -context - 1
     for n in range(len(rows)):
-        if rows[n].kind != "same":
+        if changes[n]:
             last = n
         shown[n] |= n - last <= context
     last = len(rows) + context
     for n in reversed(range(len(rows))):
-        if rows[n].kind != "same":
+        if changes[n]:
             last = n
         shown[n] |= last - n <= context
     return shown
+
+
+def _differs(row: Row) -> bool:
+    """Whether the text shows both lines of a row."""
+    return row.kind != "same" or row.renames
 
 
 def _skipped_text(count: int) -> str:
@@ -55,7 +61,7 @@ def changed_lines(rows: Sequence[Row], context: int = CONTEXT) -> Iterator[tuple
         if skipped:
             yield _skipped_text(skipped), None
             skipped = 0
-        if row.kind == "same" and row.after is not None:
+        if not _differs(row) and row.after is not None:
             yield f"  {row.after.text}", row.after
             continue
         if row.before is not None:

@@ -97,7 +97,8 @@ def stage_text(trace: Trace, index: int, context: int = CONTEXT) -> str:
 
 def diff_text(delta: Diff) -> str:
     """A `Diff` as its summary and a unified diff."""
-    return "\n".join([str(delta.summary), *(text for text, _ in changed_lines(delta.rows()))])
+    lines = changed_lines(delta.rows()) if delta else ()
+    return "\n".join([str(delta.summary), *(text for text, _ in lines)])
 
 
 def module_text(mod: IRModule | Expr, findings: Iterable[Finding] = ()) -> str:
