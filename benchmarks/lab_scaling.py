@@ -154,6 +154,7 @@ def measure(network: str, operators: int, repeat: int, chosen: list[str]) -> Mea
     function = relay.Function(relay.analysis.free_vars(body), body)
     mod = InferType()(relay.IRModule.from_expr(function))
     traced = byoc_lab.trace(mod, "dnnl")
+    str(byoc_lab.coverage(relay.IRModule.from_expr(relay.tanh(relay.var("x", shape=(1,)))), "dnnl"))
     found: Measured = {}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "of.trace"

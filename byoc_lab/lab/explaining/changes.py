@@ -115,7 +115,7 @@ class Changes:
             yield self._with_passes("FoldConstant")
             yield self._with_passes(*FOLDING)
             yield self._with_passes(FOLD_QNN)
-        for name in integer_forms(self._order):
+        for name in self._integer_forms:
             if name not in there:
                 yield self._with_passes(name)
                 for at in quantised_folding(self.inquiry.setup.passes):
@@ -124,6 +124,14 @@ class Changes:
             yield self._with_passes(*merged)
         for place, new in misplaced(self.inquiry.setup.passes, self._position()):
             yield self._moved(place, new)
+
+    @cached_property
+    def _integer_forms(self) -> list[str]:
+        return integer_forms(self._order)
+
+    @cached_property
+    def _other_forms(self) -> tuple[tuple[str, Pass, bool], ...]:
+        return tuple(other_forms(self._order))
 
     @cached_property
     def _preparing(self) -> tuple[str, ...]:
@@ -185,7 +193,7 @@ class Changes:
 
     def _other_form(self) -> Iterator[Trial]:
         """With the convolutions in the other layout, and in float16."""
-        for text, recipe, keeps in other_forms(self._order):
+        for text, recipe, keeps in self._other_forms:
             for more in ((), ("FoldConstant",)):
                 new = (recipe, *map(self._pass, more))
                 setup, where = self._with_new(self.inquiry.setup, new)

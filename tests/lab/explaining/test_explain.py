@@ -320,6 +320,24 @@ def test_the_cost_of_an_explanation_is_linear() -> None:
     assert steps[1] < 200 * 16_000
 
 
+def _in_no_pattern(count: int) -> IRModule:
+    value: relay.Expr = relay.var("x", shape=(1, 4))
+    for _ in range(count):
+        value = relay.erf(value)
+    return relay.transform.InferType()(IRModule.from_expr(value))
+
+
+@pytest.mark.slow
+def test_the_cost_of_many_calls_in_no_pattern_is_linear() -> None:
+    """In calls of functions. Each call is explained, and none looks through the whole module."""
+    steps = []
+    for count in (200, 1_600):
+        counted = cProfile.Profile()
+        counted.runcall(lambda count=count: str(explain(_in_no_pattern(count), "dnnl")))
+        steps.append(pstats.Stats(counted).total_calls)
+    assert steps[1] < 9 * steps[0]
+
+
 def test_casts_are_explained_without_the_passes_of_compat() -> None:
     """CanonicalizeCast is a pass of `byoc_lab.compat`, which need not be imported."""
     code = (
