@@ -44,7 +44,8 @@ class Course:
     """The steps from the input of a pass to its result, or to a state between two rewrites.
 
     steps: in order; a round has the position of its last event. copied: from the function after
-    the last step to the one in the result, for each function.
+    the last step to the one in the result, for each function. reported: the functions, as they
+    were at any time, that the reports of the pass lead to from functions of the input.
     """
 
     def __init__(
@@ -61,12 +62,13 @@ class Course:
         self._whole = count is None  # the pass made all of it, rather than `replay` a part
         self._later = {event.before for event in ([] if count is None else events[count:])}
         self._roots: dict[str, Expr] = {gv.name_hint: f for gv, f in before.functions.items()}
+        self.reported = set(self._roots.values())
         self.is_copy = True  # whether nothing but types changed
         if after is not before:
             self._follow(events[:count])
             for gv, func in after.functions.items():
                 root = self._roots.get(gv.name_hint)
-                self.copied.append(pairs(root, func))
+                self.copied.append(self._copied(root, func))
                 self.is_copy &= root is func or bool(self.copied[-1])
         self.is_copy &= not self.steps
 
@@ -126,17 +128,28 @@ class Course:
         elif event.after is None:
             self._roots.pop(name, None)
         else:
-            self.steps.append(Added(event, pairs(event.before, event.after)))
+            self.steps.append(Added(event, self._copied(event.before, event.after)))
+            if event.sources:
+                self.reported.add(event.after)
             self._roots[name] = event.after
 
     def _apply(self, step: Applied) -> None:
         found = step.round
-        step.copied = pairs(self._roots.get(found.function), found.root)
+        step.copied = self._copied(self._roots.get(found.function), found.root)
         step.made = found.made
         if not self._whole or found.root not in found.made:  # nodes that it creates are not kept
             step.made = nodes_made(found, step.replaced)
         self.steps.append(step)
         self._roots[found.function] = step.made[found.root]
+        if found.root in self.reported:
+            self.reported.add(step.made[found.root])
+
+    def _copied(self, before: Expr | None, after: Expr) -> Copies:
+        """The nodes of a function and their copies in the one that it became."""
+        found = pairs(before, after)
+        if found and before in self.reported:
+            self.reported.add(after)
+        return found
 
 
 def _enter(places: dict[Expr, Expr], copied: Iterable[tuple[Expr, Expr]]) -> None:

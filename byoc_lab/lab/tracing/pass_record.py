@@ -137,11 +137,11 @@ class PassRecord:
             return False
         after = {} if self.after is None else self.after.functions
         if not self.events:
-            return all(self.provenance.results[function] for function in after.values())
+            return all(map(self.provenance.is_reported, after.values()))
         kept = {gv.name_hint for gv in self.before.functions}
-        known = (self.provenance.results[f] for gv, f in after.items() if gv.name_hint in kept)
-        if not all(known):  # something happened between the passes that it runs
-            return False
+        functions = (f for gv, f in after.items() if gv.name_hint in kept)
+        if not all(map(self.provenance.is_reported, functions)):
+            return False  # something happened between the passes that it runs
         rewrites = Counter(event.round for event in self.events)
         return not any(
             rewrites[e.round] == 1 and e.round is not None and e.before is e.round.root

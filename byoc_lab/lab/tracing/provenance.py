@@ -86,6 +86,10 @@ class Provenance:
         """Whether the result has the structure of the input, and each node the place of another."""
         return self._course.is_copy
 
+    def is_reported(self, function: Expr) -> bool:
+        """Whether the reports of the pass lead to a function of the result from its input."""
+        return function in self._course.reported
+
     def is_input(self, node: Expr) -> bool:
         """Whether a node is one of the input."""
         return node in self._before

@@ -32,6 +32,12 @@ class Ids:
         self._made = 0
         self._roots: set[Provenance] = set()  # provenances of rounds whose nodes have ids
 
+    def copy(self) -> Ids:
+        """The same ids; those that are added to one of the two are not in the other."""
+        made = Ids()
+        made._ids, made._made, made._roots = dict(self._ids), self._made, set(self._roots)
+        return made
+
     @staticmethod
     def _key(node: Expr) -> Hashable:
         return node.vid if isinstance(node, Var) else node

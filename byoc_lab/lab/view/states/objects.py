@@ -45,8 +45,10 @@ def state_of(obj: Any) -> State:
 
 @without_collection()
 def state_and_ids(trace: Trace) -> tuple[State, Ids]:
-    """The state of a trace, and the ids of nodes in it."""
+    """The state of a trace, and the ids of nodes in it. Each caller adds the ids of steps to a
+    separate copy, so that a page is the same whatever was shown before."""
     if trace not in _states:
         builder = Builder()
         _states[trace] = builder.trace(trace), builder.ids
-    return _states[trace]
+    state, ids = _states[trace]
+    return state, ids.copy()

@@ -234,6 +234,13 @@ def test_a_saved_page_holds_steps_up_to_a_limit(
     assert all(min(w, most - 1) <= s <= min(w, most) for s, w in zip(steps, wanted, strict=True))
 
 
+def test_a_saved_page_is_the_same_whatever_was_shown_before(tmp_path: Any) -> None:
+    trace = tracing.trace(network(1), [InferType(), AnnotateTarget("dnnl"), PartitionGraph()])
+    first = export_html(trace, tmp_path / "first.html").read_bytes()
+    shown_step(Stepper(trace, index=2), 2)
+    assert export_html(trace, tmp_path / "second.html").read_bytes() == first
+
+
 def test_a_saved_page_has_the_module_between_two_rewrites_once() -> None:
     passes = [InferType(), AnnotateTarget("dnnl"), PartitionGraph()]
     trace, again = (tracing.trace(network(1), passes) for _ in range(2))
