@@ -41,11 +41,16 @@ def in_this_process(symbol: str, call: Call) -> Any:
     except (RegionError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        what = "".join(traceback.format_exception_only(error)).strip()
-        place = f"region @{symbol}: its function failed{place_outside(error)}: "
-        # TVM passes errors on in UTF-8, and terminates the process if the text cannot be encoded.
-        message = (place + shortened(what)).encode(errors="backslashreplace").decode()
-        raise RegionError(message) from error
+        what = shortened("".join(traceback.format_exception_only(error)).strip())
+        place = _encodable(place_outside(error))
+        raise RegionError(
+            f"region @{symbol}: its function failed{place}: {_encodable(what)}"
+        ) from error
+
+
+def _encodable(text: str) -> str:
+    """TVM passes errors on in UTF-8, and terminates the process if the text cannot be encoded."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def in_child(symbol: str, call: Call, time_limit: float) -> Any:

@@ -246,7 +246,9 @@ def _compile(symbol: str, options: Sequence[str]) -> None:
     try:
         done = run(command, COMPILE_SECONDS)
     except ChildError as error:
-        raise BuildError(f"region @{symbol}: {shlex.join(command)}: {error}") from None
+        raise BuildError(
+            f"region @{symbol}: the compiler did not end: {shlex.join(command)}: {error}"
+        ) from None
     except OSError as error:
         raise BuildError(
             f"region @{symbol}: the compiler {command[0]!r} cannot be run ({error}); the "

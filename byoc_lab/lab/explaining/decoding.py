@@ -34,7 +34,9 @@ BRACKETS = {"(": ")", "[": "]", "{": "}"}
 QUOTES = {'"': '"', "'": "'", "`": "`'"}
 """The ends of quotes by their begins; the linker writes `name'."""
 
-OWN_ERROR = re.compile(r"^(?:byoc_lab\.errors\.)?(\w+Error): ", re.MULTILINE)
+OWN_ERROR = re.compile(r"(?:\bbyoc_lab\.errors\.|(?<![\w.]))(\w+Error): ")
+AROUND_LINES = re.compile(r"^E {3,}|^(?: {2}| {4})\| |\r(?=\n)|\x1b\[[\d;]*m", re.MULTILINE)
+"""What is not of a message: prefixes of pytest and of exception groups, CR, colours."""
 OF_REGIONS = ("BYL027", "BYL026", "BYL020", "BYL034", "BYL035")
 """Rules about what a back end gets, whose findings explain an error of its own."""
 
@@ -63,7 +65,8 @@ class _Values(dict[str, str]):
 class Meaning:
     """One error message that was found in a text.
 
-    name: of the message. text: as it was found, at `start` in the text. cause, what_to_do: in
+    name: of the message. text: as it was found, at `start` in the text, without prefixes of lines
+    and colours. cause, what_to_do: in
     words. era: the versions that say so. rules: codes of the lint rules that find the place.
     lesson: the case that shows the trouble, "" for none. findings: those of the rules in the module
     that was given; node: the node that the error itself had. place: the edge in words, with the
@@ -252,14 +255,26 @@ def decode(text: str | BaseException, mod: IRModule | None = None) -> Decoded:
         )
     findings = _findings(mod) if mod is not None else []
     names = NodeNames(mod if mod is not None else IRModule())
+    size, cuts = len(text), [m.span() for m in AROUND_LINES.finditer(text)]
+    text = AROUND_LINES.sub("", text)
     matches = _matches(text, ALL) or _own_matches(text, own, findings)
     found = [
         _meaning(
-            message, text[start : _closed(text, start, end)], start, values, findings, node, names
+            message, text[start : _closed(text, start, end)], _before_cuts(start, cuts), values,
+            findings, node, names,
         )
         for start, end, message, values in matches
-    ]
-    return Decoded(found, len(text), mod is not None)
+    ]  # fmt: skip
+    return Decoded(found, size, mod is not None)
+
+
+def _before_cuts(place: int, cuts: Sequence[tuple[int, int]]) -> int:
+    """The place in the text that was given, for one in the text that was cut."""
+    for start, end in cuts:
+        if start > place:
+            break
+        place += end - start
+    return place
 
 
 def _findings(mod: IRModule) -> list[Finding]:

@@ -19,6 +19,7 @@ from byoc_lab.passes import MergeCompilerRegions, PartitionGraph
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.analysis.annotations import begin, end
 from byoc_lab.relay.patterns import is_op, wildcard
+from tests.lab.explaining.logs import FORMS
 
 SAMPLES = [(m, s) for m in ALL for s in m.samples]
 TVM_CLASS = "<class 'tvm.relay.{kind}'> has no attribute name"
@@ -33,6 +34,17 @@ def test_a_sample_is_decoded(message: Message, sample: str) -> None:
     assert "{" not in found.cause + found.what_to_do
     assert found.rule == (message.rules[0] if message.rules else "")
     assert message.era in str(found) and found[0].text in sample
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_sample_is_decoded_in_each_form_of_logs(form: str) -> None:
+    for message, sample in SAMPLES:
+        log = FORMS[form](sample)
+        (found,) = decode(log)
+        plain = decode(sample)[0]
+        assert found.name == message.name, sample
+        assert (found.cause, found.what_to_do) == (plain.cause, plain.what_to_do)
+        assert log[found.start :].lstrip().startswith(found.text.lstrip()[:8])
 
 
 def balanced(text: str) -> bool:

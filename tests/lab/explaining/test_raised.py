@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import byoc_lab
-from byoc_lab import decode, relay
-from byoc_lab.errors import BuildError, ByocLabError
+from byoc_lab import backends, decode, relay
+from byoc_lab.errors import BuildError, ByocLabError, RegionError
 from byoc_lab.lab.explaining.messages.raised import FOLDERS, Raised, own_errors, raised
 from byoc_lab.passes import InferType
+from tests.lab.explaining.logs import FORMS, in_pytest
 
 PLACES = raised()
 BYOC = ("PassError", "PartitionError", "PredicateError", "BuildError", "RegionError")
@@ -45,12 +51,42 @@ def test_an_error_is_decoded(place: Raised) -> None:
     error = own_errors()[place.error](_said(place)) if place.error in BYOC else None
     logs: list[str | BaseException] = [error] if error is not None else []
     logs.append(f"Traceback:\n  File x\nbyoc_lab.errors.{place.error}: {_said(place)}\n")
+    logs.append(f"2026-01-01 12:00:00 ERROR byoc_lab.errors.{place.error}: {_said(place)}")
+    logs.append(f"tvm.error.InternalError: {place.error}: {_said(place)}")
+    logs.append(in_pytest(f"byoc_lab.errors.{place.error}: {_said(place)}"))
     if place.is_recognizable:
-        logs += [_said(place), f"log\n{_said(place)}\nmore"]
+        logs += [around(_said(place)) for around in FORMS.values()]
     for log in logs:
         found = decode(log)
         assert found and found.cause and found.what_to_do, log
         assert "{" not in found.what_to_do
+
+
+@pytest.mark.parametrize(
+    ("fails", "said"),
+    [
+        (lambda a: 1 / 0, "its function failed at "),
+        (lambda a: os.kill(os.getpid(), signal.SIGKILL), "its function crashed its process"),
+        (lambda a: os._exit(3), "its function ended its process (exit status 3)"),
+        (lambda a: None, "its function returned None"),
+    ],
+)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_region_that_fails_is_decoded_without_the_class(
+    fails: Callable[[Any], Any], said: str, form: str
+) -> None:
+    region = backends.PythonRegion(fails, isolated="failed at" not in said)
+    backends.register("failing", supports=["abs"], codegen=lambda function, symbol: region)
+    try:
+        x = relay.var("x", shape=(2,))
+        mod = byoc_lab.trace(relay.IRModule.from_expr(relay.abs(x)), "failing").result
+        with pytest.raises(RegionError) as caught:
+            byoc_lab.build(mod).run([np.ones(2, "float32")])
+    finally:
+        backends.unregister("failing")
+    (found,) = decode(FORMS[form](str(caught.value)))
+    assert found.name == "own-region-error" and said in found.cause
+    assert found.cause.startswith("region @") and found.what_to_do == RegionError.advice
 
 
 def test_few_messages_need_the_name_of_their_class() -> None:

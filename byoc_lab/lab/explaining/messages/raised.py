@@ -16,6 +16,7 @@ from pathlib import Path
 from byoc_lab import errors
 from byoc_lab.errors import ByocLabError
 from byoc_lab.lab.explaining.messages.record import Message
+from byoc_lab.lab.explaining.messages.texts import Texts
 
 FOLDERS = (
     "backends", "run", "passes/byoc", "passes/framework", "relay/analysis", "relay/op/contrib",
@@ -29,7 +30,8 @@ VALUE = r"[\s\S]{0,400}?"
 
 @dataclass(frozen=True)
 class Raised:
-    """One place that makes an error. parts: the fixed parts of its message, None for a value."""
+    """One place that makes an error, with one of the texts that it gives it. parts: the fixed parts
+    of its message, None for a value."""
 
     file: str
     line: int
@@ -90,20 +92,12 @@ def _places(file: Path, package: Path) -> Iterator[Raised]:
     text = file.read_text(encoding="utf-8")
     if "Error(" not in text:
         return
-    for node in ast.walk(ast.parse(text)):
+    module = ast.parse(text)
+    texts = Texts(module)
+    for node in ast.walk(module):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
             name = node.func.id
             if name in own_errors():
                 where = file.relative_to(package).as_posix()
-                yield Raised(where, node.lineno, name, tuple(_parts(node.args[0])))
-
-
-def _parts(expr: ast.expr) -> list[str | None]:
-    """The fixed parts of a text, and None for each value in it."""
-    if isinstance(expr, ast.Constant) and isinstance(expr.value, str):
-        return [expr.value]
-    if isinstance(expr, ast.JoinedStr):
-        return [part for value in expr.values for part in _parts(value)]
-    if isinstance(expr, ast.BinOp) and isinstance(expr.op, ast.Add):
-        return [*_parts(expr.left), *_parts(expr.right)]
-    return [None]
+                for parts in texts.of(node.args[0]):
+                    yield Raised(where, node.lineno, name, parts)

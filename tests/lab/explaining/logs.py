@@ -1,0 +1,33 @@
+"""The forms in which messages of errors are found in logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+def _each_line(prefix: str, text: str) -> str:
+    return "\n".join(prefix + line for line in text.split("\n"))
+
+
+def in_pytest(text: str) -> str:
+    """As pytest shows the text of an exception."""
+    return f"    f()\n{_each_line('E       ', text)}\n\na.py:3: Failure\n"
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "bare": lambda text: text,
+    "in a log": lambda text: f"log\n{text}\nmore",
+    "of another class": lambda text: f"RuntimeError: {text}",
+    "of TVM's class": lambda text: f"tvm.error.InternalError: Traceback:\n  3: TVMFuncCall\n{text}",
+    "of a check in C++": lambda text: f"TVMError: [12:00:00] /path/file.cc:123: {text}",
+    "after a time": lambda text: f"2026-01-01 12:00:00,123 - worker - ERROR - {text}",
+    "of a traceback": lambda text: (
+        f'Traceback (most recent call last):\n  File "a.py", line 3, in f\n    g()\n'
+        f"RuntimeError: {text}\n"
+    ),
+    "of pytest": lambda text: in_pytest(f"RuntimeError: {text}"),
+    "of a group": lambda text: _each_line("  | ", f"RuntimeError: {text}"),
+    "of Windows": lambda text: text.replace("\n", "\r\n"),
+    "in colours": lambda text: f"\x1b[31mRuntimeError\x1b[39;49m: {text}\x1b[0m",
+}
+"""The names of forms, with functions that give the text of an error its form."""
