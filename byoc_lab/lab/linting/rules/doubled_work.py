@@ -32,11 +32,14 @@ class DoubledWork(LintRule):
     that user flows back into the match. The composite then has copies of the operators that make
     the value, and the originals stay where they are: both are computed, at each run. A convolution
     that is computed twice often costs more than the region saves. Nothing reports it, because the
-    numbers are right.
+    numbers are right. A module that computes equal values twice by itself may get them into several
+    regions as well.
 
     ## What to do instead
-    Let the check of the pattern refuse a match of which an inner value has another user, end the
-    pattern at that value, or let a pattern include the other user.
+    For a copy that a match took, let the check of the pattern refuse a match of which an inner
+    value has another user, end the pattern at that value, or let a pattern include the other user.
+    For equal values of the module, compute them once before it is partitioned, as TVM's
+    EliminateCommonSubexpr does.
 
     ## References
     TVM 0.16, src/relay/ir/dataflow_matcher.cc (`PatternGrouper`).
@@ -61,8 +64,10 @@ class DoubledWork(LintRule):
             yield self.finding(
                 f"{where} each compute {counted(len(calls), 'operator')} ({listed}) "
                 f"of the same values",
-                "let the check of the pattern refuse a match with an inner value that is also used "
-                "outside, or end the pattern at that value",
+                "if the module computes these values twice before MergeComposite, compute equal "
+                "values once (TVM: EliminateCommonSubexpr); if a match copied their operators, let "
+                "its check refuse a match with an inner value that is also used outside, or end "
+                "the pattern at that value",
                 calls[-1],
                 others=calls[:-1],
                 function=home[calls[-1]],

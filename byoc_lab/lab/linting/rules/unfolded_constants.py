@@ -113,7 +113,7 @@ class UnfoldedConstants(LintRule):
     ) -> Finding:
         return self.finding(
             f"{', '.join(dict.fromkeys(map(called, tops)))} in {where} "
-            f"{'has' if len(tops) == 1 else 'have'} only constants as operands",
+            f"{'computes' if len(tops) == 1 else 'compute'} with constants alone",
             f"run {remedy}",
             tops[0],
             subject,

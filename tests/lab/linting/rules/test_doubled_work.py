@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from byoc_lab import backends, coverage, explain, lint, relay, trace
+from byoc_lab.compat.passes.simplify.eliminate_common_subexpr import EliminateCommonSubexpr
 from byoc_lab.lab.linting.rules.doubled_work import DoubledWork
+from byoc_lab.passes import InferType
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.analysis.costs import call_flops
 from byoc_lab.relay.analysis.recomputed import operators_again
@@ -106,6 +108,17 @@ def @main(%x: Tensor[(2, 3), float32]) {{
 }}"""
     assert operators_again(relay.parse(text.format(field=0))) == 2
     assert operators_again(relay.parse(text.format(field=1))) == 0
+
+
+def test_equal_values_of_the_module_are_computed_once_before_it_is_partitioned() -> None:
+    backends.register(NPU, supports=["nn.relu", "add"])
+    data = x()
+    body = relay.add(relay.tanh(nn.relu(data)), nn.relu(data))
+    mod = InferType()(IRModule.from_expr(body))
+    (found,) = lint(trace(mod, NPU).result).by_code("BYL033")
+    assert found.what_to_do.startswith("if the module computes these values twice")
+    once = EliminateCommonSubexpr()(mod)
+    assert not lint(trace(once, NPU).result).by_code("BYL033")
 
 
 def test_a_deep_network_is_no_trouble() -> None:

@@ -146,3 +146,12 @@ class TestUnfoldedConstants(RuleChecks):
             assert not lint(found.fix.apply()).by_code("BYL024")
         finally:
             unregister("npu")
+
+    def test_a_call_of_calls_of_constants_has_no_constants_as_operands(self) -> None:
+        text = (
+            'def @main(%x: Tensor[(2, 3), float32], Compiler="A", Primitive=1, global_symbol="f") '
+            "{\n  %0 = sqrt(2f);\n  %1 = tanh(%0);\n  add(%x, %1)\n}"
+        )
+        (found,) = lint(InferType()(relay.parse(text))).by_code("BYL024")
+        assert found.message.startswith("tanh in ") and "operands" not in found.message
+        assert found.message.endswith("computes with constants alone")
