@@ -144,13 +144,20 @@ def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) 
 def _to_user(
     near: NearMatcher, using: Sequence[DFPattern], node: Expr, fit: Fit, graph: IndexedGraph
 ) -> Fit | tuple[DFPattern, Expr]:
-    """The pattern and the user of a node that match; else the partial match with the mismatch."""
+    """The pattern and the user of a node that match; else the partial match with the mismatch. If
+    a user is what a pattern expects but for its operands, among which the node is in another place,
+    these decide: one that does not match, or none, if the node is where the pattern has no
+    operator."""
     users = _users(node, graph)
     tried = [(near.part(p, u), p, u) for p in using for u in users]
     fitting = [t for t in tried if node in t[0].covered]
     if fitting:
         _, part, user = max(fitting, key=lambda t: t[0].rank)
         return part, user
+    elsewhere = [f for f, _, u in tried if all(s.found is not u for s in f.stops)]
+    if elsewhere:
+        beside = max(elsewhere, key=lambda f: f.rank)
+        return replace(fit if beside.stops else beside, total=near.size, stops=beside.stops)
     levels = near.levels
     fewest = min(levels.get(p, 0) for p in using)
     first, *others = (p for p in using if levels.get(p, 0) == fewest)

@@ -33,9 +33,6 @@ MAX_NODES = 100
 def diagnose(inquiry: Inquiry, call: Call) -> Diagnosis:
     """Diagnose why `call`, a call of the input, is not offloaded."""
     subjects = inquiry.subjects(call)
-    found = next((d for s in subjects if (d := _computed_from_parameters(inquiry, call, s))), None)
-    if found is not None:
-        return found
     lacking = (s for s in subjects if s.op_name and not inquiry.may_take(s))
     subject = next(lacking, subjects[0])
     found = _found(inquiry, call, subject)
@@ -63,9 +60,15 @@ def _found(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
     )
 
 
-def _computed_from_parameters(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis | None:
-    """The diagnosis of a decomposed call whose remaining operator computes with weights alone,
-    where these are parameters; None for any other call."""
+def computed_from_parameters(inquiry: Inquiry, call: Call) -> Diagnosis | None:
+    """The diagnosis of a decomposed call with a remaining operator that computes with weights
+    alone, where these are parameters; None for any other call. It is the cause if the call is
+    offloaded once they are bound."""
+    found = (_of_parameters(inquiry, call, s) for s in inquiry.subjects(call))
+    return next(filter(None, found), None)
+
+
+def _of_parameters(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis | None:
     weights = inquiry.weights
     own = [a.name_hint for a in call.args if isinstance(a, Var) and a.name_hint in weights]
     if subject.op is call.op or not own:
@@ -233,6 +236,12 @@ def _without_pattern(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
             "no-operand", _decomposed(inquiry, call, subject) + reason, subject, found=found
         )
     reason = f"{inquiry.target} supports neither {found} nor a pattern with it"
+    registered = inquiry.registered_with(subject.op_name)
+    if registered:
+        reason = (
+            f"the pipeline matches no pattern with {found}, such as {registered[0]}, which "
+            f"{inquiry.target} is registered with"
+        )
     if not subject.op_name:
         reason = f"{inquiry.target} computes operators, and this is a {found}"
     return Diagnosis(

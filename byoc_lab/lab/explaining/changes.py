@@ -94,7 +94,7 @@ class Changes:
         if found.cause in ("order", "outside-user"):
             yield from self.passes(found)
         if found.cause in ("no-pattern", "sub-pattern", "unbound-constant"):
-            yield from self._prepared()
+            yield from self.prepared()
         for name in undone(self.inquiry, found, call):
             yield self._leaving_out(name)
         yield from forms
@@ -146,7 +146,7 @@ class Changes:
         ]
         return (*names, *FOLDING) if names else ()
 
-    def _prepared(self) -> Iterator[Trial]:
+    def prepared(self) -> Iterator[Trial]:
         """With all weights bound, and with the passes that simplify and fold."""
         for trial in self.with_bound(self.inquiry.weights, "all weights"):
             yield trial

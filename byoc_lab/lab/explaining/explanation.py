@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from byoc_lab.lab.explaining.answer import WITHOUT_LETS, Answer
-from byoc_lab.lab.explaining.causes import diagnose
+from byoc_lab.lab.explaining.causes import computed_from_parameters, diagnose
 from byoc_lab.lab.explaining.changes import OWN_CAUSES
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
@@ -59,12 +59,12 @@ class Explanation(Answer):
         work = self._given
         if self.status != "host":
             return None, work
-        found, beyond = diagnose(self._inquiry, self.typed), None
+        found, beyond = _diagnosis(self._inquiry, self.typed, work), None
         if found.cause == "let" and work.smallest(found, self.typed) is None:
             beyond = work.without_lets
         if beyond is None:
             return found, work
-        there = diagnose(beyond.inquiry, self.typed)
+        there = _diagnosis(beyond.inquiry, self.typed, beyond)
         # Regions of the graph form do not compute it here.
         cause = found.cause if there.cause == "computed-twice" else there.cause
         return replace(there, cause=cause, reason=f"{WITHOUT_LETS} {there.reason}"), beyond
@@ -190,7 +190,18 @@ class Explanation(Answer):
     @property
     def without_change(self) -> str:
         if self.diagnosis is not None and self.cause == "no-pattern":
-            subject = self.diagnosis.subject
+            inquiry, subject = self._inquiry, self.diagnosis.subject
             if subject.op_name:
-                return f"in the back end: {self._inquiry.target} has to support {subject.op_name}"
+                parts = [n for n in inquiry.outcome.place(self.typed).outside if n.op_name]
+                missing = [subject, *(n for n in parts if not inquiry.may_take(n))]
+                *names, last = dict.fromkeys(n.op_name for n in missing)
+                listed = f"{', '.join(names)} and {last}" if names else last
+                return f"in the back end: {inquiry.target} has to support {listed}"
         return "none of the changes that were tried offloads it"
+
+
+def _diagnosis(inquiry: Inquiry, call: Call, work: Workbench) -> Diagnosis:
+    found = computed_from_parameters(inquiry, call)
+    if found is not None and work.first(work.changes.prepared(), call) is not None:
+        return found
+    return diagnose(inquiry, call)

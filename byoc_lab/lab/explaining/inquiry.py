@@ -78,6 +78,10 @@ class Inquiry:
         """The pattern table that the target is registered with; empty if it is not registered."""
         return registry.get(self.target).patterns() if registry.is_registered(self.target) else ()
 
+    def registered_with(self, operator: str) -> list[str]:
+        """The names of the patterns with an operator that the target is registered with."""
+        return [n for n, p, *_ in self.table_of_target if operator in (operators_of(p) or ())]
+
     @cached_property
     def labels(self) -> Sequence[str]:
         """The names of the entries of the table, each of one entry alone."""

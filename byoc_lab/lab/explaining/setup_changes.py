@@ -95,6 +95,7 @@ def of_partitioning(inquiry: Inquiry) -> Iterator[Trial]:
         yield _running(names, setup)
     annotate = setup.first(AnnotateTarget)
     merges = setup.first(MergeComposite) is not None
+    merging = None
     if annotate is not None and not merges and inquiry.table_of_target:
         merging = setup.with_pass(annotate[0], MergeComposite(inquiry.table_of_target))
         yield _running(["MergeComposite", *names], merging)
@@ -102,11 +103,21 @@ def of_partitioning(inquiry: Inquiry) -> Iterator[Trial]:
     swapped = [(p, q) for p, q in zip(given.passes, ordered, strict=True) if p is not q]
     if not names and swapped:
         first, then = swapped[0]
-        yield Trial(
+        wrong = f"{first.name} before {then.name}"
+        in_order = Trial(
             f"run {then.name} before {first.name}",
             replace(given, passes=ordered), ("ordered",),
-            missing=f"the pipeline runs {first.name} before {then.name}", decides=True,
+            missing=f"the pipeline runs {wrong}", decides=True,
         )  # fmt: skip
+        yield in_order
+        if merging is not None:
+            yield replace(
+                in_order,
+                what=f"run MergeComposite, and {then.name} before {first.name}",
+                setup=replace(merging, passes=_in_order(merging.passes)),
+                key=("ordered", "MergeComposite"),
+                missing=f"the pipeline does not run MergeComposite, and runs {wrong}",
+            )
 
 
 def _running(names: Sequence[str], setup: Setup) -> Trial:

@@ -108,14 +108,13 @@ def _changed_before(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagno
 
 
 def taken_as_input(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosis | None:
-    """A match has the call as a part, and as an input too, which stays outside."""
+    """The call is where a pattern has an input, which stays outside."""
     if attempt.fit.stops:
         return None
     return Diagnosis(
         "sub-pattern",
-        f"{attempt.name} matches at {inquiry.called(attempt.root)}, and a part of the pattern that "
-        f"is not an operator, such as a wildcard, stands for {inquiry.called(subject)} as well: "
-        f"inputs of a match stay outside",
+        f"in {attempt.name}, a part of the pattern that is not an operator, such as a wildcard, "
+        f"stands for {inquiry.called(subject)}: inputs of a match stay outside",
         subject, attempt, "another value for the input of the match", inquiry.called(subject),
     )  # fmt: skip
 

@@ -151,7 +151,7 @@ class Workbench:
             if trial.succeeds(place):
                 gone = place.removed
                 region = "" if gone else outcome.homes[place.inside[0]].region
-                what = f"{self._changed}{trial.what}"
+                what = f"{self._changed}{wanted.what}"
                 what += ", which leaves nothing of it to compute" if gone else ""
                 return VerifiedChange(
                     what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing,

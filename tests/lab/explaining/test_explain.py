@@ -19,6 +19,7 @@ from byoc_lab.lab.explaining import CAUSES, Explanation, explain
 from byoc_lab.lab.tracing import trace
 from byoc_lab.passes import (
     AnnotateTarget,
+    FoldConstant,
     InferType,
     MergeComposite,
     PartitionGraph,
@@ -247,6 +248,36 @@ def test_only_weights_are_bound() -> None:
     (found,) = explain(IRModule.from_expr(norm), "dnnl")
     assert found.cause == "unbound-constant"
     assert "%x" not in found.reason and "%x" not in str(found.change)
+
+
+def test_unbound_weights_are_not_the_cause_where_bound_ones_change_nothing() -> None:
+    """The pattern asks for the batch norm that a pass of the pipeline decomposes."""
+    norm = is_op("nn.batch_norm")(*[wildcard() for _ in range(5)])
+    table = [entry("norm", is_tuple_get_item(norm, 0))]
+    backends.register(NPU, patterns=table)
+    statistics = [relay.var(n, shape=(4,)) for n in ("gamma", "beta", "mean", "var")]
+    mod = IRModule.from_expr(nn.batch_norm(x(), *statistics)[0])
+    first = [SimplifyInference(), FoldConstant()]
+    last = [MergeComposite(table), AnnotateTarget(NPU), PartitionGraph()]
+    (found,) = explain(mod, NPU, pipeline=[*first, *last])
+    assert found.cause == "no-pattern"
+    assert str(found.change) == "leave SimplifyInference out of the pipeline"
+
+
+def test_all_operators_that_a_call_became_are_to_be_supported() -> None:
+    backends.register(NPU, supports=["exp"])
+    norm = nn.layer_norm(x(), *[relay.const(np.full(8, n, "float32")) for n in (1, 2)])
+    mod = IRModule.from_expr(norm)
+    passes = [SimplifyInference(), AnnotateTarget(NPU), PartitionGraph()]
+    (found,) = explain(mod, NPU, pipeline=passes)
+    start = f"in the back end: {NPU} has to support "
+    assert found.change is None and found.without_change.startswith(start)
+    names = found.without_change.removeprefix(start).replace(" and ", ", ").split(", ")
+    backends.register(NPU, supports=names)
+    assert explain(mod, NPU, pipeline=passes)[0].offloaded
+    for name in names:
+        backends.register(NPU, supports=[n for n in names if n != name])
+        assert not explain(mod, NPU, pipeline=passes)[0].offloaded, name
 
 
 MOD = IRModule.from_expr(nn.relu(relay.var("x", shape=(2, 2))))

@@ -160,6 +160,33 @@ def test_the_missing_user_completes_the_match(kind: str, ends: bool) -> None:
     assert all(e.offloaded for e in completed), str(completed)
 
 
+ELSEWHERE: dict[str, tuple[Callable[[], DFPattern], Callable[[], relay.Expr], str]] = {
+    "operands of a call": (
+        lambda: is_op("subtract")(is_op("exp")(Any_()), Any_()),
+        lambda: relay.subtract(x(name="y"), relay.exp(x())),
+        "expects exp as an operand of subtract (result of @main), found variable %y",
+    ),
+    "fields of a tuple": (
+        lambda: is_op("concatenate")(is_tuple([is_op("exp")(Any_()), Any_()])),
+        lambda: relay.concatenate([x(name="y"), relay.exp(x())], 1),
+        "expects exp as an operand of a tuple of 2 (%1), found variable %y",
+    ),
+    "another value is there": (
+        lambda: is_op("subtract")(is_op("exp")(Any_()), Any_()),
+        lambda: relay.subtract(relay.exp(relay.sigmoid(x())), relay.exp(x())),
+        "a part of the pattern that is not an operator, such as a wildcard, stands for exp",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ELSEWHERE)
+def test_a_user_that_is_there_is_not_expected(kind: str) -> None:
+    """It has the call in another place than the pattern."""
+    pattern, build, reason = ELSEWHERE[kind]
+    found = [e for e in told([entry("wanted", pattern())], build()) if e.name == "exp"]
+    assert reason in found[-1].reason
+
+
 def test_the_end_of_a_let_is_the_result() -> None:
     body = relay.Let(relay.var("unused"), relay.tanh(x()), conv())
     found = the(told([entry("conv_relu", BIAS_RELU)], body), "nn.conv2d")

@@ -338,6 +338,12 @@ RIGHT_TABLE = [entry("relu", is_op("nn.relu")(CONV))]
             "the pipeline runs PartitionGraph before AnnotateTarget",
             "run AnnotateTarget before PartitionGraph",
         ),
+        (
+            "PartitionGraph AnnotateTarget",
+            "the pipeline does not run MergeComposite, and runs PartitionGraph before "
+            "AnnotateTarget",
+            "run MergeComposite, and AnnotateTarget before PartitionGraph",
+        ),
     ],
 )
 def test_passes_of_the_partitioning_that_lack_or_are_in_another_order_are_told(
@@ -353,6 +359,16 @@ def test_passes_of_the_partitioning_that_lack_or_are_in_another_order_are_told(
     for one in explain(IRModule.from_expr(nn.relu(conv())), NPU, pipeline=pipeline):
         assert one.cause == "needs-pass" and one.reason == missing
         assert one.change is not None and one.change.what == expected
+
+
+def test_a_registered_pattern_that_the_pipeline_does_not_match_is_told() -> None:
+    """Nobody says that the back end has no pattern with the operator."""
+    backends.register(NPU, patterns=RIGHT_TABLE)
+    other = [entry("exp", is_op("exp")(wildcard()))]
+    passes = [transform.MergeComposite(other), transform.AnnotateTarget(NPU)]
+    mod = IRModule.from_expr(nn.relu(conv()))
+    (found,) = explain(mod, NPU, "nn.relu", [*passes, transform.PartitionGraph()])
+    assert found.cause == "no-pattern" and f"such as {NPU}.relu" in found.reason
 
 
 def test_a_match_without_the_pass_that_merges_it_is_a_match() -> None:
