@@ -119,14 +119,26 @@ MESSAGES = (
     Message(
         "unsupported-op",
         ("Unsupported op", "Unrecognized op"),
-        r"Un(?:supported|recognized) op(?:erator)?:? ?(?:#\[version[^\n]*\n)?(?P<name>[\w.]*)",
+        r"Un(?:supported|recognized) op(?:erator)?(?: conversion to TRT, op name)?"
+        r"(?:(?::|(?= \w+\.\w)) ?(?:#\[version[^\n]*\n)?(?P<name>[\w.]+))?",
         ANY_TVM,
         "A region has an operator that the code generator cannot translate: {name}",
         "Make the predicate (target.<compiler>) or the pattern's check refuse it, so that it stays "
         "on the host",
         ("TVMError: Unsupported op: AttrStmt(nn.batch_norm)",
          "Check failed: Unsupported op: nn.conv3d", "TVMError: Unrecognized op",
-         "TVMError: Unsupported op: #[version = \"0.0.5\"]\nnn.relu"),
+         "TVMError: Unsupported op: #[version = \"0.0.5\"]\nnn.relu",
+         "Unsupported operator conversion to TRT, op name: nn.dropout"),
+    ),
+    Message(
+        "built-without",
+        ("Please build with USE_",),
+        r"Please build with (?P<flag>USE_\w+)",
+        "TVM 0.7 to 0.27",
+        "The TVM that runs the region was built without {flag}",
+        "Build its runtime with it: set({flag} ON) in config.cmake",
+        ("TVMError: TensorRT runtime is not enabled. Please build with USE_TENSORRT_RUNTIME.",),
+        stated=True,
     ),
     Message(
         "no-json-runtime",

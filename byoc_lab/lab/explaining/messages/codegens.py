@@ -112,6 +112,21 @@ MESSAGES = (
          "DNNL codegen doesn't support: TupleNode"),
     ),
     Message(
+        "node-without-visitor",
+        ("NodeFunctor calls un-registered function on type", "Do not have a default for "),
+        r"(?:NodeFunctor calls un-registered function on type|Do not have a default for) "
+        r"(?P<kind>[\w.]+)",
+        "TVM 0.6 to 0.27",
+        "A visitor in C++, of a pass or a code generator, has no function for nodes of the type "
+        "{kind}",
+        "Write one in the visitor, or keep such nodes from it: let, if and match do not belong "
+        "into regions",
+        ("InternalError: Check failed: (can_dispatch(n)) is false: NodeFunctor calls un-registered "
+         "function on type relay.Function",
+         "TVMError: Do not have a default for relay.Match"),
+        stated=True,
+    ),
+    Message(
         "region-of-tuples",
         ("Expect TensorType", "Do not support tuple nest", "only single output is support"),
         r"Expect TensorType(?:Node)?(?:, but received: ?\.?(?P<kind>[\w.]+))?|Do not support tuple "
