@@ -30,6 +30,7 @@ class Partners(Protocol):
     after: Flow
     to_after: dict[Expr, Expr]
     to_before: dict[Expr, Expr]
+    functions: dict[str, str]
 
     def pair(self, x: Expr, y: Expr) -> None:
         """Make two nodes partners, and the variables that they bind."""
@@ -76,16 +77,25 @@ def pair_functions(found: Partners) -> dict[str, str]:
 
 def pair_wrappers(found: Partners) -> None:
     """Pair annotations, lets, function literals and so on that pass corresponding values on: those
-    in one place of corresponding users first, then in order; calls of literals and calls of globals
-    among themselves, before a literal may have become a global."""
+    in one place of corresponding users first, then in order: calls of corresponding globals, then
+    calls of literals and calls of globals among themselves, before a literal may have become a
+    global."""
+
+    def callee(node: Expr, flow: Flow) -> Hashable:
+        if not (isinstance(node, Call) and isinstance(node.op, GlobalVar)):
+            return node  # like no other
+        name = node.op.name_hint
+        return found.functions.get(name, name) if flow is found.before else name
+
     queue = deque(found.to_after.items())
     _drain(found, queue)
-    _pair_in_order(found, queue, _calls_global)
-    _pair_in_order(found, queue, lambda node: None)
+    _pair_in_order(found, queue, callee)
+    _pair_in_order(found, queue, lambda node, flow: _calls_global(node))
+    _pair_in_order(found, queue, lambda node, flow: None)
 
 
 def _pair_in_order(
-    found: Partners, queue: deque[tuple[Expr, Expr]], kind: Callable[[Expr], Hashable]
+    found: Partners, queue: deque[tuple[Expr, Expr]], kind: Callable[[Expr, Flow], Hashable]
 ) -> None:
     """Pair wrappers of one kind around corresponding values, in order."""
     before, after = found.before, found.after
@@ -97,7 +107,7 @@ def _pair_in_order(
                 value = passed_on(flow, node)
                 mine = value if flow is before else found.to_before.get(value)
                 if mine is not None:
-                    leftover[label(node), kind(node), mine][side].append(node)
+                    leftover[label(node), kind(node, flow), mine][side].append(node)
     for left, right in leftover.values():
         for x, y in zip(left, right, strict=False):
             if found.open(x, y):

@@ -219,3 +219,14 @@ def test_many_places_are_no_range() -> None:
     names = [f"@{gv.name_hint}" for gv in stage.after.functions if gv.name_hint != "main"]
     listed = stage.diff().summary.partition(" moved into ")[2].partition(", 5 calls added")[0]
     assert listed == f"5 functions ({names[0]}, {names[1]}, {names[2]} and 2 more)"
+
+
+def test_the_call_of_a_function_stays_where_its_region_is_called() -> None:
+    """Both pass one value on: the call of @f, and the call of the region inside @f."""
+    made = 'Compiler="A", Primitive=1, global_symbol='
+    of_r = f'def @r(%b: {TENSOR}, {made}"r") -> {TENSOR} {{ tanh(%b) }}\n'
+    of_s = f'def @s(%c: {TENSOR}, {made}"s") -> {TENSOR} {{ exp(%c) }}\n'
+    of_f, main = (f"def @{name}(%x: {TENSOR}) -> {TENSOR}" for name in ("f", "main"))
+    before = f"{of_f} {{ tanh(%x) }}\n{main} {{ %0 = @f(%x); exp(%0) }}\n"
+    after = f"{of_f} {{ @r(%x) }}\n{main} {{ %0 = @f(%x); @s(%0) }}\n{of_r}{of_s}"
+    assert _summary(before, after) == "1 call moved into @r, 1 call moved into @s, 2 calls added"
