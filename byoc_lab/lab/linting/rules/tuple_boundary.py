@@ -150,11 +150,16 @@ def _tuple_type(node: Call, subject: Subject) -> TupleType | None:
     values, and for constants that PartitionGraph binds."""
     if compiler_of(node) not in subject.context.backends:
         return None
-    typed = subject.typed.get(node.args[0])
-    entering = typed.checked_type if typed is not None else None
+    entering = _type_of(node.args[0], subject)
     if not isinstance(entering, TupleType) or bound_constant(node, subject) is not None:
         return None
     return entering
+
+
+def _type_of(value: Expr, subject: Subject) -> Type | None:
+    """None if it is not known; a global function has no type of its own."""
+    typed = subject.typed.get(value)
+    return typed.checked_type if typed is not None and typed.is_typed else None
 
 
 def _on_fields(node: Call, entering: TupleType, subject: Subject) -> Proposal:
@@ -206,7 +211,7 @@ def _field_edges(begin: Call, subject: Subject) -> list[Edge]:
         for n, value in enumerate(made.fields):
             if isinstance(value, Tuple):
                 todo.append((value, made))
-            elif isinstance(subject.typed[value].checked_type, TupleType):
+            elif isinstance(_type_of(value, subject), TupleType):
                 return []
             else:
                 edges.append((made, n))

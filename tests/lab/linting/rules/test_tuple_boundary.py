@@ -155,3 +155,18 @@ class TestTupleBoundary(RuleChecks):
             assert not lint(byoc_lab.trace(net, "npu").result, backend="npu").by_code("BYL027")
         finally:
             backends.unregister("npu")
+
+
+@pytest.mark.parametrize("value", ["@f", "(@f, %x)"])
+def test_a_global_function_that_enters_a_region_has_no_type_to_ask(value: str) -> None:
+    tensor = "Tensor[(4), float32]"
+    entered = f'annotation.compiler_begin({value}, compiler="dnnl")'
+    called = entered if value == "@f" else f"({entered}).0"
+    mod = relay.parse(
+        f'#[version = "0.0.5"]\ndef @f(%a: {tensor}) -> {tensor} {{ tanh(%a) }}\n'
+        f"def @main(%x: {tensor}) {{ %0 = {called};\n"
+        '  %1 = annotation.compiler_begin(%x, compiler="dnnl"); %2 = %0(%1);\n'
+        '  annotation.compiler_end(%2, compiler="dnnl") }'
+    )
+    codes = [f.code for f in lint(mod, backend="dnnl")]
+    assert ("BYL027" in codes) == (value != "@f")
