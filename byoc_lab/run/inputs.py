@@ -11,7 +11,7 @@ from byoc_lab.errors import ArgumentError, InputError, counted
 from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.expr import Function, Var
 from byoc_lab.relay.ir.module import IRModule, module_expected
-from byoc_lab.relay.ir.ndarray import NDArray, refuse_masked
+from byoc_lab.relay.ir.ndarray import NDArray, name_of, refuse_masked
 from byoc_lab.relay.ir.types import TensorType, TupleType, Type, TypeVar, is_dtype
 from byoc_lab.run.values import ConstructorValue, RefValue
 
@@ -20,7 +20,7 @@ WIDENED = ("bfloat16", "float16", "float32")
 
 def widened(array: np.ndarray) -> np.ndarray:
     """A bfloat16, float16 or float32 array as float64; any other as it is."""
-    return array.astype(np.float64) if array.dtype.name in WIDENED else array
+    return array.astype(np.float64) if name_of(array.dtype) in WIDENED else array
 
 
 def checked_module(mod: Any, taker: str) -> IRModule:

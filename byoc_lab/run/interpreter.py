@@ -9,7 +9,6 @@ value of another scope yields that scope, and `relay.rules.run` keeps what waits
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from types import GeneratorType
@@ -124,7 +123,7 @@ class Interpreter(ABC):
     def scope(self, root: Expr, frame: ScopeFrame) -> Steps:
         """The value of `root`, and those of the nodes below it in `frame`."""
         stack: list[Any] = [root]
-        uses = self.lifetimes.of(root) if self.lifetimes is not None else Counter()
+        uses = self.lifetimes.of(root) if self.lifetimes is not None else {}
         while stack:
             node = stack.pop()
             if node is None:  # the parts of the next one have values

@@ -6,7 +6,7 @@ a function, an expression that both branches of an `if` share) is kept for as lo
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,16 +25,16 @@ class Lifetimes:
     def __init__(self, parts: Parts):
         self.parts = parts
         self.owners: dict[Expr, Expr] = {}
-        self.uses: dict[Expr, Counter[Expr]] = {}  # by the root of the scope
+        self.uses: dict[Expr, dict[Expr, int]] = {}  # by the root of the scope
 
-    def of(self, root: Expr) -> Counter[Expr]:
-        """The number of uses of each node in the scope of `root`: a new counter to count down.
+    def of(self, root: Expr) -> dict[Expr, int]:
+        """The number of uses of each node in the scope of `root`: a new dictionary to count down.
 
         A node that is absent is never released.
         """
         if root not in self.uses:
             self._count(root)
-        return Counter(self.uses[root])
+        return dict(self.uses[root])
 
     def _count(self, root: Expr) -> None:
         waiting: deque[Expr] = deque([root])
@@ -42,8 +42,8 @@ class Lifetimes:
             scope = waiting.popleft()
             if scope in self.uses:
                 continue
-            uses = self.uses[scope] = Counter({scope: 1})  # the requester counts as one use
-            todo, seen, foreign = [scope], {scope}, set()
+            uses = self.uses[scope] = {scope: 1}  # the requester counts as one use
+            todo, foreign = [scope], set()
             while todo:
                 node = todo.pop()
                 owner = self.owners.setdefault(node, scope)
@@ -52,10 +52,10 @@ class Lifetimes:
                     self.uses[owner].pop(node, None)
                     continue
                 waiting.extend(_scopes(node))
-                parts = self.parts(node)
-                uses.update(parts)
-                todo += set(parts) - seen
-                seen.update(parts)
+                for part in self.parts(node):
+                    if part not in uses:
+                        todo.append(part)
+                    uses[part] = uses.get(part, 0) + 1
             for node in foreign:
                 del uses[node]
 
@@ -71,7 +71,7 @@ def _scopes(node: Expr) -> Iterator[Expr]:
         yield from (clause.rhs for clause in node.clauses)
 
 
-def count_down(uses: Counter[Expr], nodes: tuple[Any, ...], values: dict[Expr, Any]) -> None:
+def count_down(uses: dict[Expr, int], nodes: tuple[Any, ...], values: dict[Expr, Any]) -> None:
     """Count one use of each of `nodes` less, and forget the values of those without any left."""
     for node in nodes:
         left = uses.get(node, 0)

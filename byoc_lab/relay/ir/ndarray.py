@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -9,6 +10,12 @@ import numpy as np
 
 from byoc_lab.errors import ArgumentError, InputError
 from byoc_lab.printing import printable
+
+
+@cache
+def name_of(dtype: np.dtype) -> str:
+    """The name of a dtype, which NumPy composes each time that it is asked."""
+    return dtype.name
 
 
 def numpy_dtype(dtype: str) -> np.dtype:
@@ -70,7 +77,7 @@ class NDArray:
 
     @property
     def dtype(self) -> str:
-        return self._array.dtype.name
+        return name_of(self._array.dtype)
 
     @property
     def ndim(self) -> int:

@@ -28,7 +28,7 @@ from byoc_lab.lab.checking.bounds.step import Array, Step, Sum, flat, mapped, ro
 from byoc_lab.lab.checking.bounds.undecided import denormal, rounded_steps, undecided
 from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Op, Var
 from byoc_lab.relay.ir.module import IRModule
-from byoc_lab.relay.ir.ndarray import numpy_dtype
+from byoc_lab.relay.ir.ndarray import name_of, numpy_dtype
 from byoc_lab.relay.ir.types import TupleType, Type
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.inputs import widened
@@ -186,10 +186,8 @@ class _Uncertain(Reference):
         if isinstance(value, tuple):
             return tuple(self.leaf(v, leaf) for v in value)
         array = np.asarray(value)
-        wide = widened(array)
-        return Quantity(
-            wide, self.of_leaf(wide, array.dtype.name), leaf=leaf, dtype=array.dtype.name
-        )
+        wide, dtype = widened(array), name_of(array.dtype)
+        return Quantity(wide, self.of_leaf(wide, dtype), leaf=leaf, dtype=dtype)
 
     def of_leaf(self, value: Array, dtype: str, sigma: Any = 0.0) -> Error:
         """The error of an input or a constant."""
