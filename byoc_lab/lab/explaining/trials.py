@@ -43,7 +43,8 @@ class VerifiedChange:
     it then; "" if with a further pass nothing of it is left to compute, as of a dropout.
     missing: which pass does not run without the change, in words. decides: nothing else than that
     keeps the call on the host. offloaded: the number of calls of the module that are offloaded,
-    before and with the change. calls: as in `Trial`.
+    before and with the change. lost: of those before, the number that are not with the change.
+    calls: as in `Trial`.
     """
 
     what: str
@@ -55,6 +56,7 @@ class VerifiedChange:
     missing: str = ""
     decides: bool = False
     offloaded: tuple[int, int] = (0, 0)
+    lost: int = 0
     calls: dict[Call, Call] = field(default_factory=dict, repr=False)
 
     def offloads(self, call: Call) -> bool:
@@ -74,4 +76,8 @@ class VerifiedChange:
         notes = [] if self.keeps_numbers else ["then the network computes other numbers"]
         if then < before:
             notes.append(f"then {counted(then, 'call')} of the module are offloaded, not {before}")
+        elif self.lost:
+            notes.append(
+                f"then the host computes {counted(self.lost, 'call')} that it does not now"
+            )
         return self.what + (f" ({'; '.join(notes)})" if notes else "")

@@ -140,7 +140,17 @@ class Workbench:
         return self._outcome(setup, self._known)
 
     def first(self, trials: Iterator[Trial], call: Call) -> VerifiedChange | None:
-        """The first of some changes with which `call` is offloaded."""
+        """The first of some changes with which `call` is offloaded. After one with which calls are
+        lost that were offloaded before, the others are tried as well: of those that lose none, and
+        keep the numbers if it does, the one that offloads most counts."""
+        working = self._working(trials, call)
+        found = next(working, None)
+        if found is None or not found.lost:
+            return found
+        better = [c for c in working if not c.lost and c.keeps_numbers >= found.keeps_numbers]
+        return max(better, key=lambda c: c.offloaded[1], default=found)
+
+    def _working(self, trials: Iterator[Trial], call: Call) -> Iterator[VerifiedChange]:
         for wanted in trials:
             ran = self._run(wanted)
             if ran is None:
@@ -153,21 +163,23 @@ class Workbench:
                 region = "" if gone else outcome.homes[place.inside[0]].region
                 what = f"{self._changed}{wanted.what}"
                 what += ", which leaves nothing of it to compute" if gone else ""
-                return VerifiedChange(
+                then = self._offloaded_with(trial, outcome)
+                yield VerifiedChange(
                     what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing,
-                    trial.decides, (self._offloaded, self._offloaded_with(trial, outcome)),
+                    trial.decides, (len(self._offloaded), len(then)), len(self._offloaded - then),
                     trial.calls,
                 )  # fmt: skip
-        return None
 
     @cached_property
-    def _offloaded(self) -> int:
+    def _offloaded(self) -> set[Call]:
+        """The calls of the module of which the host computes nothing."""
         outcome = (self._given or self).inquiry.outcome
-        return sum(not outcome.place(c).outside for c in outcome.calls)
+        return {c for c in outcome.calls if not outcome.place(c).outside}
 
-    def _offloaded_with(self, trial: Trial, outcome: PipelineRun) -> int:
-        places = (outcome.place(trial.calls.get(c, c)) for c in self.inquiry.outcome.calls)
-        return sum(not p.outside for p in places)
+    def _offloaded_with(self, trial: Trial, outcome: PipelineRun) -> set[Call]:
+        """The same with a change that was run."""
+        calls = self.inquiry.outcome.calls
+        return {c for c in calls if not outcome.place(trial.calls.get(c, c)).outside}
 
     def _run(self, trial: Trial) -> tuple[Trial, PipelineRun] | None:
         """The trial that was run for the key of this one, whose calls are in its module, and what
