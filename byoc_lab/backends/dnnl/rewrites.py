@@ -97,11 +97,10 @@ class DenseReshapeBiasGeluRewrite(DFPatternCallback):
 
     def callback(self, pre: Expr, post: Expr, node_map: NodeMap) -> Expr:
         dense, bias = node_map[self.dense][0], node_map[self.bias][0]
-        units = dense.checked_type.shape[-1] if dense.is_typed else None
-        shape = bias.checked_type.shape if bias.is_typed else None
+        units, shape = dense.checked_type.shape[-1], bias.checked_type.shape
         reshape, result = node_map[self.reshape][0], pre.checked_type
         assert isinstance(reshape, Call) and isinstance(result, TensorType)
-        if units is None or shape != (units,) or result.shape[-1] != units:
+        if shape != (units,) or result.shape[-1] != units:
             return post
         if result != reshape.checked_type:  # numbers of more dimensions add some
             return post

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 
-from byoc_lab.errors import PassError
+from byoc_lab.errors import PassError, TypeInferenceError
 from byoc_lab.passes.framework.hook import is_heard, keeps_in, report, rewriting
 from byoc_lab.passes.framework.passes import FunctionPass, PassContext
 from byoc_lab.relay.ir.expr import Expr, Function
@@ -15,7 +16,7 @@ from byoc_lab.relay.patterns import DFPatternCallback
 from byoc_lab.relay.patterns.grouping import find_groups
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.text import bound_names
-from byoc_lab.relay.typing.infer import infer_module
+from byoc_lab.relay.typing.infer import infer_in_place, infer_module
 
 MIN_ROUNDS = 100
 """How many rounds any function may take; after so many TVM 0.16 raises an error."""
@@ -24,9 +25,10 @@ MIN_ROUNDS = 100
 class PatternRewrite(FunctionPass):
     """Apply callbacks until none changes anything. A subclass lists them.
 
-    A callback sees typed expressions, and returns `post` to leave a match as it is. It may set a
-    `reason` of its own, for each match if it likes; otherwise the reason is that of the pass. As in
-    TVM's `rewrite`, the callbacks take turns, each over the whole function.
+    A callback sees typed expressions, except for a `post` whose new parts do not fit together. It
+    returns `post` to leave a match as it is. It may set a `reason` of its own, for each match if it
+    likes; otherwise the reason is that of the pass. As in TVM's `rewrite`, the callbacks take
+    turns, each over the whole function.
 
     Raises PassError after 100 rounds and as many as the function has nodes: callbacks whose results
     match their own patterns do not end.
@@ -46,7 +48,7 @@ class PatternRewrite(FunctionPass):
         for _ in range(limit):
             before = func
             for callback in callbacks:
-                after = self._round(callback, func, graph)
+                after = self._round(callback, func, graph, mod)
                 if after is not func:
                     func = typed_function(after, mod)
                     graph = IndexedGraph(func)
@@ -57,7 +59,9 @@ class PatternRewrite(FunctionPass):
             f"makes matches its own pattern again"
         )
 
-    def _round(self, callback: DFPatternCallback, func: Function, graph: IndexedGraph) -> Function:
+    def _round(
+        self, callback: DFPatternCallback, func: Function, graph: IndexedGraph, mod: IRModule
+    ) -> Function:
         groups = {g.root: g for g in find_groups(callback.pattern, graph)}
         if not groups:
             return func
@@ -66,6 +70,9 @@ class PatternRewrite(FunctionPass):
         def replace(pre: Expr, post: Expr) -> Expr:
             if pre not in groups:
                 return post
+            if not post.is_typed:
+                with suppress(TypeInferenceError):  # the callback may make the parts fit
+                    infer_in_place(post, mod)
             taken = groups[pre].taken
             new = callback.callback(
                 pre, post, {p: [made.get(e, post) for e in es] for p, es in taken.items()}

@@ -14,7 +14,7 @@ Source: src/relay/transforms/type_infer.cc of TVM 0.16.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
@@ -52,7 +52,7 @@ from byoc_lab.relay.ir.types import (
     Type,
 )
 from byoc_lab.relay.ir.variables import walk_scopes
-from byoc_lab.relay.ir.visit import rebuild
+from byoc_lab.relay.ir.visit import post_order_new, rebuild
 from byoc_lab.relay.typing.adt_kinds import check_kind
 from byoc_lab.relay.typing.infer_adt import DataTypeRules, is_of_anything
 from byoc_lab.relay.typing.infer_calls import CallRules
@@ -104,7 +104,7 @@ def _infer_module(mod: IRModule, declare_globals: bool, in_place: bool) -> IRMod
     solver.finish()
     typed = mod.copy()
     if in_place:
-        solver.type_in_place()
+        solver.type_in_place(solver.types)
     else:
         for gv, func in todo.items():
             typed.functions[gv] = solver.rebuilt(func)
@@ -136,6 +136,19 @@ def infer_above(expr: Expr) -> Expr:
     solver.walk(expr)
     solver.finish()
     return solver.rebuilt(expr)
+
+
+def infer_in_place(root: Expr, mod: IRModule) -> None:
+    """Give `root`, and what is below it without a type, their types; below a typed node nothing is
+    visited. For nodes that were just made and that nothing else refers to."""
+    with diagnosed(mod):
+        solver = _Solver(mod, False)
+        for node in post_order_new(root, {}, lambda node: not node.is_typed):
+            if node.is_typed and not isinstance(node, _UNTYPED):
+                solver.types[node] = node.checked_type
+        solver.walk(root)
+        solver.finish()
+        solver.type_in_place(solver.fresh)
 
 
 class _Types(dict[Expr, Type]):
@@ -388,8 +401,8 @@ class _Solver(CallRules, DataTypeRules):
             return root  # the users of a fresh node are fresh, too
         return rebuild(root, self._attach, memo=self.memo)
 
-    def type_in_place(self) -> None:
-        for node in self.types:
+    def type_in_place(self, nodes: Iterable[Expr]) -> None:
+        for node in nodes:
             if not isinstance(node, _UNTYPED):
                 for name, value in self._found(node).items():
                     set_field(node, name, value)

@@ -10,7 +10,7 @@ from byoc_lab import relay
 from byoc_lab.backends import dnnl
 from byoc_lab.passes import PassContext, Sequential
 from byoc_lab.relay import IRModule, nn, structural_equal
-from byoc_lab.relay.ir.expr import Expr
+from byoc_lab.relay.ir.expr import Expr, bind
 from byoc_lab.relay.op.contrib.dnnl import (
     prune_dnnl_subgraphs,
     rewrite_dense_bias_gelu_reshape_last,
@@ -139,3 +139,12 @@ def test_a_region_of_light_operators_goes_back_to_the_host() -> None:
 def test_the_only_region_stays() -> None:
     mod = dnnl.partition_for_dnnl(module(relay.exp(nn.relu(image))))
     assert len(regions(mod)) == 1
+
+
+def test_layer_norms_behind_each_other_are_all_found() -> None:
+    twice = module(bind(normalised(spelled="rsqrt"), {tokens: normalised()}))
+    after = rewrite_layer_norm(twice)
+    outer = after["main"].body
+    assert [outer.op.name, outer.args[0].op.name] == ["nn.layer_norm"] * 2
+    (old,), (new,) = (evaluate(m, [random(2, 7, 16)]).outputs for m in (twice, after))
+    np.testing.assert_allclose(old, new, rtol=1e-4, atol=1e-5)

@@ -67,3 +67,68 @@ def test_each_replacement_is_an_event_with_the_reason_of_its_callback() -> None:
 def test_callbacks_that_never_settle_are_refused() -> None:
     with pytest.raises(PassError, match=r"Endless did not settle within .* rounds; check"):
         Endless()(_negatives(2))
+
+
+class _Halve(DFPatternCallback):
+    """exp(x) -> log(x) of the type that `post` has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.data = wildcard()
+        self.pattern = is_op("exp")(self.data)
+        self.seen: list[object] = []
+
+    def callback(self, pre: Expr, post: Expr, node_map: dict[object, list[Expr]]) -> Expr:
+        (data,) = node_map[self.data]
+        self.seen += [post.checked_type, data.checked_type]
+        return relay.log(relay.abs(data))
+
+
+def test_a_callback_sees_types_of_what_its_round_has_made() -> None:
+    seen: list[object] = []
+
+    class Halved(PatternRewrite):
+        def callbacks(self) -> list[DFPatternCallback]:
+            made = _Halve()
+            made.seen = seen
+            return [made]
+
+    x, c = relay.var("x", shape=(2, 3)), relay.var("c", shape=(), dtype="bool")
+    y = relay.var("y")
+    inside = relay.Let(y, relay.exp(relay.exp(x)), relay.exp(relay.add(y, relay.exp(x))))
+    body = relay.If(c, relay.exp(inside), relay.exp(relay.Tuple([x, inside]).fields[1]))
+    mod = IRModule.from_expr(relay.Function([x, c], body))
+    after = Halved()(mod)
+    assert len(seen) == 12 and len({str(ty) for ty in seen}) == 1
+    assert list_op_freqs(after) == {"log": 6, "abs": 6, "add": 1}
+    assert all(f.is_typed for f in after.functions.values())
+
+
+class _ToInt(DFPatternCallback):
+    """An operator on integers, one of two that have to change together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pattern = is_op("negative")(wildcard()) | is_op("add")(wildcard(), wildcard())
+
+    def callback(self, pre: Expr, post: Expr, node_map: object) -> Expr:
+        assert isinstance(post, Call)
+        if pre.checked_type.dtype == "int32":
+            return post
+        args = [a if a.is_typed and a.checked_type.dtype == "int32" else relay.cast(a, "int32")
+                for a in post.args]  # fmt: skip
+        return Call(post.op, args, post.attrs)
+
+
+class ToInt(PatternRewrite):
+    """Computes in integers."""
+
+    def callbacks(self) -> list[DFPatternCallback]:
+        return [_ToInt()]
+
+
+def test_a_callback_may_mend_what_its_round_has_made() -> None:
+    x = relay.var("x", shape=(2,))
+    body = relay.cast(relay.add(relay.negative(x), x), "float32")
+    after = ToInt()(IRModule.from_expr(body))["main"].body
+    assert isinstance(after, Call) and after.args[0].checked_type.dtype == "int32"
