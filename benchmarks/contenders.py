@@ -1,11 +1,13 @@
 """The runtimes that `inference.py` compares: each function prepares one and returns what is timed.
 
-All run the same weights on the same image, one image at a time, from a NumPy array (torch: from a
-tensor) to new memory. What a library needs is imported here, in the contender's own process.
+All run the same weights on the same input, from a NumPy array (torch: from a tensor) to new memory.
+Networks of `relay.testing` are translated to ONNX and torch, those in torch to ONNX, from which
+byoc_lab imports them. What a library needs is imported here, in the contender's own process.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +22,27 @@ from byoc_lab.relay.testing.init import create_workload
 Run = Callable[[], np.ndarray]
 SEED = 2020
 SGEMM_SIZE = 2048
-NETWORKS = ("mobilenet", "resnet-18", "resnet-50")
+PRODUCTS = ("nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.batch_matmul")
+# Of `relay.testing`: the module, and the arguments of its `get_workload`.
+TESTING: dict[str, tuple[str, dict[str, Any]]] = {
+    "mobilenet": ("mobilenet", {}),
+    "resnet-18": ("resnet", {"num_layers": 18}),
+    "resnet-50": ("resnet", {"num_layers": 50}),
+    "squeezenet": ("squeezenet", {"version": "1.1"}),
+    "squeezenet, 4 images": ("squeezenet", {"version": "1.1", "batch_size": 4}),
+    "inception-v3": ("inception_v3", {}),
+    "densenet-121": ("densenet", {"batch_size": 1}),
+}
+# In torch_networks.py, which needs torch: with the shapes of their inputs.
+OF_TORCH = {
+    "mobilenet-v3": (1, 3, 224, 224),
+    "shufflenet-v2": (1, 3, 224, 224),
+    "text detection": (1, 3, 320, 320),
+    "text recognition": (1, 3, 48, 160),
+    "bert layer": (1, 128, 768),
+    "lstm": (1, 32, 128),
+}
+NETWORKS = (*TESTING, *OF_TORCH)
 
 
 class Weights(mobilenet.RandomStatistics):
@@ -33,19 +55,49 @@ class Weights(mobilenet.RandomStatistics):
 
 
 def workload(network: str) -> tuple[relay.IRModule, dict[str, Any]]:
-    """(module, parameters) of a network of `relay.testing` for one image of 3 x 224 x 224."""
+    """(module, parameters) of a network."""
+    if network in OF_TORCH:
+        from byoc_lab.importers.onnx import from_onnx
+
+        return from_onnx(model(network))
+    module, options = TESTING[network]
     if network == "mobilenet":
         return mobilenet.workload()
-    layers = int(network.rpartition("-")[2])
-    return create_workload(relay.testing.resnet.get_net(1, 1000, layers), Weights(), SEED)
+    net = getattr(relay.testing, module).get_workload(**options)[0]["main"]
+    return create_workload(net, Weights(), SEED)
+
+
+def model(network: str) -> bytes:
+    """A network as ONNX."""
+    if network in TESTING:
+        import to_onnx
+
+        return to_onnx.translate(*workload(network))
+    import torch
+
+    torch.backends.mha.set_fastpath_enabled(False)  # one operator, which ONNX does not have
+    file = io.BytesIO()
+    torch.onnx.export(torch_module(network), (torch.from_numpy(data(network)),), file, dynamo=False)
+    return file.getvalue()
+
+
+def torch_module(network: str) -> Any:
+    """A network in torch."""
+    if network in TESTING:
+        import to_torch
+
+        return to_torch.translate(*workload(network))
+    import torch_networks
+
+    return torch_networks.network(network)
 
 
 def flop(network: str) -> int:
-    """Operations of one inference in convolutions and dense layers, by their shapes: a product and
-    its addition are two, and a product with a padded zero is one too."""
+    """Operations of one inference in convolutions and products of matrices, by their shapes: a
+    product and its addition are two, and a product with a padded zero is one too."""
     mod, _ = workload(network)
     calls = [n for n in post_order(mod["main"].body) if isinstance(n, Call)]
-    return sum(_flop(call) for call in calls if call.op.name in ("nn.conv2d", "nn.dense"))
+    return sum(_flop(call) for call in calls if call.op_name in PRODUCTS)
 
 
 def _flop(call: Call) -> int:
@@ -58,11 +110,16 @@ def sgemm_flop() -> int:
     return 2 * SGEMM_SIZE**3
 
 
-def image() -> np.ndarray:
-    """On a boundary of 64 bytes, which all of them like best."""
+def data(network: str) -> np.ndarray:
+    """The input, on a boundary of 64 bytes, which all of them like best."""
     from byoc_lab.backends.dnnl import native
 
-    made = mobilenet.image()
+    if network in OF_TORCH:
+        made = np.random.default_rng(SEED).standard_normal(OF_TORCH[network]).astype(np.float32)
+    else:
+        net = workload(network)[0]["main"]
+        (n, _, size, _) = net.params[0].checked_type.concrete_shape
+        made = np.concatenate([mobilenet.image(size, seed) for seed in range(n)])
     aligned = native.aligned_empty(made.shape)
     aligned[...] = made
     return aligned
@@ -76,48 +133,44 @@ def byoc_lab(network: str, threads: int, offload: bool = True) -> Run:
     dnnl.native.set_num_threads(threads)
     mod, params = workload(network)
     exe = build(dnnl.partition_for_dnnl(mod, params), offload=offload)
-    x = image()
+    x = data(network)
     return lambda: exe(x)[0]
 
 
 def onnxruntime(network: str, threads: int) -> Run:
     """ONNX Runtime with all its graph optimisations (its default)."""
     import onnxruntime as ort
-    import to_onnx
 
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
-    model = to_onnx.translate(*workload(network))
-    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    x = image()
-    return lambda: session.run(None, {"data": x})[0]
+    session = ort.InferenceSession(model(network), options, providers=["CPUExecutionProvider"])
+    (given,), x = session.get_inputs(), data(network)
+    return lambda: session.run(None, {given.name: x})[0]
 
 
 def torch_eager(network: str, threads: int) -> Run:
     """torch as it is, without gradients."""
-    import to_torch
     import torch
 
     torch.set_num_threads(threads)
-    return _inference(to_torch.translate(*workload(network)))
+    return _inference(torch_module(network), network)
 
 
 def torch_compile(network: str, threads: int, frozen: bool = False) -> Run:
     """torch.compile as it is, or with the weights frozen, so that it folds batch norms and packs
     weights."""
-    import to_torch
     import torch
     from torch._inductor import config
 
     torch.set_num_threads(threads)
     config.freezing = frozen
-    return _inference(torch.compile(to_torch.translate(*workload(network))))
+    return _inference(torch.compile(torch_module(network)), network)
 
 
-def _inference(model: Any) -> Run:
+def _inference(model: Any, network: str) -> Run:
     import torch
 
-    x = torch.from_numpy(image())
+    x = torch.from_numpy(data(network))
 
     def run() -> np.ndarray:
         with torch.inference_mode():

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from contenders import image
+from contenders import data
 from int8_networks import workload
 from lab_scaling import MAX_OF_THE_TRACE, chain, transformer
 from report import arguments, seconds, table, timed, verdict, write_json
@@ -38,7 +38,7 @@ def bound(network: str) -> Any:
 def quantized() -> Any:
     from byoc_lab.lessons.quantize import quantize
 
-    return quantize(*workload("mobilenet"), [image()])
+    return quantize(*workload("mobilenet"), [data("mobilenet")])
 
 
 def of(body: Any) -> Any:

@@ -83,7 +83,9 @@ def peak_share(network: str, turns: Turns) -> list[float]:
 def _check_agreement(turns: Turns) -> None:
     wanted = turns.results[OURS]
     for name, found in turns.results.items():
-        if name != PEAK and not np.allclose(found, wanted, atol=TOLERANCE * wanted.max(), rtol=0):
+        if name != PEAK and not np.allclose(
+            found, wanted, atol=TOLERANCE * np.abs(wanted).max(), rtol=0
+        ):
             error = np.abs(found - wanted).max()
             raise AssertionError(f"{name} computes something else: off by {error:.2g}")
 

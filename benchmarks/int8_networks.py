@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from contenders import image
+from contenders import data
 from report import arguments, table, verdict, write_json
 from turns import Contender, take_turns
 
@@ -51,7 +51,7 @@ def region(network: str, kind: str, threads: int) -> Callable[[], np.ndarray]:
     from byoc_lab.run.build import external_calls
 
     mod, params = workload(network)
-    x = image()
+    x = data(network)
     if kind == WHOLE:
         parted = dnnl.partition_for_dnnl(quantize(mod, params, [x]))
     else:

@@ -34,6 +34,9 @@ def translate(mod: relay.IRModule, params: Mapping[str, Any]) -> nn.Module:
                 values[node] = inputs[0]
             elif node.is_op("add"):
                 values[node] = graph.call_function(torch.add, tuple(inputs))
+            elif node.is_op("concatenate"):
+                fields = [values[field] for field in node.args[0].fields]
+                values[node] = graph.call_function(torch.cat, (fields, node.attrs.axis))
             else:
                 name = f"layer_{len(values)}"
                 layers.add_module(name, _layer(node, held))
@@ -73,8 +76,12 @@ def _layer(call: Call, held: list[torch.Tensor]) -> nn.Module:
         return dense
     if name == "nn.max_pool2d":
         return nn.MaxPool2d(tuple(a.pool_size), tuple(a.strides), tuple(a.padding[:2]))
+    if name == "nn.avg_pool2d":
+        window = tuple(a.pool_size), tuple(a.strides), tuple(a.padding[:2])
+        return nn.AvgPool2d(*window, count_include_pad=a.count_include_pad)
     return {
         "nn.relu": nn.ReLU,
+        "nn.dropout": nn.Identity,
         "nn.global_avg_pool2d": lambda: nn.AdaptiveAvgPool2d(1),
         "nn.batch_flatten": nn.Flatten,
         "nn.softmax": lambda: nn.Softmax(-1),
