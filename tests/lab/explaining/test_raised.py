@@ -89,6 +89,19 @@ def test_a_region_that_fails_is_decoded_without_the_class(
     assert found.cause.startswith("region @") and found.what_to_do == RegionError.advice
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "said",
+    [
+        "region @silent: its code returned -1, which says that it failed, and set no error",
+        "region @f: DNNL has no tuples but the result. Leave tuple out of the region",
+    ],
+)
+def test_any_message_about_a_region_is_decoded_without_the_class(form: str, said: str) -> None:
+    (found,) = decode(FORMS[form](said))
+    assert found.cause == said and found.what_to_do
+
+
 def test_few_messages_need_the_name_of_their_class() -> None:
     """Those whose text is put together elsewhere, or is about values alone."""
     short = [place for place in PLACES if not place.is_recognizable]

@@ -26,6 +26,7 @@ FOLDERS = (
 LEAST_ANCHOR, LEAST_TEXT = 12, 20
 """Characters of the longest fixed part, and of all, by which a message is recognized."""
 VALUE = r"[\s\S]{0,400}?"
+OF_REGION = r"(?P<said>\bregion @[^\W\d]\w*: [^\n]+)"
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,12 @@ def raised() -> tuple[Raised, ...]:
 
 @lru_cache(maxsize=1)
 def recognizable() -> tuple[Message, ...]:
-    """The messages of these places, the longest fixed text first."""
+    """The messages of these places, the longest fixed text first; then any other about a region,
+    such as one that code generated for it raises."""
     known = [place for place in raised() if place.is_recognizable]
     known.sort(key=lambda place: -sum(map(len, place.fixed)))
-    return tuple(place.message() for place in known)
+    of_region = own_message(ByocLabError, ("region @",), OF_REGION)
+    return (*(place.message() for place in known), of_region)
 
 
 def _places(file: Path, package: Path) -> Iterator[Raised]:
