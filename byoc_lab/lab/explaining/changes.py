@@ -35,7 +35,7 @@ from byoc_lab.lab.explaining.recipes import (
     simplifiers,
     undone,
 )
-from byoc_lab.lab.explaining.setup_changes import of_context, of_partitioning
+from byoc_lab.lab.explaining.setup_changes import annotated_first, of_context, of_partitioning
 from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.explaining.trials import Trial
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
@@ -222,8 +222,10 @@ class Changes:
 
     def _position(self) -> int:
         """The position of the pass that looks for operators to offload."""
-        found = self.inquiry.merge_composite or self.inquiry.annotate_target
-        return found[0] if found else len(self.inquiry.setup.passes)
+        setup = self.inquiry.setup
+        found: tuple[int, Pass] | None = self.inquiry.merge_composite
+        found = found or setup.first(AnnotateTarget)
+        return found[0] if found else len(setup.passes)
 
     def _before(self, position: int) -> str:
         passes = self.inquiry.setup.passes
@@ -254,6 +256,7 @@ class Changes:
         if found.attempt is None:  # another target takes it
             others = [t for t in self.inquiry.annotated_targets if t != self.inquiry.target]
             yield from self._targets([self.inquiry.target, *others])
+            yield from annotated_first(self.inquiry)
             rest = [entry for entry in self._table if entry[0] != found.other]
             if len(rest) < len(self._table):
                 yield self._with_table(f"leave {found.other} out of the pattern table", rest)

@@ -101,6 +101,19 @@ class Explanation(Answer):
     def cause(self) -> str | None:
         return super().cause if self._by_pass is None else self._by_pass[0]
 
+    @property
+    def _is_of_pass(self) -> bool:
+        """Whether the change of the passes says all of the reason."""
+        return self._by_pass is not None and self._by_pass[1].decides
+
+    @property
+    def expected(self) -> str:
+        return "" if self._is_of_pass else super().expected
+
+    @property
+    def found(self) -> str:
+        return "" if self._is_of_pass else super().found
+
     @cached_property
     def path(self) -> tuple[Expr, ...]:
         """The calls from one region to another that was not merged with it, through code outside:
@@ -121,8 +134,8 @@ class Explanation(Answer):
         if self.status == "removed":
             return f"{self._removed_by()} leaves nothing of it to compute"
         if self._by_pass is not None:
-            change = self._by_pass[1]
-            return change.missing + ("" if change.decides else f"; {super().reason}")
+            missing = self._by_pass[1].missing
+            return missing if self._is_of_pass else f"{missing}; {super().reason}"
         return super().reason
 
     @cached_property

@@ -60,13 +60,16 @@ class Inquiry:
 
     @cached_property
     def annotate_target(self) -> tuple[int, AnnotateTarget] | None:
-        """The position of AnnotateTarget in the pipeline, and the pass."""
-        return self.setup.first(AnnotateTarget)
+        """The position of AnnotateTarget in the pipeline, and the pass: of several the one that
+        asks the target."""
+        every = list(self.setup.every(AnnotateTarget))
+        return next((e for e in every if self.target in e[1].targets), every[0] if every else None)
 
-    @property
+    @cached_property
     def annotated_targets(self) -> Sequence[str]:
         """The targets that AnnotateTarget asks, in its order."""
-        return self.annotate_target[1].targets if self.annotate_target else ()
+        asked = (t for _, p in self.setup.every(AnnotateTarget) for t in p.targets)
+        return list(dict.fromkeys(asked))
 
     @property
     def table(self) -> Sequence[Checked]:

@@ -120,6 +120,20 @@ def of_partitioning(inquiry: Inquiry) -> Iterator[Trial]:
             )
 
 
+def annotated_first(inquiry: Inquiry) -> Iterator[Trial]:
+    """With the AnnotateTarget that asks the target before those that ask others."""
+    setup = inquiry.setup
+    own, first = inquiry.annotate_target, setup.first(AnnotateTarget)
+    if own is not None and first is not None and own[0] > first[0]:
+        passes = list(setup.passes)
+        passes.insert(first[0], passes.pop(own[0]))
+        mine, others = own[1].targets, first[1].targets
+        yield Trial(
+            f"run AnnotateTarget({mine!r}) before AnnotateTarget({others!r})",
+            replace(setup, passes=tuple(passes)), ("annotated first",),
+        )  # fmt: skip
+
+
 def _running(names: Sequence[str], setup: Setup) -> Trial:
     """With passes that no partitioning can do without, which the pipeline lacks."""
     listed = enumerated(names)

@@ -156,10 +156,11 @@ class Setup:
 
     def first(self, kind: type[Kind]) -> tuple[int, Kind] | None:
         """The position of the first pass of a class, and the pass."""
-        for n, p in enumerate(self.passes):
-            if isinstance(p, kind):
-                return n, p
-        return None
+        return next(self.every(kind), None)
+
+    def every(self, kind: type[Kind]) -> Iterator[tuple[int, Kind]]:
+        """The positions of the passes of a class, and the passes."""
+        return ((n, p) for n, p in enumerate(self.passes) if isinstance(p, kind))
 
     def with_pass(self, position: int, *new: Pass) -> Setup:
         """With further passes before the one at `position`."""

@@ -358,6 +358,7 @@ def test_passes_of_the_partitioning_that_lack_or_are_in_another_order_are_told(
     pipeline = [made[kind] for kind in kinds.split()]
     for one in explain(IRModule.from_expr(nn.relu(conv())), NPU, pipeline=pipeline):
         assert one.cause == "needs-pass" and one.reason == missing
+        assert not one.expected and not one.found
         assert one.change is not None and one.change.what == expected
 
 

@@ -43,6 +43,18 @@ def test_what_only_the_second_target_supports_is_not_a_matter_of_order() -> None
     assert relu.cause == "order" and relu.change is not None
 
 
+@pytest.mark.parametrize("between", [[], [PartitionGraph()]], ids=["annotated", "partitioned"])
+def test_each_of_several_passes_that_annotate_asks_its_target(between: list[Any]) -> None:
+    one, two = AnnotateTarget("one_of_two"), AnnotateTarget("two_of_two")
+    asked = [two, *between, one, PartitionGraph()]
+    (add,) = explain(net(), "one_of_two", "add", asked)
+    assert add.cause == "no-pattern" and "supports neither add" in add.reason
+    (relu,) = explain(net(), "one_of_two", "nn.relu", asked)
+    assert relu.cause == "order" and relu.change is not None
+    expected = "run AnnotateTarget(['one_of_two']) before AnnotateTarget(['two_of_two'])"
+    assert relu.change.what == expected
+
+
 def test_calls_in_regions_of_the_other_target_are_not_on_the_host() -> None:
     asked = steps(["one_of_two", "two_of_two"])
     found = explain(net(), "two_of_two", pipeline=asked)
