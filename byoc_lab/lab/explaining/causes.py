@@ -236,8 +236,15 @@ def _without_pattern(inquiry: Inquiry, call: Call, subject: Call) -> Diagnosis:
             "no-operand", _decomposed(inquiry, call, subject) + reason, subject, found=found
         )
     reason = f"{inquiry.target} supports neither {found} nor a pattern with it"
-    registered = inquiry.registered_with(subject.op_name)
-    if registered:
+    later, registered = (
+        inquiry.matched_later(subject.op_name), inquiry.registered_with(subject.op_name),
+    )  # fmt: skip
+    if later:
+        reason = (
+            f"the first MergeComposite has no pattern with {found}, and {later[0]}, which a later "
+            f"one has, made no composite of it"
+        )
+    elif registered:
         reason = (
             f"the pipeline matches no pattern with {found}, such as {registered[0]}, which "
             f"{inquiry.target} is registered with"

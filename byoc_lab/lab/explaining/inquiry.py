@@ -83,7 +83,12 @@ class Inquiry:
 
     def registered_with(self, operator: str) -> list[str]:
         """The names of the patterns with an operator that the target is registered with."""
-        return [n for n, p, *_ in self.table_of_target if operator in (operators_of(p) or ())]
+        return _with_operator(operator, self.table_of_target)
+
+    def matched_later(self, operator: str) -> list[str]:
+        """The names of the patterns with an operator that a later MergeComposite has."""
+        later = list(self.setup.every(MergeComposite))[1:]
+        return [n for _, p in later for n in _with_operator(operator, p.table)]
 
     @cached_property
     def labels(self) -> Sequence[str]:
@@ -387,3 +392,8 @@ class Inquiry:
     def forget_partial_matches(self) -> None:
         """Free the results of the matchers, many for each call and entry."""
         self._matchers.clear()
+
+
+def _with_operator(operator: str, table: Sequence[tuple[Any, ...]]) -> list[str]:
+    """The names of the patterns that have an operator."""
+    return [n for n, p, *_ in table if operator in (operators_of(p) or ())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.byoc.partition_graph import PartitionGraph
 from byoc_lab.passes.framework.context import PassContext
+from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.passes.framework.passes import Pass, Sequential, leaves, skipped_members
 from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
 from byoc_lab.passes.framework.predicates import odd_answers
@@ -65,7 +66,7 @@ class Setup:
         else:
             raise not_a_pipeline(pipeline)
         context = copied(PassContext.current(), opt_level=max(running_level(pipeline), least))
-        return cls(mod, tuple(flat(members, context)), context)
+        return cls(mod, tuple(_with_one_table(flat(members, context))), context)
 
     @classmethod
     def asked(cls, mod: IRModule, target: str, pipeline: Pipeline | None) -> Setup:
@@ -184,6 +185,25 @@ def copied(context: PassContext, **changed: Any) -> PassContext:
 
 def _partitions(sequence: Sequential) -> bool:
     return any(isinstance(p, PARTITIONING) for p in leaves(sequence.passes))
+
+
+def _with_one_table(passes: Iterable[Pass]) -> list[Pass]:
+    """With one MergeComposite for several in a row, which merges the same: entries are tried one
+    after another."""
+    made: list[Pass] = []
+    for p in passes:
+        places = (n for n in reversed(range(len(made))) if not isinstance(made[n], InferType))
+        before = next(places, None)
+        last = None if before is None else made[before]
+        if (
+            before is not None
+            and isinstance(last, MergeComposite)
+            and isinstance(p, MergeComposite)
+        ):
+            made[before] = MergeComposite([*last.table, *p.table])
+        else:
+            made.append(p)
+    return made
 
 
 def flat(pipeline: Sequence[Member], context: PassContext) -> Iterator[Pass]:

@@ -372,6 +372,34 @@ def test_a_registered_pattern_that_the_pipeline_does_not_match_is_told() -> None
     assert found.cause == "no-pattern" and f"such as {NPU}.relu" in found.reason
 
 
+SECOND = [entry("sigmoid", is_op("sigmoid")(is_op("exp")(wildcard())))]
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_tables_of_passes_in_a_row_are_one(typed: bool) -> None:
+    merges = [transform.MergeComposite(RIGHT_TABLE), transform.MergeComposite(SECOND)]
+    last = [transform.AnnotateTarget(NPU), transform.PartitionGraph()]
+    steps = [merges[0], *[transform.InferType()][: int(typed)], merges[1], *last]
+    backends.register(NPU)
+    both = IRModule.from_expr(relay.sigmoid(relay.exp(nn.relu(conv()))))
+    found = explain(both, NPU, pipeline=steps)
+    assert all(e.offloaded for e in found)
+    regions = {g.name_hint for g in trace(both, steps).result} - {"main"}
+    assert {e.region for e in found} == regions
+    one = IRModule.from_expr(relay.sigmoid(nn.relu(conv())))
+    alone = the(explain(one, NPU, pipeline=steps), "sigmoid")
+    assert alone.reason.startswith(f"{NPU}.sigmoid expects exp as an operand of sigmoid")
+
+
+def test_the_table_of_a_later_pass_is_told() -> None:
+    first, second = transform.MergeComposite(RIGHT_TABLE), transform.MergeComposite(SECOND)
+    partition = [transform.AnnotateTarget(NPU), transform.PartitionGraph()]
+    backends.register(NPU)
+    mod = IRModule.from_expr(relay.sigmoid(nn.relu(conv())))
+    found = the(explain(mod, NPU, pipeline=[first, *partition, second]), "sigmoid")
+    assert f"and {NPU}.sigmoid, which a later one has, made no composite of it" in found.reason
+
+
 def test_a_match_without_the_pass_that_merges_it_is_a_match() -> None:
     backends.register(NPU, patterns=RIGHT_TABLE)
     with transform.PassContext(opt_level=3, disabled_pass=["MergeComposite"]):
