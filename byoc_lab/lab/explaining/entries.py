@@ -283,7 +283,7 @@ class _Entry:
         stop = fit.stops[0]
         return self._report(
             "never",
-            f"{fit} parts match at best: expects {stop.expected}, found "
+            f"{fit} parts match at best, counted from its end: expects {stop.expected}, found "
             f"{stop.seen(run.described(stop.found))}",
             number, root, nearest=near,
         )  # fmt: skip

@@ -54,7 +54,11 @@ def report() -> PatternReport:
         ("npu.conv_of_any", "shadowed", "npu.conv"),
         ("npu.erf", "refused", "erf is not exact"),
         ("npu.tanh", "never", "no module has tanh"),
-        ("npu.tanh_of_erf", "never", "1 of 2 parts match at best: expects tanh, found variable %x"),
+        (
+            "npu.tanh_of_erf",
+            "never",
+            "1 of 2 parts match at best, counted from its end: expects tanh, found variable %x",
+        ),
         ("npu.three", "impossible", "asks for 3 operands of nn.relu, which has 1"),
         ("npu.stride", "impossible", "'stride', which nn.conv2d does not have"),
     ],
