@@ -2,55 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import pytest
 
 from byoc_lab import backends, relay
 from byoc_lab.lab.explaining import Explanation, explain
-from byoc_lab.relay.patterns import is_op, wildcard
-from tests.lab.explaining.random_tables import TARGET, drawn
+from byoc_lab.lab.explaining.inquiry import Inquiry
+from byoc_lab.lab.explaining.outcome import typed_calls
+from byoc_lab.lab.explaining.setups import Setup
+from byoc_lab.lab.explaining.trials import Trial
+from byoc_lab.lab.explaining.workbench import Workbench
+from byoc_lab.passes import MergeComposite
+from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 
+TARGET = "lossy"
 MODULE = """#[version = "0.0.5"]
 def @main(%x: Tensor[(2, 3), float32]) {
   tanh(nn.relu(exp(%x)))
 }"""
 
 
+def _chain(*names: str) -> DFPattern:
+    value: DFPattern = wildcard()
+    for name in names:
+        value = is_op(name)(value)
+    return value
+
+
+FIRST = (f"{TARGET}.first", _chain("nn.relu", "tanh"))
+THEN = (f"{TARGET}.then", _chain("exp", "nn.relu"))
+WHOLE = (f"{TARGET}.whole", _chain("exp", "nn.relu", "tanh"))
+ALONE = (f"{TARGET}.alone", _chain("exp"))
+
+
+@pytest.fixture(autouse=True)
+def back_end() -> Iterator[None]:
+    backends.register(TARGET, patterns=[FIRST, THEN])
+    yield
+    backends.unregister(TARGET)
+
+
 def test_a_loss_is_told_where_as_many_are_offloaded() -> None:
-    first = is_op("tanh")(is_op("nn.relu")(wildcard()))
-    then = is_op("nn.relu")(is_op("exp")(wildcard()))
-    backends.register("lossy", patterns=[("lossy.first", first), ("lossy.then", then)])
-    try:
-        found = explain(relay.parse(MODULE), "lossy")
-        exp = found[0]
-        assert exp.cause == "order" and exp.change is not None
-        assert exp.change.offloaded == (2, 2) and lost(exp, found, "lossy") == exp.change.lost == 1
-        assert str(exp.change) == (
-            "move lossy.then before lossy.first in the pattern table "
-            "(then the host computes 1 call that it does not now)"
+    found = explain(relay.parse(MODULE), TARGET)
+    exp = found[0]
+    assert exp.cause == "order" and exp.change is not None
+    assert exp.change.offloaded == (2, 2) and lost(exp, found) == exp.change.lost == 1
+    assert str(exp.change) == (
+        "move lossy.then before lossy.first in the pattern table "
+        "(then the host computes 1 call that it does not now)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("tried", "chosen", "left"),
+    [
+        (["then, first", "whole"], "whole", 0),
+        (["then, first", "then", "alone", "whole"], "alone", 0),
+        (["then, first", "then"], "then, first", 0),
+        (["then, first", "other numbers"], "then, first", 0),
+        (["alone", "whole", "then, first"], "alone", 2),  # nothing is lost: no more trials
+    ],
+)
+def test_a_change_without_a_loss_is_preferred(tried: list[str], chosen: str, left: int) -> None:
+    """Of these, the one that offloads most; the first of several."""
+    tables = {
+        "then, first": [THEN, FIRST], "then": [THEN], "whole": [WHOLE],
+        "other numbers": [WHOLE], "alone": [FIRST, ALONE],
+    }  # fmt: skip
+    mod, _ = typed_calls(relay.parse(MODULE))
+    setup = Setup.asked(mod, TARGET, None)
+    outcome = setup.run(TARGET)
+    merge = setup.first(MergeComposite)
+    assert merge is not None
+    trials = iter([
+        Trial(
+            name, setup.replacing(merge[0], MergeComposite(tables[name])), name,
+            keeps_numbers=name != "other numbers",
         )
-    finally:
-        backends.unregister("lossy")
+        for name in tried
+    ])  # fmt: skip
+    found = Workbench(Inquiry(setup, outcome, {})).first(trials, outcome.calls[0])
+    assert found is not None and found.what == chosen
+    assert len(list(trials)) == left
 
 
-@pytest.mark.parametrize("seed", [500])
-def test_a_change_without_a_loss_is_preferred(seed: int) -> None:
-    """Swapped operands offload it as well, and a call less than before."""
-    case = drawn(seed)
-    backends.register(TARGET, supports=case.supports)
-    found = explain(case.mod, TARGET, pipeline=case.passes())
-    changed = [e for e in found if e.change is not None]
-    assert all(lost(e, found, TARGET) == e.change.lost == 0 for e in changed if e.change)
-    assert any("make multiply optional" in str(e.change) for e in changed)
-
-
-def lost(one: Explanation, every: Iterable[Explanation], target: str) -> int:
+def lost(one: Explanation, every: Iterable[Explanation]) -> int:
     """The calls that the host computes with the change of an explanation, and not without it."""
     change = one.change
     assert change is not None
     setup = change.setup
     with setup.context:
-        again = explain(setup.mod, target, pipeline=list(setup.passes))
+        again = explain(setup.mod, TARGET, pipeline=list(setup.passes))
     host = {e.call for e in again if e.status == "host"}
     return sum(e.status != "host" and change.calls.get(e.typed, e.typed) in host for e in every)
