@@ -104,8 +104,12 @@ def padded(data: np.ndarray, pads: Pads, value: AnyValue) -> np.ndarray:
     """Data (N, C, spatial axes) padded with `value` around its spatial axes."""
     if not any(map(any, pads)):
         return data
-    width = ((0, 0), (0, 0), *zip(*pads, strict=True))
-    return np.pad(data, width, constant_values=value)
+    size, (before, after) = data.shape[2:], pads
+    around = (b + n + a for b, n, a in zip(before, size, after, strict=True))
+    found = np.full((*data.shape[:2], *around), value, data.dtype)
+    inner = (slice(b, b + n) for b, n in zip(before, size, strict=True))
+    last_axes(found, inner)[...] = data
+    return found
 
 
 def last_axes(data: np.ndarray, index: Iterable[AnyValue]) -> np.ndarray:
