@@ -16,10 +16,8 @@ from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
 
-import numpy as np
-
 from byoc_lab.errors import BuildError, ByocLabError, RegionError
-from byoc_lab.lab.checking.bounds.step import Array, flat
+from byoc_lab.lab.checking.bounds.step import Array, flat, largest_difference
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, narrowed, observe
 from byoc_lab.lab.checking.call_sites import CallSite, called, calls_of
 from byoc_lab.lab.checking.comparison import Comparison, compare
@@ -188,7 +186,7 @@ class RegionChecker:
         own = replace(
             compare(name, got, value, tolerance, wanted.causes[0]),
             call_site=self.sites.get(call),
-            inherited=nan if exact is None else _largest_difference(value, exact),
+            inherited=nan if exact is None else largest_difference(value, exact),
         )
         symbol = self.region.symbol
         return Kernel(call, node, own, symbol, alone, step, tuple(given), got, value, tolerance)
@@ -312,12 +310,6 @@ def _tensors(value: Expr) -> list[Expr]:
     projected = (TupleGetItem(value, n) for n in range(number))
     parts = value.fields if isinstance(value, Tuple) else map(infer_expr, projected)
     return [t for part in parts for t in _tensors(part)]
-
-
-def _largest_difference(a: Array, b: Array) -> float:
-    with np.errstate(all="ignore"):
-        off = np.abs(a.astype(np.float64) - b.astype(np.float64))
-    return float(np.max(off[np.isfinite(off)], initial=0))
 
 
 def _typed(function: Function) -> Function:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import REACH, Error, full, some
-from byoc_lab.lab.checking.bounds.step import Array, Step, flat, mapped
+from byoc_lab.lab.checking.bounds.step import Array, Step, flat, largest_difference, mapped
 from byoc_lab.relay.op.framework.arithmetic import Arithmetic
 
 # Operators whose float results jump.
@@ -76,8 +76,7 @@ def measured_jumps(step: Step, errors: Any, random: np.random.Generator) -> list
     for _ in range(DRAWS):
         args = [mapped(moved, a, e) for a, e in zip(step.args, errors, strict=True)]
         for k, result in enumerate(flat(step.again(*args))):
-            off = distance(result, values[k])
-            largest[k] = max(largest[k], float(np.max(off[np.isfinite(off)], initial=0)))
+            largest[k] = max(largest[k], largest_difference(result, values[k]))
     if not any(e.unbounded for e in flat(tuple(errors))):
         return [2 * found for found in largest]
     args = [mapped(poisoned, a, e) for a, e in zip(step.args, errors, strict=True)]

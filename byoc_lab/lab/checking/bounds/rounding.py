@@ -31,6 +31,7 @@ from byoc_lab.lab.checking.bounds.step import (
     Sum,
     flat,
     hypot,
+    largest_difference,
     mapped,
     rounding_deviation,
 )
@@ -135,7 +136,7 @@ def _backward_stable(step: Step) -> Any:
     def deviation(moved: Array, value: Array) -> Any:
         if value.dtype.kind != "f":
             return 0.0
-        return roundings * (_largest_change(moved, value) / unit + np.abs(value))
+        return roundings * (largest_difference(moved, value) / unit + np.abs(value))
 
     return mapped(deviation, step.again(*mapped(perturbed, tuple(step.args))), step.value)
 
@@ -169,12 +170,6 @@ def _scaling(step: Step) -> Array:
         if factor.size * 4 <= step.value.size and (n or step.arithmetic is Arithmetic.PRODUCT):
             exact = exact | (np.abs(np.frexp(factor)[0]) == 0.5)
     return np.where(exact, 0.0, np.abs(step.value))
-
-
-def _largest_change(a: Array, b: Array) -> float:
-    with np.errstate(all="ignore"):
-        change = np.abs(a - b)
-    return float(np.max(change[np.isfinite(change)], initial=0))
 
 
 RULES: dict[Arithmetic, RoundingRule] = {

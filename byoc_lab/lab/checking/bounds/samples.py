@@ -8,26 +8,16 @@ from math import sqrt
 import numpy as np
 
 from byoc_lab.lab.checking.bounds.error import Error, full, some
-from byoc_lab.lab.checking.bounds.step import Array, hypot
+from byoc_lab.lab.checking.bounds.step import Array, hypot, largest_difference
 
 
 def largest_errors(results: Sequence[Array], samples: Sequence[tuple[Array, ...]]) -> list[Error]:
     """The largest errors that samples show, the same for all elements."""
     found = []
     for k, v in enumerate(results):
-        off = max((_largest_finite(_off(s[k], v)) for s in samples), default=0.0)
+        off = max((largest_difference(s[k], v) for s in samples), default=0.0)
         found.append(Error(off) if v.dtype.kind == "f" else Error(0.0, off))
     return found
-
-
-def _off(sample: Array, value: Array) -> Array:
-    with np.errstate(all="ignore"):
-        off = np.abs(sample.astype(np.float64) - value.astype(np.float64))
-    return np.where(np.isfinite(off), off, 0.0)
-
-
-def _largest_finite(array: Array) -> float:
-    return float(np.max(array, initial=0))
 
 
 def joined(value: Array, own: Error, inherited: Error) -> Error:

@@ -114,6 +114,13 @@ def hypot(a: Any, b: Any) -> Array:
         return np.asarray(np.sqrt(a * a + b * b))
 
 
+def largest_difference(a: Array, b: Array) -> float:
+    """Of all elements of two arrays, as far as it is finite."""
+    with np.errstate(all="ignore"):
+        off = np.abs(a.astype(np.float64) - b.astype(np.float64))
+    return float(np.max(off[np.isfinite(off)], initial=0))
+
+
 def mapped(function: Callable[..., Any], *values: Any) -> Any:
     """`function` of the leaves of nested tuples of one structure, in that structure."""
     if isinstance(values[0], tuple):
