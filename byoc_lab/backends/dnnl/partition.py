@@ -62,14 +62,15 @@ def full_pipeline(
     """The passes of `partition_for_dnnl`; run them under PassContext(opt_level=3).
 
     before_cutting: further passes, right before patterns are matched and regions are cut out.
-    beyond_tvm: offload also what TVM 0.16 leaves to the host.
+    beyond_tvm: offload also what TVM 0.16 leaves to the host, and leave alone the scales that a
+        convolution or dense computes (see FoldScaleAxis).
     """
     simplify = [
         CanonicalizeOps(),
         InferType(),
         SimplifyInference(),
         FoldConstant(),
-        FoldScaleAxis(),
+        FoldScaleAxis(computed=not beyond_tvm),
         SimplifyExpr(),
         FoldConstant(),
         LegalizeGroupConv(),

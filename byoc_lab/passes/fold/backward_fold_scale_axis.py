@@ -12,6 +12,7 @@ from byoc_lab.passes.fold.scale_axis import (
     ScaleRequest,
     along,
     as_scale,
+    computed_by_weighted,
     fits,
     matches,
     output_axes,
@@ -32,19 +33,27 @@ class BackwardFoldScaleAxis(FunctionPass):
     twice, grouped convolutions that are not depthwise, layouts that mix plain and blocked channels,
     and a scale that may be negative with a relu in between.
 
+    computed: whether a scale moves that a convolution or dense computes, such as the weights of
+        channels in squeeze-and-excitation. TVM moves it; the weight is then another one for each
+        input, and a kernel cannot arrange it ahead.
+
     Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
     """
 
     opt_level = 3
     required = ("InferType",)
 
+    def __init__(self, computed: bool = True):
+        self.computed = computed
+
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return _Backward(func).run()
+        return _Backward(func, self.computed).run()
 
 
 class _Backward:
-    def __init__(self, func: Function):
-        self.func = func
+    def __init__(self, func: Function, computed: bool):
+        self.func, self.computed = func, computed
+        self.kept: set[Expr] = set()  # scales that stay
         self.messages: dict[Expr, ScaleRequest] = {}
         self.dropped: dict[Expr, Expr] = {}  # multiply -> the operand that takes the scale over
         self.scale_for: dict[Expr, Expr] = {}  # node -> the scale it has to take over
@@ -53,6 +62,8 @@ class _Backward:
     def run(self) -> Function:
         used = {n: len(u) for n, u in users(self.func).items()}
         nodes = list(post_order(self.func))
+        if not self.computed:
+            self.kept = computed_by_weighted(nodes)
         for node in nodes:
             if isinstance(node, Call) and isinstance(node.op, Op) and used[node] == 1:
                 message = self._message(node)
@@ -116,7 +127,7 @@ class _Backward:
             # As in TVM, the factor is not rewritten. What it shares with `taker` is computed twice
             # where another scale moves there.
             scale = as_scale(taker.checked_type, factor, ty, message.axes)
-            if scale is not None and fits(message, scale):
+            if scale is not None and factor not in self.kept and fits(message, scale):
                 self.dropped[call] = taker
                 self.scale_for[taker] = scale
             return  # one operand with a message is the only candidate, whether it fits or not

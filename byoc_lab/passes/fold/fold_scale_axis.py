@@ -16,10 +16,12 @@ class FoldScaleAxis(Sequential):
 
     Both directions, then FoldConstant. As in TVM it is a sequence whose first two members are of
     level 3: at the default level 2 only FoldConstant runs, and every multiply is still there.
+
+    computed: whether scales move that a convolution or dense computes.
     """
 
     weighted: ClassVar = WEIGHTED
 
-    def __init__(self) -> None:
-        passes = [BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant()]
+    def __init__(self, computed: bool = True) -> None:
+        passes = [BackwardFoldScaleAxis(computed), ForwardFoldScaleAxis(computed), FoldConstant()]
         super().__init__(passes, name="FoldScaleAxis")

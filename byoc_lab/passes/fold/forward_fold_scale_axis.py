@@ -12,6 +12,7 @@ from byoc_lab.passes.fold.scale_axis import (
     ScaleRequest,
     along,
     as_scale,
+    computed_by_weighted,
     fits,
     input_axes,
     matches,
@@ -33,14 +34,21 @@ class ForwardFoldScaleAxis(FunctionPass):
     leaves. Where anything could take a scale, projections of tuples that are written out go, too,
     as in TVM.
 
+    computed: whether a scale moves that a convolution or dense computes, such as the weights of
+        channels in squeeze-and-excitation. TVM moves it; the weight is then another one for each
+        input, and a kernel cannot arrange it ahead.
+
     Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
     """
 
     opt_level = 3
     required = ("InferType",)
 
+    def __init__(self, computed: bool = True):
+        self.computed = computed
+
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return _Forward(func).run()
+        return _Forward(func, self.computed).run()
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +66,9 @@ class _Scaled:
 
 
 class _Forward:
-    def __init__(self, func: Function):
-        self.func = func
+    def __init__(self, func: Function, computed: bool):
+        self.func, self.computed = func, computed
+        self.kept: set[Expr] = set()  # scales that stay
         self.messages: dict[Expr, ScaleRequest | None] = {}
         self.memo: dict[Expr, Expr] = {}
         self.scaled: dict[Expr, _Scaled] = {}
@@ -67,6 +76,8 @@ class _Forward:
 
     def run(self) -> Function:
         nodes = list(post_order(self.func))
+        if not self.computed:
+            self.kept = computed_by_weighted(nodes)
         for node in reversed(nodes):  # users first: they decide which scales they accept
             for part, message in zip(node.parts(), self._wishes(node), strict=True):
                 if not (isinstance(node, Function) and part in node.params):  # those use nothing
@@ -144,7 +155,7 @@ class _Forward:
         for value, factor in (call.args, call.args[::-1]):
             ty = factor.checked_type
             scale = as_scale(value.checked_type, self._plain(factor), ty, message.axes)
-            if scale is not None and fits(message, scale):
+            if scale is not None and factor not in self.kept and fits(message, scale):
                 plain = self._plain(value)
                 self.scaled[call] = _Scaled(plain, message.axes, scale, call, factor)
                 return True

@@ -8,6 +8,7 @@ Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
@@ -90,6 +91,16 @@ def is_positive_constant(expr: Expr) -> bool:
     while isinstance(expr, Call) and any(map(expr.is_op, _SEEN_THROUGH)):
         expr = expr.args[0]
     return isinstance(expr, Constant) and bool(np.all(expr.numpy() >= 0))
+
+
+def computed_by_weighted(nodes: Iterable[Expr]) -> set[Expr]:
+    """Those of the nodes, in post order, whose values depend on one of WEIGHTED."""
+    found: set[Expr] = set()
+    for node in nodes:
+        weighted = isinstance(node, Call) and node.op_name in WEIGHTED
+        if weighted or not found.isdisjoint(node.parts()):
+            found.add(node)
+    return found
 
 
 def fits(message: ScaleRequest, scale: Expr) -> bool:
