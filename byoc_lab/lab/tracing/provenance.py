@@ -49,16 +49,25 @@ class Provenance:
         """events: the reports of the pass. count: `after` is the state after this many of them;
         None for the result of the pass."""
         self._course = Course(before, after, events, count)
-        self._before = dict.fromkeys(nodes_of(before))
-        self._after = dict.fromkeys(nodes_of(after))
+        self._modules = before, after
+
+    @cached_property
+    def _before(self) -> dict[Expr, None]:
+        return dict.fromkeys(nodes_of(self._modules[0]))
+
+    @cached_property
+    def _after(self) -> dict[Expr, None]:
+        return dict.fromkeys(nodes_of(self._modules[1]))
 
     @cached_property
     def _tracked(self) -> _Tracker:
         return _Tracker(self._before, self._course)
 
     @cached_property
-    def _places(self) -> Mapping[Expr, Expr]:
-        return self._course.places(self._before)
+    def places(self) -> Mapping[Expr, Expr]:
+        """The `identity` of each node of the result, operands first."""
+        places = self._course.places(self._before)
+        return {node: places.get(node, node) for node in self._after}
 
     @cached_property
     def inputs(self) -> Mapping[Expr, Nodes]:
@@ -111,8 +120,7 @@ class Provenance:
     def identity(self, node: Expr) -> Expr:
         """The node of the input whose place `node` of the result has, or the node that a rewrite
         created for it: the same one in each state of the pass. Copies share it."""
-        _found(self._after, node, "result")
-        return self._places.get(node, node)
+        return _found(self.places, node, "result")
 
 
 def root_provenance(before: IRModule, events: Sequence[Event], found: Round) -> Provenance:

@@ -70,8 +70,6 @@ class RewriteStep:
 
 def _lineage(first: Provenance, second: Provenance) -> ComposedLineage:
     """The nodes of two states of a pass that have the same place."""
-    places = {first.identity(node): node for node in first.results}
-    pairs = {
-        places[place]: node for node in second.results if (place := second.identity(node)) in places
-    }
+    nodes = {place: node for node, place in first.places.items()}
+    pairs = {nodes[place]: node for node, place in second.places.items() if place in nodes}
     return ComposedLineage([pairs])

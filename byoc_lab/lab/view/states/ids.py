@@ -47,9 +47,10 @@ class Ids:
 
     def of(self, node: Expr) -> str:
         """The id of a node, created if it has none."""
-        if self._key(node) not in self._ids:
-            self._ids[self._key(node)] = self._new()
-        return self._ids[self._key(node)]
+        key = self._key(node)
+        if key not in self._ids:
+            self._ids[key] = self._new()
+        return self._ids[key]
 
     def drawn(self, node: Expr) -> str | None:
         """The id of a node in the graph; None for a constant, which the text has inside lines."""
@@ -68,8 +69,7 @@ class Ids:
         used: set[str] = set()
         replaced: set[str] = set()
         created: list[Expr] = []
-        for node in provenance.results:
-            first = provenance.identity(node)
+        for node, first in provenance.places.items():
             if provenance.is_input(first):
                 self._assign(node, self.of(first), used)
             else:
