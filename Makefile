@@ -113,7 +113,7 @@ elsewhere: install-test  ## with DNNL, apache-tvm and compilers hidden: the test
 machines: install-test  ## the tests of DNNL at each instruction set below this machine's own
 	@tools/machines.sh $(PYTEST)
 
-bench: setup  ## measure the claims about speed, kept in benchmarks/results (10 minutes, alone on the machine)
+bench: setup  ## measure the claims about speed, kept in benchmarks/results (an hour, alone on the machine)
 	$(BIN)/python benchmarks/all_speed.py
 
 oracle: install-test  ## install a real TVM 0.16 beside the package and compare with it (needs Python 3.10)
