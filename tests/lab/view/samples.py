@@ -18,6 +18,7 @@ from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.relay import nn
 from byoc_lab.relay.analysis.annotations import begin, end
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
+from byoc_lab.relay.typing.infer import infer_module
 
 
 def network(blocks: int = 2) -> relay.IRModule:
@@ -61,7 +62,7 @@ class Annotate:
 
         out = mod.copy()
         out["main"] = Annotator().visit(mod["main"])
-        return InferType()(out)
+        return infer_module(out)
 
 
 def annotated(fixed: bool, blocks: int = 2) -> relay.IRModule:
