@@ -41,9 +41,10 @@ def _end(context: Context, kind: type[Pass]) -> int:
 def _after(mod: IRModule, context: Context, first: int, end: int) -> IRModule | None:
     if end == 0:
         return None
+    passes = context.to_come.running[first:end]
     try:
-        with PassContext(opt_level=context.to_come.opt_level):
-            return Sequential(list(context.to_come.running[first:end]))(mod)
+        with PassContext(opt_level=max(p.opt_level for p in passes)):  # each of them runs
+            return Sequential(passes)(mod)
     except ByocLabError:
         return None  # a run of the pipeline reports the error
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,21 @@ from byoc_lab.passes.framework.pipelines import named_pipeline, running_level
 from byoc_lab.relay.analysis.region_numbers import Numbers
 from byoc_lab.relay.ir.module import IRModule
 
-Pipeline = str | Pass | Sequence["Pass | str"]
+_Member = str | Pass | Callable[[IRModule], IRModule]
+Pipeline = _Member | Sequence[_Member]
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Why a run skips a pass. needed: the opt_level that it needs, or None where it is disabled.
+    found: that of its context."""
+
+    needed: int | None
+    found: int
+
+    @classmethod
+    def of(cls, p: Pass, context: PassContext) -> Skip:
+        return cls(context.needed_level(p.info), context.opt_level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,17 +43,15 @@ class Context:
     """The run that a module is linted for.
 
     passes: the passes that are still to run on it, sequences flattened; None where that is not
-        known. skipped: the passes and sequences that a run of the pipeline will skip, with the
-        opt_level that they need, or None where they are disabled. backend: the back end
-        whose code generator gets the regions, if it was named. opt_level: the level of the run.
+        known. skipped: the passes and sequences that a run of the pipeline will skip, and why.
+        backend: the back end whose code generator gets the regions, if it was named.
         region_numbers: the numbers that begins of the module have from its past. ahead: the modules
         that `annotated_ahead` has made, by the module before the passes.
     """
 
     passes: tuple[Pass, ...] | None = None
-    skipped: dict[Pass, int | None] = field(default_factory=dict)
+    skipped: dict[Pass, Skip] = field(default_factory=dict)
     backend: Backend | None = None
-    opt_level: int = 2
     region_numbers: Numbers = field(default_factory=dict)
     ahead: dict[IRModule, IRModule | None] = field(default_factory=dict, repr=False)
 
@@ -107,8 +119,9 @@ class Context:
         return passes
 
 
-def context_of(pipeline: Pipeline | None, backend: str | Backend | None) -> Context:
-    """The context of a call of `lint`. Raises ArgumentError, UnknownNameError and PassError."""
+def context_of(pipeline: Pipeline | Context | None, backend: str | Backend | None) -> Context:
+    """The context of a call of `lint`, whose pipeline may be known as one already. Raises
+    ArgumentError, UnknownNameError and PassError."""
     if isinstance(backend, str):
         backend = get_backend(backend)
     elif not isinstance(backend, (Backend, type(None))):
@@ -118,25 +131,27 @@ def context_of(pipeline: Pipeline | None, backend: str | Backend | None) -> Cont
         )
     if pipeline is None:
         return Context(backend=backend)
+    if isinstance(pipeline, Context):
+        return replace(pipeline, backend=backend)
     members = _members(pipeline)
     passes = tuple(leaves(members))
     if isinstance(pipeline, Pass):  # a pass called directly runs at any level
         members = pipeline.passes if isinstance(pipeline, Sequential) else []
     context = copy(PassContext.current())
     context.opt_level = running_level(pipeline)
-    skipped = {p: context.needed_level(p.info) for p in skipped_members(members, context)}
-    return Context(passes, skipped, backend, context.opt_level)
+    skipped = {p: Skip.of(p, context) for p in skipped_members(members, context)}
+    return Context(passes, skipped, backend)
 
 
-def _members(pipeline: Pipeline) -> list[Pass]:
+def _members(pipeline: Any) -> list[Pass]:
     if isinstance(pipeline, Pass):
         return [pipeline]
     if isinstance(pipeline, str):
         return named_pipeline(pipeline)
     if not isinstance(pipeline, Sequence):
         raise ArgumentError(
-            f"pipeline must be a name, a pass, or a list of passes and names of passes, found "
-            f"{type(pipeline).__name__} {pipeline!r:.80}"
+            f"pipeline must be a name, a pass, a function from module to module, or a list of "
+            f"these, found {type(pipeline).__name__} {pipeline!r:.80}"
         )
     for member in pipeline:
         if isinstance(member, type):
@@ -146,7 +161,7 @@ def _members(pipeline: Pipeline) -> list[Pass]:
             )
         if not isinstance(member, (str, Pass)):
             raise ArgumentError(
-                f"a pipeline is a list of passes and names of passes, found "
+                f"a pipeline is a list of passes, names of passes and functions, found "
                 f"{type(member).__name__} {member!r:.80} in it"
             )
     return [make_pass(p) if isinstance(p, str) else p for p in pipeline]

@@ -44,7 +44,7 @@ _ROUNDS = 8
 def fix_relay(
     mod: Any,
     params: Mapping[str, Any] | None,
-    pipeline: Pipeline | None,
+    pipeline: Pipeline | Context | None,
     backend: str | Backend | None,
 ) -> Fix:
     """`fix` of a module of Relay."""

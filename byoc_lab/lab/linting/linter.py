@@ -34,8 +34,9 @@ def lint(
 
     mod: a module, or a function. A function may be malformed in ways that a module does not allow,
         for example have free variables.
-    pipeline: the passes that are still to run on `mod`: a name, a pass, or a list of passes and
-        names of passes. Rules then also report what these passes will trip over.
+    pipeline: the passes that are still to run on `mod`, as `trace` takes them. Rules then also
+        report what these passes will trip over. A function of the user runs once, to see its
+        passes.
     backend: the back end that gets the regions. Rules then also ask its patterns and predicates;
         without `pipeline`, they report the faults of the regions that its own pipeline will make.
     rules: the codes or names of the rules to run; by default all.

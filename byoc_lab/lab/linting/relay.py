@@ -8,7 +8,7 @@ from functools import partial
 
 from byoc_lab.backends.registry import Backend
 from byoc_lab.errors import ArgumentError
-from byoc_lab.lab.linting.context import Pipeline, context_of
+from byoc_lab.lab.linting.context import Context, Pipeline, context_of
 from byoc_lab.lab.linting.discovery import chosen_rules
 from byoc_lab.lab.linting.examine import examine, in_text_order
 from byoc_lab.lab.linting.finding import Finding, Severity
@@ -24,7 +24,7 @@ UNPARSED = "BYT002"
 
 def lint_relay(
     mod: IRModule,
-    pipeline: Pipeline | None = None,
+    pipeline: Pipeline | Context | None = None,
     backend: str | Backend | None = None,
     rules: Sequence[str] | None = None,
     ignore: Iterable[Ignored] = (),

@@ -94,6 +94,11 @@ def not_a_pipeline(found: Any) -> PassError:
     )
 
 
+def is_function(member: Any) -> bool:
+    """Whether a member of a pipeline is a function of the user."""
+    return callable(member) and not isinstance(member, (Pass, type))
+
+
 def as_member(p: Member, era: str | None = None) -> Pass:
     """A member of a pipeline as a pass."""
     if isinstance(p, Pass):

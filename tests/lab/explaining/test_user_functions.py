@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab import backends, coverage, relay, transform
+from byoc_lab import backends, coverage, fix, lint, relay, transform
 from byoc_lab.errors import PassError
 from byoc_lab.lab.explaining import explain
 from byoc_lab.passes.framework.passes import Pass
@@ -167,6 +167,30 @@ def test_a_pass_that_a_context_of_a_function_skips_is_the_cause(pipeline: Any, l
     changes = coverage(in_nhwc(), NPU, pipeline=pipeline).changes
     (helped,) = [c for c in changes if c.what == "PassContext(opt_level=3)"]
     assert helped.totals is not None and helped.totals.regions == 1
+
+
+@pytest.mark.usefixtures("in_nchw")
+@pytest.mark.parametrize(("pipeline", "level"), NOT_CONVERTED)
+def test_lint_reads_the_contexts_of_a_function(pipeline: Any, level: int) -> None:
+    (found,) = lint(in_nhwc(), pipeline)
+    assert found.code == "BYL016"
+    assert f"ConvertLayout needs opt_level 3, the context has {level}:" in found.message
+    assert str(fix(in_nhwc(), pipeline=pipeline)).startswith("nothing was fixed: no repair")
+
+
+@pytest.mark.parametrize("at_level", [2, 3])
+def test_lint_reads_the_table_of_a_function(at_level: int) -> None:
+    shadowing = [entry("alone", CONV), entry("pair", is_op("nn.relu")(CONV))]
+    backends.register(NPU, patterns=shadowing)
+    mod = IRModule.from_expr(nn.relu(conv()))
+    passes = [
+        transform.InferType(), transform.MergeComposite(shadowing), transform.AnnotateTarget(NPU),
+        transform.PartitionGraph(),
+    ]  # fmt: skip
+    wanted = [(f.code, f.message) for f in lint(mod, passes)]
+    assert wanted
+    for pipeline in (in_context(passes, at_level), matched, [matched]):
+        assert [(f.code, f.message) for f in lint(mod, pipeline)] == wanted
 
 
 @pytest.mark.usefixtures("in_nchw")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from byoc_lab.errors import enumerated
 from byoc_lab.lab.linting.base import Finding, LintRule, Sample, Severity
-from byoc_lab.lab.linting.context import Context
+from byoc_lab.lab.linting.context import Context, Skip
 from byoc_lab.passes.fold.fold_constant import FoldConstant
 from byoc_lab.passes.fold.fold_scale_axis import FoldScaleAxis
 from byoc_lab.passes.framework.passes import Pass, Sequential
@@ -48,17 +48,17 @@ class SkippedPass(LintRule):
     INVALID = (Sample(_TEXT, pipeline=_low_level),)
 
     def check_module(self, mod: IRModule, context: Context) -> Iterator[Finding]:
-        skipped: dict[int | None, dict[str, None]] = {}
-        for p, level in context.skipped.items():
-            skipped.setdefault(level, {})[p.info.name] = None
-        for level, names in skipped.items():
+        skipped: dict[Skip, dict[str, None]] = {}
+        for p, skip in context.skipped.items():
+            skipped.setdefault(skip, {})[p.info.name] = None
+        for skip, names in skipped.items():
             listed, one = enumerated(names), len(names) == 1
             why = f"the PassContext disables {listed}"
             what_to_do, severity = f"leave {listed} out of disabled_pass", Severity.INFO
-            if level is not None:
+            if skip.needed is not None:
                 need = "needs" if one else "need"
-                why = f"{listed} {need} opt_level {level}, the context has {context.opt_level}"
-                what_to_do = f"run the pipeline under PassContext(opt_level={level})"
+                why = f"{listed} {need} opt_level {skip.needed}, the context has {skip.found}"
+                what_to_do = f"run the pipeline under PassContext(opt_level={skip.needed})"
                 severity = self.severity
             yield self.finding(
                 f"{why}: the pipeline will skip {'it' if one else 'them'}",
