@@ -74,7 +74,8 @@ class TestImport:
             (
                 "refused.py",
                 "from byoc_lab import backends\nbackends.register('a.b')\n",
-                "PassError: a back end's name must be a str without dots, found 'a.b' at refused",
+                "PassError: a back end's name must be a str without dots, and not empty, found "
+                "'a.b' at refused",
             ),
         ],
     )

@@ -249,7 +249,7 @@ def get(name: str) -> Backend:
 def why_no_name(name: Any) -> str:
     """Why no back end can have a name, in words; empty if one can."""
     if not isinstance(name, str) or "." in name or not name:
-        return f"a back end's name must be a str without dots, found {name!r:.80}"
+        return f"a back end's name must be a str without dots, and not empty, found {name!r:.80}"
     if name in RESERVED:
         return (
             f"a back end cannot be named {name!r}: PartitionGraph removes annotations of that "

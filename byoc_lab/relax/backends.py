@@ -157,7 +157,9 @@ def register(
     alone that no back end of Relay has.
     """
     if not isinstance(name, str) or not name or "." in name:
-        raise PassError(f"a back end's name must be a str without dots, found {name!r:.80}")
+        raise PassError(
+            f"a back end's name must be a str without dots, and not empty, found {name!r:.80}"
+        )
     if name == partition.TARGET:
         raise PassError(f"{name!r} is byoc_lab's own back end of Relax; choose another name")
     functions = {"codegen": codegen, "compiles": compiles, "missing": missing, "pipeline": pipeline}

@@ -376,7 +376,7 @@ def _meaning(
         message,
         text,
         start,
-        message.cause.format_map(filled).strip(),
+        message.cause.format_map(filled).rstrip(" :"),
         message.todo.format_map(filled),
         tuple(mine),
         node if isinstance(node, Expr) else None,

@@ -60,6 +60,8 @@ def test_what_is_shown_ends_outside_brackets_and_quotes(message: Message, sample
     (found,) = decode(sample)
     for text in (found.text, found.cause, found.what_to_do):
         assert balanced(text), text
+    for text in (found.cause, found.what_to_do):
+        assert text[-1] not in ":,;( ", text
 
 
 @pytest.mark.parametrize(
