@@ -125,12 +125,12 @@ def data(network: str) -> np.ndarray:
     return aligned
 
 
-def byoc_lab(network: str, threads: int, offload: bool = True) -> Run:
-    """The module with its regions on DNNL, or all of it compiled by TVM's LLVM."""
+def byoc_lab(network: str, offload: bool = True) -> Run:
+    """The module with its regions on DNNL, or all of it compiled by TVM's LLVM; with at most the
+    threads that the process was started with."""
     from byoc_lab.backends import dnnl
     from byoc_lab.run import build
 
-    dnnl.native.set_num_threads(threads)
     mod, params = workload(network)
     exe = build(dnnl.partition_for_dnnl(mod, params), offload=offload)
     x = data(network)

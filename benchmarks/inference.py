@@ -49,12 +49,12 @@ def measure(
     """Times, ratios and the share of the peak; {"missing": ...} for who is not installed."""
     at = (network, threads)
     entered = {
-        OURS: Contender(contenders.byoc_lab, at),
+        OURS: Contender(contenders.byoc_lab, (network,)),
         "ONNX Runtime": Contender(contenders.onnxruntime, at),
         "torch.compile": Contender(contenders.torch_compile, at),
         "torch.compile, frozen": Contender(contenders.torch_compile, (*at, True)),
         "torch eager": Contender(contenders.torch_eager, at),
-        "LLVM only": Contender(contenders.byoc_lab, (*at, False)),
+        "LLVM only": Contender(contenders.byoc_lab, (network, False)),
         PEAK: Contender(contenders.sgemm, (threads,)),
     }
     needs = {name: "torch" for name in CLAIMS if name.startswith("torch")}

@@ -268,14 +268,15 @@ class GraphModule : public ffi::ModuleObj {
       TVM_FFI_THROW(RuntimeError) << where_ << ": its constants have not been delivered; call '"
                                   << "__init_" << graph_.symbol << "' with them first";
     }
-    CheckNotForked(where_, plans_->threads());
-    NoteRun(plans_->threads());
     Prepared& prepared = PlanFor(inputs);
+    CheckNotForked(where_, prepared.threads);
+    NoteRun(prepared.threads);
     const GraphSpec& graph = prepared.graph;
     const std::vector<void*> read = Data(graph, "input", graph.inputs, inputs);
     const std::vector<void*> written = Data(graph, "output", graph.outputs, outputs);
     CheckOverlaps(graph, read, written);
     if (profiling_) op_seconds_.assign(graph_.ops.size() + 1, 0.0);
+    const WithThreads as_built(prepared.threads);
     prepared.plan->Run(read, written, profiling_ ? &op_seconds_ : nullptr);
     ++prepared.calls;
     ++calls_;
@@ -289,9 +290,10 @@ class GraphModule : public ffi::ModuleObj {
     if (plans_ == nullptr) {
       TVM_FFI_THROW(RuntimeError) << where_ << ": time_bare: its constants have not been delivered";
     }
-    CheckNotForked(where_, plans_->threads());
-    NoteRun(plans_->threads());
     Prepared& latest = plans_->latest();
+    CheckNotForked(where_, latest.threads);
+    NoteRun(latest.threads);
+    const WithThreads as_built(latest.threads);
     return byoc_lab::TimeBare(latest.graph, latest.plan.get(), times);
   }
 
@@ -313,7 +315,7 @@ class GraphModule : public ffi::ModuleObj {
   Prepared& PlanFor(const std::vector<TensorView>& inputs) {
     std::vector<ffi::ShapeView> shapes;
     for (const TensorView& input : inputs) shapes.push_back(input.shape());
-    return plans_->Get(shapes);
+    return plans_->Get(where_, shapes);
   }
 
   // A tensor as messages about arguments name it: "input 'data'".
@@ -399,7 +401,7 @@ class GraphModule : public ffi::ModuleObj {
         {"library", Library()},
         {"initialized", ready},
         {"calls", calls_},
-        {"threads", ready ? plans_->threads() : 0},
+        {"threads", ready ? plans_->latest().threads : 0},
         {"profiling", profiling_},
         {"layouts", ffi::String(choice.name())},
         {"layout_rule", ffi::String(LayoutRuleName(choice.rule))},

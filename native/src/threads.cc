@@ -12,6 +12,7 @@ namespace byoc_lab {
 
 namespace {
 
+thread_local bool stated = false;
 std::atomic<bool> ran_with_threads{false};
 std::atomic<bool> lost_threads{false};  // in a child of a process that ran with threads
 
@@ -25,6 +26,8 @@ int64_t ThreadsFor(int64_t elements, int64_t pieces) {
   constexpr int64_t kWorthThread = 1 << 15;  // below, starting a thread costs more
   return std::max<int64_t>(1, std::min({GetNumThreads(), elements / kWorthThread, pieces}));
 }
+
+bool ThreadsStated() { return stated; }
 
 WithThreads::WithThreads(int64_t threads) : before_(GetNumThreads()) {
   omp_set_num_threads(static_cast<int>(threads));
@@ -46,6 +49,11 @@ void NoteRun(int64_t threads) {
 
 namespace {
 
+void RestoreThreads(int64_t threads, bool were_stated) {
+  omp_set_num_threads(static_cast<int>(threads));
+  stated = were_stated;
+}
+
 // Concerns the calling thread alone, and what is created afterwards: OpenMP keeps the number for
 // each thread, and a primitive keeps the one it was created with.
 void SetNumThreads(int64_t threads) {
@@ -54,7 +62,7 @@ void SetNumThreads(int64_t threads) {
     TVM_FFI_THROW(ValueError) << "byoc_lab.dnnl.set_num_threads: threads: expected a value in [1, "
                               << kMost << "], found " << threads;
   }
-  omp_set_num_threads(static_cast<int>(threads));
+  RestoreThreads(threads, true);
 }
 
 }  // namespace
@@ -62,7 +70,9 @@ void SetNumThreads(int64_t threads) {
 TVM_FFI_STATIC_INIT_BLOCK() {
   ffi::reflection::GlobalDef()
       .def("byoc_lab.dnnl.get_num_threads", GetNumThreads)
-      .def("byoc_lab.dnnl.set_num_threads", SetNumThreads);
+      .def("byoc_lab.dnnl.set_num_threads", SetNumThreads)
+      .def("byoc_lab.dnnl.threads_stated", ThreadsStated)
+      .def("byoc_lab.dnnl.restore_num_threads", RestoreThreads);
 }
 
 }  // namespace byoc_lab

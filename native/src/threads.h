@@ -13,6 +13,9 @@ int64_t GetNumThreads();
 // `pieces`.
 int64_t ThreadsFor(int64_t elements, int64_t pieces);
 
+// Whether set_num_threads gave the number in this thread, so that regions get exactly so many.
+bool ThreadsStated();
+
 // While it lives, primitives created in this thread get `threads`.
 class WithThreads {
  public:

@@ -106,28 +106,29 @@ def library() -> str:
 
 
 def get_num_threads() -> int:
-    """Threads that regions created by this thread will use."""
+    """Threads that regions created by this thread will use, if their work is worth them."""
     threads: int = function("get_num_threads")()
     return threads
 
 
 def set_num_threads(threads: int) -> None:
-    """Set the threads of regions created by this thread from now on; existing ones keep theirs."""
+    """Set the threads of regions created by this thread from now on, exactly; existing ones keep
+    theirs. Without a call, a region gets as many as its work is worth, at most OpenMP's number."""
     function("set_num_threads")(threads)
 
 
 @contextlib.contextmanager
 def using_threads(threads: int | None) -> Iterator[None]:
-    """Inside, regions created by this thread get `threads`; None changes nothing."""
+    """Inside, regions created by this thread get exactly `threads`; None changes nothing."""
     if threads is None:
         yield
         return
-    before = get_num_threads()
+    before, stated = get_num_threads(), function("threads_stated")()
     set_num_threads(threads)
     try:
         yield
     finally:
-        set_num_threads(before)
+        function("restore_num_threads")(before, stated)
 
 
 def dtype_name(value: Any) -> str:

@@ -16,17 +16,39 @@ bool Fits(const GraphSpec& graph, const std::vector<ffi::ShapeView>& inputs) {
                     });
 }
 
+// The elements that a graph computes: those of each result or first operand, whichever are more, and
+// one for eight products of numbers.
+int64_t Work(const GraphSpec& graph) {
+  constexpr int64_t kProducts = 8;
+  int64_t work = 0;
+  for (const OpSpec& op : graph.ops) {
+    const Dims& result = graph.tensors[op.output].dims;
+    const Dims& first = graph.tensors[op.inputs[0]].dims;
+    work += std::max(Count(result), Count(first));
+    const std::vector<std::string>& names = op.def->inputs;
+    if (op.def->kind == "matmul") {
+      work += Count(first) * result.back() / kProducts;
+    } else if (names.size() > 1 && names[1] == "weight") {
+      work += Count(result) * Count(graph.tensors[op.inputs[1]].dims) / result[1] / kProducts;
+    }
+  }
+  return work;
+}
+
 }  // namespace
 
 PlanCache::PlanCache(const LayoutChoice& chosen, const GraphSpec& graph,
                      std::vector<Constant> constants)
-    : constants_(std::move(constants)), threads_(GetNumThreads()), latest_(&stated_) {
+    : constants_(std::move(constants)), most_threads_(GetNumThreads()),
+      threads_stated_(ThreadsStated()), latest_(&stated_) {
   stated_.graph = graph;
+  stated_.threads = ThreadsOf(graph);
+  const WithThreads worth(stated_.threads);
   stated_.plan = BuildPlan(chosen, stated_.graph, constants_, &memory_);
   memory_.Settle();
 }
 
-Prepared& PlanCache::Get(const std::vector<ffi::ShapeView>& inputs) {
+Prepared& PlanCache::Get(const std::string& where, const std::vector<ffi::ShapeView>& inputs) {
   if (Fits(stated_.graph, inputs)) {
     latest_ = &stated_;
     return stated_;
@@ -40,17 +62,25 @@ Prepared& PlanCache::Get(const std::vector<ffi::ShapeView>& inputs) {
     std::vector<Dims> shapes;
     for (const ffi::ShapeView& shape : inputs) shapes.emplace_back(shape.begin(), shape.end());
     GraphSpec graph = Rebatched(stated_.graph, shapes);
-    const WithThreads as_before(threads_);
+    const WithThreads as_before(most_threads_);
+    const int64_t threads = ThreadsOf(graph);
+    const WithThreads worth(threads);
+    CheckNotForked(where, threads);
+    NoteRun(threads);
     // The layouts of the stated shapes, without trying: the weights are in them already.
     const LayoutChoice kept{choice().rule, choice().layouts};
     auto plan = BuildPlan(kept, graph, constants_, &memory_);
     memory_.Settle();
-    others_.push_front({std::move(graph), std::move(plan)});
+    others_.push_front({std::move(graph), std::move(plan), threads});
     ++made_;
     if (others_.size() > kMostOthers) others_.pop_back();
   }
   latest_ = &others_.front();
   return others_.front();
+}
+
+int64_t PlanCache::ThreadsOf(const GraphSpec& graph) const {
+  return threads_stated_ ? most_threads_ : ThreadsFor(Work(graph), most_threads_);
 }
 
 int64_t PlanCache::constant_bytes() const {

@@ -14,6 +14,7 @@ namespace byoc_lab {
 struct Prepared {
   GraphSpec graph;
   std::unique_ptr<Plan> plan;
+  int64_t threads = 1;  // that it was built with and runs with
   int64_t calls = 0;
 };
 
@@ -23,17 +24,18 @@ class PlanCache {
   // Plans kept besides that of the stated shapes; the one used longest ago goes first.
   static constexpr size_t kMostOthers = 7;
 
-  // Builds the plan of the stated shapes with OpenMP's number of threads in the calling thread, in
-  // the layouts that `chosen` has or its rule chooses. All other plans get both, too. `constants` are
-  // in the graph's order.
+  // Builds the plan of the stated shapes, in the layouts that `chosen` has or its rule chooses. It
+  // gets as many threads as its work is worth, at most OpenMP's number in the calling thread, and
+  // exactly that number if set_num_threads gave it. So do all other plans, in the same layouts.
+  // `constants` are in the graph's order.
   PlanCache(const LayoutChoice& chosen, const GraphSpec& graph,
             std::vector<Constant> constants);
 
   // The plan for inputs of these shapes, made now unless it is kept. Rebatched says what is refused.
-  Prepared& Get(const std::vector<ffi::ShapeView>& inputs);
+  // `where` opens the message of CheckNotForked.
+  Prepared& Get(const std::string& where, const std::vector<ffi::ShapeView>& inputs);
   Prepared& latest() const { return *latest_; }  // used by the latest call
 
-  int64_t threads() const { return threads_; }
   int64_t made() const { return made_; }  // plans, those that are gone included
   // Each piece of memory once, however many plans read it.
   int64_t constant_bytes() const;
@@ -46,7 +48,10 @@ class PlanCache {
  private:
   std::vector<Constant> constants_;
   ModuleMemory memory_;
-  int64_t threads_;
+  int64_t ThreadsOf(const GraphSpec& graph) const;
+
+  int64_t most_threads_;
+  bool threads_stated_;
   int64_t made_ = 1;
   Prepared stated_;
   std::list<Prepared> others_;  // the latest first

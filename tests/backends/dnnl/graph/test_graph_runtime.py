@@ -113,7 +113,7 @@ def test_stats_tell_how_it_ran() -> None:
     conv = stats["ops"][0]
     assert stats["symbol"] == "dnnl_0"
     assert stats["initialized"] is True
-    assert stats["threads"] == native.get_num_threads()
+    assert 1 <= stats["threads"] <= native.get_num_threads()
     assert set(conv["input_layouts"]) == {"data", "weight", "bias"}
     assert conv["impl"]
     assert conv["time_us"] > 0
@@ -160,6 +160,45 @@ def test_many_threads_may_call_one_region() -> None:
         worker.join()
     assert not wrong
     assert region.stats()["calls"] == 2 + 1 + 4 * 20
+
+
+def conv_net(batch: int) -> Net:
+    net = Net()
+    conv = net.op("conv2d", [net.input(batch, 8, 14, 14), net.const(8, 8, 3, 3)])
+    net.graph["outputs"] = [conv]
+    return net
+
+
+def test_a_region_gets_the_threads_that_its_work_is_worth() -> None:
+    few, many = conv_net(1), conv_net(512)
+    small, large = (DnnlRegion(n.graph, n.arrays["constants"]) for n in (few, many))
+    every = native.get_num_threads()
+    assert (small.stats()["threads"], large.stats()["threads"]) == (1, every)
+    small(*many.arrays["inputs"])
+    assert small.stats()["threads"] == every  # of the batch that it computed last
+    small(*few.arrays["inputs"])
+    assert small.stats()["threads"] == 1
+    with native.using_threads(3):
+        exactly = DnnlRegion(few.graph, few.arrays["constants"])
+        exactly(*few.arrays["inputs"])
+        assert exactly.stats()["threads"] == 3
+    assert DnnlRegion(few.graph, few.arrays["constants"]).stats()["threads"] == 1
+
+
+@pytest.mark.parametrize("kind", ["dense", "matmul", "eltwise"])
+def test_products_are_worth_threads_for_fewer_elements(kind: str) -> None:
+    net = Net()
+    data = net.input(1, 64, 512)
+    if kind == "dense":
+        flat = net.op("reshape", [data], shape=(64, 512))
+        result = net.op("dense", [flat, net.const(512, 512)])
+    elif kind == "matmul":
+        result = net.op("matmul", [data, net.const(1, 512, 512)])
+    else:
+        result = net.op("eltwise", [data], alg="tanh")
+    net.graph["outputs"] = [result]
+    found = DnnlRegion(net.graph, net.arrays["constants"]).stats()["threads"]
+    assert found == (1 if kind == "eltwise" else native.get_num_threads())
 
 
 FORKED = """
