@@ -23,11 +23,11 @@ from typing import Any
 
 from byoc_lab.backends.dnnl import quantized
 from byoc_lab.backends.dnnl.activations import ALONE, SPELLINGS, Spelling
-from byoc_lab.backends.dnnl.operators import channels_of, why_not
+from byoc_lab.backends.dnnl.operators import OPERATORS, channels_of, why_not
 from byoc_lab.passes.framework.predicates import Refused
-from byoc_lab.relay.ir.expr import Call, Expr
+from byoc_lab.relay.ir.expr import Call, Expr, Function, Tuple
 from byoc_lab.relay.ir.types import TensorType
-from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
+from byoc_lab.relay.patterns import DFPattern, is_op, is_tuple, wildcard
 
 CONVOLUTIONS = (
     "nn.conv1d",
@@ -185,6 +185,35 @@ class Activation:
         return Refused(reason) if reason else True
 
 
+class Concatenation:
+    """Tensors that are joined, some of which DNNL computes. A composite has them as parameters one
+    by one, wherever they are computed; an operator by itself would have a tuple."""
+
+    name = "dnnl.concatenate"
+
+    def pattern(self, beyond_tvm: bool = True) -> DFPattern:
+        """The pattern for MergeComposite."""
+        return is_op("concatenate")(is_tuple(None))
+
+    def why_not(self, match: Call) -> str | None:
+        """Why DNNL does not join them, in words; None if it does."""
+        (joined,) = match.args
+        assert isinstance(joined, Tuple)
+        if not any(isinstance(f, Call) and self._is_computed(f) for f in joined.fields):
+            return "DNNL computes none of the tensors that are joined"
+        return why_not(match)
+
+    def _is_computed(self, field: Call) -> bool:
+        if isinstance(field.op, Function):
+            return str(field.op.attrs.get("Composite", "")).startswith("dnnl.")
+        operator = OPERATORS.get(field.op_name)
+        return operator is not None and operator.offered and why_not(field) is None
+
+    def check(self, match: Call) -> bool | Refused:
+        reason = self.why_not(match)
+        return Refused(reason) if reason else True
+
+
 @dataclass(frozen=True)
 class QuantizedChain:
     """A product of integers and its rescaling: Relay's own operators, or TVM's float32 form."""
@@ -254,19 +283,20 @@ def pattern_table(beyond_tvm: bool = True) -> list[tuple[Any, ...]]:
     """The table that `get_pattern_table("dnnl")` returns: (name, pattern, check) for each chain.
 
     beyond_tvm: also chains that TVM 0.16's table leaves out: an nn.bias_add as the bias, additions
-        with the convolution on the right, quantized chains of Relay's own operators, and
-        hard-swish and hard-sigmoid. These come before TVM's chains, which would take the clip in
-        them and leave their division to the host.
+        with the convolution on the right, quantized chains of Relay's own operators, hard-swish and
+        hard-sigmoid, and concatenations. The activations come before TVM's chains, which would take
+        the clip in them and leave their division to the host.
     """
-    every: list[Chain | QuantizedChain | Activation] = [
+    every: list[Chain | QuantizedChain | Activation | Concatenation] = [
         *map(QuantizedChain, quantized.PRODUCTS),
         *(map(Activation, ALONE) if beyond_tvm else ()),
         *chains(),
+        *([Concatenation()] if beyond_tvm else ()),
     ]
     return [(chain.name, chain.pattern(beyond_tvm), _check(chain, beyond_tvm)) for chain in every]
 
 
 def _check(
-    chain: Chain | QuantizedChain | Activation, beyond_tvm: bool
+    chain: Chain | QuantizedChain | Activation | Concatenation, beyond_tvm: bool
 ) -> Callable[[Call], bool | Refused]:
     return chain.check if beyond_tvm or not isinstance(chain, Chain) else chain.check_of_tvm

@@ -99,7 +99,8 @@ class Course:
                     _enter(places, [(source, copied)])
 
     def _follow(self, events: Sequence[Event]) -> None:
-        """Add all steps; rounds in the order in which they began."""
+        """Add all steps; rounds in the order in which they began, each before the functions that
+        are added after its last event."""
         rounds: dict[Round, Applied] = {}
         for event in events:
             if event.round is not None:
@@ -107,9 +108,13 @@ class Course:
                 rewrites.events.append(event)
                 assert event.before is not None and event.after is not None
                 rewrites.replaced[event.before] = event.after
+        last = {event.round: n for n, event in enumerate(events)}
         current: Round | None = None
-        for event in events:
+        for n, event in enumerate(events):
             if event.round is None:
+                if current is not None and last[current] < n:
+                    self._apply(rounds.pop(current))
+                    current = None
                 self._change_functions(event)
             elif event.round is not current and event.round in rounds:
                 if current is not None:

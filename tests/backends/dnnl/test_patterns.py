@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends import dnnl
 from byoc_lab.backends.dnnl.graph import is_bias_shape
@@ -14,9 +15,11 @@ from byoc_lab.passes import AnnotateTarget, MergeComposite
 from byoc_lab.passes.framework.pipelines import named_pipeline
 from byoc_lab.relay import Function, IRModule, nn
 from byoc_lab.relay.ir.expr import Call, Expr, Op
+from byoc_lab.relay.ir.types import TupleType
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.op.contrib import get_pattern_table
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
+from byoc_lab.run import evaluate
 
 
 def typed(expr: Expr) -> Call:
@@ -65,7 +68,8 @@ def test_the_table_has_tvm_s_names_in_tvm_s_order() -> None:
         "dnnl.deconv2d_bias_relu", "dnnl.deconv3d_bias_relu", "dnnl.dense_bias_relu",
     ]  # fmt: skip
     assert names.index("dnnl.conv2d_bias") < names.index("dnnl.conv2d_relu")
-    assert len(set(names)) == len(names) == 4 + 3 + 6 * 8 + 6 * 7
+    assert names[-1] == "dnnl.concatenate"
+    assert len(set(names)) == len(names) == 4 + 3 + 6 * 8 + 6 * 7 + 1
     assert "dnnl.conv2d" not in names  # an operator alone is not a chain
 
 
@@ -232,3 +236,54 @@ def test_the_pipeline_is_registered() -> None:
         "InferType", "SimplifyInference", "FoldConstant", "FoldScaleAxis", "MergeComposite",
         "AnnotateTarget", "MergeCompilerRegions", "PartitionGraph",
     ]  # fmt: skip
+
+
+def _block(x: Expr) -> Expr:
+    kernel = relay.const(np.random.default_rng(0).standard_normal((4, 4, 3, 3)).astype("float32"))
+    return nn.relu(nn.conv2d(x, kernel, padding=1))
+
+
+def _joined(fields: list[Expr], axis: int = 1) -> IRModule:
+    """A convolution of what is joined."""
+    whole = relay.concatenate(relay.Tuple(fields), axis=axis)
+    channels = 4 * len(fields) if axis == 1 else 4
+    kernel = relay.const(np.ones((2, channels, 1, 1), "float32"))
+    return infer_module(IRModule.from_expr(nn.conv2d(whole, kernel, kernel_size=(1, 1))))
+
+
+def _regions(mod: IRModule) -> list[Function]:
+    return [f for f in mod.functions.values() if "Compiler" in f.attrs]
+
+
+on_host = relay.image.resize2d(data, size=(8, 8), layout="NCHW", method="nearest_neighbor")
+JOINED: dict[str, list[Expr]] = {
+    "two blocks": [_block(data), _block(data)],
+    "one twice": [_block(data)] * 2,
+    "an input": [_block(data), data],
+    "a constant": [_block(data), relay.const(np.ones((1, 4, 8, 8), "float32"))],
+    "what the host computes": [_block(data), on_host],
+    "a pool and a sum": [nn.max_pool2d(_block(data), (3, 3), padding=1), data + _block(data)],
+}
+
+
+@pytest.mark.parametrize("fields", JOINED.values(), ids=JOINED)
+@pytest.mark.parametrize("axis", [1, 2])
+def test_what_dnnl_computes_is_joined_in_its_region(fields: list[Expr], axis: int) -> None:
+    mod = _joined(fields, axis)
+    cut = dnnl.partition_for_dnnl(mod)
+    assert not any(c.is_op("concatenate") for c in post_order(cut["main"]) if isinstance(c, Call))
+    assert all(not isinstance(p.checked_type, TupleType) for f in _regions(cut) for p in f.params)
+    assert len(_regions(cut)) == 1
+    x = np.random.default_rng(1).standard_normal((1, 4, 8, 8)).astype("float32")
+    (wanted,), (found,) = (evaluate(m, [x]).outputs for m in (mod, cut))
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+    if dnnl.native.available():
+        assert byoc_lab.validate(mod, cut)
+
+
+@pytest.mark.parametrize("fields", [[data, data], [on_host, data], [on_host, on_host]])
+def test_what_dnnl_computes_nothing_of_stays_where_it_is(fields: list[Expr]) -> None:
+    cut = dnnl.partition_for_dnnl(_joined(fields))
+    assert any(c.is_op("concatenate") for c in post_order(cut["main"]) if isinstance(c, Call))
+    (found,) = (e for e in byoc_lab.explain(_joined(fields), "dnnl") if e.name == "concatenate")
+    assert "DNNL computes none of the tensors that are joined" in found.reason

@@ -100,6 +100,15 @@ def _relu_before_add(op: Op, constants: Constants) -> bool:
     return True
 
 
+def _steeper(op: Op, constants: Constants) -> bool:
+    """In an operator, or one that is fused into it."""
+    for values in (op["attrs"], *op["post_ops"]):
+        if values.get("alg") == "relu" and values.get("alpha"):
+            values["alpha"] = 0.11
+            return True
+    return False
+
+
 def _one(change: Callable[[Any], Any]) -> Callable[[np.ndarray], np.ndarray]:
     """A change of the element with the largest magnitude."""
 
@@ -141,7 +150,7 @@ KERNEL_FAULTS: dict[str, KernelFault] = {
     "dropped clip": post_op("clip", drop),
     "clip 6 to 5.9": post_op("clip", change_to(beta=5.9)),
     "clip 0 to 0.1": post_op("clip", change_to(alpha=0.1)),
-    "leaky slope 0.1 to 0.11": attribute("eltwise", "alpha", lambda a: 0.11),
+    "leaky slope 0.1 to 0.11": _steeper,
     "max pooling to average": kind(
         "max_pool2d", "avg_pool2d", lambda attrs: {**attrs, "count_include_pad": False}
     ),
@@ -191,7 +200,10 @@ def kernel_places(function: Function, fault: KernelFault) -> list[tuple[Any, set
         made, constants = graph_parts(function, "r")
         op = made.graph["ops"][number]
         key = signature(op, constants)
-        fused = {RELAY_NAMES.get(post["alg"], post["alg"]) for post in op["post_ops"]}
+        fused = {
+            "nn.leaky_relu" if post.get("alpha") else RELAY_NAMES.get(post["alg"], post["alg"])
+            for post in op["post_ops"]
+        }
         if fault(op, constants):
             found.append((key, {str(op["name"]).rpartition("_")[0], *fused}))
     return found

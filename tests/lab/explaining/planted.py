@@ -200,8 +200,8 @@ DNNL = [
     ),
     Planted("an operator that it does not have", "no-pattern", "sin", lambda: relay.sin(x())),
     Planted(
-        "an operator that its table does not offer", "no-pattern", "concatenate",
-        lambda: relay.concatenate([nn.relu(x()), nn.relu(x(name="y"))], 1),
+        "an operator that its table does not offer", "no-pattern", "stack",
+        lambda: relay.stack([nn.relu(x()), nn.relu(x(name="y"))], 1),
     ),
     Planted(
         "no operand", "no-operand", "zeros",

@@ -186,12 +186,24 @@ def test_every_pairing_in_squeezenet_is_right() -> None:
         assert weight in found
 
 
+def test_nodes_of_a_region_in_front_of_the_host_have_one_origin_each() -> None:
+    x, w = relay.var("x", shape=(1, 4, 8, 8)), relay.const([[[[0.5]]] * 4] * 4, "float32")
+    block = relay.nn.relu(relay.nn.conv2d(x, w, kernel_size=(1, 1)))
+    pooled = relay.nn.max_pool2d(relay.nn.max_pool2d(block, (2, 2)), (2, 2))
+    trace = _dnnl(IRModule.from_expr(relay.nn.batch_flatten(pooled)))  # with "default" annotations
+    stage = trace["PartitionGraph"]
+    for call in _calls(stage.after, "nn.max_pool2d") + _calls(stage.after, "nn.conv2d"):
+        (origin,) = stage.origins(call)
+        assert isinstance(origin, Call) and origin.op_name == call.op_name
+    _check_pairs(trace, "nn.max_pool2d")
+
+
 def _branches(count: int) -> IRModule:
     """Identical branches over one input: only their places tell them apart."""
     x = relay.var("x", shape=(1, 4, 8, 8))
     w = relay.const([[[[0.5]]] * 4] * 4, "float32")
     branches = [relay.nn.relu(relay.nn.conv2d(x, w, kernel_size=(1, 1))) for _ in range(count)]
-    return IRModule.from_expr(relay.concatenate(branches, axis=1))
+    return IRModule.from_expr(relay.stack(branches, axis=1))
 
 
 def test_every_pairing_of_four_identical_branches_is_right() -> None:
@@ -201,7 +213,7 @@ def test_every_pairing_of_four_identical_branches_is_right() -> None:
 
 def test_every_pairing_of_twelve_parallel_relus_is_right() -> None:
     x = relay.var("x", shape=(1, 4, 8, 8))
-    mod = IRModule.from_expr(relay.concatenate([relay.nn.relu(x) for _ in range(12)], axis=1))
+    mod = IRModule.from_expr(relay.stack([relay.nn.relu(x) for _ in range(12)], axis=1))
     _check_branches(_dnnl(mod), 12, ("nn.relu",))
 
 
@@ -226,8 +238,8 @@ def _check_branches(trace: Trace, count: int, names: Sequence[str]) -> None:
 
 
 def _fields(mod: IRModule, names: Sequence[str]) -> list[list[Call]]:
-    """For each field of the tuple that is concatenated, the calls of `names` from the last one."""
-    (joined,) = _calls(mod, "concatenate")
+    """For each field of the tuple that is stacked, the calls of `names` from the last one."""
+    (joined,) = _calls(mod, "stack")
     fields = joined.args[0]
     while is_annotation(fields, BEGIN) or is_annotation(fields, END):
         fields = fields.args[0]
