@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.lab.language import Language
-from byoc_lab.lab.linting.context import Context, Skip
 from byoc_lab.lab.linting.finding import Fix
 from byoc_lab.lab.linting.findings import Findings
 from byoc_lab.lab.linting.fixing import fix_relay
 from byoc_lab.lab.linting.relay import lint_relay
 from byoc_lab.lab.tracing.recorder import is_function, trace_relay
 from byoc_lab.lab.tracing.stages import Trace
-from byoc_lab.passes.framework.passes import leaves
-from byoc_lab.relay.ir.module import IRModule
 
 if TYPE_CHECKING:
     from byoc_lab.lab.checking.checker import Checker
@@ -45,17 +42,12 @@ class RelayModule(Language):
         return fix_relay(self.mod, params, self._followed(pipeline), backend)
 
     def _followed(self, pipeline: Any) -> Any:
-        """A pipeline with functions of the user as what lint takes in its place: the passes that
-        they run where they partition, each as its own context has it. They run once for that."""
         members = pipeline if isinstance(pipeline, (list, tuple)) else [pipeline]
-        if not isinstance(self.mod, IRModule) or not any(map(is_function, members)):
+        if not any(map(is_function, members)):
             return pipeline
-        from byoc_lab.lab.explaining.setups import Setup
-        from byoc_lab.lab.explaining.unfolding import unfolded
+        from byoc_lab.lab.explaining.unfolding import lint_context  # which imports much
 
-        setup = unfolded(Setup.of(self.mod, pipeline))
-        skipped = {p: Skip.of(p, context) for p, context in setup.skipped()}
-        return Context(tuple(leaves(setup.passes)), skipped)
+        return lint_context(self.mod, pipeline)
 
     def explain(self, target: Any, call: Any, pipeline: Any) -> Explanations[Any]:
         from byoc_lab.lab.explaining.calls import explain_relay  # which imports much

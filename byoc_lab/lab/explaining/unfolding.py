@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from typing import Any
 
 from byoc_lab.lab.explaining.setups import PARTITIONING, Setup, copied, flat
+from byoc_lab.lab.linting.context import Context, Skip
 from byoc_lab.lab.tracing.recorder import Recorder
 from byoc_lab.lab.tracing.runs import Run
 from byoc_lab.passes.framework.context import PassContext
@@ -36,6 +38,16 @@ def unfolded(setup: Setup) -> Setup:
     except Exception:  # the run that is to be explained raises it again
         return setup
     return setup if made is setup else unfolded(made)  # a part may be a function, too
+
+
+def lint_context(mod: Any, pipeline: Any) -> Any:
+    """A pipeline with functions of the user as `lint` takes it in its place: the passes that they
+    run where they partition, each as its own context has it."""
+    if not isinstance(mod, IRModule):
+        return pipeline
+    setup = unfolded(Setup.of(mod, pipeline))
+    skipped = {p: Skip.of(p, context) for p, context in setup.skipped()}
+    return Context(tuple(leaves(setup.passes)), skipped)
 
 
 def _with_parts(setup: Setup) -> Setup:
