@@ -3,7 +3,8 @@
 Two pipelines: "dnnl" has the eight passes of a first BYOC flow, one idea each, for stepping
 through; "partition_for_dnnl" is all that TVM 0.16's DNNL integration does. Both offload more than
 TVM does: the operators marked `beyond_tvm` in `operators.py` (nn.bias_add and six of qnn), and in
-`patterns.py` chains of them and concatenations. `byoc_lab.compat` offloads what TVM 0.16 does and no more.
+`patterns.py` chains of them and concatenations. `byoc_lab.compat` offloads what TVM 0.16 does and
+no more.
 """
 
 from __future__ import annotations

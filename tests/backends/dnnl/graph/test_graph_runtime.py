@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -162,6 +163,16 @@ def test_many_threads_may_call_one_region() -> None:
     assert region.stats()["calls"] == 2 + 1 + 4 * 20
 
 
+@pytest.fixture
+def no_number_stated() -> Iterator[None]:
+    """As if nothing in this thread had called `set_num_threads`."""
+    before, stated = native.get_num_threads(), native.function("threads_stated")()
+    restore = native.function("restore_num_threads")
+    restore(before, False)
+    yield
+    restore(before, stated)
+
+
 def conv_net(batch: int) -> Net:
     net = Net()
     conv = net.op("conv2d", [net.input(batch, 8, 14, 14), net.const(8, 8, 3, 3)])
@@ -169,6 +180,7 @@ def conv_net(batch: int) -> Net:
     return net
 
 
+@pytest.mark.usefixtures("no_number_stated")
 def test_a_region_gets_the_threads_that_its_work_is_worth() -> None:
     few, many = conv_net(1), conv_net(512)
     small, large = (DnnlRegion(n.graph, n.arrays["constants"]) for n in (few, many))
@@ -185,6 +197,7 @@ def test_a_region_gets_the_threads_that_its_work_is_worth() -> None:
     assert DnnlRegion(few.graph, few.arrays["constants"]).stats()["threads"] == 1
 
 
+@pytest.mark.usefixtures("no_number_stated")
 @pytest.mark.parametrize("kind", ["dense", "matmul", "eltwise"])
 def test_products_are_worth_threads_for_fewer_elements(kind: str) -> None:
     net = Net()

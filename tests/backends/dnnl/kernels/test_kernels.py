@@ -79,12 +79,12 @@ def test_a_failed_check_leaves_out_untouched() -> None:
 
 
 def test_threads_are_set_for_this_thread() -> None:
-    before = native.get_num_threads()
+    before, stated = native.get_num_threads(), native.function("threads_stated")()
     native.set_num_threads(1)
     try:
         assert native.get_num_threads() == 1
     finally:
-        native.set_num_threads(before)
+        native.function("restore_num_threads")(before, stated)
     with pytest.raises(ValueError, match="threads: expected a value in"):
         native.set_num_threads(0)
 
