@@ -25,7 +25,8 @@ def trace(
 
     pipeline: the name of a pipeline ("dnnl"), a pass or Sequential, a function from module to
         module, or a list of these and of names of passes. Each pass of a sequence is a stage. A
-        pass that another one requires is a stage if it changes the module.
+        pass that another one requires is a stage if it changes the module. Each pass that a
+        function runs on the way to its result is a stage, too, and what it changes itself.
     era: "2020-01" or "0.16": pipelines and passes given by name behave as they did then. A pass
         object keeps its own era.
     opt_level: passes above this level are skipped, and `Trace.findings` says so. The default is
