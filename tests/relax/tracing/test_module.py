@@ -84,9 +84,9 @@ def test_a_node_is_followed_by_rewrites_and_where_there_are_none_by_differences(
     (region,) = history.regions
     assert region.endswith("nn_softmax_dnnl")
     stage = recorded["FuseOpsByPattern"]
-    # In main, and in the function that it calls.
-    call, inside = [n for n in stage.images(node) if isinstance(n, Call)]
-    assert (call.op_name, inside.op_name) == ("", "nn.softmax")
+    # In the function that main calls, where it has the place of the node, and the call in main.
+    inside, call = [n for n in stage.images(node) if isinstance(n, Call)]
+    assert (inside.op_name, call.op_name) == ("nn.softmax", "")
     assert stage.origins(call) == stage.origins(inside) == (node,)
 
 
