@@ -31,7 +31,8 @@ from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import is_constant, is_op, is_tuple_get_item, wildcard
 from byoc_lab.run import reference
-from tests.lab.explaining.planted import ALL, NPU, OTHER, Planted, conv, entry, weight, x
+from tests.lab.explaining.pieces import NPU, OTHER, conv, entry, weight, x
+from tests.lab.explaining.planted import ALL, Planted
 from tests.plain_cells import plain
 
 

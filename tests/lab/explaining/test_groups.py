@@ -14,7 +14,7 @@ from byoc_lab.backends import Refused
 from byoc_lab.lab.explaining import explain, explain_patterns
 from byoc_lab.relay import Call, IRModule, nn
 from byoc_lab.relay.patterns import is_constant, is_op, wildcard
-from tests.lab.explaining.planted import (
+from tests.lab.explaining.pieces import (
     CONV_ADD,
     NPU,
     conv,

@@ -13,7 +13,7 @@ from byoc_lab.passes import InferType
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.ir.expr import Call
 from byoc_lab.relay.patterns import is_op, wildcard
-from tests.lab.explaining.planted import NPU, bias, conv, entry, weight, x
+from tests.lab.explaining.pieces import NPU, bias, conv, entry, weight, x
 
 Build = Callable[[], relay.Expr]
 CALLS: dict[str, Build] = {

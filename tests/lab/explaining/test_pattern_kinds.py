@@ -14,7 +14,7 @@ from byoc_lab import backends, relay, trace, transform
 from byoc_lab.lab.explaining import Explanation, Explanations, explain, explain_patterns
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, is_tuple, wildcard
-from tests.lab.explaining.planted import CONV, NPU, Any_, bias, conv, entry, weight, x
+from tests.lab.explaining.pieces import CONV, NPU, Any_, bias, conv, entry, weight, x
 
 ADDS = (is_op("add") | is_op("nn.bias_add"))(CONV, Any_())
 BIAS_RELU = is_op("nn.relu")(CONV.optional(lambda v: is_op("nn.bias_add")(v, Any_())))

@@ -18,7 +18,7 @@ from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.ir.expr import Call, Function
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, is_tuple_get_item, wildcard
-from tests.lab.explaining.planted import CONV, CONV_ADD, CONV_ADD_RELU, CONV_RELU, bias, conv, x
+from tests.lab.explaining.pieces import CONV, CONV_ADD, CONV_ADD_RELU, CONV_RELU, bias, conv, x
 from tests.plain_cells import plain
 
 MODULES = [

@@ -21,7 +21,7 @@ from byoc_lab.relay.patterns import (
     is_tuple_get_item,
     wildcard,
 )
-from tests.lab.explaining.planted import CONV, NPU, Any_, conv, entry, the, weight, x
+from tests.lab.explaining.pieces import CONV, NPU, Any_, conv, entry, the, weight, x
 
 PATH = (is_op("nn.relu") | is_op("sigmoid"))(Any_())
 JOINED = is_op("add")(Any_(), Any_()).dominates(CONV, PATH)

@@ -15,7 +15,7 @@ from byoc_lab.passes.framework.passes import Pass
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.build_module import bind_params_by_name
 from byoc_lab.relay.patterns import is_constant, is_op, wildcard
-from tests.lab.explaining.planted import CONV, NPU, Any_, conv, entry, the
+from tests.lab.explaining.pieces import CONV, NPU, Any_, conv, entry, the
 
 PARAMS = {"w": np.ones((8, 8, 1, 1), "float32"), "b": np.ones(8, "float32")}
 

@@ -14,7 +14,7 @@ from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.patterns import is_op, wildcard
 from byoc_lab.relay.typing.infer import infer_module
-from tests.lab.explaining.planted import NPU, conv, entry
+from tests.lab.explaining.pieces import NPU, conv, entry
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -12,7 +12,7 @@ from byoc_lab.errors import PredicateError
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.patterns import is_op, wildcard
-from tests.lab.explaining.planted import CONV, CONV_RELU, bias, conv, weight, x
+from tests.lab.explaining.pieces import CONV, CONV_RELU, bias, conv, weight, x
 
 COMPOSITE = "An operand of the match is a composite of 'npu.conv_relu', an earlier entry"
 ORDER = "in either order: the check must look"

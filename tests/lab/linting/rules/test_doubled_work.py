@@ -12,7 +12,7 @@ from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.analysis.costs import call_flops
 from byoc_lab.relay.analysis.recomputed import operators_again
 from byoc_lab.relay.patterns import is_op, wildcard
-from tests.lab.explaining.planted import CONV, CONV_ADD, NPU, bias, conv, entry, gated, x
+from tests.lab.explaining.pieces import CONV, CONV_ADD, NPU, bias, conv, entry, gated, x
 from tests.lab.linting.samples import RuleChecks
 
 GATE = entry("gate", is_op("multiply")(CONV_ADD, wildcard()))

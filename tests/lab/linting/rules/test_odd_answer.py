@@ -15,7 +15,7 @@ from byoc_lab.lab.linting import Severity
 from byoc_lab.lab.linting.rules.odd_answer import OddAnswer
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.patterns import is_op, wildcard
-from tests.lab.explaining.planted import NPU, entry, x
+from tests.lab.explaining.pieces import NPU, entry, x
 from tests.lab.linting.samples import RuleChecks
 
 NET = IRModule.from_expr(relay.nn.relu(x()))
