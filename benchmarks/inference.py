@@ -1,11 +1,11 @@
 """How fast is a network on DNNL, beside others?
 
-Thirteen networks, from MobileNet v1 to an LSTM, one input at a time (SqueezeNet also four),
-float32: byoc_lab's regions against ONNX Runtime, torch.compile (as it is, and with its weights
-frozen), torch eager and the same module compiled by TVM's LLVM alone; and against the machine's own
-limit, oneDNN's product of two large matrices. All run the same weights, and their results have to
-agree. See `turns.py` for how it is measured. A claim is about the median. Its 95 % interval is told
-with it: where the claim lies inside, another run may say otherwise.
+Twelve networks, from MobileNet v1 to an LSTM, one input at a time (SqueezeNet also four), float32:
+byoc_lab's regions against ONNX Runtime, torch.compile (as it is, and with its weights frozen),
+torch eager and the same module compiled by TVM's LLVM alone; and against the machine's own limit,
+oneDNN's product of two large matrices. All run the same weights, and their results have to agree.
+See `turns.py` for how it is measured. A claim is about the median. Its 95 % interval is told with
+it: where the claim lies inside, another run may say otherwise.
 
 `--networks` and `--threads` choose a part; its numbers replace those in the JSON, which is kept for
 one machine.
@@ -166,24 +166,23 @@ def plot(results: dict[str, Any], path: Path) -> None:
     axes.axvline(1, color="black", linewidth=0.8)
     for k, (name, least) in enumerate(CLAIMS.items()):
         found = [
-            (place + k * step, results[n][t]["ratios"][name])
+            (place + k * step, results[n][t]["ratios"][name], claimed(n))
             for place, (n, t) in enumerate(groups)
             if name in results[n][t]["ratios"]
         ]
         if not found:
             continue
-        places = [place for place, _ in found]
-        medians = [ratio["median"] for _, ratio in found]
-        ends = [[abs(r[end] - r["median"]) for _, r in found] for end in ("low", "high")]
+        places = [place for place, _, _ in found]
+        medians = [ratio["median"] for _, ratio, _ in found]
+        ends = [[abs(r[end] - r["median"]) for _, r, _ in found] for end in ("low", "high")]
         axes.errorbar(medians, places, xerr=ends, fmt="o", markersize=5, capsize=3, label=name)
-        for place, ratio in found:
-            told = (max(ratio["high"], least), place)
+        for place, ratio, claims in found:
+            told = (max(ratio["high"], claims.get(name, 0)), place)
             axes.annotate(
                 f"{ratio['median']:.2f}", told, (7, 0), textcoords="offset points",
                 verticalalignment="center", fontsize=7,
             )  # fmt: skip
-        told_of = [place for place, (n, _) in enumerate(groups) if name in claimed(n)]
-        ticks_at = [place + k * step for place in told_of]
+        ticks_at = [place for place, _, claims in found if name in claims]
         axes.plot([least] * len(ticks_at), ticks_at, "|", color="black", markersize=9)
     axes.set_xscale("log")
     ticks = [0.3, 0.5, 1, 2, 5, 10, 20, 50, 100]
@@ -194,6 +193,7 @@ def plot(results: dict[str, Any], path: Path) -> None:
     axes.set_axisbelow(True)
     labels = [f"{n}, {t} thread{'s' * (t != '1')}" for n, t in groups]
     axes.set_yticks([n + 0.4 - step / 2 for n in range(len(groups))], labels)
+    axes.margins(y=0.01)
     axes.invert_yaxis()
     axes.set_xlabel("time / time of byoc_lab (medians with 95 % intervals; |: at least so much)")
     figure.legend(loc="outside upper center", ncols=len(CLAIMS), frameon=False)
