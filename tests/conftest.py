@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from byoc_lab.backends.dnnl import native
 from byoc_lab.run import tvm_runtime
+from tests.parity.client import skip_reason
 from tests.sweeps import one_in, some
 
 # How long an example takes says more about the machine than about the code: tests that bound it
@@ -26,6 +29,12 @@ unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow]
 settings.register_profile("fixed", unhurried, derandomize=True, max_examples=some(50))
 settings.register_profile("explore", unhurried, derandomize=False)
 settings.load_profile("fixed")
+
+LACKING = {
+    "native": lambda: None if native.available() else "the DNNL extension is not built",
+    "oracle": skip_reason,
+    "linux": lambda: None if sys.platform == "linux" else "needs Linux",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,6 +51,13 @@ def pytest_configure(config: pytest.Config) -> None:
     asked = config.getoption("--hypothesis-profile")
     if config.getoption("--hypothesis-seed") is not None and asked is None:
         settings.load_profile("explore")  # a seed means nothing to derandomised tests
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips a test if this machine lacks what one of its markers names."""
+    for name, reason in LACKING.items():
+        if item.get_closest_marker(name) and (lacking := reason()):
+            pytest.skip(lacking)
 
 
 @pytest.hookimpl(trylast=True)  # of those that -m leaves

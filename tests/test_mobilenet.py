@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from byoc_lab.backends import dnnl
-from byoc_lab.backends.dnnl import native
 from byoc_lab.demo import run_demo
 from byoc_lab.lab.checking.tolerances import Bounded, bounded
 from byoc_lab.lab.checking.validation import Report, compare, validate
@@ -25,10 +24,7 @@ from byoc_lab.run.inline import inlined
 from byoc_lab.run.inputs import bind_inputs
 from tools.docs.examples import DOCS
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 IMAGE = mobilenet.image()
 DEMO = re.compile(r"^\$ byoc-lab demo\n```\n\n```output\n(.*?)^```$", re.M | re.S)

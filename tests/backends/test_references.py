@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from byoc_lab import build, relay
 from byoc_lab.backends import partition
-from byoc_lab.backends.dnnl import native, partition_for_dnnl
+from byoc_lab.backends.dnnl import partition_for_dnnl
 from byoc_lab.errors import PartitionError
 from byoc_lab.passes import AnnotateTarget, MergeCompilerRegions, PartitionGraph
 from byoc_lab.relay import Expr, Function, IRModule, Let, RefCreate, RefRead, RefWrite, Var, nn
@@ -86,7 +86,6 @@ def chain() -> IRModule:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_such_a_module_runs_on_dnnl() -> None:
     mod = chain()
     program = build(partition(mod, "dnnl"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,10 +16,7 @@ from tests.lessons.grading.generated import HOSTILE, right, with_code, write, wr
 from .test_access import violations
 from .widget_page import NewPage
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(sys.platform != "linux", reason="grading needs Linux"),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.linux]
 NAMES = ("add-the-missing-begin", "annotate-diamond", "write-conv-bias-relu", "fix-the-name")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from .jupyterlab import JupyterLab
 
-pytestmark = [pytest.mark.browser]
+pytestmark = pytest.mark.browser
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "00_start_here.ipynb"
 STAGES = [

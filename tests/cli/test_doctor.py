@@ -15,7 +15,6 @@ from byoc_lab.run.stand_in import in_place_of
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_doctor_of_a_complete_installation_has_no_unknowns(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

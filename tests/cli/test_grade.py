@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from byoc_lab.lessons.grading.handed_in import Submission
 from tests.lessons.grading.generated import right, write, wrong
 from tests.lessons.grading.ways import BEST
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="grading needs Linux")
+pytestmark = pytest.mark.linux
 NAME = "annotate-diamond"
 
 

@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 
 from byoc_lab import cli
-from byoc_lab.backends.dnnl import native
-
-needs_dnnl = pytest.mark.skipif(not native.available(), reason="the extension is not built")
 
 
 def onnx_file(folder: Path) -> Path:
@@ -55,7 +52,7 @@ def test_explain_command_reads_models(model: str, capsys: pytest.CaptureFixture[
     assert (code == cli.NO) == model.endswith(".onnx")  # of which erf stays on the host
 
 
-@needs_dnnl
+@pytest.mark.native
 def test_validate_command_reads_models(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["validate", model]) == cli.OK
     assert capsys.readouterr().out.startswith("valid")

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from byoc_lab import cli
-from byoc_lab.backends.dnnl import native
 from byoc_lab.commands import shared
 from byoc_lab.errors import InputError
 from tests.cli.samples import CLEAN
 
-pytestmark = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+pytestmark = pytest.mark.native
 NET = """#[version = "0.0.5"]
 def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(8, 8), float32]) {
   %0 = nn.dense(%x, %w, units=8);

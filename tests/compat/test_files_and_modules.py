@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from byoc_lab.backends.dnnl import native
 from byoc_lab.compat import relay, tvm
 from byoc_lab.errors import BuildError, ByocLabError, InputError, UnsupportedNameError
 from tests.hostile_names import hostile_names
@@ -103,7 +102,7 @@ def test_module_of_a_region_returns_its_source() -> None:
         module.get_source("json")
 
 
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
+@pytest.mark.native
 def test_dnnl_module_returns_graph_and_cpp_source() -> None:
     (module,) = relay.build(_affine("dnnl"), "llvm").lib.imported_modules
     assert module.type_key == "dnnl_json"

@@ -10,7 +10,7 @@ import pytest
 
 from byoc_lab.compat import load_importer
 from byoc_lab.errors import UnreadableFileError
-from tests.parity.client import python_path, skip_reason
+from tests.parity.client import python_path
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,7 +62,6 @@ def test_a_file_that_is_missing() -> None:
 
 @pytest.mark.slow
 @pytest.mark.oracle
-@pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
 def test_tvms_own_importer_of_onnx_models_gives_what_it_gives_in_tvm(tmp_path: Path) -> None:
     """The file is copied for this test alone. Two lines go: they name what only that TVM has."""
     (source,) = python_path().parent.parent.glob(

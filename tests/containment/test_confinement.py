@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+pytestmark = pytest.mark.linux
 
 REFUSED = {
     "a socket": "import socket; socket.socket()",

@@ -66,13 +66,13 @@ def test_the_reason_of_each_way_is_in_the_error(monkeypatch: pytest.MonkeyPatch)
     assert not containers.possible()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+@pytest.mark.linux
 def test_bubblewrap_that_is_not_installed_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     assert containers.failure("bubblewrap") == "bwrap is not installed"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+@pytest.mark.linux
 def test_an_account_without_privileges_launches_in_a_user_namespace(tmp_path: Path) -> None:
     """Root becomes one here, with the Python of the system, which every account can read."""
     python = Path("/usr/bin/python3")

@@ -50,7 +50,7 @@ def test_processes_below_are_found_and_ended() -> None:
     assert wait_for_end(grandchild)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux ends processes with their parents")
+@pytest.mark.linux
 def test_a_process_ends_with_its_parent() -> None:
     code = (
         "import subprocess, sys, os; "
@@ -61,7 +61,7 @@ def test_a_process_ends_with_its_parent() -> None:
     assert wait_for_end(int(done.stdout))
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux ends processes with their parents")
+@pytest.mark.linux
 def test_a_process_whose_parent_has_ended_ends_at_once() -> None:
     done = subprocess.run([sys.executable, "-c", DIES, "999999999"], capture_output=True, text=True)
     assert done.returncode == 1 and not done.stdout

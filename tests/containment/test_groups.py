@@ -17,7 +17,7 @@ from byoc_lab.containment import groups
 from byoc_lab.containment.children import run
 from byoc_lab.containment.groups import Group, GroupError, group, parent
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+pytestmark = pytest.mark.linux
 real = pytest.mark.skipif(bool(groups.failure()), reason=f"no control groups: {groups.failure()}")
 SHARED = """
 import mmap, os

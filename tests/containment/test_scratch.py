@@ -12,7 +12,7 @@ import pytest
 
 from byoc_lab.containment.scratch import remove_abandoned, scratch_folder
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+pytestmark = pytest.mark.linux
 PREFIX = "byoc-lab-test-"
 HOLDS = (
     "import time\n"

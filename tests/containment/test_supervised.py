@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from byoc_lab.containment.guarded import forked
 from byoc_lab.containment.limits import Limits
 from byoc_lab.containment.supervised import Supervised, supervised
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+pytestmark = pytest.mark.linux
 LIMITS = Limits(seconds=60, output=1 << 20, reply=1 << 20)
 
 

@@ -51,7 +51,7 @@ def test_workers_begin_with_a_call_and_ignore_interrupts() -> None:
         assert made.submit(signal.getsignal, signal.SIGINT).result() == signal.SIG_IGN
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs PR_SET_PDEATHSIG")
+@pytest.mark.linux
 def test_workers_end_with_the_process_that_made_them() -> None:
     code = (
         "import os, time\n"

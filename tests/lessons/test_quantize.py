@@ -8,7 +8,6 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.backends import dnnl
-from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.partition import partition_for_dnnl
 from byoc_lab.errors import ArgumentError
 from byoc_lab.lessons.quantize import quantize, quantized_weight
@@ -57,7 +56,6 @@ def test_quantized_mobilenet_is_close_to_float32() -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_mobilenet_is_exact_on_dnnl() -> None:
     mod, params = testing.mobilenet.get_workload(image_shape=(3, 32, 32), num_classes=20)
     rng = np.random.default_rng(0)

@@ -17,17 +17,13 @@ from byoc_lab.errors import TypeInferenceError
 from byoc_lab.relay.analysis.structural import first_difference
 
 from . import cases, steps
-from .client import Oracle, StepResult, skip_reason
+from .client import Oracle, StepResult
 from .compare import difference, expected_error, missing, run, targets_registered
 from .fork import TUPLE_TARGETS
 from .goldens.entry import DNNL_PIPELINE, targets
 from .goldens.plan import longest_runs, plan
 
-pytestmark = [
-    pytest.mark.oracle,
-    pytest.mark.slow,
-    pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason())),
-]
+pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 # Beside the runs of the golden files: values too large for a file.
 WORKLOADS = [("networks.small_net_workload", ["InferType"]), ("networks.mobilenet_workload", [])]

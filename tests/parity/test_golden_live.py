@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from .client import Oracle, skip_reason
+from .client import Oracle
 from .goldens.files import WRITER, all_golden_files, golden_name
 from .goldens.plan import plan
 from .write_golden import expected_files
 
-pytestmark = [
-    pytest.mark.oracle,
-    pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason())),
-]
+pytestmark = pytest.mark.oracle
 
 
 @pytest.mark.slow

@@ -17,13 +17,9 @@ from byoc_lab.relay.text.json.writer import write_node_json
 from byoc_lab.relay.typing.infer import infer_module
 from tests.relay.op.samples import SAMPLES
 
-from .client import python_path, skip_reason
+from .client import python_path
 
-pytestmark = [
-    pytest.mark.oracle,
-    pytest.mark.slow,
-    pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason())),
-]
+pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 # Reads each JSON of the file, and writes TVM's text without metadata and TVM's own JSON of it.
 PROGRAM = """

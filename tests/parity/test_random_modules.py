@@ -21,14 +21,10 @@ from byoc_lab.relay.ir.visit import rebuild
 from tests import image_strategies, strategies
 from tests.sweeps import some
 
-from .client import Oracle, skip_reason
+from .client import Oracle
 from .compare import difference, is_misplaced_value, run, targets_registered
 
-pytestmark = [
-    pytest.mark.oracle,
-    pytest.mark.slow,
-    pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason())),
-]
+pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 
 A_THEN_B = {"pass": "AnnotateTarget", "targets": ["A", "B"]}
 CALLS_ONLY = {**A_THEN_B, "include_non_call_ops": False}

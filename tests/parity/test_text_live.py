@@ -16,14 +16,10 @@ from byoc_lab.errors import ParseError
 from tests.relay.text import rich
 from tests.sweeps import some
 
-from .client import Oracle, skip_reason
+from .client import Oracle
 from .recipe import recipe_of
 
-pytestmark = [
-    pytest.mark.oracle,
-    pytest.mark.slow,
-    pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason())),
-]
+pytestmark = [pytest.mark.oracle, pytest.mark.slow]
 THOROUGH = settings(
     max_examples=some(400), suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -26,10 +26,7 @@ from .test_partition import const, module, random, symbol, var
 tvm = pytest.importorskip("tvm")
 relax = pytest.importorskip("tvm.relax")
 op = relax.op
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 SHAPE = (1, 4, 6, 6)
 CONV_FLOPS = 2 * 4 * 36 * 4 * 9
 

@@ -9,17 +9,13 @@ import numpy as np
 import pytest
 
 import byoc_lab
-from byoc_lab.backends.dnnl import native
 from byoc_lab.relax import partition_for_dnnl, why_not_relax
 
 from .test_partition import check, const, module, random, regions, symbol, var
 
 relax = pytest.importorskip("tvm.relax")
 op = relax.op
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def vector(size: int, seed: int = 0) -> Any:

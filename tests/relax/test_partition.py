@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import BuildError
 from byoc_lab.relax import partition_for_dnnl, why_not_relax
 from byoc_lab.relax.to_relay import to_relay
@@ -22,10 +21,7 @@ tvm = pytest.importorskip("tvm")
 relax = pytest.importorskip("tvm.relax")
 op = relax.op
 GROUP = "tvm.backends"
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab.backends.dnnl import native
 from byoc_lab.relax import partition_for_dnnl
 
 torch = pytest.importorskip("torch", reason="torch, whose networks are compared, is not installed")
 tvm = pytest.importorskip("tvm")
 relax = pytest.importorskip("tvm.relax")
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 nn = torch.nn
 
 

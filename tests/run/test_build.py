@@ -21,10 +21,7 @@ from byoc_lab.run import OffloadWarning, backend_names, build, compare_times, ev
 from tests.strategies import modules
 from tests.sweeps import some
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

@@ -13,7 +13,6 @@ import pytest
 
 from byoc_lab import build, relay
 from byoc_lab.backends import dnnl
-from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import BuildError, EvaluationError
 from byoc_lab.relay import IRModule
 from byoc_lab.relay.ir.adt import Constructor, Match
@@ -336,7 +335,6 @@ else:
 # Endless recursion is an error, not a crash, here and there.
 @pytest.mark.slow
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_a_region_in_a_loop_exported_and_loaded(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

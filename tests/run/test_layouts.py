@@ -14,10 +14,7 @@ from byoc_lab.backends import dnnl
 from byoc_lab.errors import ArgumentError
 from byoc_lab.run import build, load_library
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not dnnl.native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 CHOICE = re.compile(r"layouts of its convolutions: (\w+); (\w+)")
 
 

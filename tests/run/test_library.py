@@ -11,7 +11,6 @@ import pytest
 from byoc_lab import backends, build, relay
 from byoc_lab.backends import dnnl
 from byoc_lab.backends.ccompiler import CRegion
-from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import BuildError, InputError
 from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.typing.infer import infer_module
@@ -21,10 +20,7 @@ from byoc_lab.run.library_file import seal
 from tests.compilers import needs_cc
 
 pytest.importorskip("tvm")
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

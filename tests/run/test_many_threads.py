@@ -9,13 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from byoc_lab.backends.dnnl import native
-
 pytest.importorskip("tvm")
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 @pytest.mark.slow

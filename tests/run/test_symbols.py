@@ -19,7 +19,6 @@ from byoc_lab import build, relay
 from byoc_lab.backends import dnnl, module_region
 from byoc_lab.backends.c_source import c_source
 from byoc_lab.backends.ccompiler import CRegion
-from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.cpp.source import cpp_source
 from byoc_lab.backends.system_compiler import C, c_library, c_objects
 from byoc_lab.errors import BuildError
@@ -34,7 +33,6 @@ from tests.hostile_names import FIXED, hostile_names
 from tests.sweeps import some
 
 pytest.importorskip("tvm_ffi")
-needs_dnnl = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 X = np.float32([[0.5, -2.0]])
 
@@ -258,7 +256,7 @@ def test_parameters_are_not_in_the_c_of_a_region(name: str) -> None:
     np.testing.assert_allclose(CRegion(region(name), "f")(X)[0], np.tanh(X), atol=1e-6)
 
 
-@needs_dnnl
+@pytest.mark.native
 @given(PARAMETERS)
 @settings(max_examples=some(40), deadline=None)
 def test_regions_of_dnnl_run_whatever_their_parameters_are_called(name: str) -> None:

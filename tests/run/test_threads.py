@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import InputError
 from byoc_lab.run.threads import OF_LIBRARIES, thread_limit
 
@@ -27,7 +26,6 @@ def test_no_limit_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_regions_use_no_more_threads_than_the_limit() -> None:
     code = "from byoc_lab.backends.dnnl import native; print(native.get_num_threads())"
     environment = {k: v for k, v in os.environ.items() if k not in OF_LIBRARIES}

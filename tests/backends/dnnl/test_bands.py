@@ -17,10 +17,7 @@ from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.run.reference import evaluate
 from tests.backends.dnnl.test_quantized import function, integers, number, zero
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 @pytest.mark.parametrize("each", [True, False])

@@ -11,7 +11,7 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.backends import dnnl
-from byoc_lab.backends.dnnl import kernels, native
+from byoc_lab.backends.dnnl import kernels
 from byoc_lab.backends.dnnl.partition import partition_for_dnnl
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relay import Function, IRModule, nn
@@ -23,10 +23,7 @@ BF16 = np.dtype(ml_dtypes.bfloat16)
 U = 2.0**-8  # half the distance from 1 to the next bfloat16
 
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

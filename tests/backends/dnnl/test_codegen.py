@@ -22,8 +22,6 @@ from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run.inline import inlined
 from tests.backends.dnnl.instructions import HAS_AVX2
 
-needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
-
 
 def function(expr: Expr) -> Function:
     made = infer_expr(Function(free_vars(expr), expr))
@@ -305,7 +303,6 @@ def test_fusable_chain_compiles_to_the_expected_operations(case: str) -> None:
     assert ops(expr) == expected
 
 
-@needs_native
 @pytest.mark.native
 @pytest.mark.parametrize("case", CASES)
 def test_the_region_computes_what_relay_says(case: str) -> None:
@@ -324,7 +321,6 @@ def test_composites_and_bare_chains_make_the_same_graph() -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@needs_native
 @pytest.mark.native
 def test_outputs_are_memory_of_their_own() -> None:
     out = relu(conv)
@@ -335,7 +331,6 @@ def test_outputs_are_memory_of_their_own() -> None:
     check(results)
 
 
-@needs_native
 @pytest.mark.native
 def test_lets_and_functions_inside_a_region() -> None:
     x, p, t = relay.var("x", shape=(3, 5)), relay.var("p", shape=(3, 5)), relay.var("t")
@@ -358,7 +353,6 @@ def test_unsupported_operator_or_input_raises_build_error_that_names_it() -> Non
         dnnl.region_graph(relay.parse(text, "net.relay")["main"], "r")
 
 
-@needs_native
 @pytest.mark.native
 @pytest.mark.parametrize("count", [64, 65])
 def test_as_many_tensors_are_joined_as_the_runtime_takes(count: int) -> None:
@@ -370,6 +364,7 @@ def test_as_many_tensors_are_joined_as_the_runtime_takes(count: int) -> None:
         dnnl.compile_region(joined, "r")
 
 
+@pytest.mark.native
 def test_a_region_that_the_runtime_refuses_is_a_build_error() -> None:
     nothing = function(relay.Tuple([]))
     with pytest.raises(BuildError, match=r"DNNL refuses region @r: .*outputs"):
@@ -400,7 +395,7 @@ def heads(axes: int) -> dict[str, Expr]:
 FUSING = {name: head for axes in (1, 2, 3) for name, head in heads(axes).items()}
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("name", FUSING)
 def test_elementwise_chain_after_an_image_operator_is_fused_into_its_kernel(name: str) -> None:
     """tanh(relu(head * one number for each channel) + a tensor): one kernel, says oneDNN.

@@ -30,10 +30,7 @@ from byoc_lab.run.shaped import shaped
 from tests.backends.dnnl.drawn_networks import networks
 from tests.sweeps import some
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def partitioned(network: Function, legalized: bool) -> IRModule:

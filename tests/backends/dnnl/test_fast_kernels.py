@@ -18,7 +18,7 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends import dnnl
-from byoc_lab.backends.dnnl import kernels, native
+from byoc_lab.backends.dnnl import kernels
 from byoc_lab.relay import nn
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.relay.ir.module import IRModule
@@ -27,10 +27,7 @@ from byoc_lab.run.metering.op_cards import OpCard
 from byoc_lab.transform import InferType
 from tests.backends.dnnl import forms
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 ROOT = Path(__file__).parents[3]

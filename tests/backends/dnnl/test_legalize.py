@@ -7,7 +7,6 @@ import pytest
 
 from byoc_lab import build, relay, validate
 from byoc_lab.backends import dnnl
-from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.legalize import LegalizeGroupConv
 from byoc_lab.compat.integrations.dnnl import legalize_group_conv, legalize_pad_avg_pool
 from byoc_lab.errors import TypeInferenceError
@@ -87,7 +86,6 @@ def test_a_transposed_convolution_gets_its_groups_too() -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("layout", TRANSPOSED)
 def test_transposed_weights_of_any_layout(layout: str) -> None:
     pytest.importorskip("tvm")
@@ -120,7 +118,6 @@ def test_a_weight_in_goihw_is_solved_and_checked() -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("offload", [True, False])
 def test_it_runs_on_dnnl_and_on_the_host(offload: bool) -> None:
     pytest.importorskip("tvm")

@@ -18,7 +18,6 @@ TOLD = re.compile(r"^(yes|no) +(.+)$", re.M)
 
 @pytest.mark.slow
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_the_probe_finds_the_faults_of_the_table(tmp_path: Path) -> None:
     program = tmp_path / "onednn_faults"

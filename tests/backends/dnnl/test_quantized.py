@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from byoc_lab import relay
 from byoc_lab.backends import dnnl
-from byoc_lab.backends.dnnl import kernels, native
+from byoc_lab.backends.dnnl import kernels
 from byoc_lab.backends.dnnl.operators import why_not
 from byoc_lab.errors import BuildError
 from byoc_lab.passes import MergeComposite
@@ -135,7 +135,6 @@ def chains(draw: st.DrawFn, sums: bool = True) -> Expr:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @given(chains(), st.integers(0, 100))
 @settings(max_examples=some(60), deadline=None)
 def test_chains_are_exact(expr: Expr, seed: int) -> None:
@@ -169,7 +168,6 @@ def small_conv(seed: int = 0, **given: Any) -> Call:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
 def test_single_operators_are_exact(dtype: str) -> None:
     reals = relay.var("r", shape=(3, 40))
@@ -185,7 +183,6 @@ def test_single_operators_are_exact(dtype: str) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("channels", [3, 700, 2500])
 def test_scales_along_the_last_axis(channels: int) -> None:
     """Rows shorter and longer than the loops over them; elements for several threads."""
@@ -200,7 +197,6 @@ def test_scales_along_the_last_axis(channels: int) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("point", [0, 7, -(2**31), 2**31 - 1])
 @pytest.mark.parametrize("dtype", ["int8", "int32"])
 def test_ends_of_the_ranges(point: int, dtype: str) -> None:
@@ -219,7 +215,6 @@ def test_ends_of_the_ranges(point: int, dtype: str) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("rounding", ["TONEAREST", "TOEVEN"])
 def test_quantize_rounds_halves(rounding: str) -> None:
     halves = np.arange(-300, 300, dtype=np.float32) / 2
@@ -237,7 +232,6 @@ def test_quantize_rounds_halves(rounding: str) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST", "TOEVEN"])
 def test_requantize_rounds_exact_halves_as_specified(rounding: str) -> None:
     """Ratios of a half and a quarter: every second and fourth number is exactly between two."""
@@ -251,7 +245,6 @@ def test_requantize_rounds_exact_halves_as_specified(rounding: str) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("scale", [0.5, 0.25, 1 / 3, 0.003, 0.0001, 2.0**-20, 0.9999999, 1.5])
 def test_requantize_is_exact_near_halves(scale: float) -> None:
     """Fast arithmetic decides where it may: each sum that small results come from, and its bits."""
@@ -267,7 +260,6 @@ def test_requantize_is_exact_near_halves(scale: float) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_sums_beyond_what_float32_holds_are_exact() -> None:
     """512 * 3 * 3 products of 255 and 127: an odd number of 28 bits."""
     data = np.full((1, 512, 3, 3), 255, np.uint8)
@@ -281,7 +273,6 @@ def test_sums_beyond_what_float32_holds_are_exact() -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_mixtures_that_the_runtime_cannot_take() -> None:
     data, weight = np.zeros((1, 4, 3, 3), np.uint8), np.zeros((4, 4, 1, 1), np.int8)
     for pair, message in (
@@ -298,7 +289,6 @@ def test_mixtures_that_the_runtime_cannot_take() -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_the_form_of_tvm_s_legalization() -> None:
     """float32 behind the product, a cast at the end: it takes the fraction away, as Relay's."""
     rng = np.random.default_rng(3)
@@ -323,7 +313,6 @@ def test_the_form_of_tvm_s_legalization() -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
 def test_a_cast_to_integers_truncates(dtype: str) -> None:
     """Towards zero on both sides of it."""
@@ -351,7 +340,6 @@ Y32 = X32[::-1].copy() * 3
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
 @pytest.mark.parametrize("own", ["None", "UPWARD", "TONEAREST"])
 def test_regions_round_as_they_are_configured_to(rounding: str, own: str) -> None:
@@ -411,7 +399,6 @@ def test_unsupported_quantized_calls_are_refused_with_the_reason() -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_a_graph_without_conversions_between_convolutions() -> None:
     first = qnn.requantize(small_conv(), number(1), zero(), number(90), zero(3), out_dtype="uint8")
     weight = relay.const(integers(np.random.default_rng(1), "int8", 16, 8, 3, 3))

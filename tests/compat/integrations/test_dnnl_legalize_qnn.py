@@ -9,7 +9,6 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.backends import dnnl
-from byoc_lab.backends.dnnl import native
 from byoc_lab.compat.integrations.dnnl import LegalizeQnn, legalize_qnn_for_dnnl
 from byoc_lab.passes import FoldConstant, MergeComposite
 from byoc_lab.relay import IRModule
@@ -79,7 +78,6 @@ FORMS = [
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("form", FORMS)
 def test_legalized_chain_is_one_kernel_within_one_of_relay(form: dict[str, Any]) -> None:
     before = chain(**form)

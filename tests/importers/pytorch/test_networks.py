@@ -8,7 +8,6 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 import byoc_lab  # noqa: E402
-from byoc_lab.backends.dnnl import native  # noqa: E402
 from byoc_lab.importers.pytorch import from_pytorch  # noqa: E402
 from byoc_lab.lab.checking.tolerances import bounded  # noqa: E402
 
@@ -36,7 +35,6 @@ def test_numbers_are_those_of_pytorch(name: str) -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 @pytest.mark.parametrize("name", ["unet", "encoder_layer", "quantized_conv"])
 def test_partitioned_network_computes_the_same_as_pytorch(name: str) -> None:
     model, inputs = build(name)

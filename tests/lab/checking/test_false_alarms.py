@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 import byoc_lab
-from byoc_lab.backends.dnnl import native
 from tests.lab.checking.sweep import false_alarms
 from tests.sweeps import some
 
-needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
-ON = [pytest.param("dnnl", marks=[pytest.mark.native, needs_native]), "llvm"]
+ON = [pytest.param("dnnl", marks=pytest.mark.native), "llvm"]
 FIRST = {"dnnl": 150, "llvm": 50}  # a module takes 0.2 s on DNNL, 0.8 s on LLVM
 # Modules that were reported once: ties, nan, overflow of partial sums, jumps with one cause.
 ONCE = (41, 54, 271, 321, 347, 379, 493, 759, 772, 839, 1211, 1373, 1673, 1795)
@@ -31,7 +29,6 @@ def test_random_modules(on: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.native
-@needs_native
 @pytest.mark.parametrize("seed", range(2))
 def test_mobilenet_v3_of_pytorch_is_within_tolerance(seed: int) -> None:
     """Squeeze and excitation, hard swish, and batch norms whose shift is larger than the sums of

@@ -18,7 +18,6 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends import PythonRegion
-from byoc_lab.backends.dnnl import native
 from byoc_lab.lab.checking.bounds.step import flat
 from byoc_lab.lab.checking.bounds.uncertain import EXACT_RUN, RegionCall, narrowed, observe
 from byoc_lab.lab.checking.example_inputs import SETS, example_inputs
@@ -40,10 +39,7 @@ from tests.lab.checking.kernel_faults import (
 )
 from tests.lab.checking.networks import NETWORKS
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 QUICK = [
     ("small", "dropped bias"),

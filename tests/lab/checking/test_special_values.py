@@ -9,7 +9,6 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
-from byoc_lab.backends.dnnl import native
 from byoc_lab.lab.checking.comparison import compare
 from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.checking.tolerances import Bounded, bounded
@@ -19,9 +18,8 @@ from byoc_lab.relay.ir.expr import Expr
 from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run import build, evaluate
 
-needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 q = relay.qnn.op
-ON = [pytest.param("dnnl", marks=[pytest.mark.native, needs_native]), "llvm"]
+ON = [pytest.param("dnnl", marks=pytest.mark.native), "llvm"]
 
 
 def const(value: Any, dtype: str = "float32") -> relay.Constant:
@@ -167,7 +165,6 @@ NAN = [np.nan, -1, 2, np.nan]
 
 
 @pytest.mark.native
-@needs_native
 @pytest.mark.parametrize(
     ("name", "why"),
     [
@@ -184,7 +181,6 @@ def test_a_lost_nan_is_told_by_the_operator_that_lost_it(name: str, why: str) ->
 
 
 @pytest.mark.native
-@needs_native
 @pytest.mark.parametrize("name", ["tanh", "log", "sqrt", "abs", "round"])
 def test_operators_that_keep_nan_are_compared(name: str) -> None:
     x = relay.var("x", shape=(4,))
@@ -194,7 +190,6 @@ def test_operators_that_keep_nan_are_compared(name: str) -> None:
 
 
 @pytest.mark.native
-@needs_native
 def test_a_softmax_and_a_pooling_that_lose_nan_are_named() -> None:
     x = relay.var("x", shape=(2, 4))
     rows = np.float32([[np.nan, 1, 2, 3], [4, 3, 2, 1]])

@@ -27,8 +27,6 @@ from byoc_lab.run.inline import inlined
 from byoc_lab.run.metering.cards import RegionErrors
 from tests.sweeps import some
 
-needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
-
 
 def random(*shape: int, seed: int = 0, offset: float = 0) -> np.ndarray:
     values = np.random.default_rng(seed).standard_normal(shape) + offset
@@ -87,10 +85,7 @@ def dropped_relu(call: Call) -> Expr | None:
     return call.args[0] if call.is_op("nn.relu") else None
 
 
-pytestmark = pytest.mark.native
-
-
-@needs_native
+@pytest.mark.native
 def test_correct_results_are_valid_on_dnnl_and_on_the_host() -> None:
     after = dnnl.partition_for_dnnl(net())
     exe = build(after)
@@ -107,7 +102,7 @@ def test_correct_results_are_valid_on_dnnl_and_on_the_host() -> None:
     assert str(report).startswith("valid\n  @tvmgen_default_dnnl_main_0: ok; largest error ")
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("mistake", [wrong_epsilon, dropped_bias, dropped_relu])
 def test_a_pass_that_changes_the_result_is_found(mistake: Callable[[Call], Expr | None]) -> None:
     after = dnnl.partition_for_dnnl(changed(net(), mistake))
@@ -120,7 +115,7 @@ def test_a_pass_that_changes_the_result_is_found(mistake: Callable[[Call], Expr 
         report.check()
 
 
-@needs_native
+@pytest.mark.native
 def test_a_region_that_is_compiled_wrongly_is_found() -> None:
     """Code generation without biases: that region and the output are wrong, not the others."""
 
@@ -137,7 +132,7 @@ def test_a_region_that_is_compiled_wrongly_is_found() -> None:
     assert [c.ok for c in report.outputs] == [False]
 
 
-@needs_native
+@pytest.mark.native
 def test_a_wrong_epsilon_in_a_kernel_is_found() -> None:
     def codegen(function: Function, symbol: str) -> Any:
         made = dnnl.region_graph(function, symbol)
@@ -241,7 +236,7 @@ def test_dense_in_any_order_of_sums(rows: int, k: int, a: str, b: str, seed: int
         assert share_of_tolerance(nn.dense(x, w), inputs, run) < 0.7
 
 
-@needs_native
+@pytest.mark.native
 @given(
     st.integers(1, 40),
     st.integers(1, 20),
@@ -259,7 +254,7 @@ def test_conv2d_on_dnnl_uses_less_than_the_tolerance(
     assert share_of_tolerance(nn.conv2d(x, w, padding=1), inputs, on_dnnl) < 0.7
 
 
-@needs_native
+@pytest.mark.native
 def test_gelu_on_dnnl_uses_less_than_the_tolerance() -> None:
     """Its erf is off by as much near 0 as anywhere else: 1 + erf is about 1 there."""
     x = relay.var("x", shape=(100_000,))
@@ -269,7 +264,7 @@ def test_gelu_on_dnnl_uses_less_than_the_tolerance() -> None:
     assert share_of_tolerance(gelu, [values], on_dnnl) < 0.7
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("classes", [5, 1000])
 def test_log_softmax_on_dnnl_uses_less_than_the_tolerance(classes: int) -> None:
     """Its log is up to 58 roundings off, in all elements of a row alike."""
@@ -279,7 +274,7 @@ def test_log_softmax_on_dnnl_uses_less_than_the_tolerance(classes: int) -> None:
     assert share_of_tolerance(nn.log_softmax(x), [values], on_dnnl) < 0.7
 
 
-@needs_native
+@pytest.mark.native
 @pytest.mark.parametrize("kind", ["normal", "positive", "offset", "small", "near 1"])
 @pytest.mark.parametrize(
     "name", ["tanh", "sigmoid", "exp", "log", "nn.softmax", "nn.global_avg_pool2d", "sqrt", "abs"]

@@ -10,12 +10,9 @@ from pathlib import Path
 import pytest
 
 from byoc_lab import decode, lint, relay
-from tests.parity.client import Oracle, python_path, skip_reason
+from tests.parity.client import Oracle, python_path
 
-pytestmark = [
-    pytest.mark.oracle,
-    pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason())),
-]
+pytestmark = pytest.mark.oracle
 CATALOGUE = Path(__file__).parents[2] / "parity" / "cases" / "annotations"
 PARTITION = ["InferType", "PartitionGraph"]
 MERGED = ["InferType", "MergeCompilerRegions", "PartitionGraph"]

@@ -9,7 +9,6 @@ import pytest
 
 import byoc_lab
 from byoc_lab import lint, relay
-from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import FreeVariableError, PartitionError, UnknownNameError
 from byoc_lab.lessons import cases as museum
 from byoc_lab.lessons.cases import Case, DumpCase, LiveCase, all_cases, dumps, get, live
@@ -169,7 +168,6 @@ def test_fused_ops() -> None:
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 def test_fused_ops_run_as_one_kernel() -> None:
     case = live_case("fused-ops")
     partitioned = PartitionGraph()(case.fixed())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -28,9 +27,7 @@ from tests.lessons.grading.generated import right, with_code
 A, B = "add-the-missing-begin", "annotate-diamond"
 COURSE = Course("course", 1, (A, B), ("ann", "José"))
 TEXT = notebooks.dumps(right(A))
-needs_byte_names = pytest.mark.skipif(
-    sys.platform != "linux", reason="needs file names that are any bytes (Linux)"
-)
+needs_byte_names = pytest.mark.linux
 
 
 def _submission(**files: dict[str, Any] | str) -> Submission:

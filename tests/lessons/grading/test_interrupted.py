@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from tests.containment.test_family import wait_for_end
 from tests.lessons.grading.generated import right, with_code, write
 from tests.lessons.grading.running import FOR_EVER, WAIT, Grader
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="grading needs Linux")
+pytestmark = pytest.mark.linux
 NAME = "annotate-diamond"
 
 

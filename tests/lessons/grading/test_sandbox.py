@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache
@@ -22,7 +21,7 @@ from byoc_lab.lessons.solutions import source
 from tests.lessons.grading.generated import HOSTILE, NOTICED
 from tests.lessons.grading.ways import BEST, each_container, each_way
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+pytestmark = pytest.mark.linux
 NAME = "add-the-missing-begin"
 GOOD = {"exercise": NAME, "cells": [source(NAME)], "seeds": [0, 1001]}
 LIMITS = Limits(seconds=120)

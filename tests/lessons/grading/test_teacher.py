@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -50,7 +49,7 @@ def test_the_image_has_what_it_copies_and_installs() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="grading needs Linux")
+@pytest.mark.linux
 def test_a_class_is_prepared_and_graded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

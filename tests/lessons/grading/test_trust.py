@@ -28,7 +28,7 @@ from tests.containment.test_family import wait_for_end
 from tests.lessons.grading.generated import right, with_code, write
 from tests.lessons.grading.ways import BEST, each_way
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+pytestmark = pytest.mark.linux
 NAME = "annotate-diamond"
 
 

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from byoc_lab.compat import relay, tvm
-from tests.parity.client import skip_reason
 from tests.parity.facts.pass_calls import GOLDEN, SCENARIOS, ask
 
 RECORDED_IN_TVM = json.loads(GOLDEN.read_text(encoding="utf-8"))
@@ -22,6 +21,5 @@ def test_calls_are_those_of_tvm(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.oracle
-@pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
 def test_recorded_calls_equal_those_of_the_oracle_today() -> None:
     assert ask() == RECORDED_IN_TVM

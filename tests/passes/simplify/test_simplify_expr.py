@@ -14,7 +14,7 @@ from byoc_lab.relay import IRModule, assert_structural_equal, parse
 from byoc_lab.relay.analysis.queries import list_op_freqs
 from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import InferType, SimplifyExpr
-from tests.parity.client import Oracle, skip_reason
+from tests.parity.client import Oracle
 from tests.parity.golden import golden_test
 
 X = "%x: Tensor[(4), {}], %y: Tensor[(4), {}]"
@@ -110,7 +110,6 @@ def test_rounds_do_not_grow_with_the_chain(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.slow
 @pytest.mark.oracle
-@pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
 def test_tvm_refuses_a_chain_of_40() -> None:
     oracle = Oracle.find()
     assert oracle is not None

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import byoc_lab
-from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import ArgumentError
 from byoc_lab.relax import build, coverage, explain, partition_for_dnnl
 from byoc_lab.relax.ir.calls import region_functions
@@ -19,10 +18,7 @@ from ..test_partition import block, const, module, random, symbol, var
 
 relax = pytest.importorskip("tvm.relax")
 op = relax.op
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def uneven() -> Any:

@@ -9,7 +9,6 @@ import pytest
 
 import byoc_lab
 from byoc_lab.backends import Refused
-from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import ArgumentError, UnknownNodeError
 from byoc_lab.relax import backends, explain, partition_for_dnnl
 from tests.plain_cells import plain
@@ -19,10 +18,7 @@ from ..test_partition import module, symbol, var
 
 relax = pytest.importorskip("tvm.relax")
 op = relax.op
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 @pytest.mark.parametrize("cut", [False, True])

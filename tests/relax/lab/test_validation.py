@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from byoc_lab import relax as byoc_relax
-from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.codegen import compile_region
 from byoc_lab.errors import ArgumentError, InputError
 from byoc_lab.relax import partition_for_dnnl, validate
@@ -24,10 +23,7 @@ from ..test_partition import block, const, module, random, residual_network, sym
 
 relax = pytest.importorskip("tvm.relax")
 op = relax.op
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def test_a_residual_network_is_valid_and_its_card_has_the_error() -> None:

@@ -9,7 +9,6 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
-from byoc_lab.backends.dnnl import native
 from byoc_lab.errors import ForeignModuleError, PassError, UnknownNameError
 from byoc_lab.lab.language import Language, language_of
 from byoc_lab.lab.view import graph
@@ -18,8 +17,6 @@ from byoc_lab.relax.tracing import RelaxModule, read
 from byoc_lab.relay.ir.expr import Call
 
 from .networks import SMALL, chain, resnet, tvm
-
-needs_dnnl = pytest.mark.skipif(not native.available(), reason="the extension is not built")
 
 
 def test_modules_of_relax_and_of_relay_answer_for_their_languages() -> None:
@@ -47,7 +44,7 @@ def test_trace_refuses_objects_of_tvm_other_than_modules() -> None:
         byoc_lab.trace(tvm.relax.Var("x"), "dnnl")
 
 
-@needs_dnnl
+@pytest.mark.native
 def test_stage_of_a_relax_trace_is_explained_and_covered() -> None:
     recorded = byoc_lab.trace(SMALL, "dnnl")
     found = byoc_lab.explain(recorded.initial, "dnnl")
@@ -61,7 +58,7 @@ def test_stage_of_a_relax_trace_is_explained_and_covered() -> None:
     assert lowered.offloaded == [] and {e.name for e in lowered} == {"call_tir"}
 
 
-@needs_dnnl
+@pytest.mark.native
 def test_cards_and_numbers_of_the_result() -> None:
     recorded = byoc_lab.trace(SMALL, "dnnl")
     report = byoc_lab.validate(recorded.initial, recorded.final)

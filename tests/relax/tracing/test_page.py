@@ -9,13 +9,12 @@ import pytest
 
 pytest.importorskip("tvm", reason="apache-tvm is not installed")
 
-from byoc_lab.backends.dnnl import native
 from byoc_lab.lab.linting.foreign import RULES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "relax.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.skipif(not native.available(), reason="the extension is not built")
+@pytest.mark.native
 def test_the_blocks_run(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     names: dict[str, object] = {"__name__": "page"}

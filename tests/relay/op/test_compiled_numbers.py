@@ -14,7 +14,6 @@ from byoc_lab.relay import Function, IRModule
 from byoc_lab.relay.qnn.transform import CanonicalizeOps
 from byoc_lab.run.reference import evaluate
 from byoc_lab.transform import FakeQuantizationToInteger, InferType
-from tests.parity.client import skip_reason
 from tests.parity.facts.values import tvm_values
 
 HALVES = np.array([0.5, 1.5, 2.5, 3.5, -0.5, -1.5, -2.5, 0.49999997, 8388609.0], "float32")
@@ -140,9 +139,6 @@ def test_nan_differs_from_every_number(compared: Callable[..., Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.oracle
 def test_tvm_computes_the_same() -> None:
-    reason = skip_reason()
-    if reason is not None:
-        pytest.skip(reason)
     kept = {name: ROUNDED[name] for name in ROUNDED if name != "fake-quantized"}
     calls = {name: (_function(build, data), data) for name, (build, data) in kept.items()}
     calls |= {name: (_function(build, LARGE), LARGE) for name, build in SUMMED.items()}

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from byoc_lab import relay
-from tests.parity.client import skip_reason
 from tests.parity.compare import difference
 from tests.relay.patterns.cases import CASES, outcome
 from tests.relay.patterns.expected_files import FOLDER, ask_tvm, read
@@ -34,7 +33,6 @@ def tvm_outcomes() -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.oracle
-@pytest.mark.skipif(skip_reason() is not None, reason=str(skip_reason()))
 @pytest.mark.parametrize("name", CASES)
 def test_pattern_case_agrees_with_tvm(name: str, tvm_outcomes: dict[str, dict[str, Any]]) -> None:
     _agrees(name, tvm_outcomes[name])

@@ -16,10 +16,7 @@ from tests.backends.dnnl.graph.net import RELU, Net, residual_net
 from tests.backends.dnnl.reference import assert_close
 from tests.sweeps import some
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def network(batch: int = 1) -> tuple[Net, int]:

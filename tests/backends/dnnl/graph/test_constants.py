@@ -13,10 +13,7 @@ from byoc_lab.backends.dnnl.native import DnnlRegion, is_immutable
 from tests.backends.dnnl.graph.net import residual_net
 from tests.backends.dnnl.instructions import HAS_AVX2
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def fixed(array: np.ndarray, offset: int = 0) -> np.ndarray:

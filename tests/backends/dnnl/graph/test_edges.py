@@ -6,13 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from byoc_lab.backends.dnnl import native
 from tests.backends.dnnl.graph.net import RELU, Net
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 IMAGE = (2, 8, 6, 6)
 
 # kind -> shapes of its operands, attributes

@@ -15,10 +15,7 @@ from tests.backends.dnnl.graph.net import RELU, Net
 from tests.backends.dnnl.instructions import needs_avx2
 from tests.sweeps import some
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 Shape = tuple[int, ...]
 C = "channels"  # a size that is drawn
 QUANTIZED = ("quantize", "dequantize", "requantize", "qadd")  # integers, which take no post-ops

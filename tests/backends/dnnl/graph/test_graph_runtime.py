@@ -19,10 +19,7 @@ from tests.backends.dnnl import reference as ref
 from tests.backends.dnnl.graph.net import RELU, Net, residual_net
 from tests.backends.dnnl.reference import assert_close, exact
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 # ---- what regions compute

@@ -19,10 +19,7 @@ from tests.backends.dnnl.graph.net import RELU, Net, residual_net
 from tests.backends.dnnl.graph.test_edges import OPERANDS
 from tests.sweeps import some
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 REFUSED = (ValueError, TypeError, MemoryError)
 SMALL = 100_000  # elements; larger graphs are built and not run
 

@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.native import DnnlRegion
 from tests.backends.dnnl.graph.net import RELU, Net, residual_net
 from tests.backends.dnnl.instructions import needs_avx2
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def heavy_net() -> Net:

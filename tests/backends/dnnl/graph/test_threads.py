@@ -9,14 +9,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from byoc_lab.backends.dnnl import kernels, native
+from byoc_lab.backends.dnnl import kernels
 from byoc_lab.backends.dnnl.native import DnnlRegion
 from tests.backends.dnnl.graph.net import Net, residual_net
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def in_threads(count: int, work: Callable[[int], None]) -> None:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from byoc_lab.backends.dnnl import native
 from tests.backends.dnnl.graph.net import Net
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def test_a_network_in_nhwc_moves_nothing_inside() -> None:

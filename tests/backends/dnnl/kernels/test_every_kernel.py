@@ -24,10 +24,7 @@ from tests.backends.dnnl.kernels.kernel_cases import KERNELS, some_parameters
 from tests.backends.dnnl.reference import Bounded, assert_close, exact, stored
 from tests.sweeps import some
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 NO_POST_OPS = (
     "strided_slice", "transpose", "reorder", "quantize", "dequantize", "requantize",
 )  # fmt: skip

@@ -16,10 +16,7 @@ from hypothesis import strategies as st
 from byoc_lab.backends.dnnl import kernels, native
 from tests.sweeps import some
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 ZEROS = (0, 1, -128, 127, 128, 200, 255)
 

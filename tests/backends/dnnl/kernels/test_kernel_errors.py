@@ -16,13 +16,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from byoc_lab.backends.dnnl import kernels, native
+from byoc_lab.backends.dnnl import kernels
 from tests.backends.dnnl.kernels.kernel_calls import CALLS, tensor
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 # Tensors that may be None.
 OPTIONAL = {("bias", name) for name in CALLS if "bias" in CALLS[name].tensors} - {
     ("bias", name) for name in ("conv2d_bias", "conv2d_bias_relu", "dense_bias")

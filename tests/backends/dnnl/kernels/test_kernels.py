@@ -13,10 +13,7 @@ from byoc_lab.errors import NativeExtensionError
 from tests.backends.dnnl import reference as ref
 from tests.backends.dnnl.reference import assert_close, exact
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

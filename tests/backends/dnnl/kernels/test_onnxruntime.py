@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from byoc_lab.backends.dnnl import kernels, native
+from byoc_lab.backends.dnnl import kernels
 from tests.backends.dnnl.kernels.draws import Case, Draw, each_array
 from tests.backends.dnnl.kernels.kernel_cases import KERNELS
 from tests.backends.dnnl.reference import exact
@@ -23,10 +23,7 @@ from tests.sweeps import some
 
 pytest.importorskip("onnx", reason="the test extras have it")
 pytest.importorskip("onnxruntime", reason="the test extras have it")
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 Call = Callable[[Case], np.ndarray]
 

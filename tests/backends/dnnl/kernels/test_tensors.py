@@ -21,10 +21,7 @@ from tests.backends.dnnl.graph.net import Net
 from tests.backends.dnnl.reference import assert_close, exact
 from tests.sweeps import some
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:

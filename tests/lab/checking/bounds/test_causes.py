@@ -9,7 +9,6 @@ import pytest
 
 import byoc_lab
 from byoc_lab import relay
-from byoc_lab.backends.dnnl import native
 from byoc_lab.backends.dnnl.operators import OPERATORS, why_not
 from byoc_lab.lab.checking.bounds.causes import FACTS, OVERFLOW, UNDEFINED
 from byoc_lab.relay import Call, Expr, Function, GlobalVar, IRModule, nn
@@ -18,10 +17,7 @@ from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from tests.relay.op.samples import SAMPLES
 from tests.relay.op.samples.sample import Sample
 
-pytestmark = [
-    pytest.mark.native,
-    pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built"),
-]
+pytestmark = pytest.mark.native
 SPECIAL = np.float32(
     [np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-40, -1e-40, 0.5, 3e38, -3e38, 88.8, -104]
 )

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.backends.dnnl import native
 from byoc_lab.lab.checking.bounds.functions import exponent_error, half_ulp
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relay import Function
@@ -23,7 +22,6 @@ from tests.lab.checking.bounds import measured_errors
 
 LEVELS = ("SSE41", "AVX", "AVX2", "its own")
 ROOT = Path(__file__).parents[4]
-needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 
 
 def measured(level: str) -> dict[str, dict[str, float]]:
@@ -53,7 +51,6 @@ def too_large(found: dict[str, dict[str, float]]) -> dict[str, float]:
 
 
 @pytest.mark.native
-@needs_native
 def test_errors_are_within_the_table_and_the_bounds_on_this_level() -> None:
     """`make machines` runs this on each instruction set."""
     assert too_large(measured_errors.measured()) == {}
@@ -61,14 +58,12 @@ def test_errors_are_within_the_table_and_the_bounds_on_this_level() -> None:
 
 @pytest.mark.slow
 @pytest.mark.native
-@needs_native
 def test_errors_are_within_the_table_and_the_bounds_on_every_level(shares: dict) -> None:
     assert not {level: large for level in LEVELS if (large := too_large(shares[level]))}
 
 
 @pytest.mark.slow
 @pytest.mark.native
-@needs_native
 def test_the_table_has_the_largest_error_and_no_more(shares: dict) -> None:
     """The host's tanh has a larger error than oneDNN's."""
     for name in ("exp", "log", "sigmoid", "sqrt", "tanh"):

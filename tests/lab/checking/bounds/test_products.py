@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.backends import dnnl
-from byoc_lab.backends.dnnl import native
 from byoc_lab.lab.checking.comparison import compare
 from byoc_lab.lab.checking.tolerances import bounded
 from byoc_lab.relay import Function, IRModule, nn
@@ -22,7 +21,6 @@ from byoc_lab.relay.typing.infer import infer_expr, infer_module
 from byoc_lab.run import evaluate
 from tests.sweeps import some
 
-needs_native = pytest.mark.skipif(not native.available(), reason="the DNNL extension is not built")
 SIZES = st.sampled_from([0.0, 0.1, 1.0, 10.0, 1000.0])
 
 
@@ -43,7 +41,6 @@ def share(function: Function, inputs: list[np.ndarray], got: Any) -> float:
 
 
 @pytest.mark.native
-@needs_native
 @given(st.sampled_from([1, 8]), st.sampled_from([1, 3, 5]), SIZES, SIZES, st.integers(0, 99))
 @settings(max_examples=some(25))
 def test_a_convolution_with_a_bias_and_a_residual(
@@ -103,7 +100,6 @@ def test_convolution_has_smaller_bounds_for_smaller_elements(op: str) -> None:
 
 
 @pytest.mark.native
-@needs_native
 def test_squeeze_and_excitation_blocks_are_no_false_alarm() -> None:
     """A depthwise convolution whose bias is larger than its products, behind a multiplication."""
     x, s = relay.var("x", shape=(1, 48, 8, 8)), relay.var("s", shape=(1, 48, 1, 1))
