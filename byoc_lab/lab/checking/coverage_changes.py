@@ -23,7 +23,7 @@ from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
 from byoc_lab.printing import percent, printable
 from byoc_lab.relay.analysis.annotations import DEFAULT, is_annotation
 from byoc_lab.relay.analysis.costs import Cost, boundary_bytes, cost, cost_of, operator_calls
-from byoc_lab.relay.analysis.recomputed import recomputed
+from byoc_lab.relay.analysis.recomputed import doubled
 from byoc_lab.relay.ir.expr import Call, Function, GlobalVar
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
@@ -43,7 +43,8 @@ class Totals:
     regions: the number of regions, the smallest of which has `smallest` operators. bytes: what
     crosses their boundaries in one run; None if a shape is not known. unknown: operators whose
     floating-point operations are not known. again, again_flops: the copies, which are computed in
-    addition, because a match takes an operator that other code needs too.
+    addition, because a match takes an operator that other code needs too. Equal calls that the
+    module had before count each.
     """
 
     operators: int
@@ -95,9 +96,8 @@ class Region(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """all: the cost of operators that are computed several times, without one computation of each.
-    inside: the cost of calls in regions that do not count as offloaded: repeated ones, and those
-    that the host computes too."""
+    """all: the cost of the calls that partitioning added. inside: the cost of calls in regions that
+    do not count as offloaded: repeated ones, and those that the host computes too."""
 
     all: Cost = Cost()
     inside: Cost = Cost()
@@ -172,8 +172,8 @@ def setup_of(mod: IRModule | Function, backend: str, pipeline: Any) -> Setup:
     return unfolded(Setup.asked(infer_module(mod), backend, pipeline))
 
 
-def work_of(result: IRModule, backend: str) -> Work:
-    """The work of a partitioned module."""
+def work_of(result: IRModule, backend: str, before: IRModule) -> Work:
+    """The work of a partitioned module. before: the module that the passes partitioned."""
     inside = {gv: f for gv, f in result.functions.items() if f.attrs.get("Compiler") == backend}
     sites = Counter(
         node.op
@@ -184,18 +184,16 @@ def work_of(result: IRModule, backend: str) -> Work:
     return Work(
         [Region(gv.name_hint, cost(f), boundary_bytes(f), sites[gv]) for gv, f in inside.items()],
         sum((cost(f) for gv, f in result.functions.items() if gv not in inside), Cost()),
-        _copies(result, {c for f in inside.values() for c in operator_calls(f)}),
+        _copies(result, before, {c for f in inside.values() for c in operator_calls(f)}),
     )
 
 
-def _copies(result: IRModule, inside: set[Call]) -> Copies:
+def _copies(result: IRModule, before: IRModule, inside: set[Call]) -> Copies:
     every = within = Cost()
-    for value in recomputed(result):
-        calls = list(dict.fromkeys(value.calls))
-        one = cost_of(calls[0])
-        in_regions = sum(call in inside for call in calls)
-        every += one * (len(calls) - 1)
-        within += one * (in_regions - (in_regions == len(calls)))
+    for value in doubled(result, before):
+        one = cost_of(value.calls[0])
+        every += one * value.more
+        within += one * min(value.more, sum(call in inside for call in value.calls))
     return Copies(every, within)
 
 
@@ -243,8 +241,13 @@ class _Ready:
             1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(new, given, strict=False))
         )
         try:
-            result = changed.result(self.before(same), same)
-            found = work_of(infer_module(result), backend).totals
+            start = changed.partitioning
+            if same < start:
+                before = changed.result(self.before(same), same, start)
+                result = changed.result(before, start)
+            else:
+                before, result = self.before(start), changed.result(self.before(same), same)
+            found = work_of(infer_module(result), backend, before).totals
             return CoverageChange(what, found, setup=changed)
         except ByocLabError as error:
             return CoverageChange(what, None, str(error).partition("\n")[0][:200], changed)

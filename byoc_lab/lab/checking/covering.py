@@ -69,7 +69,7 @@ def cover_relay(mod: Any, backend: str, pipeline: Any) -> Coverage:
             f"{outcome.trace.error}"
         )
     result = outcome.trace.result
-    work = work_of(result, backend)
+    work = work_of(result, backend, setup.unpartitioned(outcome))
     tried = partial(attempts, setup, backend)
     return Coverage(backend, work, result, partial(_explained, setup, outcome), tried)
 

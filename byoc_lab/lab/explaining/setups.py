@@ -163,6 +163,18 @@ class Setup:
         """The positions of the passes of a class, and the passes."""
         return ((n, p) for n, p in enumerate(self.passes) if isinstance(p, kind))
 
+    @property
+    def partitioning(self) -> int:
+        """The position of the first pass that partitions; 0 without one."""
+        return next((n for n, p in enumerate(self.passes) if _partitions(p)), 0)
+
+    def unpartitioned(self, ran: PipelineRun) -> IRModule:
+        """The module that this pass got in a run of the setup."""
+        mod = self.mod
+        for member in self.passes[: self.partitioning]:
+            mod = ran.known[mod, member, self.context_of(member)].result(mod)
+        return mod
+
     def with_pass(self, position: int, *new: Pass) -> Setup:
         """With further passes before the one at `position`."""
         context = self.context_at(position)
@@ -183,8 +195,8 @@ def copied(context: PassContext, **changed: Any) -> PassContext:
     return copied
 
 
-def _partitions(sequence: Sequential) -> bool:
-    return any(isinstance(p, PARTITIONING) for p in leaves(sequence.passes))
+def _partitions(p: Pass) -> bool:
+    return any(isinstance(leaf, PARTITIONING) for leaf in leaves([p]))
 
 
 def _with_one_table(passes: Iterable[Pass]) -> list[Pass]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,16 +42,41 @@ def recomputed(mod: IRModule) -> list[Recomputed]:
     place, and regions with equal results, or composites with such. Neither do calls of constants
     alone, which folding ends.
     """
-    values = _Values(mod)
-    for gv, func in mod.functions.items():
-        if isinstance(func, Function) and "Compiler" not in func.attrs:
-            values.of_function(func, [object() for _ in func.params], f"@{gv.name_hint}")
+    values = _Values.of(mod, {})
     found = []
-    for first in values.computed.values():
-        by_result = {values.results.get(place): at for place, at in first.items()}
+    for at in values.computed.values():
+        by_result = {values.results.get(place): calls[0] for place, calls in at.items()}
         if len(by_result) > 1:  # the host is one, so that another is a region
             found.append(Recomputed(*map(tuple, zip(*by_result.values(), strict=True))))
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Doubled:
+    """A value that a partitioned module computes more often than the module before.
+
+    calls: all that compute it. more: how many of them are in addition.
+    """
+
+    calls: tuple[Call, ...]
+    more: int
+
+
+def doubled(mod: IRModule, before: IRModule) -> Iterator[Doubled]:
+    """The values that an annotated or partitioned module computes more often than the module before
+    the passes that partition.
+
+    A value that the module before does not have, because a later pass rewrote operators, counts as
+    in `recomputed`.
+    """
+    numbers: dict[tuple[Any, ...], int] = {}
+    given, values = _Values.of(before, numbers), _Values.of(mod, numbers)
+    for number, at in values.computed.items():
+        calls = tuple(call for there in at.values() for call, _ in there)
+        count = sum(map(len, given.computed.get(number, {}).values()))
+        more = len(calls) - count if count else len({values.results.get(p) for p in at}) - 1
+        if more > 0:
+            yield Doubled(calls, more)
 
 
 def operators_again(mod: IRModule) -> int:
@@ -65,16 +91,33 @@ Place = Call | None  # the call of a region or composite; None for functions of 
 
 class _Values:
     """Numbers the values of a module: calls with equal operator, attributes and operands are one
-    value, also across the boundaries of regions."""
+    value, also across the boundaries of regions.
 
-    def __init__(self, mod: IRModule):
+    computed: for each value, the calls that compute it by place, each with the name of the place.
+    numbers: the numbers of the values, which two modules may share.
+    """
+
+    def __init__(self, mod: IRModule, numbers: dict[tuple[Any, ...], int]):
         self.mod = mod
-        self.computed: dict[int, dict[Place, tuple[Call, str]]] = {}
+        self.computed: dict[int, dict[Place, list[tuple[Call, str]]]] = {}
         self.results: dict[Place, tuple[int, Any]] = {}  # with how many places are around it
         self._constants: set[Any] = set()
-        self._numbers: dict[tuple[Any, ...], int] = {}
+        self._numbers = numbers
+        self._others: dict[Expr, int] = {}
+        self._kinds: Counter[str] = Counter()
         self._fields: dict[int, Sequence[Any]] = {}
         self._open: list[Function] = []  # the regions and composites that are being entered
+
+    @classmethod
+    def of(cls, mod: IRModule, numbers: dict[tuple[Any, ...], int]) -> _Values:
+        """The values of the functions of the host, and of the regions that they call."""
+        values = cls(mod, numbers)
+        for gv, func in mod.functions.items():
+            if isinstance(func, Function) and "Compiler" not in func.attrs:
+                name = f"@{gv.name_hint}"
+                args = [values._number(name, n) for n in range(len(func.params))]
+                values.of_function(func, args, name)
+        return values
 
     def of_function(
         self, func: Function, args: Sequence[Any], name: str, place: Place = None
@@ -118,7 +161,7 @@ class _Values:
             return self._number("field", of, node.index)
         if isinstance(node, Call):
             return self._call(node, [known[a] for a in node.args], name, place)
-        return node  # any other node has a separate value
+        return self._other(node)
 
     def _call(self, call: Call, args: list[Any], name: str, place: Place) -> Any:
         if is_annotation(call) and args:
@@ -133,13 +176,21 @@ class _Values:
                 where = composite if place is None else f"{composite} in {name}"
                 return self._region(inner, args, where, call)
         if not isinstance(call.op, Op) or call.op.get_attr("TOpIsStateful"):
-            return call
+            return self._other(call)
         number = self._number(call.op, call.attrs, *args)
         if args and self._constants.issuperset(args):
             self._constants.add(number)
         else:
-            self.computed.setdefault(number, {}).setdefault(place, (call, name))
+            self.computed.setdefault(number, {}).setdefault(place, []).append((call, name))
         return number
+
+    def _other(self, node: Expr) -> int:
+        """The number of any other node, each of which has a separate value."""
+        if node not in self._others:
+            kind = type(node).__name__
+            self._kinds[kind] += 1
+            self._others[node] = self._number(kind, self._kinds[kind])
+        return self._others[node]
 
     def _can_enter(self, func: Function, args: Sequence[Any]) -> bool:
         """Whether a call can be followed: in a malformed module it may lack arguments, or come back

@@ -155,7 +155,7 @@ def test_every_change_gives_the_totals_of_a_run_from_the_beginning(
     for made in totals_of.values():
         with setup.context:
             result = as_pass(setup.replacing(merge_at, made).passes, None)(setup.mod)
-        wanted.add(work_of(infer_module(result), name).totals)
+        wanted.add(work_of(infer_module(result), name, setup.mod).totals)
     wanted.discard(found.totals)
     got = {c.totals for c in found.changes if c.what in totals_of}
     assert got <= wanted <= {c.totals for c in found.changes}

@@ -47,6 +47,31 @@ def test_explain_coverage_and_lint_count_the_same_operators() -> None:
     backends.register(NPU)
 
 
+@pytest.mark.parametrize(("patterns", "offloaded"), [(["nn.relu"], 2), (["nn.relu", "sigmoid"], 4)])
+def test_coverage_counts_equal_calls_of_the_module_each(
+    patterns: list[str], offloaded: int
+) -> None:
+    data = x()
+    body = nn.relu(relay.tanh(data)) * relay.sigmoid(relay.tanh(data))
+    table = [entry(name, is_op(name)(is_op("tanh")(wildcard()))) for name in patterns]
+    mod, _ = partitioned(table, body)
+    found = coverage(mod, NPU)
+    assert (found.totals.operators, found.totals.offloaded, found.totals.again) == (5, offloaded, 0)
+    assert all(c.totals.again == 0 for c in found.changes if c.totals)
+    backends.register(NPU)
+
+
+def test_coverage_counts_the_copies_of_equal_calls_alone() -> None:
+    data = x()
+    first, second = bias(conv(data)), bias(conv(data))
+    body = first * relay.sigmoid(first) + relay.exp(second)
+    mod, after = partitioned([GATE], body)
+    assert str(after).count("nn.conv2d(") == 3
+    found = coverage(mod, NPU)
+    assert (found.totals.operators, found.totals.again) == (8, 2)
+    backends.register(NPU)
+
+
 def test_copies_in_two_regions() -> None:
     table = [GATE, entry("sigmoid", is_op("sigmoid")(CONV_ADD))]
     mod, after = partitioned(table, gated())
