@@ -15,16 +15,11 @@ from pathlib import Path
 def scratch_folder(prefix: str) -> Iterator[Path]:
     """A new folder among the temporary files, removed at the end. Folders with the same prefix that
     killed processes of this user have left are removed before. Raises OSError."""
-    import fcntl  # it does not exist on Windows
-
     remove_abandoned(prefix)
-    while True:
+    lock = None
+    while lock is None:
         folder = Path(tempfile.mkdtemp(prefix=prefix))
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if _is_there(folder, lock):  # another process may have removed it before it was locked
-            break
-        os.close(lock)
+        lock = _locked(folder)
     try:
         yield folder
     finally:
@@ -34,7 +29,7 @@ def scratch_folder(prefix: str) -> Iterator[Path]:
 
 def remove_abandoned(prefix: str) -> None:
     """Remove the folders of `scratch_folder` whose processes have ended."""
-    import fcntl
+    import fcntl  # it does not exist on Windows
 
     for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
         with suppress(OSError):  # it is of another user, a link, or just removed
@@ -48,8 +43,17 @@ def remove_abandoned(prefix: str) -> None:
                 os.close(lock)
 
 
-def _is_there(folder: Path, lock: int) -> bool:
+def _locked(folder: Path) -> int | None:
+    """A descriptor that locks a new folder; None if another process removed it before."""
+    import fcntl
+
     try:
-        return os.path.samestat(folder.stat(), os.fstat(lock))
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
-        return False
+        return None
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    with suppress(FileNotFoundError):
+        if os.path.samestat(folder.stat(), os.fstat(lock)):
+            return lock
+    os.close(lock)
+    return None

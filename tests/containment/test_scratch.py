@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,6 +53,27 @@ def test_folders_of_killed_processes_are_removed_and_those_in_use_stay(tmp_path:
         assert not left.exists()
         remove_abandoned(PREFIX)
         assert folder.is_dir()
+
+
+@pytest.mark.parametrize(("module", "name"), [("tempfile", "mkdtemp"), ("fcntl", "flock")])
+def test_a_folder_that_another_process_removes_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, name: str
+) -> None:
+    act = getattr(importlib.import_module(module), name)
+    removed: list[str] = []
+
+    def then_removed(*args: Any, **more: Any) -> Any:
+        done = act(*args, **more)
+        if not removed:
+            removed.extend(os.listdir(tmp_path))
+            (tmp_path / removed[0]).rmdir()
+        return done
+
+    monkeypatch.setattr(f"{module}.{name}", then_removed)
+    with scratch_folder(PREFIX) as folder:
+        assert folder.is_dir()
+        assert [folder.name] == os.listdir(tmp_path) != removed
+    assert removed
 
 
 def test_cleanup_keeps_files_links_and_other_folders(tmp_path: Path) -> None:
