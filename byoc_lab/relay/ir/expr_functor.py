@@ -113,9 +113,9 @@ class ExprFunctor:
             )
         return getattr(self, method)(expr)
 
-    def _unhandled(self, expr: Any) -> Any:
+    def _unhandled(self, node: Any) -> Any:
         raise NotImplementedError(
-            f"{type(self).__name__} has no {_METHODS[type(expr)]}, which {expr!r} needs"
+            f"{type(self).__name__} has no {_METHODS[type(node)]}, which {node!r} needs"
         )
 
     visit_var = visit_global_var = visit_constant = visit_op = _unhandled
@@ -128,113 +128,45 @@ class ExprFunctor:
 class ExprVisitor(ExprFunctor):
     """Visits everything; override the methods you need, call `super()` to continue below."""
 
-    def _below(self, node: Expr) -> None:
+    def _nothing(self, node: Any) -> Any:
+        pass
+
+    def _below(self, node: Any) -> Any:
         for part in node.parts():
             self.visit(part)
 
-    def visit_var(self, var: Var) -> Any:
-        pass
-
-    def visit_global_var(self, gvar: GlobalVar) -> Any:
-        pass
-
-    def visit_constant(self, const: Constant) -> Any:
-        pass
-
-    def visit_op(self, op: Op) -> Any:
-        pass
-
-    def visit_call(self, call: Call) -> Any:
-        self._below(call)
-
-    def visit_function(self, fn: Function) -> Any:
-        self._below(fn)
+    visit_var = visit_global_var = visit_constant = visit_op = visit_constructor = _nothing
+    visit_call = visit_function = visit_if = visit_match = _below
+    visit_tuple = visit_tuple_getitem = _below
+    visit_ref_create = visit_ref_read = visit_ref_write = _below
 
     def visit_let(self, let: Let) -> Any:
         for part in (let.var, let.value, let.body):  # the name first, as in TVM
             self.visit(part)
 
-    def visit_if(self, i: If) -> Any:
-        self._below(i)
-
-    def visit_tuple(self, tup: Tuple) -> Any:
-        self._below(tup)
-
-    def visit_tuple_getitem(self, t: TupleGetItem) -> Any:
-        self._below(t)
-
-    def visit_ref_create(self, r: RefCreate) -> Any:
-        self._below(r)
-
-    def visit_ref_read(self, r: RefRead) -> Any:
-        self._below(r)
-
-    def visit_ref_write(self, r: RefWrite) -> Any:
-        self._below(r)
-
-    def visit_constructor(self, c: Constructor) -> Any:
-        pass
-
-    def visit_match(self, m: Match) -> Any:
-        self._below(m)
-
 
 class ExprMutator(ExprFunctor):
     """Rebuilds everything; a node whose parts stay the same object stays the same object."""
 
-    def _rebuilt(self, node: Expr) -> Expr:
+    def _same(self, node: Any) -> Expr:
+        return node
+
+    def _rebuilt(self, node: Any) -> Expr:
         parts = node.parts()
         new = [self.visit(p) for p in parts]
         if all(a is b for a, b in zip(parts, new, strict=True)):
             return node
         return node.with_parts(new)
 
-    def visit_var(self, var: Var) -> Expr:
-        return var
-
-    def visit_global_var(self, gvar: GlobalVar) -> Expr:
-        return gvar
-
-    def visit_constant(self, const: Constant) -> Expr:
-        return const
-
-    def visit_op(self, op: Op) -> Expr:
-        return op
-
-    def visit_call(self, call: Call) -> Expr:
-        return self._rebuilt(call)
-
-    def visit_function(self, fn: Function) -> Expr:
-        return self._rebuilt(fn)
+    visit_var = visit_global_var = visit_constant = visit_op = visit_constructor = _same
+    visit_call = visit_function = visit_if = visit_match = _rebuilt
+    visit_tuple = visit_tuple_getitem = _rebuilt
+    visit_ref_create = visit_ref_read = visit_ref_write = _rebuilt
 
     def visit_let(self, let: Let) -> Expr:
         var, value, body = map(self.visit, (let.var, let.value, let.body))
         same = var is let.var and value is let.value and body is let.body
         return let if same else let.with_parts((value, var, body))
-
-    def visit_if(self, ite: If) -> Expr:
-        return self._rebuilt(ite)
-
-    def visit_tuple(self, tup: Tuple) -> Expr:
-        return self._rebuilt(tup)
-
-    def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
-        return self._rebuilt(op)
-
-    def visit_ref_create(self, r: RefCreate) -> Expr:
-        return self._rebuilt(r)
-
-    def visit_ref_read(self, r: RefRead) -> Expr:
-        return self._rebuilt(r)
-
-    def visit_ref_write(self, r: RefWrite) -> Expr:
-        return self._rebuilt(r)
-
-    def visit_constructor(self, con: Constructor) -> Expr:
-        return con
-
-    def visit_match(self, m: Match) -> Expr:
-        return self._rebuilt(m)
 
 
 def _visit_dataflow_first(functor: ExprFunctor, expr: Expr) -> None:
@@ -261,19 +193,25 @@ class MixedModeVisitor(ExprVisitor):
             _visit_dataflow_first(self, expr)
         return super().visit(expr)
 
-    def visit_call(self, call: Call) -> Any:
-        pass
-
-    def visit_tuple(self, tup: Tuple) -> Any:
-        pass
-
-    def visit_tuple_getitem(self, t: TupleGetItem) -> Any:
-        pass
+    visit_call = visit_tuple = visit_tuple_getitem = ExprVisitor._nothing
 
 
-class MixedModeMutator(ExprMutator):
-    """An ExprMutator whose `rewrite_*` methods get a node before (`pre`) and after (`post`) its
-    parts were rewritten, and return its replacement."""
+class ExprRewriter:
+    """Rewrites of single nodes, for `rewrite_with`: a method gets a node before (`pre`) and after
+    (`post`) its parts were rewritten, and returns its replacement."""
+
+    def rewrite_call(self, pre: Call, post: Expr) -> Expr:
+        return post
+
+    def rewrite_tuple(self, pre: Tuple, post: Expr) -> Expr:
+        return post
+
+    def rewrite_tuple_getitem(self, pre: TupleGetItem, post: Expr) -> Expr:
+        return post
+
+
+class MixedModeMutator(ExprMutator, ExprRewriter):
+    """An ExprMutator with the `rewrite_*` methods of ExprRewriter."""
 
     def visit(self, expr: Expr) -> Any:
         if is_dataflow(expr) and expr not in self.memo_map:
@@ -288,28 +226,6 @@ class MixedModeMutator(ExprMutator):
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> Expr:
         return self.rewrite_tuple_getitem(op, self._rebuilt(op))
-
-    def rewrite_call(self, pre: Call, post: Expr) -> Expr:
-        return post
-
-    def rewrite_tuple(self, pre: Tuple, post: Expr) -> Expr:
-        return post
-
-    def rewrite_tuple_getitem(self, pre: TupleGetItem, post: Expr) -> Expr:
-        return post
-
-
-class ExprRewriter:
-    """Rewrites of single nodes, for `rewrite_with`; same methods as MixedModeMutator."""
-
-    def rewrite_call(self, pre: Call, post: Expr) -> Expr:
-        return post
-
-    def rewrite_tuple(self, pre: Tuple, post: Expr) -> Expr:
-        return post
-
-    def rewrite_tuple_getitem(self, pre: TupleGetItem, post: Expr) -> Expr:
-        return post
 
 
 def rewrite_with(rewriter: ExprRewriter, expr: Expr) -> Expr:
