@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from byoc_lab.errors import ByocLabError, counted
+from byoc_lab.errors import ByocLabError, counted, enumerated
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.module_changes import (
@@ -38,6 +38,7 @@ from byoc_lab.lab.explaining.recipes import (
 from byoc_lab.lab.explaining.setup_changes import annotated_first, of_context, of_partitioning
 from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.explaining.trials import Trial
+from byoc_lab.lab.explaining.unmade import used_outside
 from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
@@ -299,16 +300,19 @@ class Changes:
     def _computed_twice(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         if isinstance(found.user, Call) and self.inquiry.is_unused(found.user):
             yield self.graph_form()
-        inner, inside = found.blocked, found.attempt.fit.covered if found.attempt else frozenset()
-        origin = self._origin(inner)
-        if origin is None:
+        if found.attempt is None:
             return
-        keep = {c for n in inside if (c := self._origin(n)) is not None}
-        yield self._edited(
-            f"compute {self.inquiry.called(origin)} a second time for its users outside of the "
-            f"match",
-            computed_twice(self.inquiry.setup.mod, origin, keep),
+        inquiry = self.inquiry
+        origin = inquiry.origins_of(found.attempt.body)
+        given = list(
+            dict.fromkeys(origin[v] for v, _ in used_outside(found.attempt) if v in origin)
         )
+        if given:
+            yield self._edited(
+                f"compute {enumerated(map(inquiry.called, given))} a second time for "
+                f"{'their' if given[1:] else 'its'} users outside of the match",
+                computed_twice(inquiry.setup.mod, given, frozenset(origin.values())),
+            )
 
     def _bound(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
         yield from self.with_bound(found.unbound)

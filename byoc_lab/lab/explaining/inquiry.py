@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,16 @@ from byoc_lab.passes.framework.passes import is_optimizable
 from byoc_lab.passes.framework.predicates import Checked, labels
 from byoc_lab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
 from byoc_lab.relay.analysis.annotations import is_annotation
-from byoc_lab.relay.ir.expr import Call, Constant, Expr, Function, Let, Op
+from byoc_lab.relay.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    Let,
+    Op,
+    Tuple,
+    TupleGetItem,
+)
 from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.relay.patterns.below import operators_of
@@ -161,18 +170,36 @@ class Inquiry:
                 found.setdefault(image, call)
         return found
 
+    def origins_of(self, nodes: Iterable[Expr]) -> dict[Expr, Expr]:
+        """The calls, tuples and fields of the input that nodes, as patterns see them, originate
+        from."""
+        kinds = (Call, Tuple, TupleGetItem)
+        found: dict[Expr, Expr] = {}
+        for node in nodes:
+            every = self._all_before(self.matching, node)
+            alike = (o for o in every if isinstance(o, kinds) and type(o) is type(node))
+            origin = self.origin(node) if isinstance(node, Call) else next(alike, None)
+            if origin is not None:
+                found[node] = origin
+        return found
+
     def origin_before(self, stage: int, node: Expr) -> Expr:
         """The call of the input that a call of the module before a stage originates from: among
         several, the one with its operator, else the nearest. The node itself if it has no
         origin."""
+        found = self._all_before(stage, node)
+        name = node.op_name if isinstance(node, Call) else ""
+        calls = [n for n in found if isinstance(n, Call) and n in self.positions]
+        return next((c for c in calls if c.op_name == name), calls[0] if calls else node)
+
+    def _all_before(self, stage: int, node: Expr) -> tuple[Expr, ...]:
+        """The nodes of the input that a node of the module before a stage originates from."""
         found: tuple[Expr, ...] = (node,)
         for s in reversed(self.outcome.trace.stages[:stage]):
             if s.after is not None and s.after is not s.before:
                 every = dict.fromkeys(o for n in found for o in s.origins(n))
-                found = tuple(o for o in every if isinstance(o, Call) and not is_annotation(o))
-        name = node.op_name if isinstance(node, Call) else ""
-        calls = [n for n in found if isinstance(n, Call) and n in self.positions]
-        return next((c for c in calls if c.op_name == name), calls[0] if calls else node)
+                found = tuple(o for o in every if not is_annotation(o))
+        return found
 
     # Names ---------------------------------------------------------------------------------------
 

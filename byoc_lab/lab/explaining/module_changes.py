@@ -3,7 +3,7 @@ replacements."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -152,20 +152,20 @@ def _call(name: str, expr: Expr, **attrs: Any) -> Call:
     return Call(op, [expr], schema.make(**attrs))
 
 
-def computed_twice(mod: IRModule, call: Call, match: set[Call]) -> Edited:
-    """With a copy of a call, and of the calls of `match` that it needs, for its users that are not
-    in `match`."""
+def computed_twice(mod: IRModule, values: Sequence[Expr], match: Collection[Expr]) -> Edited:
+    """With copies of the nodes of `match` that some values need, for users that are not in
+    `match`."""
+    needed = set(post_order(*values))
     copies: dict[Expr, Expr] = {}
-    for node in post_order(call):
-        if isinstance(node, Call) and node in match:
-            args = [copies.get(a, a) for a in node.args]
-            copies[node] = Call(node.op, args, node.attrs, node.type_args, node.span)
 
     def use(pre: Expr, post: Any) -> Any:
-        if pre in match or call not in pre.parts():
+        parts = zip(pre.parts(), post.parts(), strict=True)
+        copied = [copies.get(was, now) for was, now in parts]
+        if pre in match:
+            if pre in needed:
+                copies[pre] = post.with_parts(copied)
             return post
-        parts = zip(post.parts(), pre.parts(), strict=True)
-        return post.with_parts([copies[call] if was is call else now for now, was in parts])
+        return post if copies.keys().isdisjoint(pre.parts()) else post.with_parts(copied)
 
     return edit(mod, use)
 

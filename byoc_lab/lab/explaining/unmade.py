@@ -25,7 +25,7 @@ def why_not_moved(inquiry: Inquiry, subject: Call, attempt: Attempt) -> Diagnosi
         return Diagnosis(
             "check", reason, subject, attempt, "a match that the check accepts", reason
         )
-    for node, user in _used_outside(attempt):
+    for node, user in used_outside(attempt):
         if not graph.dominates(attempt.root, user):
             uses = "uses"
             who = f"{inquiry.called(user)}, outside of the match,"
@@ -130,7 +130,7 @@ def computed_twice(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     matches = (a for a in attempts_with(inquiry, subject) if a.name == home.composite)
     attempt = next((a for a in matches if not a.fit.stops and subject in a.fit.covered), None)
     reason = f"@{home.region} computes it, and the host computes it again"
-    kept = [] if attempt is None else list(_used_outside(attempt))
+    kept = [] if attempt is None else list(used_outside(attempt))
     if attempt is None or not kept:  # nothing outside of the match explains it
         return Diagnosis("computed-twice", reason, subject)
     needed = {n for v, _ in kept for n in post_order(v)}
@@ -146,7 +146,7 @@ def computed_twice(inquiry: Inquiry, subject: Call) -> Diagnosis | None:
     )  # fmt: skip
 
 
-def _used_outside(attempt: Attempt) -> Iterator[tuple[Expr, Expr]]:
+def used_outside(attempt: Attempt) -> Iterator[tuple[Expr, Expr]]:
     """The values inside a match that have users outside of it, each with such a user."""
     for value in attempt.body:
         if value is not attempt.root:

@@ -12,9 +12,17 @@ import pytest
 
 from byoc_lab import backends, relay, trace, transform
 from byoc_lab.lab.explaining import Explanation, Explanations, explain, explain_patterns
+from byoc_lab.passes import SimplifyInference
 from byoc_lab.relay import IRModule, nn
-from byoc_lab.relay.patterns import DFPattern, is_constant, is_op, is_tuple, wildcard
-from tests.lab.explaining.pieces import CONV, NPU, Any_, bias, conv, entry, weight, x
+from byoc_lab.relay.patterns import (
+    DFPattern,
+    is_constant,
+    is_op,
+    is_tuple,
+    is_tuple_get_item,
+    wildcard,
+)
+from tests.lab.explaining.pieces import CONV, NPU, Any_, bias, conv, entry, steps, weight, x
 
 ADDS = (is_op("add") | is_op("nn.bias_add"))(CONV, Any_())
 BIAS_RELU = is_op("nn.relu")(CONV.optional(lambda v: is_op("nn.bias_add")(v, Any_())))
@@ -352,3 +360,63 @@ def test_a_composite_of_constants_alone_has_no_operand_to_begin_a_region_at() ->
     )
     assert (one.expected, one.found) == ("an operand that is not a constant", "constants")
     assert one.change is not None and one.change.what.startswith("run FoldConstant before")
+
+
+def halves() -> tuple[relay.Expr, relay.Expr, relay.Expr]:
+    """The two halves of a tensor, and a chain that one of them is in."""
+    first, second = relay.split(relay.exp(x()), 2, axis=1)
+    return first, second, nn.relu(first)
+
+
+FIRST_HALF = is_tuple_get_item(is_op("split")(is_op("exp")(Any_())), 0)
+JOINED = is_op("concatenate")(is_tuple([is_op("tanh")(Any_()), Any_()]))
+
+
+def split_in_two() -> relay.Expr:
+    _, second, chain = halves()
+    return chain * relay.tanh(second)
+
+
+def split_with_all_values_outside() -> relay.Expr:
+    first, second, chain = halves()
+    return relay.Tuple([chain * second, relay.tanh(second), relay.sigmoid(chain), first])
+
+
+def joined_twice(again: bool) -> relay.Expr:
+    both = relay.Tuple([relay.tanh(x()), x(name="y")])
+    other = relay.concatenate(both, axis=0) if again else both.fields[0]
+    return relay.Tuple([nn.relu(relay.concatenate(both, axis=1)), relay.abs(other)])
+
+
+@pytest.mark.parametrize("simplified", [False, True])
+@pytest.mark.parametrize(
+    ("pattern", "body", "values"),
+    [
+        (is_op("nn.relu")(FIRST_HALF), split_in_two, "split (%1)"),
+        (
+            is_op("multiply")(is_op("nn.relu")(FIRST_HALF), Any_()),
+            split_with_all_values_outside,
+            "split (%1), field 0 of split (%2) and nn.relu (%3)",
+        ),
+        (is_op("nn.relu")(JOINED), lambda: joined_twice(False), "tanh (%0)"),
+        (is_op("nn.relu")(JOINED), lambda: joined_twice(True), "a tuple of 2 (%1)"),
+    ],
+)
+def test_values_of_a_match_are_computed_twice_with_tuples_and_fields_between(
+    pattern: DFPattern, body: Callable[[], relay.Expr], values: str, simplified: bool
+) -> None:
+    """simplified: a pass makes all nodes anew before patterns see them."""
+    whole = body()
+    if simplified:
+        whole = relay.bind(whole, {v: nn.dropout(v) for v in relay.analysis.free_vars(whole)})
+    passes = [SimplifyInference()] * simplified
+    backends.register(NPU)
+    pipeline = steps(*passes, table=[entry("part", pattern)])()
+    for one in explain(IRModule.from_expr(whole), NPU, pipeline=pipeline):
+        if one.cause == "outside-user":
+            assert one.change is not None and "a second time for " in one.change.what
+            assert simplified or one.change.what.startswith(f"compute {values} a second time")
+            assert one.change.region and one.change.keeps_numbers
+            break
+    else:
+        pytest.fail("no match has a value that is used outside")
