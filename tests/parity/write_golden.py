@@ -15,10 +15,8 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.relay.op.attribute_calls import ATTRIBUTE_CALLS
-from tests.relay.op.calls import CALLS
+from tests.relay.op.calls import ALL_CALLS
 from tests.relay.op.holes import holes
-from tests.relay.op.vision_calls import VISION_CALLS
 
 from . import cases
 from .client import Oracle, StepResult, skip_reason
@@ -58,10 +56,7 @@ def expected_files(oracle: Oracle, names: Collection[str] = ()) -> Iterator[tupl
         else:
             yield entry.path, str(_golden(results, entry))
     if is_named(OPERATORS, names):
-        yield (
-            OPERATORS,
-            golden_text(operator_facts([*CALLS, *ATTRIBUTE_CALLS, *VISION_CALLS], holes())),
-        )
+        yield OPERATORS, golden_text(operator_facts(ALL_CALLS, holes()))
     if is_named(graph_facts.GRAPHS, names):
         yield graph_facts.GRAPHS, graph_facts.golden_text(graph_facts.graph_facts())
 

@@ -6,6 +6,10 @@ for each with its types, or that it refuses it, is in golden/operators.json.
 
 from __future__ import annotations
 
+from tests.relay.op.attribute_calls import ATTRIBUTE_CALLS
+from tests.relay.op.type_calls import TYPE_CALLS
+from tests.relay.op.vision_calls import VISION_CALLS
+
 QNN = "C(.5), C(3), C(.25), C(5)"
 INDICES = "V((2, 3), 'int64')"
 
@@ -207,3 +211,5 @@ CALLS = [
     f"R.qnn.op.requantize(V((2, 3), 'int32'), {QNN})",
     "R.annotation.checkpoint(V((2, 3)))",
 ]
+
+ALL_CALLS = list(dict.fromkeys([*CALLS, *ATTRIBUTE_CALLS, *TYPE_CALLS, *VISION_CALLS]))

@@ -15,13 +15,10 @@ from byoc_lab.relay.analysis import free_vars
 from byoc_lab.relay.ir.node import TupleWrapper
 from byoc_lab.relay.typing.infer import infer_module
 from tests.parity.facts.operators import names
-from tests.relay.op.attribute_calls import ATTRIBUTE_CALLS
-from tests.relay.op.calls import CALLS
-from tests.relay.op.vision_calls import VISION_CALLS
+from tests.relay.op.calls import ALL_CALLS
 
 LENGTH = 5  # in the place of an unknown length
 CHUNKS = 8
-CALL_TEXTS = list(dict.fromkeys([*CALLS, *ATTRIBUTE_CALLS, *VISION_CALLS]))
 
 
 def module_of(text: str, dtype: str = "float32") -> IRModule | None:
@@ -58,7 +55,7 @@ def drawn(mod: IRModule) -> list[np.ndarray]:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_compiled_calls_give_the_numbers_of_the_reference(chunk: int) -> None:
     compared = 0
-    for text in CALL_TEXTS[chunk::CHUNKS]:
+    for text in ALL_CALLS[chunk::CHUNKS]:
         mod = module_of(text)
         if mod is None:
             continue
@@ -86,7 +83,7 @@ def _assert_same(text: str, found: Any, wanted: Any, tolerance: float = 2e-3) ->
 def test_calls_in_other_dtypes_are_the_reference_or_a_refusal_before_code_is_made(
     dtype: str,
 ) -> None:
-    first = {text.split("(")[0].removeprefix("R."): text for text in reversed(CALL_TEXTS)}
+    first = {text.split("(")[0].removeprefix("R."): text for text in reversed(ALL_CALLS)}
     compared = 0
     for text in first.values():
         mod = module_of(text, dtype)

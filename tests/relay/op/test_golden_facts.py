@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from byoc_lab.backends.dnnl.operators import OPERATORS as OPERATORS_OF_DNNL
 from byoc_lab.backends.dnnl.quantized import PRODUCTS
 from byoc_lab.errors import ByocLabError
 from byoc_lab.relay import IRModule, Op
+from byoc_lab.relay.ir.attrs import ATTRS_TYPES
 from byoc_lab.relay.op import OpPattern
 from byoc_lab.relay.op.framework.precision import MixedPrecision
 from byoc_lab.relay.typing.infer import infer_module
@@ -21,11 +24,22 @@ from tests.parity.facts.operators import OPERATORS, hole_of, printed
 from tests.parity.goldens.files import golden_path
 from tests.relay.op.holes import holes
 from tests.relay.op.left_out import FUNCTIONS, LEFT_OUT, OTHERWISE, SOLVED, STRICTER
-from tests.relay.op.signatures import as_tvm
 
 FACTS: dict[str, dict[str, Any]] = json.loads(golden_path(OPERATORS).read_text(encoding="utf-8"))
 
 HOLES = holes()
+EXTENDED = {f"qnn.op.{name}" for name in ("quantize", "add", "subtract", "mul")}
+BEYOND_TVM = {f.name for ty in ATTRS_TYPES.values() for f in ty.fields if f.beyond_tvm}
+
+
+def as_tvm(function: Callable[..., Any], name: str) -> str:
+    """The signature of a function, without annotations and, at the end, without the parameters of
+    `name` that only byoc_lab has."""
+    parameters = list(inspect.signature(function).parameters.values())
+    while name in EXTENDED and parameters[-1].name in BEYOND_TVM:
+        parameters.pop()
+    bare = [p.replace(annotation=inspect.Parameter.empty) for p in parameters]
+    return str(inspect.Signature(bare))
 
 
 def reason(name: str, reasons: dict[str, str] = LEFT_OUT) -> str | None:

@@ -1,8 +1,9 @@
-"""Type relations: what is solved, what results, what is refused.
+"""Type relations: messages of calls that are refused, and types that differ from TVM's.
 
-Every row of SOLVED and RESULTS was run in TVM 0.16 and gave the same types. Of REFUSED, TVM lets
-pass: windows larger than the data (a dimension of -1), a dense weight of the wrong depth, groups
-that do not divide, negative padding, an unknown pad mode.
+`test_golden_facts.py` compares the types of other calls with TVM's. TVM 0.16 accepts some of the
+calls here: windows larger than the data (a dimension of -1), a padding that cuts everything off, a
+dense weight of the wrong depth, groups that do not divide, negative padding, an unknown pad mode or
+method, a topk of more values than there are.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import pytest
 from byoc_lab import relay
 from byoc_lab.errors import AttributeValueError, TypeInferenceError
 from byoc_lab.relay import Function, IRModule, TensorType, nn
+from byoc_lab.relay.image import resize2d
 from byoc_lab.relay.typing.infer import infer_module
 
 q = relay.Any()
-f32 = "float32"
+f32, i32 = "float32", "int32"
 
 
 def infer(build: Callable[..., Any], *types: Any) -> tuple[list[str], str]:
@@ -45,53 +47,6 @@ def conv(**attrs: Any) -> Callable[..., Any]:
     return lambda x, w: nn.conv2d(x, w, **attrs)
 
 
-NHWC = {"data_layout": "NHWC", "kernel_layout": "HWIO"}
-
-SOLVED = [  # label, build, first argument, what the second one is solved to, result
-    ("conv2d", conv(channels=16, kernel_size=3), (q, 3, 8, 8), (16, 3, 3, 3), (q, 16, 6, 6)),
-    (
-        "conv2d unknown height",
-        conv(channels=16, kernel_size=3, strides=2),
-        (1, 3, q, 8),
-        (16, 3, 3, 3),
-        (1, 16, q, 3),
-    ),
-    (
-        "conv2d unknown channels",
-        conv(channels=16, kernel_size=3),
-        (1, q, 8, 8),
-        (16, q, 3, 3),
-        (1, 16, 6, 6),
-    ),
-    (
-        "conv2d NHWC",
-        conv(channels=8, kernel_size=3, **NHWC),
-        (1, 8, 8, 3),
-        (3, 3, 3, 8),
-        (1, 6, 6, 8),
-    ),
-    (
-        "conv2d out_layout",
-        conv(channels=16, kernel_size=3, out_layout="NHWC"),
-        (1, 4, 3, 3),
-        (16, 4, 3, 3),
-        (1, 1, 1, 16),
-    ),
-    ("dense", lambda x, w: nn.dense(x, w, units=10), (1, 4), (10, 4), (1, 10)),
-    ("dense rank 3", lambda x, w: nn.dense(x, w, units=10), (2, 1, 4), (10, 4), (2, 1, 10)),
-    ("bias_add", lambda x, b: nn.bias_add(x, b, axis=-1), (1, 4), (4,), (1, 4)),
-    ("layer_norm", lambda x, g: nn.layer_norm(x, g, g), (1, 2, 7, 8), (8,), (1, 2, 7, 8)),
-    ("group_norm", lambda x, g: nn.group_norm(x, g, g, 2), (1, 2, 7, 8), (2,), (1, 2, 7, 8)),
-    ("instance_norm", lambda x, g: nn.instance_norm(x, g, g), (1, 2, 7, 8), (2,), (1, 2, 7, 8)),
-    ("prelu", nn.prelu, (1, 2, 7), (2,), (1, 2, 7)),
-]
-
-
-@pytest.mark.parametrize(("label", "build", "given", "solved", "result"), SOLVED)
-def test_untyped_argument_is_solved(label, build, given, solved, result) -> None:
-    assert infer(build, given, None) == ([tensor(*given), tensor(*solved)], tensor(*result))
-
-
 def test_grouped_weight_is_solved_too() -> None:
     """TVM 0.16 wants the weight typed here; the attributes say all that is needed."""
     depthwise = conv(channels=16, groups=8, kernel_size=3)
@@ -101,144 +56,19 @@ def test_grouped_weight_is_solved_too() -> None:
     assert (params[1], result) == (tensor(3, 3, 3, 2), tensor(1, 6, 6, 6))
 
 
-def test_batch_norm_solves_all_its_vectors() -> None:
-    params, result = infer(nn.batch_norm, ((1, 4, 3, 5), "float16"), None, None, None, None)
-    vector = tensor(4, dtype="float16")
-    assert params[1:] == [vector] * 4
-    assert result == f"({params[0]}, {vector}, {vector})"
-    last, _ = infer(lambda x, g: nn.batch_norm(x, g, g, g, g, axis=-1), (1, 4, 3, 5), None)
-    assert last[1] == tensor(5)
+def test_grouped_transposed_convolution_without_channels() -> None:
+    """TVM 0.16 forgets the groups here and says 3 channels; it computes 6."""
+    assert infer(lambda x, w: nn.conv2d_transpose(x, w, groups=2), (1, 4, 8, 8), (4, 3, 3, 3))[
+        1
+    ] == tensor(1, 6, 10, 10)
+
+
+def resized(**attrs):
+    return lambda x: resize2d(x, (4, 5), **attrs)
 
 
 def reshape(*newshape: int) -> Callable[..., Any]:
     return lambda x: relay.reshape(x, newshape)
-
-
-RESULTS = [  # label, build, arguments, result
-    (
-        "conv2d depthwise, by inputs",
-        conv(groups=4, channels=8, kernel_size=3),
-        [(1, 4, 8, 8), (4, 2, 3, 3)],
-        tensor(1, 8, 6, 6),
-    ),
-    ("conv2d given weight", conv(), [(1, 3, 8, 8), (16, 3, 3, 3)], tensor(1, 16, 6, 6)),
-    (
-        "conv2d mixed dtypes",
-        conv(out_dtype="int32"),
-        [((1, 3, 4, 4), "uint8"), ((4, 3, 1, 1), "int8")],
-        tensor(1, 4, 4, 4, dtype="int32"),
-    ),
-    ("dense ? rows", nn.dense, [(q, 4), (7, 4)], tensor(q, 7)),
-    ("dense ? columns", nn.dense, [(3, q), (7, 4)], tensor(3, 7)),
-    ("batch_matmul", nn.batch_matmul, [(2, 4, 5), (1, 6, 5)], tensor(2, 4, 6)),
-    ("batch_flatten", nn.batch_flatten, [(2, 4, 5)], tensor(2, 20)),
-    ("batch_flatten ?", nn.batch_flatten, [(3, q, 5)], tensor(3, q)),
-    ("batch_flatten rank 1", nn.batch_flatten, [(3,)], tensor(3, 1)),
-    ("max_pool2d", lambda x: nn.max_pool2d(x, 3, 2, padding=1), [(1, 2, 7, 8)], tensor(1, 2, 4, 4)),
-    (
-        "max_pool2d ceil",
-        lambda x: nn.max_pool2d(x, 3, 2, padding=1, ceil_mode=True),
-        [(1, 2, 7, 8)],
-        tensor(1, 2, 4, 5),
-    ),
-    (
-        "max_pool2d ceil dilated",
-        lambda x: nn.max_pool2d(x, 3, 2, 2, 1, ceil_mode=True),
-        [(1, 2, 7, 8)],
-        tensor(1, 2, 3, 4),
-    ),
-    (
-        "max_pool2d ?",
-        lambda x: nn.max_pool2d(x, 3, 2, padding=1),
-        [(1, 2, q, 8)],
-        tensor(1, 2, q, 4),
-    ),
-    (
-        "max_pool2d NHWC",
-        lambda x: nn.max_pool2d(x, 3, 2, layout="NHWC"),
-        [(1, 7, 8, 2)],
-        tensor(1, 3, 3, 2),
-    ),
-    ("global_avg_pool2d", nn.global_avg_pool2d, [(1, 2, 7, 8)], tensor(1, 2, 1, 1)),
-    ("pad", lambda x: nn.pad(x, ((1, 1), (2, 3))), [(1, q)], tensor(3, q)),
-    ("pad negative", lambda x: nn.pad(x, ((1, 1), (-1, 0))), [(1, 2)], tensor(3, 1)),
-    ("dropout", lambda x: nn.dropout_raw(x), [(2, 3)], f"({tensor(2, 3)}, {tensor(2, 3)})"),
-    ("add", relay.add, [(2, 1), (3,)], tensor(2, 3)),
-    ("add ? with constant", relay.add, [(q, 1), (3,)], tensor(q, 3)),
-    ("add ? beside 1", relay.add, [(q,), (1,)], tensor(q)),
-    ("add ? beside 4", relay.add, [(q,), (4,)], tensor(4)),
-    ("add ? beside ?", relay.add, [(q,), (q,)], tensor(q)),
-    ("less", relay.less, [(2, 3), (3,)], tensor(2, 3, dtype="bool")),
-    ("logical_and of floats", relay.logical_and, [(2, 3), (3,)], tensor(2, 3)),
-    ("sqrt of ints", relay.sqrt, [((2,), "int32")], tensor(2, dtype="int32")),
-    ("cast", lambda x: relay.cast(x, "int8"), [(2, 3)], tensor(2, 3, dtype="int8")),
-    ("expand_dims end", lambda x: relay.expand_dims(x, -1, 2), [(2, 3)], tensor(2, 3, 1, 1)),
-    ("expand_dims middle", lambda x: relay.expand_dims(x, -2, 2), [(2, 3)], tensor(2, 1, 1, 3)),
-    ("reshape 0 -1", reshape(0, -1), [(2, 3, 4)], tensor(2, 12)),
-    ("reshape -2", reshape(-2), [(2, 3, 4)], tensor(2, 3, 4)),
-    ("reshape -3 -2", reshape(-3, -2), [(2, 3, 4)], tensor(6, 4)),
-    ("reshape -4", reshape(-4, 1, -1, -2), [(2, 3, 4)], tensor(1, 2, 3, 4)),
-    ("reshape -4 behind", reshape(2, -4, -1, 3, 0), [(2, 3, 4)], tensor(2, 1, 3, 4)),
-    ("reshape ? 0 -1", reshape(0, -1), [(q, 3, 4)], tensor(q, 12)),
-    ("reshape ? -1", reshape(-1, 4), [(q, 3, 4)], tensor(q, 4)),
-    ("reshape ? -3", reshape(-3, 4), [(q, 3, 4)], tensor(q, 4)),
-    ("reshape ? -4", reshape(0, -4, -1, 3, 4), [(q, 3, 4)], tensor(q, 1, 3, 4)),
-    ("reshape ? away", reshape(3, 4), [(q, 3)], tensor(3, 4)),
-    ("reshape empty, longer", reshape(0, 4, 2), [(0, 2)], tensor(0, 4, 2)),
-    ("reshape empty 0 -1", reshape(0, -1, 4), [(0, 2)], tensor(0, 0, 4)),
-    ("reshape to scalar", lambda x: relay.reshape(x, ()), [(1, 1)], f32),
-    (
-        "reshape allowzero",
-        lambda x: relay.reshape(x, (0, 3), allowzero=True),
-        [(0, 3, 4)],
-        tensor(0, 3),
-    ),
-    ("squeeze", relay.squeeze, [(1, 3, 1)], tensor(3)),
-    ("squeeze axis ?", lambda x: relay.squeeze(x, axis=[1]), [(1, q, 1)], tensor(1, 1)),
-    ("squeeze -1", lambda x: relay.squeeze(x, axis=-1), [(1, 3, 1)], tensor(1, 3)),
-    ("transpose", relay.transpose, [(1, 3, 2)], tensor(2, 3, 1)),
-    ("transpose axes", lambda x: relay.transpose(x, (0, -1, 1)), [(1, 3, 2)], tensor(1, 2, 3)),
-    (
-        "concatenate ? elsewhere",
-        lambda x, y: relay.concatenate([x, y], 1),
-        [(q, 3, 2), (1, 4, 2)],
-        tensor(q, 7, 2),
-    ),
-    (
-        "concatenate ? along",
-        lambda x, y: relay.concatenate([x, y], 1),
-        [(1, q, 2), (1, 4, 2)],
-        tensor(1, q, 2),
-    ),
-    ("split", lambda x: relay.split(x, 2, 1), [(2, 4)], f"({tensor(2, 2)}, {tensor(2, 2)})"),
-    (
-        "split ? with cuts",
-        lambda x: relay.split(x, (1, 3), -1),
-        [(2, q)],
-        f"({tensor(2, 1)}, {tensor(2, 2)}, {tensor(2, q)})",
-    ),
-    ("repeat", lambda x: relay.repeat(x, 3, 1), [(2, 4)], tensor(2, 12)),
-    ("sum all", relay.sum, [(2, 4)], f32),
-    ("sum of no axis", lambda x: relay.sum(x, []), [(2, 4, 5)], f32),
-    ("sum keepdims", lambda x: relay.sum(x, -1, True), [(2, 4)], tensor(2, 1)),
-    ("sum exclude", lambda x: relay.sum(x, 1, False, True), [(2, 4, 5)], tensor(4)),
-    ("mean of ints", lambda x: relay.mean(x, 1), [((2, 4), "int32")], tensor(2, dtype="int32")),
-    ("variance", lambda x: relay.variance(x, 1), [(2, 4, 5)], tensor(2, 5)),
-    ("full", lambda v: relay.full(v, (2, 3)), [((), "int32")], tensor(2, 3, dtype="int32")),
-    (
-        "compiler_begin of a tuple",
-        lambda x: relay.annotation.compiler_begin(relay.Tuple([x, x]), "dnnl"),
-        [(2,)],
-        f"({tensor(2)}, {tensor(2)})",
-    ),
-]
-
-
-@pytest.mark.parametrize(
-    ("label", "build", "given", "result"), RESULTS, ids=[row[0] for row in RESULTS]
-)
-def test_operator_has_the_expected_result_type(label, build, given, result) -> None:
-    assert infer(build, *given)[1] == result
 
 
 REFUSED = [  # build, arguments, what the message must say
@@ -310,6 +140,79 @@ REFUSED = [  # build, arguments, what the message must say
     (lambda x: relay.sum(x, 4), [(2, 4, 5)], "found 4"),
     (lambda v: relay.full(v, (2,)), [(1,)], "must be a scalar"),
     (lambda x: relay.repeat(x, 0, 0), [(2,)], "repeats must be positive"),
+    (lambda x, w: nn.conv1d(x, w), [(1, 4, 9), (6, 3, 3)], r"nn.conv1d: weight must have 4 input"),
+    (lambda x, w: nn.conv1d(x, w), [(1, 4, 2), (6, 4, 3)], "covers 3 in width.*only 2"),
+    (
+        lambda x, w: nn.conv3d(x, w, strides=(1, 1)),
+        [(1, 1, 3, 3, 3), (1, 1, 1, 1, 1)],
+        r"strides must have 3 numbers, found \[1, 1\]",
+    ),
+    (
+        lambda x, w: nn.conv2d_transpose(x, w),
+        [(1, 4, 8, 8), (3, 6, 3, 3)],
+        "weight must have 4 input channels.*found 3",
+    ),
+    (
+        lambda x, w: nn.conv2d_transpose(x, w, channels=5, kernel_size=(3, 3), groups=2),
+        [(1, 4, 8, 8), None],
+        "channels=5 is not divisible by groups=2",
+    ),
+    (
+        lambda x, w: nn.conv2d_transpose(x, w, padding=9),
+        [(1, 4, 8, 8), (4, 6, 3, 3)],
+        "more than the height of the result",
+    ),
+    (
+        lambda x, w: nn.conv2d_transpose(x, w, kernel_layout="HWIX"),
+        [(1, 4, 8, 8), (4, 6, 3, 3)],
+        "permutation of IOHW",
+    ),
+    (
+        lambda x, w: nn.conv2d_transpose(x, w, kernel_layout="HWIOo"),
+        [(1, 4, 8, 8), (4, 6, 3, 3)],
+        "'HWIOo' is not a layout such as",
+    ),
+    (lambda x: nn.adaptive_avg_pool2d(x, (1, 2, 3)), [(1, 4, 8, 8)], "1 or 2 numbers"),
+    (lambda x: relay.strided_slice(x, [0], [1], [0]), [(3, 4)], "must not hold a 0"),
+    (lambda x: relay.strided_slice(x, [0], [1], slice_mode="upto"), [(3,)], "found 'upto'"),
+    (relay.slice_like, [(2, 2), (4, 2)], "axis 0 of .* is shorter"),
+    (
+        lambda x, i: relay.take(x, i, 2),
+        [(3, 4), ((2,), i32)],
+        r"\[-2, 2\) for 2 dimensions, found 2",
+    ),
+    (lambda x, i: relay.take(x, i, mode="near"), [(3,), ((2,), i32)], "found 'near'"),
+    (lambda x, i: relay.take(x, i, 0, 1), [(3,), ((2,), i32)], "batch_dims=1 must be at most"),
+    (lambda x, i: relay.gather(x, 1, i), [(3, 4), ((2, 4), i32)], "except on axis 1"),
+    (relay.gather_nd, [(3,), ((2, 4), i32)], "name 2 axes"),
+    (lambda x, y: relay.stack([x, y], 0), [(2, 3), (2, 4)], "field 1 .* must be like field 0"),
+    (lambda x: relay.tile(x, (0, 1)), [(2, 3)], "reps must hold positive"),
+    (lambda x: relay.reverse(x, 2), [(2, 3)], r"\[-2, 2\) for 2 dimensions, found 2"),
+    (relay.where, [((2,), "bool"), (2,), ((2,), i32)], "x and y must have one dtype"),
+    (lambda x: relay.broadcast_to(x, (4, 3)), [(2, 3)], "do not broadcast"),
+    (lambda x: relay.broadcast_to(x, (3,)), [(2, 3)], "does not broadcast to"),
+    (lambda x, v: relay.full_like(x, v), [(2,), (2,)], "must be a scalar"),
+    (lambda: relay.arange(relay.const(0), relay.const(1), relay.const(0)), [], "must not be 0"),
+    (lambda x: relay.topk(x, 5), [(3, 4)], "k=5 is more than the 4"),
+    (lambda x: relay.topk(x, 1, ret_type="all"), [(3, 4)], "found 'all'"),
+    (lambda x: relay.layout_transform(x, "NCHW", "NCH"), [(1, 2, 3, 4)], "the same axes"),
+    (
+        lambda x: relay.layout_transform(x, "NCHW", "NCHW4"),
+        [(1, 2, 3, 4)],
+        "'NCHW4' is not a layout",
+    ),
+    (lambda x: relay.layout_transform(x, "NCHW4c", "NCHW"), [(1, 2, 3, 4, 8)], "must be 4 long"),
+    (lambda x: relay.layout_transform(x, "NCHW", "NHWC"), [(1, 2, 3)], "names 4 axes"),
+    (lambda x: nn.depth_to_space(x, 3), [(1, 4, 2, 2)], "4 channels are not divisible"),
+    (lambda x: nn.space_to_depth(x, 3), [(1, 4, 2, 2)], "are not divisible into blocks of 3"),
+    (lambda x: nn.depth_to_space(x, 2, mode="XYZ"), [(1, 4, 2, 2)], "found 'XYZ'"),
+    (resized(method="lanczos"), [(1, 1, 2, 2)], "method must be one of .*'lanczos'"),
+    (resized(coordinate_transformation_mode="x"), [(1, 1, 2, 2)], "transformation_mode must be"),
+    (lambda x: nn.upsampling(x, method="linear"), [(1, 1, 2, 2)], "bilinear.*found 'linear'"),
+    (nn.matmul, [(2, 3), (4, 5)], "3 columns and tensor_b 4 rows"),
+    (lambda x, y: nn.matmul(x, y, units=6), [(2, 3), (3, 5)], "units=6 columns, found 5"),
+    (lambda x, y: relay.reshape_like(x, y), [(2, 3), (4,)], "elements differ"),
+    (lambda x, y: relay.reshape_like(x, y, 3), [(2, 3), (6,)], "are not among 2"),
 ]
 
 
@@ -354,3 +257,16 @@ def test_a_slice_that_says_nothing_of_an_axis_takes_it_to_its_end() -> None:
     assert sliced([1, 1], [2, 2, 3], slice_mode="size") == (2, 2, 3)
     with pytest.raises(TypeInferenceError, match="must be 2 long"):
         sliced([1, 1], [4, 4, 3], axes=[0, 1])
+
+
+def test_bounds_of_arange_are_expressions() -> None:
+    attrs = relay.op.get("arange").definition.attrs
+    with pytest.raises(AttributeValueError, match="'start' must be scalar_expr, found 1"):
+        attrs.make(start=1, stop=2, step=1, dtype="int32")
+
+
+def test_arange_of_unknown_bounds_is_of_unknown_length() -> None:
+    stop = relay.var("stop", shape=(), dtype="int32")
+    call = relay.arange(relay.const(0), stop, relay.const(1), "int32")
+    typed = relay.transform.InferType()(relay.IRModule.from_expr(relay.Function([stop], call)))
+    assert str(typed["main"].ret_type) == "Tensor[(?), int32]"
