@@ -45,7 +45,7 @@ TYPE_CALLS = [
     f"nn.instance_norm({IMAGE}, {W}, {W})",
     f"nn.group_norm({IMAGE}, {W}, {W}, 2)",
     *grid(
-        f"nn.batch_norm(V((1, 4, 3, 5), 'float16'), {W}, {W}, {W}, {W}, {{axis}})",
+        f"nn.batch_norm(V((1, 4, 3, 5)), {W}, {W}, {W}, {W}, {{axis}})",
         axis=("", "axis=-1"),
     ),
     f"nn.l2_normalize({IMAGE}, 0.001, [1])",

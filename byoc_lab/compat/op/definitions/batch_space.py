@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.dims import Unknown
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, dim, fail, tensors
+from byoc_lab.relay.op.framework.relations import dim, fail
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
 
 BLOCKS = Attr("block_shape", integers, (1, 1), "length of the blocks, per spatial axis")
@@ -33,11 +33,8 @@ def _check(op: str, attrs: AnyValue, x: TensorType, name: str) -> None:
         fail(op, f"block_shape {attrs.block_shape} and {name} {pairs} must not be negative, nor 0")
 
 
-def to_batch_relation(attrs: AnyValue, data: Type | None) -> Types:
+def to_batch_type(attrs: AnyValue, x: TensorType) -> Type:
     """data (N, spatial..., rest...) gives (N * blocks, padded spatial / block..., rest...)."""
-    (x,) = tensors(TO_BATCH, "data", data)
-    if x is None:
-        return None, None
     _check(TO_BATCH, attrs, x, "paddings")
     count = len(attrs.block_shape)
     shape = [dim(lambda n: n * prod(attrs.block_shape), x.shape[0])]
@@ -46,7 +43,7 @@ def to_batch_relation(attrs: AnyValue, data: Type | None) -> Types:
         if not isinstance(whole, Unknown) and whole % block:
             fail(TO_BATCH, f"a padded axis of {whole} does not split into blocks of {block}")
         shape.append(dim(lambda n, b=block: n // b, whole))
-    return x, TensorType((*shape, *x.shape[1 + count :]), x.dtype)
+    return TensorType((*shape, *x.shape[1 + count :]), x.dtype)
 
 
 def _pads(attrs: AnyValue, rank: int) -> list[tuple[int, int]]:
@@ -84,7 +81,7 @@ def _to_batch_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
 define_op(
     TO_BATCH,
     "data",
-    to_batch_relation,
+    result_type=to_batch_type,
     reference=to_batch_reference,
     attrs=AttrsType(
         "relay.attrs.SpaceToBatchNDAttrs",
@@ -102,11 +99,8 @@ define_op(
 )
 
 
-def to_space_relation(attrs: AnyValue, data: Type | None) -> Types:
+def to_space_type(attrs: AnyValue, x: TensorType) -> Type:
     """data (N, spatial..., rest...) gives (N / blocks, spatial * block - crops..., rest...)."""
-    (x,) = tensors(TO_SPACE, "data", data)
-    if x is None:
-        return None, None
     _check(TO_SPACE, attrs, x, "crops")
     blocks, count = prod(attrs.block_shape), len(attrs.block_shape)
     batch = x.shape[0]
@@ -118,7 +112,7 @@ def to_space_relation(attrs: AnyValue, data: Type | None) -> Types:
         if not isinstance(left, Unknown) and left < 0:
             fail(TO_SPACE, f"crops {list(crops)} are more than the length of an axis of {x}")
         shape.append(left)
-    return x, TensorType((*shape, *x.shape[1 + count :]), x.dtype)
+    return TensorType((*shape, *x.shape[1 + count :]), x.dtype)
 
 
 def _to_space_steps(attrs: AnyValue, shape: AnyValue) -> AnyValue:
@@ -153,7 +147,7 @@ def _to_space_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
 define_op(
     TO_SPACE,
     "data",
-    to_space_relation,
+    result_type=to_space_type,
     reference=to_space_reference,
     attrs=AttrsType(
         "relay.attrs.BatchToSpaceNDAttrs",

@@ -187,13 +187,8 @@ define_op(
 PROPOSAL = "vision.proposal"
 
 
-def proposal_relation(
-    attrs: AnyValue, cls_prob: Type | None, bbox_pred: Type | None, im_info: Type | None
-) -> Types:
+def proposal_type(attrs: AnyValue, p: TensorType, b: TensorType, info: TensorType) -> Type:
     """cls_prob (N, 2 * A, H, W), bbox_pred (N, 4 * A, H, W), im_info (N, 3) give (N * top, 5)."""
-    p, b, info = tensors(PROPOSAL, "cls_prob bbox_pred im_info", cls_prob, bbox_pred, im_info)
-    if p is None or b is None or info is None:
-        return p, b, info, None
     need_rank(PROPOSAL, "cls_prob", p, 4)
     need_rank(PROPOSAL, "bbox_pred", b, 4)
     if len(info.shape) != 2 or differ(info.shape[1], 3):
@@ -204,7 +199,7 @@ def proposal_relation(
             kinds = f"{len(attrs.scales)} scales and {len(attrs.ratios)} ratios"
             fail(PROPOSAL, f"{name} must have {each * anchors} channels for {kinds}, found {ty}")
     rows = product((p.shape[0], attrs.rpn_post_nms_top_n))
-    return p, b, info, TensorType((rows, 5), p.dtype)
+    return TensorType((rows, 5), p.dtype)
 
 
 def _anchor(ratio: float, scale: float, base: float) -> tuple[float, float, float, float]:
@@ -287,7 +282,7 @@ PROPOSAL_ATTRS = AttrsType(
 define_op(
     PROPOSAL,
     "cls_prob bbox_pred im_info",
-    proposal_relation,
+    result_type=proposal_type,
     reference=proposal_reference,
     attrs=PROPOSAL_ATTRS,
     attrs_key="",
@@ -305,11 +300,8 @@ define_op(
 REGULAR = "vision.regular_non_max_suppression"
 
 
-def regular_relation(attrs: AnyValue, boxes: Type | None, scores: Type | None) -> Types:
+def regular_type(attrs: AnyValue, b: TensorType, s: TensorType) -> Type:
     """boxes (N, B, 4) and scores (N, B, classes) give ((N, M, 4), (N, M), (N, M), (N,))."""
-    b, s = tensors(REGULAR, "boxes scores", boxes, scores)
-    if b is None or s is None:
-        return b, s, None
     need_rank(REGULAR, "boxes", b, 3)
     need_rank(REGULAR, "scores", s, 3)
     (n, count, ends), most = b.shape, attrs.max_detections
@@ -319,7 +311,7 @@ def regular_relation(attrs: AnyValue, boxes: Type | None, scores: Type | None) -
         fail(REGULAR, f"scores must be ({n}, {count}, classes) for boxes {b}, found {s}")
     each = TensorType((n, most), b.dtype)
     fields = [TensorType((n, most, 4), b.dtype), each, each, TensorType((n,), "int32")]
-    return b, s, TupleType(fields)
+    return TupleType(fields)
 
 
 def regular_reference(attrs: AnyValue, boxes: np.ndarray, scores: np.ndarray) -> tuple:
@@ -350,7 +342,7 @@ def regular_reference(attrs: AnyValue, boxes: np.ndarray, scores: np.ndarray) ->
 define_op(
     REGULAR,
     "boxes scores",
-    regular_relation,
+    result_type=regular_type,
     arithmetic=Arithmetic.OTHER,
     reference=regular_reference,
     attrs=AttrsType(

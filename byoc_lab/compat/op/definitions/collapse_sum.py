@@ -76,25 +76,22 @@ define_op(
 )
 
 
-def to_relation(attrs: AnyValue, data: Type | None, shape: Type | None) -> Types:
+def to_type(attrs: AnyValue, x: TensorType, lengths: TensorType) -> Type:
     """data in the shape of the attribute; in unknown sizes if that is None, one for each element
     of argument shape."""
-    x, lengths = tensors(TO, "data shape", data, shape)
-    if x is None or lengths is None:
-        return x, lengths, None
     need_rank(TO, "shape", lengths, 1)
     rank = lengths.shape[0]
     if isinstance(rank, Unknown):
         fail(TO, f"shape must be of a known length, found {lengths}")
     narrow = TensorType([Any()] * rank if attrs.shape is None else attrs.shape, x.dtype)
     check_broadcasts_to(TO, narrow, x)
-    return x, lengths, narrow
+    return narrow
 
 
 define_op(
     TO,
     "data shape",
-    to_relation,
+    result_type=to_type,
     reference=lambda attrs, x, shape: _reference(x, shape.tolist()),
     attrs=INIT_ATTRS,
     attrs_key="",

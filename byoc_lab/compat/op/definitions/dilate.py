@@ -20,25 +20,20 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
-    Types,
     dim,
     need_length,
     need_positive,
-    tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import by_topi
 
 
-def dilate_relation(attrs: AnyValue, data: Type | None) -> Types:
+def dilate_type(attrs: AnyValue, x: TensorType) -> Type:
     """An axis of n elements becomes one of (n - 1) * stride + 1."""
     op = "nn.dilate"
-    (x,) = tensors(op, "data", data)
-    if x is None:
-        return None, None
     need_length(op, "strides", attrs.strides, len(x.shape))
     need_positive(op, attrs, "strides")
     pairs = zip(x.shape, attrs.strides, strict=True)
-    return x, TensorType([dim(lambda n, s=s: (n - 1) * s + 1, d) for d, s in pairs], x.dtype)
+    return TensorType([dim(lambda n, s=s: (n - 1) * s + 1, d) for d, s in pairs], x.dtype)
 
 
 def dilate_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
@@ -51,7 +46,7 @@ def dilate_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
 define_op(
     "nn.dilate",
     "data",
-    dilate_relation,
+    result_type=dilate_type,
     reference=dilate_reference,
     attrs=AttrsType(
         "relay.attrs.DilateAttrs",

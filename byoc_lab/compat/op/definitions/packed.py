@@ -15,7 +15,7 @@ from byoc_lab.relay.ir.expr import Op
 from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpDef, OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, relation_of, tensors
+from byoc_lab.relay.op.framework.relations import NO_DTYPE, relation_of
 from byoc_lab.relay.op.framework.relax_types import typed
 from byoc_lab.relay.op.framework.windows import window_normalize
 from byoc_lab.relay.op.tensor.blocks import (
@@ -36,17 +36,14 @@ def _plain(attrs: AnyValue) -> tuple[Attrs, str]:
 
 
 def _conv(op: str, word: str, doc: str) -> None:
-    def relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
+    def result_type(attrs: AnyValue, x: TensorType, w: TensorType) -> Type:
         """data (N, C / c, H, W, c) and a blocked weight give a blocked result."""
-        x, w = tensors(op, "data weight", data, weight)
-        if x is None or w is None:
-            return x, w, None
         plain, result = _plain(attrs)
         flat = relayout_type(op, x, attrs.data_layout, plain.data_layout)
         kernel = relayout_type(op, w, attrs.kernel_layout, plain.kernel_layout)
         *_, out = relation_of(op, CONV, plain, flat, kernel)
         assert isinstance(out, TensorType)
-        return x, w, relayout_type(op, out, plain.data_layout, result)
+        return relayout_type(op, out, plain.data_layout, result)
 
     def reference(attrs: AnyValue, x: np.ndarray, w: np.ndarray) -> np.ndarray:
         plain, result = _plain(attrs)
@@ -75,7 +72,7 @@ def _conv(op: str, word: str, doc: str) -> None:
     define_op(
         op,
         "data weight",
-        relation,
+        result_type=result_type,
         reference=reference,
         attrs=CONV.attrs,
         flops=flops,
@@ -114,14 +111,12 @@ def _dense_attrs(attrs: AnyValue) -> Attrs:
     return DENSE.attrs.make(units=attrs.units, out_dtype=attrs.out_dtype)
 
 
-def pack_relation(attrs: AnyValue, data: Type | None, weight: Type | None) -> Types:
+def pack_type(attrs: AnyValue, x: TensorType, w: TensorType) -> Type:
     """data (M, K) and a blocked weight (units, K), such as NC8n, give (M, units)."""
-    x, w = tensors(PACK, "data weight", data, weight)
-    if x is None or w is None:
-        return x, w, None
     flat = relayout_type(PACK, w, attrs.weight_layout, "NC")
     *_, result = relation_of(PACK, DENSE, _dense_attrs(attrs), x, flat)
-    return x, w, result
+    assert result is not None
+    return result
 
 
 def pack_reference(attrs: AnyValue, x: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -146,7 +141,7 @@ def _pack_flops(attrs: AnyValue, args: AnyValue, result: TensorType) -> int:
 define_op(
     PACK,
     "data weight",
-    pack_relation,
+    result_type=pack_type,
     reference=pack_reference,
     attrs=AttrsType(
         "relay.attrs.DensePackAttrs",

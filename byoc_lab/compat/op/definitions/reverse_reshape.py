@@ -17,9 +17,7 @@ from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
-    Types,
     fail,
-    tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import shape_of
 from byoc_lab.relay.op.tensor.shape import reshaped
@@ -33,18 +31,15 @@ def reversed_reshape(shape: Sequence[Dim], newshape: Sequence[int]) -> tuple[Dim
     return reshaped(shape[::-1], newshape[::-1])[::-1]
 
 
-def reverse_reshape_relation(attrs: AnyValue, data: Type | None) -> Types:
+def reverse_reshape_type(attrs: AnyValue, x: TensorType) -> Type:
     """The shape `reversed_reshape`, the dtype of data."""
-    (x,) = tensors("contrib_reverse_reshape", "data", data)
-    if x is None:
-        return None, None
-    return x, TensorType(reversed_reshape(x.shape, attrs.newshape), x.dtype)
+    return TensorType(reversed_reshape(x.shape, attrs.newshape), x.dtype)
 
 
 define_op(
     "contrib_reverse_reshape",
     "data",
-    reverse_reshape_relation,
+    result_type=reverse_reshape_type,
     reference=lambda attrs, x: x.reshape(reversed_reshape(x.shape, attrs.newshape)),
     attrs=attrs_type("relay.attrs.ReshapeAttrs"),
     normalize=numbers_to_lists("newshape"),

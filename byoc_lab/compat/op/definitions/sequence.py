@@ -80,12 +80,9 @@ define_op(
 )
 
 
-def sliding_relation(attrs: AnyValue, data: Type | None) -> Types:
+def sliding_type(attrs: AnyValue, x: TensorType) -> Type:
     """Axes from `axis` on become (windows of each..., window_shape...)."""
     op = "sliding_window"
-    (x,) = tensors(op, "data", data)
-    if x is None:
-        return None, None
     axis = axis_of(op, attrs.axis, len(x.shape))
     if not attrs.window_shape:
         fail(op, "attribute window_shape must hold at least one number")
@@ -99,7 +96,7 @@ def sliding_relation(attrs: AnyValue, data: Type | None) -> Types:
         if isinstance(count, int) and count < 1:
             fail(op, f"a window of {size} does not fit into {length}, an axis of {x}")
         counts.append(count)
-    return x, TensorType((*x.shape[:axis], *counts, *attrs.window_shape), x.dtype)
+    return TensorType((*x.shape[:axis], *counts, *attrs.window_shape), x.dtype)
 
 
 def sliding_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
@@ -114,7 +111,7 @@ def sliding_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
 define_op(
     "sliding_window",
     "data",
-    sliding_relation,
+    result_type=sliding_type,
     reference=sliding_reference,
     attrs=AttrsType(
         "relay.attrs.SlidingWindowAttrs",

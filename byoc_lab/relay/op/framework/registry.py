@@ -29,7 +29,7 @@ from byoc_lab.relay.op.framework.branches import Branches
 from byoc_lab.relay.op.framework.fake_quantized import FakeQuantized
 from byoc_lab.relay.op.framework.layout_rules import LayoutRule
 from byoc_lab.relay.op.framework.precision import Conversion, MixedPrecision
-from byoc_lab.relay.op.framework.relations import NO_DTYPE
+from byoc_lab.relay.op.framework.relations import NO_DTYPE, tensor_relation
 
 
 class OpPattern(IntEnum):
@@ -176,9 +176,22 @@ RELAX_NAMES: dict[str, Callable[..., Any]] = {}
 """What reads the calls of a Relax operator, by its name: the `from_relax` of all definitions."""
 
 
-def define_op(name: str, inputs: Iterable[str] | str, relation: Relation, **options: Any) -> Op:
-    """Register an operator (see `OpDef` for the options) and return it."""
-    names = tuple(inputs.split()) if isinstance(inputs, str) else tuple(inputs)
+def define_op(
+    name: str,
+    inputs: str,
+    relation: Relation | None = None,
+    result_type: Callable[..., Type] | None = None,
+    **options: Any,
+) -> Op:
+    """Register an operator (see `OpDef` for the options) and return it.
+
+    result_type: in place of a relation, a function of the attributes and the tensor types of all
+        arguments that gives the type of the result (`tensor_relation`).
+    """
+    names = tuple(inputs.split())
+    if relation is None:
+        assert result_type is not None
+        relation = tensor_relation(name, inputs, result_type)
     definition = OpDef(name, names, relation, options.pop("reference", None), **options)
     op = Op(name, definition)
     op.set_attr("TOpPattern", int(definition.pattern))

@@ -37,6 +37,18 @@ def tensors(op: str, names: str, *types: Type | None) -> list[TensorType | None]
     return found
 
 
+def tensor_relation(op: str, names: str, result_type: Callable[..., Type]) -> Callable[..., Types]:
+    """The relation of an operator of tensors that infers its result alone, by `result_type(attrs,
+    *tensor types)`, once the types of all arguments are known."""
+
+    def relation(attrs: AnyValue, *types: Type | None) -> Types:
+        operands = tensors(op, names, *types)
+        complete = all(ty is not None for ty in operands)
+        return *operands, result_type(attrs, *operands) if complete else None
+
+    return relation
+
+
 def need_rank(op: str, name: str, ty: TensorType, rank: int) -> None:
     if len(ty.shape) != rank:
         fail(op, f"{name} must have {rank} dimensions, found {ty}")

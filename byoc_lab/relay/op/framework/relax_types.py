@@ -99,6 +99,16 @@ def round_half_away(R: Any, x: Any) -> Any:
     return R.where(is_far, R.add(whole, R.sign(x)), whole)
 
 
+def logical(R: Any, name: str, *operands: Any) -> Any:
+    """A logical operator of Relax, which TVM compiles for bool alone: of numbers, 1 or 0 in their
+    dtype. nan is true."""
+    kind = dtype_of(operands[0])
+    if kind == "bool":
+        return getattr(R, name)(*operands)
+    zero = scalar(0, kind)
+    return R.astype(getattr(R, name)(*(R.logical_not(R.equal(x, zero)) for x in operands)), kind)
+
+
 def in_wide_floats(R: Any, compute: Callable[..., Any], *values: Any) -> Any:
     """`compute(*values)`, computed in float32 for 16-bit floats, in the dtype of the values."""
     kind = dtype_of(values[0])

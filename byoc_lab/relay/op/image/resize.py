@@ -34,13 +34,11 @@ from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
     NO_DTYPE,
-    Types,
     fail,
     need_length,
     need_one_of,
     need_rank,
     out_dtype,
-    tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import (
     by_topi,
@@ -211,11 +209,8 @@ RESIZE_ATTRS: dict[int, AttrsType] = {}
 def _define(rank: int) -> None:
     op, spatial, axes = f"image.resize{rank}d", SPATIAL[rank], spatial_axis_names(rank)
 
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
+    def result_type(attrs: AnyValue, x: TensorType) -> Type:
         """data (N, C, spatial axes) gives (N, C, *size)."""
-        (x,) = tensors(op, "data", data)
-        if x is None:
-            return None, None
         need_rank(op, "data", x, rank + 2)
         if attrs.size is None:
             fail(op, f"attribute size must be given: ({axes})")
@@ -224,7 +219,7 @@ def _define(rank: int) -> None:
             need_one_of(op, name, attrs[name], possible)
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
         n, c, *_ = permute(x.shape, order)
-        return x, TensorType(inverse_permute((n, c, *attrs.size), order), out_dtype(attrs, x))
+        return TensorType(inverse_permute((n, c, *attrs.size), order), out_dtype(attrs, x))
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
@@ -310,7 +305,7 @@ def _define(rank: int) -> None:
     define_op(
         op,
         "data",
-        relation,
+        result_type=result_type,
         reference=reference,
         attrs=attrs_type,
         arithmetic=resampling,

@@ -124,10 +124,9 @@ define_op(
 )
 
 
-def dropout_relation(attrs: AnyValue, data: Type | None) -> Types:
+def dropout_type(attrs: AnyValue, x: TensorType) -> Type:
     """The results, data and mask, have the type of data."""
-    (x,) = tensors("nn.dropout", "data", data)
-    return x, None if x is None else TupleType((x, x))
+    return TupleType((x, x))
 
 
 def _dropout_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
@@ -139,7 +138,7 @@ def _dropout_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
 DROPOUT = define_op(
     "nn.dropout",
     "data",
-    dropout_relation,
+    result_type=dropout_type,
     reference=lambda attrs, x: (x, np.ones_like(x)),
     attrs=AttrsType(
         "relay.attrs.DropoutAttrs",

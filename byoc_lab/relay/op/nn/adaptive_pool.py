@@ -24,10 +24,9 @@ from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
-    Types,
     need_length,
     need_rank,
-    tensors,
+    tensor_relation,
 )
 from byoc_lab.relay.op.framework.relax_types import (
     by_topi,
@@ -62,18 +61,15 @@ def _adaptive_size(attrs: AnyValue, size: AnyValue) -> tuple[Dim, ...]:
 def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) -> None:
     name = f"nn.adaptive_{kind}_pool{rank}d"
 
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
+    def result_type(attrs: AnyValue, x: TensorType) -> Type:
         """data (N, C, H, W) gives (N, C, *output_size)."""
-        (x,) = tensors(name, "data", data)
-        if x is None:
-            return None, None
         order = pool_order(name, attrs, rank)
         need_rank(name, "data", x, rank + 2)
         n, c, *size = permute(x.shape, order)
         if attrs.output_size:
             need_length(name, "output_size", attrs.output_size, *sorted({1, rank}))
         shape = (n, c, *_adaptive_size(attrs, size))
-        return x, TensorType(inverse_permute(shape, order), x.dtype)
+        return TensorType(inverse_permute(shape, order), x.dtype)
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
         order = pool_order(name, attrs, rank)
@@ -111,7 +107,7 @@ def _adaptive(kind: str, rank: int, compute, attrs_type: AttrsType, doc: str) ->
             name,
             ("layout",),
             ("layout",),
-            relation=relation,
+            relation=tensor_relation(name, "data", result_type),
             reference=reference,
             flops=lambda attrs, args, result: max(prod(args[0].shape), prod(result.shape)),
             relax=relax,

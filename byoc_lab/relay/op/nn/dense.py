@@ -239,12 +239,9 @@ def matmul(
     return builder(MATMUL)(tensor_a, tensor_b, units, out_dtype, transpose_a, transpose_b)
 
 
-def batch_matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Types:
+def batch_matmul_type(attrs: AnyValue, x: TensorType, y: TensorType) -> Type:
     """(B, M, K) and (B, K, N), each optionally transposed, give (B, M, N); a B of 1 broadcasts."""
     op = "nn.batch_matmul"
-    x, y = tensors(op, "tensor_a tensor_b", a, b)
-    if x is None or y is None:
-        return x, y, None
     need_rank(op, "tensor_a", x, 3)
     need_rank(op, "tensor_b", y, 3)
     batch, m, k = x.shape if not attrs.transpose_a else (x.shape[0], x.shape[2], x.shape[1])
@@ -255,7 +252,7 @@ def batch_matmul_relation(attrs: AnyValue, a: Type | None, b: Type | None) -> Ty
         fail(op, f"tensor_a has {k} columns and tensor_b {k2} rows to sum over: {x} and {y}")
     # TVM gives `?` for a `?` beside any length, and 1 for 0 beside 1.
     wider = 0 if 0 in (batch, batch2) else longest(batch, batch2)
-    return x, y, TensorType((wider, m, n), out_dtype(attrs, x))
+    return TensorType((wider, m, n), out_dtype(attrs, x))
 
 
 def batch_matmul_reference(attrs: AnyValue, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -272,7 +269,7 @@ def _batch_matmul_relax(R: AnyValue, attrs: AnyValue, a: AnyValue, b: AnyValue) 
 define_op(
     "nn.batch_matmul",
     "tensor_a tensor_b",
-    batch_matmul_relation,
+    result_type=batch_matmul_type,
     from_relax={"matmul": _product_from_relax},
     read_around=("transpose_a", "transpose_b"),
     arithmetic=Arithmetic.MATRIX_PRODUCT,

@@ -165,18 +165,15 @@ MIRRORS: dict[str, AnyValue] = {
 }  # TVM's name -> NumPy's
 
 
-def mirror_pad_relation(attrs: AnyValue, data: Type | None) -> Types:
+def mirror_pad_type(attrs: AnyValue, x: TensorType) -> Type:
     """Each axis grows by its two numbers, which must not be negative."""
     op = "nn.mirror_pad"
-    (x,) = tensors(op, "data", data)
-    if x is None:
-        return None, None
     widths = _checked_widths(op, attrs, x)
     if any(min(w) < 0 for w in widths):
         fail(op, f"attribute pad_width must not be negative, found {widths}")
     need_one_of(op, "mode", attrs.mode, MIRRORS)
     shape = _padded_shape(x, widths)
-    return x, TensorType(shape, x.dtype)
+    return TensorType(shape, x.dtype)
 
 
 def _mirror_pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
@@ -188,7 +185,7 @@ def _mirror_pad_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
 define_op(
     "nn.mirror_pad",
     "data",
-    mirror_pad_relation,
+    result_type=mirror_pad_type,
     reference=lambda attrs, x: np.pad(x, attrs.pad_width, MIRRORS[attrs.mode]),
     attrs=AttrsType(
         "relay.attrs.MirrorPadAttrs",

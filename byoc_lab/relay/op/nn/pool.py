@@ -21,11 +21,10 @@ from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positio
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
-    Types,
     need_length,
     need_positive,
     need_rank,
-    tensors,
+    tensor_relation,
 )
 from byoc_lab.relay.op.framework.relax_types import (
     by_topi,
@@ -87,22 +86,16 @@ def pool_order(op: str, attrs: AnyValue, rank: int) -> tuple[int, ...]:
     return positions(op, "layout", attrs.layout, f"NC{SPATIAL[rank]}")
 
 
-def _pool_relation(op: str, rank: int):
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
-        """data (N, C, H, W) gives (N, C, H', W'), with H' and W' as in nn.conv2d."""
-        (x,) = tensors(op, "data", data)
-        if x is None:
-            return None, None
-        check_window_attrs(op, attrs, rank)
-        need_length(op, "pool_size", attrs.pool_size, rank)
-        need_positive(op, attrs, "pool_size")
-        order = pool_order(op, attrs, rank)
-        need_rank(op, "data", x, rank + 2)
-        n, c, *size = permute(x.shape, order)
-        shape = (n, c, *spatial_result(op, size, attrs.pool_size, attrs))
-        return x, TensorType(inverse_permute(shape, order), x.dtype)
-
-    return relation
+def _pooled_type(op: str, rank: int, attrs: AnyValue, x: TensorType) -> Type:
+    """data (N, C, H, W) gives (N, C, H', W'), with H' and W' as in nn.conv2d."""
+    check_window_attrs(op, attrs, rank)
+    need_length(op, "pool_size", attrs.pool_size, rank)
+    need_positive(op, attrs, "pool_size")
+    order = pool_order(op, attrs, rank)
+    need_rank(op, "data", x, rank + 2)
+    n, c, *size = permute(x.shape, order)
+    shape = (n, c, *spatial_result(op, size, attrs.pool_size, attrs))
+    return TensorType(inverse_permute(shape, order), x.dtype)
 
 
 def _pool_reference(op: str, rank: int, pool):
@@ -238,7 +231,7 @@ def _pool(kind: str, rank: int, more: tuple[Attr, ...], compute, doc: str) -> No
             name,
             ("layout",),
             ("layout",),
-            relation=_pool_relation(name, rank),
+            relation=tensor_relation(name, "data", partial(_pooled_type, name, rank)),
             reference=_pool_reference(name, rank, compute),
             flops=_pool_flops,
             relax=relax,
@@ -271,15 +264,12 @@ for _rank in RANKS:
 def _global(kind: str, compute, doc: str) -> None:
     name = f"nn.global_{kind}_pool2d"
 
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
+    def result_type(attrs: AnyValue, x: TensorType) -> Type:
         """data (N, C, H, W) gives (N, C, 1, 1)."""
-        (x,) = tensors(name, "data", data)
-        if x is None:
-            return None, None
         order = pool_order(name, attrs, 2)
         need_rank(name, "data", x, 4)
         n, c, _, _ = permute(x.shape, order)
-        return x, TensorType(inverse_permute((n, c, 1, 1), order), x.dtype)
+        return TensorType(inverse_permute((n, c, 1, 1), order), x.dtype)
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
         order = pool_order(name, attrs, 2)
@@ -297,7 +287,7 @@ def _global(kind: str, compute, doc: str) -> None:
             name,
             ("layout",),
             ("layout",),
-            relation=relation,
+            relation=tensor_relation(name, "data", result_type),
             reference=reference,
             flops=per_input_element(1),
             relax=relax,

@@ -16,7 +16,7 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework import layout_rules
 from byoc_lab.relay.op.framework.layout import inverse_permute, permute, positions
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, dim, need_one_of, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import dim, need_one_of, need_rank, tensor_relation
 from byoc_lab.relay.op.framework.relax_types import shape_of
 from byoc_lab.relay.op.framework.windows import AXIS_NAMES, SPATIAL
 from byoc_lab.relay.op.image.resize import MODES, resampling
@@ -38,18 +38,15 @@ def _define(op: str, rank: int, more: Attr) -> None:
     spatial = SPATIAL[rank]
     resize = Op.get(f"image.resize{rank}d").definition
 
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
+    def result_type(attrs: AnyValue, x: TensorType) -> Type:
         """data (N, C, spatial axes); each spatial axis is multiplied by its scale and rounded."""
-        (x,) = tensors(op, "data", data)
-        if x is None:
-            return None, None
         need_rank(op, "data", x, rank + 2)
         need_one_of(op, "method", attrs.method, METHODS[rank])
         mode = attrs.get("coordinate_transformation_mode", MODES[0])
         need_one_of(op, more.name, mode, MODES)
         order = positions(op, "layout", attrs.layout, f"NC{spatial}")
         n, c, *size = permute(x.shape, order)
-        return x, TensorType(inverse_permute((n, c, *upsampled(size, attrs, rank)), order), x.dtype)
+        return TensorType(inverse_permute((n, c, *upsampled(size, attrs, rank)), order), x.dtype)
 
     def as_resize(attrs: AnyValue, shape: AnyValue) -> AnyValue:
         """The attributes of the resize that upsamples data of `shape`."""
@@ -87,7 +84,7 @@ def _define(op: str, rank: int, more: Attr) -> None:
             op,
             ("layout",),
             ("layout",),
-            relation=relation,
+            relation=tensor_relation(op, "data", result_type),
             reference=reference,
             flops=upsampling_flops,
             relax=relax,

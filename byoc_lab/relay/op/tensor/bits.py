@@ -20,14 +20,11 @@ from byoc_lab.relay.op.framework.relax_types import by_topi, dtype_of, rank_of
 from byoc_lab.relay.op.tensor.elementwise import CAST_ATTRS
 
 
-def reinterpret_relation(attrs: AnyValue, data: Type | None) -> Types:
+def reinterpret_type(attrs: AnyValue, x: TensorType) -> Type:
     """The shape of data, another dtype of the same size."""
-    (x,) = tensors("reinterpret", "data", data)
-    if x is None:
-        return None, None
     if np.dtype(x.dtype).itemsize != np.dtype(attrs.dtype).itemsize:
         fail("reinterpret", f"attribute dtype must be as wide as {x}, found {attrs.dtype}")
-    return x, TensorType(x.shape, attrs.dtype)
+    return TensorType(x.shape, attrs.dtype)
 
 
 def reinterpret_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
@@ -41,7 +38,7 @@ def reinterpret_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
 define_op(
     "reinterpret",
     "data",
-    reinterpret_relation,
+    result_type=reinterpret_type,
     reference=reinterpret_reference,
     attrs=CAST_ATTRS,
     flops=no_flops,

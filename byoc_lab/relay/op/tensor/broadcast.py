@@ -7,6 +7,7 @@ gives `?`. Source: `BroadcastRel` and `BroadcastCompRel` of TVM 0.16.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,15 @@ from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW, NEVER
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op, same_result
 from byoc_lab.relay.op.framework.relations import (
-    Types,
     broadcast,
     check_broadcasts_to,
     fail,
-    tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import (
     constant_array,
     dtype_of,
     is_constant,
+    logical,
     scalar,
     shape_of,
     typed,
@@ -39,19 +39,12 @@ from byoc_lab.relay.op.framework.relax_types import (
 from byoc_lab.relay.op.tensor.create import INIT_ATTRS
 
 
-def _relation(op: str, dtype: str | None) -> Callable[..., Types]:
-    """The relation of `op`; its result has `dtype`, or for None the dtype of the arguments."""
-
-    def relation(attrs: Any, lhs: Type | None, rhs: Type | None) -> Types:
-        a, b = tensors(op, "lhs rhs", lhs, rhs)
-        if a is None or b is None:
-            return a, b, None
-        if a.dtype != b.dtype:
-            message = f"lhs and rhs must have one dtype, found {a} and {b}; cast one of them"
-            fail(op, message, kind="broadcast dtypes", types=(a, b))
-        return a, b, TensorType(broadcast(op, a, b), dtype or a.dtype)
-
-    return relation
+def _broadcast_type(op: str, dtype: str | None, attrs: Any, a: TensorType, b: TensorType) -> Type:
+    """The result of `op` has `dtype`, or for None the dtype of the arguments."""
+    if a.dtype != b.dtype:
+        message = f"lhs and rhs must have one dtype, found {a} and {b}; cast one of them"
+        fail(op, message, kind="broadcast dtypes", types=(a, b))
+    return TensorType(broadcast(op, a, b), dtype or a.dtype)
 
 
 def _binary(
@@ -72,7 +65,7 @@ def _binary(
     define_op(
         name,
         "lhs rhs",
-        _relation(name, dtype),
+        result_type=partial(_broadcast_type, name, dtype),
         reference=reference if dtype else same_result(function),
         flops=per_element(1),
         relax=lower or (lambda R, attrs, lhs, rhs: getattr(R, relax or name)(lhs, rhs)),
@@ -173,8 +166,14 @@ _binary(
     mixed_precision=NEVER,
     lower=_power,
 )
-_binary("logical_and", np.logical_and, Arithmetic.FUNCTION, "out = lhs and rhs.")
-_binary("logical_or", np.logical_or, Arithmetic.FUNCTION, "out = lhs or rhs.")
+for _word in ("and", "or", "xor"):
+    _binary(
+        f"logical_{_word}",
+        getattr(np, f"logical_{_word}"),
+        Arithmetic.FUNCTION,
+        f"out = lhs {_word} rhs.",
+        lower=lambda R, attrs, *operands, name=f"logical_{_word}": logical(R, name, *operands),
+    )
 _binary("less", np.less, Arithmetic.COMPARISON, "out = lhs < rhs.", mixed_precision=FOLLOW)
 _binary(
     "less_equal", np.less_equal, Arithmetic.COMPARISON, "out = lhs <= rhs.", mixed_precision=FOLLOW
@@ -222,7 +221,6 @@ for _name in ("mod", "trunc_mod"):
         relax="mod",
         in_relax=("mod",) if _name == "trunc_mod" else (),
     )
-_binary("logical_xor", np.logical_xor, Arithmetic.FUNCTION, "out = lhs xor rhs.")
 _binary("bitwise_and", np.bitwise_and, Arithmetic.FUNCTION, "out = lhs & rhs, bit by bit.")
 _binary("bitwise_or", np.bitwise_or, Arithmetic.FUNCTION, "out = lhs | rhs, bit by bit.")
 _binary("bitwise_xor", np.bitwise_xor, Arithmetic.FUNCTION, "out = lhs ^ rhs, bit by bit.")
@@ -238,7 +236,7 @@ def trunc_divide(lhs: np.ndarray, rhs: np.ndarray) -> np.ndarray:
 define_op(
     "trunc_divide",
     "lhs rhs",
-    _relation("trunc_divide", None),
+    result_type=partial(_broadcast_type, "trunc_divide", None),
     reference=same_result(trunc_divide),
     flops=per_element(1),
     relax=lambda R, attrs, lhs, rhs: (
@@ -251,15 +249,12 @@ define_op(
 )
 
 
-def where_relation(attrs: Any, condition: Type | None, x: Type | None, y: Type | None) -> Types:
+def where_type(attrs: Any, c: TensorType, a: TensorType, b: TensorType) -> Type:
     """condition, x and y broadcast together; the result has the dtype of x and y."""
-    c, a, b = tensors("where", "condition x y", condition, x, y)
-    if c is None or a is None or b is None:
-        return c, a, b, None
     if a.dtype != b.dtype:
         fail("where", f"x and y must have one dtype, found {a} and {b}; cast one of them")
     either = TensorType(broadcast("where", a, b), a.dtype)
-    return c, a, b, TensorType(broadcast("where", c, either), a.dtype)
+    return TensorType(broadcast("where", c, either), a.dtype)
 
 
 def _where(attrs: Any, condition: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -277,7 +272,7 @@ def _where_relax(R: Any, attrs: Any, condition: Any, x: Any, y: Any) -> Any:
 define_op(
     "where",
     "condition x y",
-    where_relation,
+    result_type=where_type,
     reference=_where,
     flops=per_element(1),
     relax=_where_relax,
@@ -289,22 +284,19 @@ define_op(
 )
 
 
-def broadcast_to_relation(attrs: Any, data: Type | None) -> Types:
+def broadcast_to_type(attrs: Any, x: TensorType) -> Type:
     """data in the shape of the attribute, which it must broadcast to."""
-    (x,) = tensors("broadcast_to", "data", data)
-    if x is None:
-        return None, None
     if attrs.shape is None:
         fail("broadcast_to", "attribute shape must be given")
     wide = TensorType(attrs.shape, x.dtype)
     check_broadcasts_to("broadcast_to", x, wide)
-    return x, wide
+    return wide
 
 
 define_op(
     "broadcast_to",
     "data",
-    broadcast_to_relation,
+    result_type=broadcast_to_type,
     from_relax={
         "broadcast_to": lambda op, call, x, shape: relay_call(op.name, x, shape=call.result)
     },
@@ -324,19 +316,16 @@ define_op(
 )
 
 
-def broadcast_to_like_relation(attrs: Any, data: Type | None, like: Type | None) -> Types:
+def broadcast_to_like_type(attrs: Any, x: TensorType, wide: TensorType) -> Type:
     """data in the shape of broadcast_type."""
-    x, wide = tensors("broadcast_to_like", "data broadcast_type", data, like)
-    if x is None or wide is None:
-        return x, wide, None
     check_broadcasts_to("broadcast_to_like", x, wide)
-    return x, wide, TensorType(wide.shape, x.dtype)
+    return TensorType(wide.shape, x.dtype)
 
 
 define_op(
     "broadcast_to_like",
     "data broadcast_type",
-    broadcast_to_like_relation,
+    result_type=broadcast_to_like_type,
     reference=lambda attrs, x, like: np.broadcast_to(x, like.shape).copy(),
     flops=no_flops,
     in_relax=("broadcast_to",),

@@ -61,22 +61,19 @@ _constant_value("zeros", np.zeros, "A tensor of zeros.", mixed_precision=FOLLOW)
 _constant_value("ones", np.ones, "A tensor of ones.")
 
 
-def full_relation(attrs: AnyValue, fill_value: Type | None) -> Types:
+def full_type(attrs: AnyValue, v: TensorType) -> Type:
     """A scalar gives a tensor of the attributes' shape and dtype (default: the scalar's dtype)."""
-    (v,) = tensors("full", "fill_value", fill_value)
-    if v is None:
-        return None, None
     if v.shape:
         fail("full", f"fill_value must be a scalar, found {v}")
     if attrs.shape is None:
         fail("full", "attribute shape must be given")
-    return v, TensorType(attrs.shape, attrs.dtype or v.dtype)
+    return TensorType(attrs.shape, attrs.dtype or v.dtype)
 
 
 define_op(
     "full",
     "fill_value",
-    full_relation,
+    result_type=full_type,
     reference=lambda attrs, v: np.full(attrs.shape, v, attrs.dtype or v.dtype),
     attrs=INIT_ATTRS,
     defaults={"shape": ()},

@@ -16,20 +16,19 @@ from byoc_lab.relay.ir.types import TensorType, TupleType, Type
 from byoc_lab.relay.op.framework.costs import comparisons, no_flops
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import Types, need_rank, tensors
+from byoc_lab.relay.op.framework.relations import need_rank
 from byoc_lab.relay.op.framework.relax_types import dtype_of, shape_of
 
 
-def argwhere_relation(attrs: AnyValue, condition: Type | None) -> Types:
+def argwhere_type(attrs: AnyValue, x: TensorType) -> Type:
     """int32; for each element that is not 0 a row with its index on every axis."""
-    (x,) = tensors("argwhere", "condition", condition)
-    return x, None if x is None else TensorType((Any(), len(x.shape)), "int32")
+    return TensorType((Any(), len(x.shape)), "int32")
 
 
 define_op(
     "argwhere",
     "condition",
-    argwhere_relation,
+    result_type=argwhere_type,
     reference=lambda attrs, x: np.argwhere(x).astype(np.int32),
     flops=no_flops,
     lacks={"relax": "the length of its result is known only at run time"},
@@ -40,18 +39,15 @@ define_op(
 )
 
 
-def unique_relation(attrs: AnyValue, data: Type | None) -> Types:
+def unique_type(attrs: AnyValue, x: TensorType) -> Type:
     """data (n,) gives values, first indices, inverse (all (n,)), number of values (1,), counts.
 
     values, first indices and counts are valid only up to the number of values.
     """
-    (x,) = tensors("unique", "data", data)
-    if x is None:
-        return None, None
     need_rank("unique", "data", x, 1)
     indices = TensorType(x.shape, "int32")
     counts = [indices] if attrs.return_counts else []
-    return x, TupleType((x, indices, indices, TensorType((1,), "int32"), *counts))
+    return TupleType((x, indices, indices, TensorType((1,), "int32"), *counts))
 
 
 def unique_reference(attrs: AnyValue, x: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -108,7 +104,7 @@ def _unique_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
 define_op(
     "unique",
     "data",
-    unique_relation,
+    result_type=unique_type,
     reference=unique_reference,
     attrs=AttrsType(
         "relay.attrs.UniqueAttrs",

@@ -27,7 +27,6 @@ from byoc_lab.relay.op.framework.registry import (
     identity,
     same_result,
 )
-from byoc_lab.relay.op.framework.relations import Types, tensors
 from byoc_lab.relay.op.framework.relax_types import dtype_of, scalar
 
 
@@ -138,7 +137,13 @@ define_unary(
 define_unary("sin", np.sin, "out = sine of data, in radians.")
 define_unary("cos", np.cos, "out = cosine of data, in radians.")
 define_unary("sign", np.sign, "out = -1, 0 or 1, the sign of data.", arithmetic=Arithmetic.SIGN)
-define_unary("logical_not", np.logical_not, "out = not data.")
+define_unary(
+    "logical_not",
+    np.logical_not,
+    "out = not data.",
+    relax=lambda R, x: relax_types.logical(R, "logical_not", x),
+    from_relax={"logical_not": same},
+)
 define_unary("tan", np.tan, "out = tangent of data, in radians.")
 define_unary("asin", np.arcsin, "out = arc sine of data, in radians.")
 define_unary("acos", np.arccos, "out = arc cosine of data, in radians.")
@@ -171,15 +176,14 @@ define_unary("log10", np.log10, "out = logarithm of data to base 10.", relax=_lo
 
 
 def _predicate(name: str, function: Callable[..., Any], doc: str) -> None:
-    def relation(attrs: Any, data: Type | None) -> Types:
+    def result_type(attrs: Any, x: TensorType) -> Type:
         """The shape of data, bool."""
-        (x,) = tensors(name, "data", data)
-        return x, None if x is None else TensorType(x.shape, "bool")
+        return TensorType(x.shape, "bool")
 
     define_op(
         name,
         "data",
-        relation,
+        result_type=result_type,
         reference=lambda attrs, x: function(x),
         flops=per_element(1),
         relax=lambda R, attrs, x: getattr(R, name)(x),
@@ -196,10 +200,9 @@ _predicate("isinf", np.isinf, "out = whether data is infinite.")
 _predicate("isfinite", np.isfinite, "out = whether data is neither infinite nor NaN.")
 
 
-def cast_relation(attrs: Any, data: Type | None) -> Types:
+def cast_type(attrs: Any, x: TensorType) -> Type:
     """The shape of data, the dtype of the attribute."""
-    (x,) = tensors("cast", "data", data)
-    return x, None if x is None else TensorType(x.shape, attrs.dtype)
+    return TensorType(x.shape, attrs.dtype)
 
 
 CAST_ATTRS = AttrsType("relay.attrs.CastAttrs", (Attr("dtype", dtype, doc="dtype of the result"),))
@@ -207,7 +210,7 @@ CAST_ATTRS = AttrsType("relay.attrs.CastAttrs", (Attr("dtype", dtype, doc="dtype
 define_op(
     "cast",
     "data",
-    cast_relation,
+    result_type=cast_type,
     arithmetic=Arithmetic.CAST,
     attrs=CAST_ATTRS,
     reference=lambda attrs, x: x.astype(numpy_dtype(attrs.dtype)),
@@ -316,16 +319,15 @@ define_op(
 )
 
 
-def cast_like_relation(attrs: Any, data: Type | None, dtype_like: Type | None) -> Types:
+def cast_like_type(attrs: Any, x: TensorType, like: TensorType) -> Type:
     """The shape of data, the dtype of dtype_like."""
-    x, like = tensors("cast_like", "data dtype_like", data, dtype_like)
-    return x, like, None if x is None or like is None else TensorType(x.shape, like.dtype)
+    return TensorType(x.shape, like.dtype)
 
 
 define_op(
     "cast_like",
     "data dtype_like",
-    cast_like_relation,
+    result_type=cast_like_type,
     arithmetic=Arithmetic.CAST,
     reference=lambda attrs, x, like: x.astype(like.dtype),
     flops=per_element(1),

@@ -48,25 +48,22 @@ from byoc_lab.relay.op.framework.relax_types import (
 TAKE_MODES = ("clip", "wrap", "fast")
 
 
-def take_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
+def take_type(attrs: AnyValue, x: TensorType, i: TensorType) -> Type:
     """The axes of indices replace the axis of data; without axis the data is flattened.
 
     With batch_dims b, data and indices share their first b axes.
     """
     op = "take"
-    x, i = tensors(op, "data indices", data, indices)
-    if x is None or i is None:
-        return x, i, None
     need_one_of(op, "mode", attrs.mode, TAKE_MODES)
     if attrs.axis is None:
-        return x, i, TensorType(i.shape, x.dtype)
+        return TensorType(i.shape, x.dtype)
     axis = axis_of(op, attrs.axis, len(x.shape))
     batch = attrs.batch_dims + len(i.shape) if attrs.batch_dims < 0 else attrs.batch_dims
     if not 0 <= batch <= min(axis, len(i.shape)):
         fail(op, f"attribute batch_dims={attrs.batch_dims} must be at most axis and indices' rank")
     if any(differ(a, b) for a, b in zip(x.shape[:batch], i.shape[:batch], strict=True)):
         fail(op, f"the first {batch} axes of data {x} and indices {i} must be the same")
-    return x, i, TensorType((*x.shape[:axis], *i.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
+    return TensorType((*x.shape[:axis], *i.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
 
 
 def take_reference(attrs: AnyValue, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
@@ -110,7 +107,7 @@ def _take_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, indices: AnyValue) ->
 define_op(
     "take",
     "data indices",
-    take_relation,
+    result_type=take_type,
     from_relax={"take": renamed(mode=lambda attrs: getattr(attrs, "mode", "fast"))},
     arithmetic=Arithmetic.INDEXED,
     reference=take_reference,
@@ -132,24 +129,21 @@ define_op(
 )
 
 
-def gather_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
+def gather_type(attrs: AnyValue, x: TensorType, i: TensorType) -> Type:
     """indices has the shape of data except on the axis; the result has the shape of indices."""
     op = "gather"
-    x, i = tensors(op, "data indices", data, indices)
-    if x is None or i is None:
-        return x, i, None
     axis = axis_of(op, attrs.axis, len(x.shape))
     if len(i.shape) != len(x.shape) or any(
         differ(a, b) for n, (a, b) in enumerate(zip(x.shape, i.shape, strict=True)) if n != axis
     ):
         fail(op, f"indices {i} must have the shape of data {x} except on axis {axis}")
-    return x, i, TensorType(i.shape, x.dtype)
+    return TensorType(i.shape, x.dtype)
 
 
 define_op(
     "gather",
     "data indices",
-    gather_relation,
+    result_type=gather_type,
     from_relax={
         "gather_elements": lambda op, call, x, i: relay_call(op.name, x, int(call.attrs.axis), i)
     },
@@ -166,15 +160,12 @@ define_op(
 )
 
 
-def gather_nd_relation(attrs: AnyValue, data: Type | None, indices: Type | None) -> Types:
+def gather_nd_type(attrs: AnyValue, x: TensorType, i: TensorType) -> Type:
     """indices (M, Y...) and data (X0, X1, ...) give (Y..., XM, ...): positions on the first axis.
 
     With batch_dims b, the first b axes of data are the first axes of Y.
     """
     op = "gather_nd"
-    x, i = tensors(op, "data indices", data, indices)
-    if x is None or i is None:
-        return x, i, None
     if not i.shape:
         fail(op, f"indices must have at least one dimension, found {i}")
     depth = attrs.index_rank if isinstance(i.shape[0], Unknown) else i.shape[0]
@@ -182,7 +173,7 @@ def gather_nd_relation(attrs: AnyValue, data: Type | None, indices: Type | None)
         fail(op, f"attribute index_rank must be given for indices {i}")
     if depth + attrs.batch_dims > len(x.shape):
         fail(op, f"indices {i} name {depth} axes after {attrs.batch_dims} of batch, data is {x}")
-    return x, i, TensorType((*i.shape[1:], *x.shape[attrs.batch_dims + depth :]), x.dtype)
+    return TensorType((*i.shape[1:], *x.shape[attrs.batch_dims + depth :]), x.dtype)
 
 
 def gather_nd_reference(attrs: AnyValue, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
@@ -210,7 +201,7 @@ def _gather_nd_from_relax(op: Op, call: RelaxCall, x: Expr, indices: Expr) -> Ex
 define_op(
     "gather_nd",
     "data indices",
-    gather_nd_relation,
+    result_type=gather_nd_type,
     from_relax={"gather_nd": _gather_nd_from_relax},
     arithmetic=Arithmetic.INDEXED,
     reference=gather_nd_reference,

@@ -130,12 +130,9 @@ define_op(
 )
 
 
-def split_relation(attrs: AnyValue, data: Type | None) -> Types:
+def split_type(attrs: AnyValue, x: TensorType) -> Type:
     """A tuple: n equal sections, or the pieces between the indices."""
     op = "split"
-    (x,) = tensors(op, "data", data)
-    if x is None:
-        return None, None
     axis = axis_of(op, attrs.axis, len(x.shape))
     length, cuts = x.shape[axis], attrs.indices_or_sections
     sizes: list[Dim]
@@ -151,7 +148,7 @@ def split_relation(attrs: AnyValue, data: Type | None) -> Types:
         if any(not isinstance(s, Unknown) and s < 0 for s in sizes):
             fail(op, f"indices {list(cuts)} must rise and stay within {length}, axis {axis} of {x}")
     shapes = [(*x.shape[:axis], s, *x.shape[axis + 1 :]) for s in sizes]
-    return x, TupleType([TensorType(s, x.dtype) for s in shapes])
+    return TupleType([TensorType(s, x.dtype) for s in shapes])
 
 
 def _parts(cuts: AnyValue) -> int:
@@ -202,7 +199,7 @@ def _split_from_relax(op: Op, call: RelaxCall, x: Expr) -> list[Expr]:
 define_op(
     "split",
     "data",
-    split_relation,
+    result_type=split_type,
     from_relax={"split": _split_from_relax},
     reference=lambda attrs, x: tuple(np.split(x, attrs.indices_or_sections, attrs.axis)),
     attrs=AttrsType(
@@ -228,18 +225,15 @@ define_op(
 )
 
 
-def repeat_relation(attrs: AnyValue, data: Type | None) -> Types:
+def repeat_type(attrs: AnyValue, x: TensorType) -> Type:
     """Each element `repeats` times along `axis`; without axis the data is flattened."""
     op = "repeat"
-    (x,) = tensors(op, "data", data)
-    if x is None:
-        return None, None
     need_positive(op, attrs, "repeats")
     if attrs.axis is None:
-        return x, TensorType((product((*x.shape, attrs.repeats)),), x.dtype)
+        return TensorType((product((*x.shape, attrs.repeats)),), x.dtype)
     axis = axis_of(op, attrs.axis, len(x.shape))
     longer = dim(lambda n: n * attrs.repeats, x.shape[axis])
-    return x, TensorType((*x.shape[:axis], longer, *x.shape[axis + 1 :]), x.dtype)
+    return TensorType((*x.shape[:axis], longer, *x.shape[axis + 1 :]), x.dtype)
 
 
 def _repeat_from_relax(op: Op, call: RelaxCall, x: Expr) -> Expr:
@@ -253,7 +247,7 @@ def _repeat_from_relax(op: Op, call: RelaxCall, x: Expr) -> Expr:
 define_op(
     "repeat",
     "data",
-    repeat_relation,
+    result_type=repeat_type,
     from_relax={"repeat": _repeat_from_relax},
     reference=lambda attrs, x: np.repeat(x, attrs.repeats, attrs.axis),
     attrs=AttrsType(
@@ -320,22 +314,19 @@ def _times(length: Dim, reps: int) -> Dim:
     return Any() if isinstance(length, Unknown) else length * reps
 
 
-def tile_relation(attrs: AnyValue, data: Type | None) -> Types:
+def tile_type(attrs: AnyValue, x: TensorType) -> Type:
     """Each axis times `reps`; the shorter of the two lists gets leading ones."""
     op = "tile"
-    (x,) = tensors(op, "data", data)
-    if x is None:
-        return None, None
     if not attrs.reps or min(attrs.reps) < 1:
         fail(op, f"attribute reps must hold positive numbers, found {list(attrs.reps)}")
     pairs = zip(*_tiled(x.shape, attrs.reps), strict=True)
-    return x, TensorType([_times(d, r) for d, r in pairs], x.dtype)
+    return TensorType([_times(d, r) for d, r in pairs], x.dtype)
 
 
 define_op(
     "tile",
     "data",
-    tile_relation,
+    result_type=tile_type,
     reference=lambda attrs, x: np.tile(x, attrs.reps),
     attrs=AttrsType(
         "relay.attrs.TileAttrs", (Attr("reps", integers, doc="number of copies, per axis"),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import Any as AnyValue
 
@@ -63,11 +64,6 @@ def _from_relax(op: Op, call: RelaxCall, x: Expr) -> Expr:
 
 
 def _reduction(op: str, compute, arithmetic: Arithmetic, doc: str, **facts: AnyValue) -> None:
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
-        """data without the reduced axes."""
-        (x,) = tensors(op, "data", data)
-        return x, None if x is None else reduced_type(op, attrs, x)
-
     def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
         axes = reduced_axes(op, attrs, x.ndim)
         result = np.asarray(compute(x, axis=axes, keepdims=attrs.keepdims))
@@ -82,7 +78,7 @@ def _reduction(op: str, compute, arithmetic: Arithmetic, doc: str, **facts: AnyV
     define_op(
         op,
         "data",
-        relation,
+        result_type=partial(reduced_type, op),
         reference=reference,
         attrs=REDUCE_ATTRS,
         normalize=numbers_to_lists("axis"),
@@ -241,11 +237,6 @@ def mean_std(data: Expr, axis: AnyValue, keepdims: bool, exclude: bool) -> Tuple
 
 
 def _logical(op: str, compute, doc: str) -> None:
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
-        """data without the reduced axes."""
-        (x,) = tensors(op, "data", data)
-        return x, None if x is None else reduced_type(op, attrs, x)
-
     def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
         axes = reduced_axes(op, attrs, x.ndim)
         return np.asarray(compute(x, axis=axes, keepdims=attrs.keepdims)).astype(x.dtype)
@@ -260,7 +251,7 @@ def _logical(op: str, compute, doc: str) -> None:
     define_op(
         op,
         "data",
-        relation,
+        result_type=partial(reduced_type, op),
         reference=reference,
         attrs=REDUCE_ATTRS,
         normalize=numbers_to_lists("axis"),
@@ -295,13 +286,10 @@ ARG_ATTRS = AttrsType(
 
 
 def _arg_reduction(op: str, compute, arithmetic: Arithmetic, doc: str) -> None:
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
+    def result_type(attrs: AnyValue, x: TensorType) -> Type:
         """int32, data without the reduced axes; over several axes the index is into them
         flattened."""
-        (x,) = tensors(op, "data", data)
-        if x is None:
-            return None, None
-        return x, TensorType(reduced_type(op, attrs, x).shape, "int32")
+        return TensorType(reduced_type(op, attrs, x).shape, "int32")
 
     def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
         axes = reduced_axes(op, attrs, x.ndim)
@@ -342,7 +330,7 @@ def _arg_reduction(op: str, compute, arithmetic: Arithmetic, doc: str) -> None:
     define_op(
         op,
         "data",
-        relation,
+        result_type=result_type,
         reference=reference,
         attrs=ARG_ATTRS,
         parameters="data axis keepdims exclude select_last_index",

@@ -23,7 +23,6 @@ from byoc_lab.relay.op.framework.layout import inverse, inverse_permute, permute
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
-    Types,
     differ,
     dim,
     fail,
@@ -31,7 +30,6 @@ from byoc_lab.relay.op.framework.relations import (
     need_positive,
     need_rank,
     product,
-    tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import shape_of
 
@@ -147,16 +145,13 @@ def pads_blocks(shape: Sequence[Dim], source: str, target: str) -> bool:
     return any(any(pads) for pads, _ in padding_steps("layout_transform", shape, source, target))
 
 
-def layout_transform_relation(attrs: AnyValue, data: Type | None) -> Types:
+def layout_transform_type(attrs: AnyValue, x: TensorType) -> Type:
     """data in src_layout gives the same elements in dst_layout.
 
     An incomplete block is padded with zeros, which remain when the blocks are undone.
     """
-    (x,) = tensors("layout_transform", "data", data)
-    if x is None:
-        return None, None
     steps = padding_steps("layout_transform", x.shape, attrs.src_layout, attrs.dst_layout)
-    return x, TensorType(steps[-1][1][2], x.dtype)
+    return TensorType(steps[-1][1][2], x.dtype)
 
 
 def _layout_transform_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
@@ -179,7 +174,7 @@ def _layout_transform_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyVal
 define_op(
     "layout_transform",
     "data",
-    layout_transform_relation,
+    result_type=layout_transform_type,
     reference=_layout_transform_reference,
     attrs=AttrsType(
         "relay.attrs.LayoutTransformAttrs",
@@ -229,15 +224,12 @@ def _steps(op: str, attrs: AnyValue, shape: AnyValue) -> AnyValue:
 
 
 def _subpixel(op: str, doc: str, fixed: dict[str, AnyValue], **facts: AnyValue) -> None:
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
+    def result_type(attrs: AnyValue, x: TensorType) -> Type:
         """(N, C, H, W) to (N, C / b / b, H * b, W * b) or back, b the block_size."""
-        (x,) = tensors(op, "data", data)
-        if x is None:
-            return None, None
         need_rank(op, "data", x, 4)
         order = positions(op, "layout", attrs.layout, "NCHW")
         *_, shape = _steps(op, attrs, permute(x.shape, order))
-        return x, TensorType(inverse_permute(shape, order), x.dtype)
+        return TensorType(inverse_permute(shape, order), x.dtype)
 
     def reference(attrs: AnyValue, data: np.ndarray) -> np.ndarray:
         order = positions(op, "layout", attrs.layout, "NCHW")
@@ -256,7 +248,7 @@ def _subpixel(op: str, doc: str, fixed: dict[str, AnyValue], **facts: AnyValue) 
     define_op(
         op,
         "data",
-        relation,
+        result_type=result_type,
         reference=reference,
         attrs=SUBPIXEL_ATTRS,
         defaults={"block_size": REQUIRED},

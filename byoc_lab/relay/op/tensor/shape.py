@@ -31,14 +31,12 @@ from byoc_lab.relay.op.framework.normalizers import numbers_to_lists
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
-    Types,
     axes_of,
     axis_of,
     differ,
     dim,
     fail,
     product,
-    tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import rank_of, shape_of
 
@@ -49,11 +47,8 @@ MAX_RANK = 1000
 """Of a result of expand_dims; NumPy has at most 64 dimensions."""
 
 
-def expand_dims_relation(attrs: AnyValue, data: Type | None) -> Types:
+def expand_dims_type(attrs: AnyValue, x: TensorType) -> Type:
     """`num_newaxis` dimensions of 1 before `axis`; axis -1 is after the last."""
-    (x,) = tensors("expand_dims", "data", data)
-    if x is None:
-        return None, None
     if not 0 <= attrs.num_newaxis <= MAX_RANK:
         fail(
             "expand_dims",
@@ -61,7 +56,7 @@ def expand_dims_relation(attrs: AnyValue, data: Type | None) -> Types:
         )
     at = axis_of("expand_dims", attrs.axis, len(x.shape) + 1)
     shape = (*x.shape[:at], *[1] * attrs.num_newaxis, *x.shape[at:])
-    return x, TensorType(shape, x.dtype)
+    return TensorType(shape, x.dtype)
 
 
 def expand_dims_reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
@@ -84,7 +79,7 @@ def _expand_dims_from_relax(op: Op, call: RelaxCall, x: Expr) -> Expr:
 define_op(
     "expand_dims",
     "data",
-    expand_dims_relation,
+    result_type=expand_dims_type,
     from_relax={"expand_dims": _expand_dims_from_relax},
     reference=expand_dims_reference,
     attrs=AttrsType(
@@ -105,27 +100,24 @@ define_op(
 )
 
 
-def squeeze_relation(attrs: AnyValue, data: Type | None) -> Types:
+def squeeze_type(attrs: AnyValue, x: TensorType) -> Type:
     """data without the given axes, or without all axes of length 1."""
     op = "squeeze"
-    (x,) = tensors(op, "data", data)
-    if x is None:
-        return None, None
     if attrs.axis is None:
         if not x.is_static:
             fail(op, f"attribute axis must be given for data with `?` dimensions, found {x}")
-        return x, TensorType([d for d in x.shape if d != 1], x.dtype)
+        return TensorType([d for d in x.shape if d != 1], x.dtype)
     axes = axes_of(op, attrs.axis, len(x.shape))
     for a in axes:
         if differ(x.shape[a], 1):
             fail(op, f"only axes of length 1 can be dropped, found {x.shape[a]} at {a} of {x}")
-    return x, TensorType([d for n, d in enumerate(x.shape) if n not in axes], x.dtype)
+    return TensorType([d for n, d in enumerate(x.shape) if n not in axes], x.dtype)
 
 
 define_op(
     "squeeze",
     "data",
-    squeeze_relation,
+    result_type=squeeze_type,
     reference=lambda attrs, x: np.squeeze(x, attrs.axis),
     attrs=AttrsType(
         "relay.attrs.SqueezeAttrs",
@@ -226,12 +218,9 @@ def _split_dim(whole: Dim, a: int, b: int, target: list[int]) -> list[Dim]:
     return [other, b] if a == -1 else [a, other if b == -1 else b]
 
 
-def reshape_relation(attrs: AnyValue, data: Type | None) -> Types:
+def reshape_type(attrs: AnyValue, x: TensorType) -> Type:
     """The shape `reshaped`, the dtype of data."""
-    (x,) = tensors("reshape", "data", data)
-    if x is None:
-        return None, None
-    return x, TensorType(reshaped(x.shape, attrs.newshape, attrs.allowzero), x.dtype)
+    return TensorType(reshaped(x.shape, attrs.newshape, attrs.allowzero), x.dtype)
 
 
 def _reshape_from_relax(op: Op, call: RelaxCall, x: Expr, shape: AnyValue = None) -> Expr:
@@ -241,7 +230,7 @@ def _reshape_from_relax(op: Op, call: RelaxCall, x: Expr, shape: AnyValue = None
 define_op(
     "reshape",
     "data",
-    reshape_relation,
+    result_type=reshape_type,
     from_relax={"reshape": _reshape_from_relax, "flatten": _reshape_from_relax},
     reference=lambda attrs, x: x.reshape(reshaped(x.shape, attrs.newshape, attrs.allowzero)),
     attrs=AttrsType(
@@ -277,20 +266,17 @@ def flattened_to(data: Expr, leading: Sequence[Dim], *rest: Dim) -> Expr:
     return reshaped_to(data, [rows, *rest])
 
 
-def batch_flatten_relation(attrs: AnyValue, data: Type | None) -> Types:
+def batch_flatten_type(attrs: AnyValue, x: TensorType) -> Type:
     """data (N, d1, d2, ...) gives (N, d1 * d2 * ...)."""
-    (x,) = tensors("nn.batch_flatten", "data", data)
-    if x is None:
-        return None, None
     if not x.shape:
         fail("nn.batch_flatten", f"data must have at least one dimension, found {x}")
-    return x, TensorType((x.shape[0], product(x.shape[1:])), x.dtype)
+    return TensorType((x.shape[0], product(x.shape[1:])), x.dtype)
 
 
 define_op(
     "nn.batch_flatten",
     "data",
-    batch_flatten_relation,
+    result_type=batch_flatten_type,
     reference=lambda attrs, x: x.reshape(x.shape[0], int(np.prod(x.shape[1:]))),
     flops=no_flops,
     in_relax=("reshape",),
@@ -303,22 +289,19 @@ define_op(
 )
 
 
-def transpose_relation(attrs: AnyValue, data: Type | None) -> Types:
+def transpose_type(attrs: AnyValue, x: TensorType) -> Type:
     """result.shape[i] = data.shape[axes[i]]; without axes the order is reversed."""
-    (x,) = tensors("transpose", "data", data)
-    if x is None:
-        return None, None
     rank = len(x.shape)
     axes = axes_of("transpose", attrs.axes or range(rank)[::-1], rank)
     if len(axes) != rank:
         fail("transpose", f"attribute axes must name all {rank} axes, found {list(attrs.axes)}")
-    return x, TensorType([x.shape[a] for a in axes], x.dtype)
+    return TensorType([x.shape[a] for a in axes], x.dtype)
 
 
 define_op(
     "transpose",
     "data",
-    transpose_relation,
+    result_type=transpose_type,
     reference=lambda attrs, x: np.transpose(x, attrs.axes or None),
     attrs=AttrsType(
         "relay.attrs.TransposeAttrs",
@@ -359,18 +342,15 @@ def reshaped_like(attrs: AnyValue, shape: Sequence[Dim], like: Sequence[Dim]):
     return result
 
 
-def reshape_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | None) -> Types:
+def reshape_like_type(attrs: AnyValue, x: TensorType, like: TensorType) -> Type:
     """The shape `reshaped_like`, the dtype of data."""
-    x, like = tensors("reshape_like", "data shape_like", data, shape_like)
-    if x is None or like is None:
-        return x, like, None
-    return x, like, TensorType(reshaped_like(attrs, x.shape, like.shape), x.dtype)
+    return TensorType(reshaped_like(attrs, x.shape, like.shape), x.dtype)
 
 
 define_op(
     "reshape_like",
     "data shape_like",
-    reshape_like_relation,
+    result_type=reshape_like_type,
     reference=lambda attrs, x, like: x.reshape(reshaped_like(attrs, x.shape, like.shape)),
     attrs=AttrsType(
         "relay.attrs.ReshapeLikeAttrs",

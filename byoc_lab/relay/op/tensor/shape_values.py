@@ -16,7 +16,7 @@ from byoc_lab.relay.ir.types import TensorType, Type
 from byoc_lab.relay.op.framework.costs import no_flops
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import Arithmetic, OpPattern, define_op
-from byoc_lab.relay.op.framework.relations import NO_DTYPE, Types, tensors
+from byoc_lab.relay.op.framework.relations import NO_DTYPE
 from byoc_lab.relay.op.framework.relax_types import constant_of, shape_of
 
 SHAPE_ATTRS = (Attr("dtype", dtype, NO_DTYPE, "dtype of the result"),)
@@ -33,10 +33,9 @@ def _shape_value(
 ) -> None:
     """Define an operator that gives `compute(shape)`, of shape `result(type of data)`."""
 
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
+    def result_type(attrs: AnyValue, x: TensorType) -> Type:
         """A tensor of the attribute's dtype."""
-        (x,) = tensors(op, "data", data)
-        return x, None if x is None else TensorType(result(x), attrs.dtype)
+        return TensorType(result(x), attrs.dtype)
 
     def value(attrs: AnyValue, shape: Sequence[int]) -> np.ndarray:
         return np.array(compute(shape), attrs.dtype)
@@ -44,7 +43,7 @@ def _shape_value(
     define_op(
         op,
         "data",
-        relation,
+        result_type=result_type,
         reference=lambda attrs, x: value(attrs, x.shape),
         attrs=AttrsType(key, SHAPE_ATTRS),
         defaults={"dtype": "int32"},

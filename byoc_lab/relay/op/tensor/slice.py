@@ -26,10 +26,8 @@ from byoc_lab.relay.op.framework.from_relax import RelaxCall, ints, relay_call
 from byoc_lab.relay.op.framework.precision import FOLLOW
 from byoc_lab.relay.op.framework.registry import OpPattern, define_op
 from byoc_lab.relay.op.framework.relations import (
-    Types,
     axes_of,
     fail,
-    tensors,
 )
 from byoc_lab.relay.op.framework.relax_types import (
     rank_of,
@@ -78,14 +76,11 @@ def slices_of(attrs: AnyValue, shape: AnyValue) -> dict[int, slice]:
     return slices
 
 
-def slice_relation(attrs: AnyValue, data: Type | None) -> Types:
+def slice_type(attrs: AnyValue, x: TensorType) -> Type:
     """The shape after `slices_of`; a cut dimension that is unknown stays `?`."""
-    (x,) = tensors("strided_slice", "data", data)
-    if x is None:
-        return None, None
     cuts = slices_of(attrs, [1 if isinstance(d, Unknown) else d for d in x.shape])
     shape = [_cut(d, cuts[n]) if n in cuts else d for n, d in enumerate(x.shape)]
-    return x, TensorType(shape, x.dtype)
+    return TensorType(shape, x.dtype)
 
 
 def _cut(length: Dim, cut: slice) -> Dim:
@@ -145,7 +140,7 @@ def _ends(
 define_op(
     "strided_slice",
     "data",
-    slice_relation,
+    result_type=slice_type,
     from_relax={"strided_slice": _strided_slice_from_relax},
     reference=slice_reference,
     attrs=AttrsType(
@@ -190,12 +185,9 @@ def _axes_to_cut(attrs: AnyValue, rank: int, like: int) -> tuple[int, ...]:
     return axes_of("slice_like", attrs.axes or range(like), rank)
 
 
-def slice_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | None) -> Types:
+def slice_like_type(attrs: AnyValue, x: TensorType, like: TensorType) -> Type:
     """data with the sizes of shape_like on the given axes, or on all axes."""
     op = "slice_like"
-    x, like = tensors(op, "data shape_like", data, shape_like)
-    if x is None or like is None:
-        return x, like, None
     shape = list(x.shape)
     for axis in _axes_to_cut(attrs, len(shape), len(like.shape)):
         if axis >= len(like.shape):
@@ -204,7 +196,7 @@ def slice_like_relation(attrs: AnyValue, data: Type | None, shape_like: Type | N
         if not isinstance(own, Unknown) and not isinstance(target, Unknown) and target > own:
             fail(op, f"axis {axis} of {x} is shorter than that of {like}")
         shape[axis] = target
-    return x, like, TensorType(shape, x.dtype)
+    return TensorType(shape, x.dtype)
 
 
 def slice_like_reference(attrs: AnyValue, x: np.ndarray, like: np.ndarray) -> np.ndarray:
@@ -221,7 +213,7 @@ def _slice_like_relax(R: AnyValue, attrs: AnyValue, x: AnyValue, like: AnyValue)
 define_op(
     "slice_like",
     "data shape_like",
-    slice_like_relation,
+    result_type=slice_like_type,
     reference=slice_like_reference,
     attrs=AttrsType(
         "relay.attrs.SliceLikeAttrs",

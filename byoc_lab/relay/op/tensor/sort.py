@@ -67,19 +67,16 @@ def _sort_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
     return _narrow(R, R.sort(_sortable(R, x), attrs.axis, not attrs.is_ascend), x)
 
 
-def argsort_relation(attrs: AnyValue, data: Type | None) -> Types:
+def argsort_type(attrs: AnyValue, x: TensorType) -> Type:
     """The shape of data, the dtype of the attribute."""
-    (x,) = tensors("argsort", "data", data)
-    if x is None:
-        return None, None
     axis_of("argsort", attrs.axis, len(x.shape))
-    return x, TensorType(x.shape, attrs.dtype)
+    return TensorType(x.shape, attrs.dtype)
 
 
 define_op(
     "argsort",
     "data",
-    argsort_relation,
+    result_type=argsort_type,
     from_relax={"argsort": renamed(is_ascend=lambda attrs: not attrs.descending)},
     reference=lambda attrs, x: _order(x, attrs.axis, attrs.is_ascend).astype(attrs.dtype),
     attrs=SORT_ATTRS,
@@ -125,12 +122,9 @@ define_op(
 RETURNS = ("both", "values", "indices")
 
 
-def topk_relation(attrs: AnyValue, data: Type | None) -> Types:
+def topk_type(attrs: AnyValue, x: TensorType) -> Type:
     """data with length k along the axis (0: its own length), its indices, or a tuple of both."""
     op = "topk"
-    (x,) = tensors(op, "data", data)
-    if x is None:
-        return None, None
     need_one_of(op, "ret_type", attrs.ret_type, RETURNS)
     if attrs.k is None:
         fail(op, "attribute k must be given")
@@ -142,7 +136,7 @@ def topk_relation(attrs: AnyValue, data: Type | None) -> Types:
     shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
     values, indices = TensorType(shape, x.dtype), TensorType(shape, attrs.dtype)
     both = TupleType((values, indices))
-    return x, {"both": both, "values": values, "indices": indices}[attrs.ret_type]
+    return {"both": both, "values": values, "indices": indices}[attrs.ret_type]
 
 
 def topk_reference(attrs: AnyValue, x: np.ndarray) -> AnyValue:
@@ -169,7 +163,7 @@ def _topk_relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
 define_op(
     "topk",
     "data",
-    topk_relation,
+    result_type=topk_type,
     from_relax={"topk": renamed(is_ascend=lambda attrs: not attrs.largest)},
     reference=topk_reference,
     attrs=AttrsType(
@@ -195,16 +189,13 @@ define_op(
 
 
 def _scan(op: str, function, doc: str) -> None:
-    def relation(attrs: AnyValue, data: Type | None) -> Types:
+    def result_type(attrs: AnyValue, x: TensorType) -> Type:
         """The shape of data, or flat without axis; the dtype of the attribute, or of data."""
-        (x,) = tensors(op, "data", data)
-        if x is None:
-            return None, None
         kind = attrs.dtype or x.dtype
         if attrs.axis is None:
-            return x, TensorType((product(x.shape),), kind)
+            return TensorType((product(x.shape),), kind)
         axis_of(op, attrs.axis, len(x.shape))
-        return x, TensorType(x.shape, kind)
+        return TensorType(x.shape, kind)
 
     def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
         kind = np.dtype(attrs.dtype or x.dtype)
@@ -225,7 +216,7 @@ def _scan(op: str, function, doc: str) -> None:
     define_op(
         op,
         "data",
-        relation,
+        result_type=result_type,
         reference=reference,
         attrs=SCAN_ATTRS,
         attrs_key="",

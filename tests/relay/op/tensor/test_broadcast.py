@@ -41,3 +41,17 @@ def test_a_negative_constant_power_of_integers_is_refused() -> None:
     a = relay.var("a", shape=(2,), dtype="int32")
     with pytest.raises(BuildError, match="power: integers have no negative powers"):
         built(relay.power(a, relay.const(-1)), np.ones(2, np.int32))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "float16", "float64", "int32", "uint8"])
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor", "logical_not"])
+def test_logical_operators_of_numbers_give_0_or_1_in_their_dtype(name: str, dtype: str) -> None:
+    data = np.array([0, 0, 3, 7, 0, 1], dtype), np.array([0, 5, 0, 9, 1, 0], dtype)
+    if "float" in dtype:
+        data[0][0] = np.nan
+    data = data[:1] if name == "logical_not" else data
+    operands = [relay.var(f"x{n}", shape=(6,), dtype=dtype) for n in range(len(data))]
+    body = getattr(relay, name)(*operands)
+    found = built(body, *data)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, getattr(np, name)(*data).astype(dtype))
