@@ -1,4 +1,4 @@
-"""The same computation here and in ONNX Runtime."""
+"""The same computation here and in ONNX Runtime, and what such tests compute with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from byoc_lab import relay
-from byoc_lab.relay import Function
+from byoc_lab.relay import Constant, Function
 from byoc_lab.run.reference import evaluate
 
 
@@ -43,3 +43,22 @@ def run_onnx(op: str, *data: np.ndarray | None, results: int = 1, **attributes: 
 
 def numbers(shape: tuple[int, ...], seed: int) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
+
+
+def integers(*shape: int, dtype: str = "int8", seed: int = 0) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    random = np.random.default_rng(seed)
+    return random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+
+def f32(*values: float) -> Constant:
+    return relay.const(np.float32(values[0] if len(values) == 1 else values))
+
+
+def i32(*values: int) -> Constant:
+    return relay.const(np.int32(values[0] if len(values) == 1 else values))
+
+
+def close(found: np.ndarray, wanted: np.ndarray) -> None:
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)

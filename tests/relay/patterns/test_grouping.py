@@ -10,25 +10,12 @@ from byoc_lab.relay.patterns import (
     VarPattern,
     WildcardPattern,
     is_constant,
-    is_op,
     is_var,
     wildcard,
 )
 from byoc_lab.relay.patterns.grouping import find_groups
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
-
-X = relay.var("x", shape=(2, 3))
-
-
-RELU = is_op("nn.relu")
-
-
-def chain(n: int, ops: tuple[str, ...] = ("abs",)) -> relay.Expr:
-    """`n` unary calls over a relu of X."""
-    value: relay.Expr = relay.nn.relu(X)
-    for k in range(n):
-        value = relay.Call(relay.op.get(ops[k % len(ops)]), [value])
-    return value
+from tests.relay.patterns.chains import RELU, chain
 
 
 def test_only_calls_of_the_root_operator_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,19 +21,7 @@ from byoc_lab.relay.patterns import (
 )
 from byoc_lab.relay.patterns.below import root_operators
 from byoc_lab.relay.patterns.foreign import AndPattern, ForeignPattern, NotPattern
-
-X = relay.var("x", shape=(2, 3))
-
-
-RELU = is_op("nn.relu")
-
-
-def chain(n: int, ops: tuple[str, ...] = ("abs",)) -> relay.Expr:
-    """`n` unary calls over a relu of X."""
-    value: relay.Expr = relay.nn.relu(X)
-    for k in range(n):
-        value = relay.Call(relay.op.get(ops[k % len(ops)]), [value])
-    return value
+from tests.relay.patterns.chains import RELU, X, chain
 
 
 def test_unknown_operator_gets_the_nearest_name() -> None:

@@ -8,8 +8,7 @@ from byoc_lab import relay
 from byoc_lab.errors import PassError
 from byoc_lab.relay.analysis.structural import structural_equal
 from byoc_lab.relay.patterns import DFPatternCallback, is_op, rewrite, wildcard
-
-X = relay.var("x", shape=(2, 3))
+from tests.relay.patterns.chains import X
 
 
 class AbsOfAbs(DFPatternCallback):

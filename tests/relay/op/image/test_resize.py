@@ -8,13 +8,7 @@ import pytest
 import byoc_lab
 from byoc_lab import relay
 from byoc_lab.relay.image import resize2d
-from tests.relay.op.onnx_runs import numbers, run, run_onnx
-
-
-def close(found: np.ndarray, wanted: np.ndarray) -> None:
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
-
+from tests.relay.op.onnx_runs import close, numbers, run, run_onnx
 
 RESIZES = [  # ONNX coordinates, mode, more options of ONNX, our options
     ("half_pixel", "linear", {}, {}),

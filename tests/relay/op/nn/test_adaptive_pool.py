@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 
 from byoc_lab.relay import nn
-from tests.relay.op.onnx_runs import numbers, run, run_onnx
+from tests.relay.op.onnx_runs import close, numbers, run, run_onnx
 
 LENGTHS = (9, 8, 7)
-
-
-def close(found: np.ndarray, wanted: np.ndarray) -> None:
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("rank", [1, 3])

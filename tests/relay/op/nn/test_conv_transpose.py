@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byoc_lab.relay import nn
-from tests.relay.op.onnx_runs import numbers, run, run_onnx
+from tests.relay.op.onnx_runs import close, numbers, run, run_onnx
 from tests.sweeps import some
 
 few = settings(max_examples=some(12))
@@ -19,11 +18,6 @@ LENGTHS = (9, 8, 7)
 
 def each(rank: int, low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:
     return st.tuples(*[st.integers(low, high)] * rank)
-
-
-def close(found: np.ndarray, wanted: np.ndarray) -> None:
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])

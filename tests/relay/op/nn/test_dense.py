@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from byoc_lab.relay import nn
-from tests.relay.op.onnx_runs import numbers, run, run_onnx
-
-
-def close(found: np.ndarray, wanted: np.ndarray) -> None:
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+from tests.relay.op.onnx_runs import close, numbers, run, run_onnx
 
 
 def test_matmul_transposes() -> None:

@@ -11,7 +11,7 @@ import byoc_lab
 from byoc_lab import relay
 from byoc_lab.relay import nn
 from byoc_lab.run.reference import evaluate
-from tests.relay.op.onnx_runs import numbers, run, run_onnx
+from tests.relay.op.onnx_runs import close, numbers, run, run_onnx
 from tests.sweeps import some
 
 few = settings(max_examples=some(40))
@@ -105,11 +105,6 @@ LENGTHS = (9, 8, 7)
 
 def each(rank: int, low: int, high: int) -> st.SearchStrategy[tuple[int, ...]]:
     return st.tuples(*[st.integers(low, high)] * rank)
-
-
-def close(found: np.ndarray, wanted: np.ndarray) -> None:
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("rank", [1, 3])

@@ -9,30 +9,15 @@ from hypothesis import strategies as st
 
 from byoc_lab import relay
 from byoc_lab.errors import EvaluationError
-from byoc_lab.relay import Constant
 from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.run.reference import evaluate
-from tests.relay.op.onnx_runs import run
+from tests.relay.op.onnx_runs import f32, i32, integers, run
 from tests.sweeps import some
 
 few = settings(max_examples=some(30))
 
 
 scales = st.floats(0.0009765625, 8, width=32)
-
-
-def f32(*values: float) -> Constant:
-    return relay.const(np.float32(values[0] if len(values) == 1 else values))
-
-
-def i32(*values: int) -> Constant:
-    return relay.const(np.int32(values[0] if len(values) == 1 else values))
-
-
-def integers(*shape: int, dtype: str = "int8", seed: int = 0) -> np.ndarray:
-    limits = np.iinfo(dtype)
-    random = np.random.default_rng(seed)
-    return random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
 
 
 @few

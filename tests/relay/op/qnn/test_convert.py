@@ -7,24 +7,10 @@ import pytest
 
 from byoc_lab import relay
 from byoc_lab.errors import BuildError
-from byoc_lab.relay import Constant, IRModule
+from byoc_lab.relay import IRModule
 from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.relay.typing.infer import infer_module
-from tests.relay.op.onnx_runs import run, run_onnx
-
-
-def f32(*values: float) -> Constant:
-    return relay.const(np.float32(values[0] if len(values) == 1 else values))
-
-
-def i32(*values: int) -> Constant:
-    return relay.const(np.int32(values[0] if len(values) == 1 else values))
-
-
-def integers(*shape: int, dtype: str = "int8", seed: int = 0) -> np.ndarray:
-    limits = np.iinfo(dtype)
-    random = np.random.default_rng(seed)
-    return random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+from tests.relay.op.onnx_runs import f32, i32, integers, run, run_onnx
 
 
 def test_quantize_rounds_halves_away_from_zero_and_saturates() -> None:

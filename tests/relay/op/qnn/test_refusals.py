@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from byoc_lab import relay
 from byoc_lab.errors import TypeInferenceError
-from byoc_lab.relay import Constant, IRModule
+from byoc_lab.relay import IRModule
 from byoc_lab.relay.qnn import op as qnn
 from byoc_lab.relay.typing.infer import infer_module
-
-
-def f32(*values: float) -> Constant:
-    return relay.const(np.float32(values[0] if len(values) == 1 else values))
-
-
-def i32(*values: int) -> Constant:
-    return relay.const(np.int32(values[0] if len(values) == 1 else values))
+from tests.relay.op.onnx_runs import f32, i32
 
 
 def typed(call: relay.Expr) -> str:

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 
 from byoc_lab import relay
-from tests.relay.op.onnx_runs import numbers, run, run_onnx
-
-
-def close(found: np.ndarray, wanted: np.ndarray) -> None:
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
-
+from tests.relay.op.onnx_runs import close, numbers, run, run_onnx
 
 x34, where34 = numbers((3, 4), 0), np.array([[0, 3], [1, 1], [2, 0]])
 

@@ -9,15 +9,10 @@ from hypothesis import strategies as st
 
 from byoc_lab import relay
 from byoc_lab.relay import nn
-from tests.relay.op.onnx_runs import numbers, run, run_onnx
+from tests.relay.op.onnx_runs import close, numbers, run, run_onnx
 from tests.sweeps import some
 
 few = settings(max_examples=some(12))
-
-
-def close(found: np.ndarray, wanted: np.ndarray) -> None:
-    assert found.shape == wanted.shape
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("mode", ["DCR", "CRD"])
