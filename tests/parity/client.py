@@ -213,3 +213,15 @@ def skip_reason() -> str | None:
     if python_path().exists():
         return None
     return f"no TVM 0.16 at {python_path()}: `make oracle` installs one (needs Python 3.10)"
+
+
+def printed_by_tvm(script: str) -> Any:
+    """What a file prints as JSON, in its last line, under TVM's Python."""
+    done = subprocess.run(
+        [str(python_path()), script],
+        check=True,
+        capture_output=True,
+        text=True,
+        cwd=tempfile.gettempdir(),  # TVM leaves cache folders where it is started
+    )
+    return json.loads(done.stdout.splitlines()[-1])

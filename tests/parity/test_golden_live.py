@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from .client import Oracle
+from .facts import networks, pass_calls
 from .goldens.files import WRITER, all_golden_files, golden_name
 from .goldens.plan import plan
-from .write_golden import expected_files
+from .write_golden import expected_files, main
 
 pytestmark = pytest.mark.oracle
 
@@ -30,6 +31,12 @@ def test_golden_files_are_what_the_oracle_writes() -> None:
     stale = sorted(found.keys() - {*planned, *with_metadata(planned)})
     assert not changed and not stale, f"run `{WRITER}`: changed {changed}, stale {stale}"
     assert len(expected) >= len(names) > 50
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [networks.FILE, pass_calls.FILE])
+def test_tables_are_what_the_oracle_writes(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--check"]) == 0, capsys.readouterr().out
 
 
 def with_metadata(names: list[str]) -> list[str]:

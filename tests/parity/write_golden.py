@@ -11,7 +11,7 @@ import ast
 import json
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,7 @@ from tests.relay.op.holes import holes
 
 from . import cases
 from .client import Oracle, StepResult, skip_reason
-from .facts import graphs as graph_facts
-from .facts.operators import OPERATORS, golden_text, operator_facts
+from .facts import graphs, networks, operators, pass_calls
 from .fork import TUPLE_TARGETS
 from .goldens.files import GoldenFile, all_golden_files, golden_name, golden_path
 from .goldens.plan import Golden, longest_runs, plan
@@ -32,7 +31,14 @@ HIDDEN = re.compile(r"meta\[(relay\.Constant|tir\.\w+)\]")
 
 
 # The golden files that are not IR.
-TABLES = (OPERATORS, graph_facts.GRAPHS)
+TABLES: dict[str, Callable[[], str]] = {
+    operators.OPERATORS: lambda: operators.golden_text(
+        operators.operator_facts(ALL_CALLS, holes())
+    ),
+    graphs.GRAPHS: lambda: graphs.golden_text(graphs.graph_facts()),
+    networks.FILE: networks.golden_text,
+    pass_calls.FILE: pass_calls.golden_text,
+}
 
 Results = dict[tuple[str, str], StepResult]
 
@@ -55,10 +61,7 @@ def expected_files(oracle: Oracle, names: Collection[str] = ()) -> Iterator[tupl
             yield from _printed(results, entry)
         else:
             yield entry.path, str(_golden(results, entry))
-    if is_named(OPERATORS, names):
-        yield OPERATORS, golden_text(operator_facts(ALL_CALLS, holes()))
-    if is_named(graph_facts.GRAPHS, names):
-        yield graph_facts.GRAPHS, graph_facts.golden_text(graph_facts.graph_facts())
+    yield from ((name, text()) for name, text in TABLES.items() if is_named(name, names))
 
 
 def _run(oracle: Oracle, entries: list[Golden]) -> Results:

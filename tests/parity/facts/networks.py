@@ -1,21 +1,17 @@
 """The networks of `relay.testing`, as short digests of what TVM 0.16 makes of them.
 
-`python -m tests.parity.facts.networks` asks the oracle and writes `networks.json`;
-`--check` writes nothing and says what would change. The same file runs under TVM's Python, where
-it prints the digests.
+They are the golden file networks.json. The same file runs under TVM's Python, where it prints the
+digests.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
-GOLDEN = Path(__file__).resolve().parents[2] / "relay" / "testing" / "golden" / "networks.json"
+FILE = "networks.json"
 SMALL = {"num_classes": 10, "image_shape": (3, 32, 32)}
 CIFAR = {"num_classes": 10, "image_shape": (3, 28, 28)}
 NHWC = {"image_shape": (64, 64, 3), "layout": "NHWC"}
@@ -104,41 +100,15 @@ def _short(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()[:16]
 
 
-def _print_all() -> None:
-    """Under TVM's Python: all digests as JSON."""
+def golden_text() -> str:
+    """The golden file."""
+    from ..client import printed_by_tvm
+
+    return json.dumps(printed_by_tvm(__file__), indent=1) + "\n"
+
+
+if __name__ == "__main__":
     from tvm import relay
     from tvm.relay import testing  # noqa: F401 (TVM does not load it by itself)
 
     print(json.dumps({label: digests(relay, label) for label in NETWORKS}))
-
-
-def main(arguments: list[str]) -> int:
-    from ..client import python_path, skip_reason
-
-    reason = skip_reason()
-    if reason is not None:
-        print(reason, file=sys.stderr)
-        return 2
-    done = subprocess.run(
-        [str(python_path()), __file__, "--print"],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tempfile.gettempdir(),  # TVM leaves cache folders where it is started
-    )
-    found = json.loads(done.stdout.splitlines()[-1])
-    stored = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exists() else {}
-    changed = [n for n in {**stored, **found} if stored.get(n) != found.get(n)]
-    if "--check" in arguments:
-        print("\n".join(changed) or f"all {len(found)} networks are up to date")
-        return 1 if changed else 0
-    GOLDEN.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(f"{len(found)} networks, {len(changed)} changed")
-    return 0
-
-
-if __name__ == "__main__":
-    if "--print" in sys.argv:
-        _print_all()
-    else:
-        sys.exit(main(sys.argv[1:]))

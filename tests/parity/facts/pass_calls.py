@@ -1,21 +1,16 @@
 """What the pass manager calls, and when: scenarios that write down every call they hear of.
 
-`python -m tests.parity.facts.pass_calls` asks the oracle and writes `pass_calls.json`;
-`--check` writes nothing and says what would change. The same file runs under TVM's Python, where
-it prints what was recorded.
+What TVM recorded is the golden file pass_calls.json. The same file runs under TVM's Python, where
+it prints that.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-GOLDEN = Path(__file__).resolve().parents[2] / "passes" / "framework" / "golden" / "pass_calls.json"
+FILE = "pass_calls.json"
 HOOKS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "run_after_pass")
 
 Scenario = Callable[[Any, Any, list[str]], None]
@@ -306,52 +301,18 @@ def a_part_of_a_pass_that_is_skipped(tvm, relay, recorded):
     recorded.append("annotated" if "annotation.compiler_begin" in str(left) else "partitioned")
 
 
-def hear(tvm: Any, relay: Any) -> dict[str, list[str]]:
-    """What every scenario recorded. `tvm` and `relay` are TVM's or ours: the definition is one."""
-    found: dict[str, list[str]] = {}
-    for name, run in SCENARIOS.items():
-        found[name] = []
-        run(tvm, relay, found[name])
-    return found
+def golden_text() -> str:
+    """The golden file."""
+    from ..client import printed_by_tvm
 
-
-def ask() -> dict[str, list[str]]:
-    """What the scenarios hear under the oracle's TVM."""
-    from ..client import python_path
-
-    done = subprocess.run(
-        [str(python_path()), __file__, "--print"],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tempfile.gettempdir(),  # TVM leaves cache folders where it is started
-    )
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def main(arguments: list[str]) -> int:
-    from ..client import skip_reason
-
-    reason = skip_reason()
-    if reason is not None:
-        print(reason, file=sys.stderr)
-        return 2
-    found = ask()
-    stored = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exists() else {}
-    changed = [n for n in {**stored, **found} if stored.get(n) != found.get(n)]
-    if "--check" in arguments:
-        print("\n".join(changed) or f"all {len(found)} scenarios are up to date")
-        return 1 if changed else 0
-    GOLDEN.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(f"{len(found)} scenarios, {len(changed)} changed")
-    return 0
+    return json.dumps(printed_by_tvm(__file__), indent=1) + "\n"
 
 
 if __name__ == "__main__":
-    if "--print" in sys.argv:
-        import tvm
-        from tvm import relay
+    import tvm
+    from tvm import relay
 
-        print(json.dumps(hear(tvm, relay)))
-    else:
-        sys.exit(main(sys.argv[1:]))
+    found: dict[str, list[str]] = {}
+    for name, run in SCENARIOS.items():
+        run(tvm, relay, found.setdefault(name, []))
+    print(json.dumps(found))

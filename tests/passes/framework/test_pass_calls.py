@@ -7,9 +7,10 @@ import json
 import pytest
 
 from byoc_lab.compat import relay, tvm
-from tests.parity.facts.pass_calls import GOLDEN, SCENARIOS, ask
+from tests.parity.facts.pass_calls import FILE, SCENARIOS
+from tests.parity.goldens.files import golden_path
 
-RECORDED_IN_TVM = json.loads(GOLDEN.read_text(encoding="utf-8"))
+RECORDED_IN_TVM = json.loads(golden_path(FILE).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -17,9 +18,3 @@ def test_calls_are_those_of_tvm(name: str) -> None:
     recorded: list[str] = []
     SCENARIOS[name](tvm, relay, recorded)
     assert recorded == RECORDED_IN_TVM[name]
-
-
-@pytest.mark.slow
-@pytest.mark.oracle
-def test_recorded_calls_equal_those_of_the_oracle_today() -> None:
-    assert ask() == RECORDED_IN_TVM
