@@ -11,6 +11,7 @@ from byoc_lab.lab.explaining.explanation import Explanation
 from byoc_lab.lab.explaining.explanations import Explanations
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import PipelineRun, typed_calls
+from byoc_lab.lab.explaining.pairs import Pairs
 from byoc_lab.lab.explaining.setups import Setup
 from byoc_lab.lab.explaining.unfolding import unfolded
 from byoc_lab.lab.explaining.workbench import Workbench
@@ -106,8 +107,9 @@ def explained(
     that are not explained."""
     inquiry = Inquiry(setup, outcome, given)
     workbench = Workbench(inquiry)
+    pairs = Pairs(workbench)
     found = [
-        Explanation(call, typed, inquiry, workbench)
+        Explanation(call, typed, inquiry, workbench, pairs)
         for typed, call in given.items()
         if call not in left_out
     ]

@@ -43,7 +43,7 @@ from byoc_lab.passes.byoc.annotate_target import AnnotateTarget
 from byoc_lab.passes.byoc.merge_compiler_regions import MergeCompilerRegions
 from byoc_lab.passes.byoc.merge_composite import MergeComposite
 from byoc_lab.passes.fold.fold_constant import FOLD_QNN, FoldConstant
-from byoc_lab.passes.framework.passes import Pass, make_pass
+from byoc_lab.passes.framework.passes import Pass, leaves, make_pass
 from byoc_lab.passes.framework.predicates import Checked
 from byoc_lab.passes.simplify.canonicalize_ops import CanonicalizeOps
 from byoc_lab.passes.simplify.simplify_inference import SimplifyInference
@@ -69,8 +69,9 @@ class Changes:
         self.inquiry = inquiry
         self._made: dict[str, Pass] = {FOLD_QNN: FoldConstant(fold_qnn=True)}
 
-    def of(self, found: Diagnosis, call: Call) -> Iterator[Trial]:
-        """The candidate changes for the diagnosis of a call, the smallest first."""
+    def of(self, found: Diagnosis, call: Call, all_weights: bool = True) -> Iterator[Trial]:
+        """The candidate changes for the diagnosis of a call, the smallest first. all_weights: with
+        those that bind all weights."""
         yield from of_context(self.inquiry.setup)
         yield from of_partitioning(self.inquiry)
         if found.cause not in OWN_CAUSES:
@@ -94,7 +95,7 @@ class Changes:
             yield from of_cause[found.cause](found, call)
         if found.cause in ("order", "outside-user"):
             yield from self.passes(found)
-        if found.cause in ("no-pattern", "sub-pattern", "unbound-constant"):
+        if all_weights and found.cause in ("no-pattern", "sub-pattern", "unbound-constant"):
             yield from self.prepared()
         for name in undone(self.inquiry, found, call):
             yield self._leaving_out(name)
@@ -216,7 +217,8 @@ class Changes:
         """At a level that does not skip new passes at a position; and that level, in words, if it
         is another one."""
         context = setup.context_at(position)
-        level = max((context.needed_level(p.info) or 0 for p in passes), default=0)
+        every = [q for p in passes for q in (p, *leaves([p]))]
+        level = max((context.needed_level(q.info) or 0 for q in every), default=0)
         if level <= context.opt_level:
             return setup, ""
         return setup.at_level(level), f", under PassContext(opt_level={level})"

@@ -12,6 +12,7 @@ from byoc_lab.lab.explaining.changes import OWN_CAUSES
 from byoc_lab.lab.explaining.diagnosis import Diagnosis
 from byoc_lab.lab.explaining.inquiry import Inquiry
 from byoc_lab.lab.explaining.outcome import Home
+from byoc_lab.lab.explaining.pairs import Pairs
 from byoc_lab.lab.explaining.setup_changes import of_context, of_partitioning
 from byoc_lab.lab.explaining.trials import VerifiedChange
 from byoc_lab.lab.explaining.workbench import Workbench
@@ -27,9 +28,12 @@ class Explanation(Answer):
     is not known yet is computed when it is asked for.
     """
 
-    def __init__(self, call: Call, typed: Call, inquiry: Inquiry, workbench: Workbench):
+    def __init__(
+        self, call: Call, typed: Call, inquiry: Inquiry, workbench: Workbench, pairs: Pairs
+    ):
         super().__init__(call, call.op_name or describe(call), str(call.span or ""))
         self.typed, self._inquiry, self._given = typed, inquiry, workbench
+        self._pairs = pairs
 
     @cached_property
     def status(self) -> str:
@@ -144,7 +148,7 @@ class Explanation(Answer):
             return None
         if self._by_pass is not None:
             return self._by_pass[1]
-        return self._found[1].smallest(self.diagnosis, self.typed)
+        return self._found[1].smallest(self.diagnosis, self.typed) or self._pair
 
     def shared_change(self, group: Sequence[Explanation]) -> VerifiedChange | None:
         """The smallest change for a group of calls on the host with one reason, of which this is
@@ -152,7 +156,15 @@ class Explanation(Answer):
         diagnoses = [e.diagnosis for e in group if e.diagnosis is not None]
         if self._by_pass is not None or len(group) == 1 or len(diagnoses) < len(group):
             return self.change
-        return self._found[1].shared(diagnoses, [e.typed for e in group])
+        return self._found[1].shared(diagnoses, [e.typed for e in group]) or self._pair
+
+    @cached_property
+    def _pair(self) -> VerifiedChange | None:
+        """Two changes that offload the call together, if none does alone."""
+        found, work = self._found
+        if found is None or work is not self._given:
+            return None
+        return self._pairs.smallest(found, self.typed)
 
     def offloaded_by(self, change: VerifiedChange) -> bool:
         return change.offloads(self.typed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -32,24 +32,37 @@ class Workbench:
     """Tries changes for the calls of an inquiry; changes that several calls share run once.
 
     given: the workbench of the setup that the user has, if the inquiry is about a changed one.
-    changed: that change, in words.
+    changed: that change, in words. calls: maps the calls of the given setup to their replacements.
+    is_part: the module is a part of another one, with calls that the passes leave to the host:
+    changes that leave them there run up to AnnotateTarget alone.
     """
 
-    def __init__(self, inquiry: Inquiry, given: Workbench | None = None, changed: str = ""):
+    def __init__(
+        self,
+        inquiry: Inquiry,
+        given: Workbench | None = None,
+        changed: str = "",
+        calls: Mapping[Call, Call] | None = None,
+        is_part: bool = False,
+    ):
         self.inquiry = inquiry
         self._given = given
         self._changed = changed
+        self._calls = calls or {}
+        self.is_part = is_part
         self.changes = Changes(inquiry)
         self._runs: dict[object, tuple[Trial, PipelineRun] | None] = {}
         self._surroundings: dict[IRModule, Surroundings | None] = {}
         self._helps: dict[object, bool] = {}  # results in parts, by the properties of the call
-        self._parts: dict[object, tuple[IRModule, Call] | None] = {}
-        self._known: Known = {}  # results of runs on parts
+        self._parts: dict[Hashable, tuple[IRModule, Call] | None] = {}
+        self._known: Known = inquiry.outcome.known if is_part else {}  # of runs on parts
         self._narrow: dict[tuple[MergeComposite, frozenset[str]], MergeComposite] = {}
 
     def smallest(self, found: Diagnosis, call: Call) -> VerifiedChange | None:
         """The first change with which `call` is offloaded; None if no tried change does it."""
         trials = self.changes.of(found, call)
+        if self.is_part:
+            trials = (t for t in trials if not self.stays_out(t.setup, t.calls.get(call, call)))
         if found.cause not in OWN_CAUSES:  # these depend on more than nearby calls
             trials = self.likely(trials, call)
         return self.first(trials, call)
@@ -67,7 +80,7 @@ class Workbench:
     @cached_property
     def without_lets(self) -> Workbench | None:
         """The workbench for the module in graph form; None if that was tried, or cannot run."""
-        ran = None if self._given is not None else self._run(self.changes.graph_form())
+        ran = None if self._given is not None else self.run(self.changes.graph_form())
         if ran is None:
             return None
         trial, outcome = ran
@@ -80,33 +93,59 @@ class Workbench:
         return (trial for trial in trials if self._may_help(trial, call))
 
     def _may_help(self, trial: Trial, call: Call) -> bool:
-        mod = trial.setup.mod
         if trial.key in self._runs:
             return True
+        like = self.likeness(trial.setup.mod, trial.calls.get(call, call))
+        if like is None:
+            return True
+        key = like, trial.setup.passes, trial.setup.contexts
+        if key not in self._helps:
+            self._helps[key] = self._helps_in(trial, self._parts[like])
+        return self._helps[key]
+
+    def likeness(self, mod: IRModule, call: Call) -> Hashable:
+        """Equal for calls with equal parts around them; None in a small module."""
         if mod not in self._surroundings:
             self._surroundings[mod] = Surroundings.of(mod)
         around = self._surroundings[mod]
         if around is None:
-            return True
-        near = trial.calls.get(call, call)
-        like = mod, around.likeness(near)
-        key = like, trial.setup.passes, trial.setup.contexts
-        if key not in self._helps:
-            if like not in self._parts:
-                self._parts[like] = around.part(near)
-            self._helps[key] = self._helps_in(trial, self._parts[like])
-        return self._helps[key]
+            return None
+        like = mod, around.likeness(call)
+        if like not in self._parts:
+            self._parts[like] = around.part(call)
+        return like
+
+    def in_part(self, call: Call) -> tuple[Workbench, Call] | None:
+        """The workbench for the part around a call, and the call there; None in a small module,
+        without a part, or if AnnotateTarget takes the call there."""
+        like = self.likeness(self.inquiry.setup.mod, call)
+        part = None if like is None else self._parts[like]
+        if part is None:
+            return None
+        setup = replace(self.inquiry.setup, mod=part[0])
+        ran = self.left_out(Trial("", setup, None), part[1])
+        return ran and (Workbench(Inquiry(setup, ran[1], {}), is_part=True), part[1])
+
+    def left_out(self, trial: Trial, call: Call) -> tuple[Trial, PipelineRun] | None:
+        """A run up to AnnotateTarget, if that leaves a call to the host for good; else None."""
+        setup = trial.setup
+        found = setup.first(AnnotateTarget)
+        if found is None or not self.stays_out(setup, trial.calls.get(call, call)):
+            return None
+        begun = replace(setup, passes=setup.passes[: found[0] + 1])
+        outcome = self._outcome(begun, self._known)
+        return None if outcome is None else (trial, outcome)
 
     def _helps_in(self, trial: Trial, part: tuple[IRModule, Call] | None) -> bool:
         if part is None:
             return True
         setup = replace(trial.setup, mod=part[0])
-        if self._stays_out(setup, part[1]):
+        if self.stays_out(setup, part[1]):
             return False
         outcome = self._outcome(setup, self._known)
         return outcome is None or trial.succeeds(outcome.place(part[1]))
 
-    def _stays_out(self, setup: Setup, call: Call) -> bool:
+    def stays_out(self, setup: Setup, call: Call) -> bool:
         """Whether AnnotateTarget leaves a call to the host, and later passes only group regions."""
         found = setup.first(AnnotateTarget)
         if found is None or any(type(p) not in GROUPING for p in setup.passes[found[0] + 1 :]):
@@ -152,7 +191,7 @@ class Workbench:
 
     def _working(self, trials: Iterator[Trial], call: Call) -> Iterator[VerifiedChange]:
         for wanted in trials:
-            ran = self._run(wanted)
+            ran = self.run(wanted)
             if ran is None:
                 continue
             trial, outcome = ran
@@ -167,21 +206,31 @@ class Workbench:
                 yield VerifiedChange(
                     what, trial.keeps_numbers, trial.setup, outcome, there, region, trial.missing,
                     trial.decides, (len(self._offloaded), len(then)), len(self._offloaded - then),
-                    trial.calls,
+                    {c: self._image(trial, c) for c in self._first.inquiry.outcome.calls},
                 )  # fmt: skip
 
     @cached_property
     def _offloaded(self) -> set[Call]:
         """The calls of the module of which the host computes nothing."""
-        outcome = (self._given or self).inquiry.outcome
+        outcome = self._first.inquiry.outcome
         return {c for c in outcome.calls if not outcome.place(c).outside}
 
     def _offloaded_with(self, trial: Trial, outcome: PipelineRun) -> set[Call]:
         """The same with a change that was run."""
-        calls = self.inquiry.outcome.calls
-        return {c for c in calls if not outcome.place(trial.calls.get(c, c)).outside}
+        calls = self._first.inquiry.outcome.calls
+        return {c for c in calls if not outcome.place(self._image(trial, c)).outside}
 
-    def _run(self, trial: Trial) -> tuple[Trial, PipelineRun] | None:
+    @property
+    def _first(self) -> Workbench:
+        """The workbench of the setup that the user has."""
+        return self._given or self
+
+    def _image(self, trial: Trial, call: Call) -> Call:
+        """The call with a change, for a call of the setup that the user has."""
+        there = self._calls.get(call, call)
+        return trial.calls.get(there, there)
+
+    def run(self, trial: Trial) -> tuple[Trial, PipelineRun] | None:
         """The trial that was run for the key of this one, whose calls are in its module, and what
         came of it; None if the pipeline fails."""
         if trial.key not in self._runs:
