@@ -7,12 +7,10 @@ from pathlib import Path
 
 from byoc_lab.commands.shared import (
     INCONCLUSIVE,
-    INPUT,
-    INPUTS,
     NO,
     OK,
     configure_format,
-    configure_inputs,
+    configure_run,
     read_arrays,
     read_module,
 )
@@ -22,19 +20,8 @@ from byoc_lab.terminal import ProgressLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    configure_inputs(parser)
-    parser.add_argument("model", metavar="MODEL", help=INPUT)
-    parser.add_argument(
-        "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
-    )
+    configure_run(parser, "normal numbers from --seed", "the inputs")
     parser.add_argument("--era", help="an era of the pipeline, such as 2020-01 or 0.16")
-    parser.add_argument(
-        "--inputs",
-        type=Path,
-        metavar="FILE.npz",
-        help=f"{INPUTS}; without it normal numbers from --seed",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of the inputs (default: 0)")
     parser.add_argument(
         "--no-kernels",
         action="store_true",

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from byoc_lab.commands.shared import (
     INCONCLUSIVE,
-    INPUT,
     OK,
     configure_format,
-    configure_inputs,
     configure_min_coverage,
+    configure_model,
     judged_share,
     min_coverage,
     read_module,
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    configure_inputs(parser)
-    parser.add_argument("model", metavar="MODEL", help=INPUT)
+    configure_model(parser)
     parser.add_argument(
         "--target",
         action="append",

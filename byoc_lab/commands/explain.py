@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 
 from byoc_lab.commands.shared import (
-    INPUT,
     NO,
     OK,
     configure_format,
-    configure_inputs,
     configure_min_coverage,
+    configure_model,
     judged_share,
     min_coverage,
     read_module,
@@ -20,8 +19,7 @@ from byoc_lab.terminal import ProgressLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    configure_inputs(parser)
-    parser.add_argument("model", metavar="MODEL", help=INPUT)
+    configure_model(parser)
     parser.add_argument("--target", default="dnnl", help="the name of the back end (default: dnnl)")
     parser.add_argument(
         "--call", help="one call, by its number in the text (%%12), or the calls of an operator"

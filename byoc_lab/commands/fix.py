@@ -13,6 +13,7 @@ from byoc_lab.commands.shared import (
     STANDARD_INPUT,
     configure_format,
     configure_inputs,
+    configure_target,
     read_module,
 )
 from byoc_lab.errors import ArgumentError
@@ -33,13 +34,7 @@ TEXT = (".relay", ".txt")
 def configure(parser: argparse.ArgumentParser) -> None:
     configure_inputs(parser)
     parser.add_argument("file", help=INPUT)
-    parser.add_argument(
-        "--target",
-        "--backend",
-        dest="target",
-        help="the name of the back end that gets the regions",
-    )
-    parser.add_argument("--pipeline", help="the name of the pipeline that the module will run")
+    configure_target(parser)
     parser.add_argument(
         "--apply",
         action="store_true",

@@ -13,6 +13,7 @@ from byoc_lab.commands.shared import (
     STANDARD_INPUT,
     STDIN,
     configure_inputs,
+    configure_target,
     read_module,
     read_once,
     read_trace,
@@ -28,13 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", nargs="+", metavar="file", help=f"{INPUT}; of a trace, every stage is examined"
     )
-    parser.add_argument("--pipeline", help="the name of the pipeline that the module will run")
-    parser.add_argument(
-        "--target",
-        "--backend",
-        dest="target",
-        help="the name of the back end that gets the regions",
-    )
+    configure_target(parser)
     parser.add_argument(
         "--rules", type=_listed, help="only these rules: codes or names, separated by commas"
     )

@@ -7,7 +7,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
-from byoc_lab.commands.shared import INPUT, NO, OK, configure_format, configure_inputs, read_module
+from byoc_lab.commands.shared import NO, OK, configure_format, configure_model, read_module
 from byoc_lab.errors import ArgumentError
 from byoc_lab.files import ordinary_file, write_text
 from byoc_lab.output import to_json
@@ -24,8 +24,7 @@ KEEP = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    configure_inputs(parser)
-    parser.add_argument("model", metavar="MODEL", help=INPUT)
+    configure_model(parser)
     parser.add_argument("--keep", required=True, metavar="PREDICATE", help=KEEP)
     parser.add_argument(
         "--target",

@@ -76,6 +76,37 @@ def configure_inputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def configure_model(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `configure_inputs` and the argument MODEL."""
+    configure_inputs(parser)
+    parser.add_argument("model", metavar="MODEL", help=INPUT)
+
+
+def configure_run(parser: argparse.ArgumentParser, without: str, seed: str) -> None:
+    """Add MODEL, the pipeline that it runs through, and its inputs. without: the inputs without
+    --inputs. seed: what --seed is of."""
+    configure_model(parser)
+    parser.add_argument(
+        "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
+    )
+    parser.add_argument(
+        "--inputs", type=Path, metavar="FILE.npz", help=f"{INPUTS}; without it {without}"
+    )
+    parser.add_argument("--seed", type=int, default=0, help=f"of {seed} (default: 0)")
+
+
+def configure_target(parser: argparse.ArgumentParser) -> None:
+    """Add --target, the back end that gets the regions, and --pipeline, which the module will
+    run."""
+    parser.add_argument(
+        "--target",
+        "--backend",
+        dest="target",
+        help="the name of the back end that gets the regions",
+    )
+    parser.add_argument("--pipeline", help="the name of the pipeline that the module will run")
+
+
 def configure_format(parser: argparse.ArgumentParser, about: str = "") -> None:
     """Add --format, text or the JSON that `output.schema.json` describes. about: its help."""
     parser.add_argument(

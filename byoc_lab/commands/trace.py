@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from byoc_lab.commands.shared import (
-    INPUT,
     NO,
     OK,
     PIPELINE,
     configure_format,
-    configure_inputs,
+    configure_model,
     recorded_trace,
 )
 from byoc_lab.lab.linting.reporters.json_report import finding_data
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    configure_inputs(parser)
-    parser.add_argument("model", metavar="MODEL", help=INPUT)
+    configure_model(parser)
     parser.add_argument("--pipeline", help=PIPELINE)
     configure_format(parser)
     parser.add_argument("--html", type=Path, help="write the trace as one HTML file")

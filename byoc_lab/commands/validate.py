@@ -7,12 +7,10 @@ from pathlib import Path
 
 from byoc_lab.commands.shared import (
     INCONCLUSIVE,
-    INPUT,
-    INPUTS,
     NO,
     OK,
     configure_format,
-    configure_inputs,
+    configure_run,
     read_arrays,
     read_module,
 )
@@ -20,18 +18,7 @@ from byoc_lab.terminal import ProgressLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    configure_inputs(parser)
-    parser.add_argument("model", metavar="MODEL", help=INPUT)
-    parser.add_argument(
-        "--pipeline", default="dnnl", help="the name of the pipeline (default: dnnl)"
-    )
-    parser.add_argument(
-        "--inputs",
-        type=Path,
-        metavar="FILE.npz",
-        help=f"{INPUTS}; without it several sets from --seed",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="of inputs and tolerances (default: 0)")
+    configure_run(parser, "several sets from --seed", "inputs and tolerances")
     parser.add_argument(
         "--detail",
         choices=("region", "operator"),
