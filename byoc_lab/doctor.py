@@ -17,20 +17,13 @@ from byoc_lab.printing import printable
 
 # dnnl_cpu_isa_t of oneDNN (dnnl_types.h).
 INSTRUCTION_SETS = {
-    0x1: "SSE4.1",
-    0x3: "AVX",
-    0x7: "AVX2",
-    0xF: "AVX2 with VNNI",
-    0x1F: "AVX2 with VNNI and bf16",
-    0x27: "AVX-512",
-    0x67: "AVX-512 with VNNI",
-    0xE7: "AVX-512 with VNNI and bf16",
-    0x1EF: "AVX-512 with VNNI, bf16 and fp16",
-    0xFEF: "AVX-512 with VNNI, bf16, fp16 and AMX",
+    0x1: "SSE4.1", 0x3: "AVX", 0x7: "AVX2", 0xF: "AVX2 with VNNI", 0x1F: "AVX2 with VNNI and bf16",
+    0x27: "AVX-512", 0x67: "AVX-512 with VNNI", 0xE7: "AVX-512 with VNNI and bf16",
+    0x1EF: "AVX-512 with VNNI, bf16 and fp16", 0xFEF: "AVX-512 with VNNI, bf16, fp16 and AMX",
     0x1FEF: "AVX-512 with VNNI, bf16, fp16 and AMX with fp16",
     0x201FF: "AVX10.2 with VNNI, bf16 and fp16",
     0x22FFF: "AVX10.2 with VNNI, bf16, fp16 and AMX with fp8",
-}
+}  # fmt: skip
 # Dtypes for which an instruction set has no instructions if its name lacks the word.
 LACKING = {"VNNI": "8-bit integers", "bf16": "bfloat16"}
 THREAD_VARIABLES = (

@@ -23,22 +23,13 @@ from byoc_lab.run.symbols import c_text, checked_symbol
 # An element of the result, from the elements x (and y) of the operands and {attribute}s. As in
 # Relay, NaN in gives NaN out.
 ELEMENTWISE: Mapping[str, str] = {
-    "abs": "fabsf(x)",
-    "add": "x + y",
-    "clip": "x < {a_min} ? fminf({a_min}, {a_max}) : x > {a_max} ? {a_max} : x",
-    "divide": "x / y",
-    "exp": "expf(x)",
-    "log": "logf(x)",
-    "maximum": "x > y || isnan(x) ? x : y",
-    "minimum": "x < y || isnan(x) ? x : y",
-    "multiply": "x * y",
-    "negative": "-x",
-    "nn.relu": "x < 0.0f ? 0.0f : x",
-    "sigmoid": "1.0f / (1.0f + expf(-x))",
-    "sqrt": "sqrtf(x)",
-    "subtract": "x - y",
-    "tanh": "tanhf(x)",
-}
+    "abs": "fabsf(x)", "add": "x + y",
+    "clip": "x < {a_min} ? fminf({a_min}, {a_max}) : x > {a_max} ? {a_max} : x", "divide": "x / y",
+    "exp": "expf(x)", "log": "logf(x)", "maximum": "x > y || isnan(x) ? x : y",
+    "minimum": "x < y || isnan(x) ? x : y", "multiply": "x * y", "negative": "-x",
+    "nn.relu": "x < 0.0f ? 0.0f : x", "sigmoid": "1.0f / (1.0f + expf(-x))", "sqrt": "sqrtf(x)",
+    "subtract": "x - y", "tanh": "tanhf(x)",
+}  # fmt: skip
 DENSE = "nn.dense"
 OPERATORS = (*ELEMENTWISE, DENSE)
 

@@ -15,22 +15,14 @@ from byoc_lab.relay.ir.module import IRModule
 
 # The settings that `PassContext(config=...)` accepts, and their types.
 _CONFIGS: dict[str, type] = {
-    "ir.enable_si_builder": bool,
-    "relay.FuseOps.link_params": bool,
-    "relay.FuseOps.max_depth": int,
-    "relay.ToMixedPrecision.keep_orig_output_dtype": bool,
-    "relay.backend.tir_converter": str,
-    "relay.backend.use_auto_scheduler": bool,
-    "relay.backend.use_meta_schedule": bool,
-    "relay.backend.use_meta_schedule_dispatch": int,
-    "relay.collage.byoc_fusion_style": list,
-    "relay.collage.byoc_max_depth": int,
-    "relay.collage.tvm_max_depth": int,
-    "relay.fallback_device_type": int,
-    "relay.frontend.fill_span": bool,
-    "relay.remove_standalone_reshapes.enable": bool,
-    "testing.immutable_module": bool,
-}
+    "ir.enable_si_builder": bool, "relay.FuseOps.link_params": bool, "relay.FuseOps.max_depth": int,
+    "relay.ToMixedPrecision.keep_orig_output_dtype": bool, "relay.backend.tir_converter": str,
+    "relay.backend.use_auto_scheduler": bool, "relay.backend.use_meta_schedule": bool,
+    "relay.backend.use_meta_schedule_dispatch": int, "relay.collage.byoc_fusion_style": list,
+    "relay.collage.byoc_max_depth": int, "relay.collage.tvm_max_depth": int,
+    "relay.fallback_device_type": int, "relay.frontend.fill_span": bool,
+    "relay.remove_standalone_reshapes.enable": bool, "testing.immutable_module": bool,
+}  # fmt: skip
 # Settings of stages after Relay: scripts set them for a whole build. No pass here reads them, so
 # they are not checked.
 _LATER = ("te.", "tir.", "relax.")

@@ -25,17 +25,8 @@ COMMANDS += ["validate", "nothing", "", "--help", "-1"]
 OPTIONS = ["--pipeline", "--backend", "--rules", "--ignore", "--format", "--target", "--call"]
 OPTIONS += ["--changes", "--seed", "--inputs", "--detail", "--html", "--help", "--nothing", "--"]
 VALUES = [
-    "dnnl",
-    "ccompiler",
-    "json",
-    "text",
-    "sarif",
-    "github",
-    "operator",
-    "BYL001",
-    "all",
-    "@main",
-]
+    "dnnl", "ccompiler", "json", "text", "sarif", "github", "operator", "BYL001", "all", "@main",
+]  # fmt: skip
 VALUES += ["", "0", "-1", "1e999", "9" * 50, "é\x1b[2J", "\udcff", "a" * 3_000, "%0", "nn.conv2d"]
 VALUES += [
     "dnnl/../x",

@@ -20,32 +20,11 @@ def _random(*shape: int) -> Any:
 UNARY: Functions = {
     name: (lambda f: lambda x: f(x))(getattr(torch, name))
     for name in (
-        "neg",
-        "abs",
-        "floor",
-        "ceil",
-        "exp",
-        "asinh",
-        "atan",
-        "cos",
-        "cosh",
-        "sin",
-        "sinh",
-        "tan",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "sign",
-        "trunc",
-        "square",
-        "isnan",
-        "isinf",
-        "reciprocal",
-        "logical_not",
-        "round",
-        "relu",
+        "neg", "abs", "floor", "ceil", "exp", "asinh", "atan", "cos", "cosh", "sin", "sinh", "tan",
+        "tanh", "sigmoid", "erf", "sign", "trunc", "square", "isnan", "isinf", "reciprocal",
+        "logical_not", "round", "relu",
     )
-}
+}  # fmt: skip
 POSITIVE: Functions = {
     name: (lambda f: lambda x: f(x.abs() * 0.4 + 0.1))(getattr(torch, name))
     for name in ("sqrt", "rsqrt", "log", "log2", "log10", "acos", "asin", "atanh")

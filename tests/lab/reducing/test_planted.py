@@ -33,28 +33,14 @@ from tests.lab.reducing.networks import operators
 RULES = {rule.code: rule for rule in all_rules()}
 # Names of faults, and the operators of the smallest module with a difference.
 OF_PASSES = {
-    "epsilon 1e-5 to 1e-3": 1,
-    "batch norm without scale": 1,
-    "batch norm without center": 1,
-    "batch norm swaps gamma and beta": 1,
-    "batch norm swaps mean and variance": 1,
-    "dropped bias": 1,
-    "bias rolled": 1,
-    "stale constant": 1,
-    "one weight zeroed": 1,
-    "one weight negated": 1,
-    "weights flipped": 1,
-    "weights rolled": 1,
-    "relu to leaky relu": 1,
-    "dropped relu": 1,
-    "clip 6 to 5.9": 1,
-    "leaky slope 0.1 to 0.11": 1,
-    "swapped operands": 1,
-    "max pooling to average": 1,
-    "softmax to log softmax": 1,
-    "add to subtract": 1,
+    "epsilon 1e-5 to 1e-3": 1, "batch norm without scale": 1, "batch norm without center": 1,
+    "batch norm swaps gamma and beta": 1, "batch norm swaps mean and variance": 1,
+    "dropped bias": 1, "bias rolled": 1, "stale constant": 1, "one weight zeroed": 1,
+    "one weight negated": 1, "weights flipped": 1, "weights rolled": 1, "relu to leaky relu": 1,
+    "dropped relu": 1, "clip 6 to 5.9": 1, "leaky slope 0.1 to 0.11": 1, "swapped operands": 1,
+    "max pooling to average": 1, "softmax to log softmax": 1, "add to subtract": 1,
     "int8 weight +1": 1,
-}
+}  # fmt: skip
 
 
 def removed_annotations() -> Iterator[tuple[IRModule, str]]:

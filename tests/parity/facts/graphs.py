@@ -21,14 +21,9 @@ LEFT_OUT = ["AlterOpLayout"]
 # What TVM can compile to C, where it knows no exp; no quotients by a root, which the oracle's
 # SimplifyExpr leaves (see fork.py).
 CASES = (
-    "conv_bn_relu.two_blocks_constants",
-    "fusing/constants",
-    "fusing/repeated",
-    "fusing/reshapes",
-    "networks.dqn_constants",
-    "networks.small_net_constants",
-    "networks.squeezenet_constants",
-)
+    "conv_bn_relu.two_blocks_constants", "fusing/constants", "fusing/repeated", "fusing/reshapes",
+    "networks.dqn_constants", "networks.small_net_constants", "networks.squeezenet_constants",
+)  # fmt: skip
 
 
 def brief(graph: dict[str, Any]) -> dict[str, Any]:

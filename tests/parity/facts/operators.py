@@ -20,14 +20,8 @@ from typing import Any
 OPERATORS = "operators.json"
 # The modules that a script finds operators in; the fork's own functions are left out.
 MODULES = (
-    "",
-    "nn",
-    "image",
-    "qnn.op",
-    "vision",
-    "random",
-    "annotation",
-)
+    "", "nn", "image", "qnn.op", "vision", "random", "annotation",
+)  # fmt: skip
 OWN_OF_THE_FORK = ("csi", "csinn", "cache_", "fsmn", "swish", "celu", "hardmax", "segment_m")
 
 

@@ -19,28 +19,14 @@ from .entry import (
 )
 
 COMPOSITES = {
-    "chain": "dnnl",
-    "external_use": "dnnl",
-    "rejected": "dnnl",
-    "commuted": "dnnl",
-    "constants": "dnnl",
-    "diamonds": "diamond",
-    "kernels": "attributes",
-}
+    "chain": "dnnl", "external_use": "dnnl", "rejected": "dnnl", "commuted": "dnnl",
+    "constants": "dnnl", "diamonds": "diamond", "kernels": "attributes",
+}  # fmt: skip
 ANNOTATABLE = (
-    "elementwise",
-    "projections",
-    "concatenated_results",
-    "concatenated_mixture",
-    "concatenated_variables",
-    "constant_operand",
-    "tuple_result",
-    "branches",
-    "let",
-    "diamond",
-    "two_outputs",
-    "chain_of_four",
-)
+    "elementwise", "projections", "concatenated_results", "concatenated_mixture",
+    "concatenated_variables", "constant_operand", "tuple_result", "branches", "let", "diamond",
+    "two_outputs", "chain_of_four",
+)  # fmt: skip
 
 
 def _composites() -> Iterator[Golden]:

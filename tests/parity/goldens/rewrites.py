@@ -22,37 +22,15 @@ from .entry import (
 
 BATCH_NORM_FOLDING = ["InferType", "SimplifyInference", "FoldConstant", "FoldScaleAxis"]
 SCALES = (
-    "after_conv",
-    "after_relu",
-    "after_relu_negative",
-    "after_bias",
-    "after_bias_add",
-    "after_depthwise",
-    "after_grouped",
-    "after_shared",
-    "after_sum",
-    "after_dense",
-    "after_conv_scalar",
-    "after_conv_variable_weight",
-    "before_conv",
-    "before_relu",
-    "before_two_convs",
-    "before_conv_shared",
-    "before_projected",
-    "before_gates",
-    "after_gate_of_scaled",
-    "after_blocked",
-    "after_blocked_channels_last",
-    "after_blocked_relu_and_bias",
-    "after_blocked_scalar",
-    "after_mixed_blocks",
-    "after_blocked_depthwise",
-    "after_blocked_conv3d",
-    "before_blocked",
-    "before_blocked_channels_last",
-    "before_blocked_relu",
-    "before_blocked_depthwise",
-)
+    "after_conv", "after_relu", "after_relu_negative", "after_bias", "after_bias_add",
+    "after_depthwise", "after_grouped", "after_shared", "after_sum", "after_dense",
+    "after_conv_scalar", "after_conv_variable_weight", "before_conv", "before_relu",
+    "before_two_convs", "before_conv_shared", "before_projected", "before_gates",
+    "after_gate_of_scaled", "after_blocked", "after_blocked_channels_last",
+    "after_blocked_relu_and_bias", "after_blocked_scalar", "after_mixed_blocks",
+    "after_blocked_depthwise", "after_blocked_conv3d", "before_blocked",
+    "before_blocked_channels_last", "before_blocked_relu", "before_blocked_depthwise",
+)  # fmt: skip
 TO_CHANNELS_FIRST = {
     "nn.conv2d": ["NCHW", "default"],
     "qnn.conv2d": ["NCHW", "default"],
@@ -62,25 +40,12 @@ TO_CHANNELS_FIRST = {
 TRANSPOSED = "qnn.conv2d_transpose"
 TO_CHANNELS_LAST = {"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NHWC"]}
 NORMS = (
-    "plain",
-    "channels_last",
-    "unscaled",
-    "uncentred",
-    "second_result_used",
-    "dropout",
-)
+    "plain", "channels_last", "unscaled", "uncentred", "second_result_used", "dropout",
+)  # fmt: skip
 QUANTIZED = (
-    "quantize",
-    "quantize_channels",
-    "dequantize",
-    "requantize",
-    "convolution",
-    "dense",
-    "add",
-    "mul",
-    "concatenate",
-    "weights",
-)
+    "quantize", "quantize_channels", "dequantize", "requantize", "convolution", "dense", "add",
+    "mul", "concatenate", "weights",
+)  # fmt: skip
 
 
 def _printing() -> Iterator[Golden]:

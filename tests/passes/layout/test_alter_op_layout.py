@@ -17,13 +17,8 @@ test_golden = golden_test("AlterOpLayout")
 # Biases of a result in blocks, (1, 4, 6, 6, 4): some have one block for all, or one number for
 # all of a block, and cannot be taken out of these blocks.
 BLOCKED_BIASES = [
-    (1, 4, 1, 1, 4),
-    (4, 1, 1, 4),
-    (1, 1, 1, 1, 4),
-    (1, 1, 1, 4),
-    (4,),
-    (1, 4, 1, 1, 1),
-]
+    (1, 4, 1, 1, 4), (4, 1, 1, 4), (1, 1, 1, 1, 4), (1, 1, 1, 4), (4,), (1, 4, 1, 1, 1),
+]  # fmt: skip
 
 
 def test_an_operator_without_a_layout_rule_can_be_altered_by_itself() -> None:

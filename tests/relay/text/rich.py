@@ -25,34 +25,11 @@ NAMES = ["x", "x", "x1", "x_1", "_", "", "0", "1a", "input.1", "conv1.weight", "
 NAMES += ["a::b", "a-b", "é", "数", "True", "meta", "nn.relu", "add", "int32", "Tensor"]
 NAMES += [*KEYWORDS, "ref_read", "ref_write"]
 ODD_NAMES = [
-    "a b",
-    'q"',
-    "b\\",
-    "n\nl",
-    "*/",
-    "/*",
-    "%x",
-    "-",
-    "a-1",
-    "x-malformed-ir",
-    "/",
-    ".",
-    ":",
-]
+    "a b", 'q"', "b\\", "n\nl", "*/", "/*", "%x", "-", "a-1", "x-malformed-ir", "/", ".", ":",
+]  # fmt: skip
 STRINGS = [
-    "",
-    "dnnl",
-    'a"b',
-    "\\",
-    "\\n",
-    "\n",
-    "\t\r",
-    "é",
-    "\\xC3",
-    "/* no comment",
-    "//",
-    "\x01",
-]
+    "", "dnnl", 'a"b', "\\", "\\n", "\n", "\t\r", "é", "\\xC3", "/* no comment", "//", "\x01",
+]  # fmt: skip
 STRINGS += ["meta[relay.Constant][0]", "}", "#[metadata]", "数", "\x7f", '\\"']
 
 names = st.sampled_from(NAMES)

@@ -230,23 +230,8 @@ def test_text_cut_off_anywhere_raises_parse_error(text: str, data):
 
 
 PIECES = [
-    "%0",
-    "%x",
-    "@main",
-    "(",
-    ")",
-    "{",
-    "}",
-    "[",
-    "]",
-    ";",
-    ",",
-    "=",
-    ".0",
-    "let",
-    "fn ",
-    "def ",
-]
+    "%0", "%x", "@main", "(", ")", "{", "}", "[", "]", ";", ",", "=", ".0", "let", "fn ", "def ",
+]  # fmt: skip
 PIECES += [
     "if (",
     "else",
