@@ -11,11 +11,11 @@ CONTEXT = 3
 MAX_LINES = 400  # lines in the text of a diff; `Diff.rows` has all of them
 
 
-def text_of(summary: str, rows: Sequence[Row], most: int = MAX_LINES) -> str:
-    """The summary and the changed lines, at most `most` of them."""
+def text_of(summary: str, rows: Sequence[Row]) -> str:
+    """The summary and the changed lines, at most MAX_LINES of them."""
     lines: list[str] = []
     for n, (line, _) in enumerate(changed_lines(rows)):
-        if n == most:
+        if n == MAX_LINES:
             changed = sum(map(_differs, rows))
             lines.append(f"  ... cut here: {changed} of {len(rows)} lines differ; rows() has all")
             break

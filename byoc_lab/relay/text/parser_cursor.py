@@ -108,9 +108,9 @@ class Cursor:
     def tok(self) -> str:
         return self.texts[self.i]
 
-    def peek(self, ahead: int = 1) -> str:
+    def peek(self) -> str:
         """The token after the next; "" past the end."""
-        at = self.i + ahead
+        at = self.i + 1
         return self.texts[at] if at < len(self.texts) else ""
 
     def take(self, token: str) -> bool:

@@ -58,13 +58,7 @@ def print_lines(
     obj: Expr | IRModule | TupleWrapper,
     show_meta_data: bool = True,
     annotate: Callable[[Expr], str] | None = None,
-    *,
-    header: bool = True,
-    style: str = "0.0.5",
-    show_types: bool = True,
-    show_span: bool = False,
-    exact: bool | None = None,
-    for_tvm: bool = False,
+    **options: Any,
 ) -> list[Line]:
     """The lines of `print_text`, each with its expression.
 
@@ -85,17 +79,7 @@ def print_lines(
 
     Raises UnknownNameError for an unknown style.
     """
-    return _print(
-        obj,
-        show_meta_data,
-        annotate,
-        header=header,
-        style=style,
-        show_types=show_types,
-        show_span=show_span,
-        exact=exact,
-        for_tvm=for_tvm,
-    )[0]
+    return _print(obj, show_meta_data, annotate, **options)[0]
 
 
 def print_both(mod: IRModule) -> tuple[list[Line], list[Line]]:

@@ -105,18 +105,8 @@ def get_optimal_layout_for_conv(
         (n - 1) * s + (k - 1) * d + 1 - b - a
         for n, s, k, d, b, a in zip(out[2:], steps, kernel, taps, before, after, strict=True)
     ]
-    layouts: str = native.function("optimal_layouts")(
-        False,
-        [out[0], inputs, *size],
-        _in_groups(parts, out[1], inputs, kernel),
-        out,
-        steps,
-        [d - 1 for d in taps],
-        before,
-        after,
-        dtype,
-    )
-    return layouts
+    data, weight = [out[0], inputs, *size], _in_groups(parts, out[1], inputs, kernel)
+    return _optimal(False, data, weight, out, steps, [d - 1 for d in taps], before, after, dtype)
 
 
 def get_optimal_layout_for_conv_transpose(
@@ -149,17 +139,12 @@ def get_optimal_layout_for_conv_transpose(
         (n - (k - 1) * d - 1 + b + a) // s + 1
         for n, s, k, d, b, a in zip(out[2:], steps, kernel, taps, before, after, strict=True)
     ]
-    layouts: str = native.function("optimal_layouts")(
-        True,
-        [out[0], inputs, *size],
-        _in_groups(parts, out[1], inputs, kernel),
-        out,
-        steps,
-        [d - 1 for d in taps],
-        before,
-        after,
-        dtype,
-    )
+    data, weight = [out[0], inputs, *size], _in_groups(parts, out[1], inputs, kernel)
+    return _optimal(True, data, weight, out, steps, [d - 1 for d in taps], before, after, dtype)
+
+
+def _optimal(*question: Any) -> str:
+    layouts: str = native.function("optimal_layouts")(*question)
     return layouts
 
 

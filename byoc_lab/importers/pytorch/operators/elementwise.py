@@ -19,7 +19,10 @@ UNARY = {
     "cos": "cos", "cosh": "cosh", "sin": "sin", "sinh": "sinh", "tan": "tan", "tanh": "tanh",
     "sigmoid": "sigmoid", "erf": "erf", "trunc": "trunc",
 }  # fmt: skip
-ARITHMETIC = {"mul": "multiply", "maximum": "maximum", "minimum": "minimum"}
+ARITHMETIC = {
+    "mul": "multiply", "maximum": "maximum", "minimum": "minimum", "floor_divide": "floor_divide",
+    "remainder": "floor_mod", "fmod": "mod",
+}  # fmt: skip
 COMPARISON = {
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
     "ge": "greater_equal",
@@ -86,21 +89,6 @@ def div(node: Node) -> Any:
     if mode == "floor":
         return relay.floor_divide(x, y)
     return relay.trunc_divide(x, y) if integer else relay.trunc(relay.divide(x, y))
-
-
-@converts("floor_divide.default", "floor_divide.Scalar")
-def floor_divide(node: Node) -> Any:
-    return relay.floor_divide(*_both(node, node.result_dtype))
-
-
-@converts("remainder.Tensor", "remainder.Scalar")
-def remainder(node: Node) -> Any:
-    return relay.floor_mod(*_both(node, node.result_dtype))
-
-
-@converts("fmod.Tensor", "fmod.Scalar")
-def fmod(node: Node) -> Any:
-    return relay.mod(*_both(node, node.result_dtype))
 
 
 def _promoted(node: Node) -> str:

@@ -63,18 +63,24 @@ def _from_relax(op: Op, call: RelaxCall, x: Expr) -> Expr:
     return relay_call(op.name, x, axis=call.axes(call.attrs.axis), keepdims=keepdims)
 
 
-def _reduction(op: str, compute, arithmetic: Arithmetic, doc: str, **facts: AnyValue) -> None:
+def _reduction(
+    op: str, compute, arithmetic: Arithmetic, doc: str, relax=None, **facts: AnyValue
+) -> None:
+    """relax(R, data, axes, keepdims): the Relax expression, if not one call of the operator of this
+    name."""
+
     def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
         axes = reduced_axes(op, attrs, x.ndim)
         result = np.asarray(compute(x, axis=axes, keepdims=attrs.keepdims))
         return result.astype(x.dtype, copy=False)
 
-    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-        axes = reduced_axes(op, attrs, rank_of(x))
-        if op == "mean":
-            return mean_of(R, x, axes, attrs.keepdims)
-        return getattr(R, op)(x, axis=list(axes), keepdims=attrs.keepdims)
+    def translated(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
+        axes = list(reduced_axes(op, attrs, rank_of(x)))
+        if relax is None:
+            return getattr(R, op)(x, axis=axes, keepdims=attrs.keepdims)
+        return relax(R, x, axes, attrs.keepdims)
 
+    facts = {"layout": layout_rules.reduction, "from_relax": {op: _from_relax}, **facts}
     define_op(
         op,
         "data",
@@ -83,10 +89,8 @@ def _reduction(op: str, compute, arithmetic: Arithmetic, doc: str, **facts: AnyV
         attrs=REDUCE_ATTRS,
         normalize=numbers_to_lists("axis"),
         flops=per_input_element(1),
-        relax=relax,
+        relax=translated,
         pattern=OpPattern.COMM_REDUCE,
-        layout=layout_rules.reduction,
-        from_relax={op: _from_relax},
         arithmetic=arithmetic,
         **facts,
         doc=doc,
@@ -99,6 +103,7 @@ _reduction(
     np.mean,
     Arithmetic.MEAN,
     "The arithmetic mean over some axes.",
+    relax=mean_of,
     mixed_precision=NEVER,
     fake_quantized=FakeQuantized.MEAN,
 )
@@ -236,36 +241,34 @@ def mean_std(data: Expr, axis: AnyValue, keepdims: bool, exclude: bool) -> Tuple
 # all, any: of bool; TVM accepts any dtype, and the result has it ----------------------------------
 
 
-def _logical(op: str, compute, doc: str) -> None:
-    def reference(attrs: AnyValue, x: np.ndarray) -> np.ndarray:
-        axes = reduced_axes(op, attrs, x.ndim)
-        return np.asarray(compute(x, axis=axes, keepdims=attrs.keepdims)).astype(x.dtype)
+def _logical(name: str) -> AnyValue:
+    """Relax has no such reduction: of 0 and 1, all are 1 if the least is, any is if the greatest
+    is."""
 
-    def relax(R: AnyValue, attrs: AnyValue, x: AnyValue) -> AnyValue:
-        axes = list(reduced_axes(op, attrs, rank_of(x)))
-        # Relax has no such reduction; of 0 and 1, all are set when the least is, any when one is.
+    def relax(R: AnyValue, x: AnyValue, axes: list[int], keepdims: bool) -> AnyValue:
         ones = R.astype(R.astype(x, "bool"), "int8")
-        reduce = {"all": R.min, "any": R.max}[op]
-        return R.astype(reduce(ones, axis=axes, keepdims=attrs.keepdims), dtype_of(x))
+        return R.astype(getattr(R, name)(ones, axis=axes, keepdims=keepdims), dtype_of(x))
 
-    define_op(
-        op,
-        "data",
-        result_type=partial(reduced_type, op),
-        reference=reference,
-        attrs=REDUCE_ATTRS,
-        normalize=numbers_to_lists("axis"),
-        flops=per_input_element(1),
-        relax=relax,
-        pattern=OpPattern.COMM_REDUCE,
-        layout=layout_rules.reduction if op == "all" else None,  # as in TVM
-        arithmetic=Arithmetic.EXTREME,
-        doc=doc,
-    )
+    return relax
 
 
-_logical("all", np.all, "Whether all elements over some axes are not 0.")
-_logical("any", np.any, "Whether any element over some axes is not 0.")
+_reduction(
+    "all",
+    np.all,
+    Arithmetic.EXTREME,
+    "Whether all elements over some axes are not 0.",
+    relax=_logical("min"),
+    from_relax={},
+)
+_reduction(
+    "any",
+    np.any,
+    Arithmetic.EXTREME,
+    "Whether any element over some axes is not 0.",
+    relax=_logical("max"),
+    from_relax={},
+    layout=None,  # as in TVM
+)
 
 # argmax, argmin ----------------------------------------------------------------------------------
 
