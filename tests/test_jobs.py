@@ -111,7 +111,9 @@ def test_job_that_the_executor_loses_is_reported() -> None:
         ({"function": "validate", "executor": 4}, r"client.get_executor\(\)"),
     ],
 )
-def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
+def test_wrong_arguments_raise_errors_that_name_them(
+    arguments: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ArgumentError, match=message):
         many(**{"models": jobs.small, **arguments})
 

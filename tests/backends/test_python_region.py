@@ -101,7 +101,7 @@ def test_a_function_that_stops_its_process_is_an_error(
         run(stopping, isolated=True, time_limit=0.01)
 
 
-def test_a_region_with_two_results() -> None:
+def test_region_returns_both_results() -> None:
     x = relay.var("x", shape=(2, 3))
     function = relay.Function([x], relay.Tuple([relay.exp(x), relay.tanh(x)]))
     bound = PythonRegion(lambda x: (np.exp(x), np.tanh(x))).bind(function, "f")

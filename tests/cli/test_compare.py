@@ -18,7 +18,7 @@ def model(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_two_pipelines_of_one_model(
+def test_compare_command_shows_two_pipelines_of_one_model(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.html"

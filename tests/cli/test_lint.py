@@ -88,7 +88,9 @@ def test_an_unknown_back_end_is_a_usage_error(
     assert "no back end is registered as 'dnn'" in capsys.readouterr().err
 
 
-def test_sarif_of_several_files(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sarif_has_the_findings_of_all_files(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(NO_END)
     other = file.with_name("clean.relay")
     other.write_text(CLEAN)

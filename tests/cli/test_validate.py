@@ -22,7 +22,9 @@ def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(8, 8), float32]) {
 """
 
 
-def test_right_numbers(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_validate_command_reports_valid_for_right_numbers(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file.write_text(NET)
     np.savez(tmp_path / "x.npz", x=np.ones((1, 8), "float32"), w=np.eye(8, dtype="float32"))
     figure = tmp_path / "report.png"

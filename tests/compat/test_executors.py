@@ -99,7 +99,7 @@ def test_while_loop_is_evaluated() -> None:
     np.testing.assert_array_equal(values.numpy(), [8, 16])
 
 
-def test_resize_without_a_region_as_in_tvm_0_8() -> None:
+def test_resize2d_accepts_the_arguments_of_tvm_0_8() -> None:
     x = relay.var("x", shape=(1, 4, 4, 3))
     image = module("tvm.relay").image
     old = image.resize2d(x, (8, 8), "NHWC", "nearest_neighbor", "asymmetric")
@@ -124,7 +124,7 @@ def test_tables_of_functions_of_quantized_numbers() -> None:
         tables.create_integer_lookup_table(np.tanh, *parameters, -1, -1, "float32", "int8")
 
 
-def test_data_and_references_as_arguments() -> None:
+def test_data_and_references_may_be_arguments() -> None:
     mod = tvm.IRModule()
     prelude = relay.prelude.Prelude(mod)
     _, cons, nil = mod.get_type("List")
@@ -144,7 +144,7 @@ def test_data_and_references_as_arguments() -> None:
     assert int(length(ConstructorValue(cons.tag, [array, empty], cons)).numpy()) == 1
 
 
-def test_references_as_results() -> None:
+def test_references_may_be_results() -> None:
     ref, old = relay.var("ref"), relay.var("old")
     write = relay.Let(relay.var("_"), relay.RefWrite(ref, relay.const(2)), relay.Tuple([ref, old]))
     body = relay.Let(ref, relay.RefCreate(relay.const(1)),
@@ -153,7 +153,7 @@ def test_references_as_results() -> None:
     assert int(reference.value.numpy()) == 2 and int(before.numpy()) == 1
 
 
-def test_functions_as_results() -> None:
+def test_functions_may_be_results() -> None:
     x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
     pair = relay.Function([y], relay.Tuple([relay.Function([x], x - y), y]))
     mod = tvm.IRModule()
@@ -169,7 +169,7 @@ def test_functions_as_results() -> None:
             subtract(*wrong)
 
 
-def test_python_programs() -> None:
+def test_run_as_python_evaluates_and_to_python_is_refused() -> None:
     expr = relay.Tuple([relay.const(1) + relay.const(2), relay.Tuple([])])
     number, unit = relay.testing.run_as_python(expr)
     assert int(number.numpy()) == 3 and len(unit) == 0

@@ -85,7 +85,7 @@ def test_integers_of_attributes_have_values() -> None:
     assert str(function.attrs) == '{"Composite": "a.b", "n": 3}'
 
 
-def test_parameters_are_bound_as_they_are() -> None:
+def test_parameters_are_bound_in_their_own_shape() -> None:
     """The tutorial on graph networks gives a bias of (5,) for a variable of (5, 1)."""
     x, b = relay.var("x", shape=(2, 5)), relay.var("b", shape=(5, 1))
     function = relay.Function([x, b], relay.nn.bias_add(x, b, axis=-1))

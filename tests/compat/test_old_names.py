@@ -23,14 +23,14 @@ def _relu() -> typing.Any:
 
 
 @pytest.mark.parametrize("name", ["llvm", "cpu", "llvm -mcpu=core-avx2", 1])
-def test_devices_of_targets(name: typing.Any) -> None:
+def test_every_target_has_the_cpu_as_device(name: typing.Any) -> None:
     dev = tvm.device(name, 0)
     assert str(dev) == "cpu(0)" and dev == tvm.cpu()
     assert (dev.device_type, dev.device_id, dev.exist) == (1, 0, True)
     assert tvm.device(tvm.target.Target("llvm")) == tvm.device(str(tvm.target.Target("llvm")))
 
 
-def test_targets_as_command_lines() -> None:
+def test_targets_are_read_from_command_lines() -> None:
     target = tvm.target.Target("llvm -mcpu=core-avx2 -mattr=+avx2,+fma -num-cores 4", host="llvm")
     assert isinstance(target, tvm.target.Target)
     assert target.kind.name == "llvm" and target.attrs["num-cores"] == 4
@@ -93,7 +93,7 @@ def test_modules_and_passes() -> None:
     assert types >= {"IntImm", "Array", "runtime.String"}
 
 
-def test_places_as_json() -> None:
+def test_spans_survive_json() -> None:
     name, ir = relay.SourceName("a.txt"), tvm.ir
     one, other = relay.Span(name, 1, 2, 3, 4), relay.Span(name, 5, 5, 6, 7)
     nowhere = relay.Span(None, 1, 1, 1, 1)
@@ -239,7 +239,7 @@ def test_build_module_keeps_what_it_built() -> None:
     assert graph_module.get_num_outputs() == 1
 
 
-def test_small_forms_of_test_files() -> None:
+def test_names_that_tvms_tests_use_exist() -> None:
     assert relay.const(1, relay.scalar_type("int32")).data.dtype == "int32"
     assert bool(tvm.IRModule())  # TVM's has no length
     x = relay.var("x", shape=(2,))
@@ -324,7 +324,7 @@ def test_missing_function_or_source_of_a_built_library_raises_error() -> None:
         lib.get_lib().get_source("asm")
 
 
-def test_places_as_the_importers_fill_them_in() -> None:
+def test_set_span_fills_in_missing_spans_alone() -> None:
     """A node with a source location is left alone, with all nodes below it."""
     set_span = tvm.relay.frontend.common.set_span
 

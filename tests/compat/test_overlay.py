@@ -209,7 +209,7 @@ def test_virtual_machine_runs_positional_and_named_arguments() -> None:
         machine.invoke("other")
 
 
-def test_arrays_and_numbers() -> None:
+def test_arrays_and_numbers_behave_as_tvms() -> None:
     a = tvm.nd.array([1.0, 2.0])
     b = tvm.nd.empty((2,), "float64").copyfrom(a)
     b[0] = 5
@@ -258,7 +258,7 @@ def test_type_relations_are_records_told_apart_by_their_functions() -> None:
     assert record != relay.TypeRelation(same, args, 1, None)
 
 
-def test_tvms_example_of_attributes() -> None:
+def test_tvms_example_of_attributes_is_checked_as_in_tvm() -> None:
     attrs = tvm.ir.make_node("attrs.TestAttrs", name="n", padding=(3, 4))
     assert (attrs.axis, attrs.name, attrs.padding) == (10, "n", (3, 4))
     with pytest.raises(AttributeValueError, match="axis"):

@@ -56,7 +56,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_places_in_the_text_of_what_was_read(case: str) -> None:
+def test_spans_are_those_of_the_text_that_was_read(case: str) -> None:
     text, wanted = CASES[case]
     shown = parsed(text).astext(show_span=True)
     found = re.findall(r"span=from_string:(\S+)", shown)

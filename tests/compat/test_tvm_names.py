@@ -56,7 +56,7 @@ def test_quantized_operators_without_op() -> None:
         (relay.FuncType([relay.TensorType(())], relay.TensorType((2,))), False),
     ],
 )
-def test_dynamic_types(ty: Any, dynamic: bool) -> None:
+def test_is_dynamic_finds_unknown_dimensions(ty: Any, dynamic: bool) -> None:
     assert relay.ty.is_dynamic(ty) is dynamic
     assert relay.ty.Any is relay.Any
 
@@ -81,7 +81,7 @@ def test_convolutions_are_depthwise_by_their_groups(
         generic.is_depthwise_conv2d((1, 4, 4), "NHW", *kernel, groups)
 
 
-def test_modules_and_tuples() -> None:
+def test_modules_and_tuples_have_tvms_methods() -> None:
     mod = tvm.IRModule.from_expr(relay.Function([x], x))
     assert mod.same_as(mod) and not mod.same_as(mod.copy())
     halves = relay.split(x, 2)
@@ -124,7 +124,7 @@ def annotated() -> Any:
     return tvm.IRModule.from_expr(annotator.visit(relay.Function([a, b, c, d], body)))
 
 
-def test_the_annotator_of_tvms_tests() -> None:
+def test_the_annotator_of_tvms_tests_annotates_one_region() -> None:
     text = str(annotated())
     assert text.count("compiler_begin") == 4 and text.count("compiler_end") == 1
     assert text.index("multiply") < text.index("compiler_end") < text.rindex("add(")
@@ -133,7 +133,7 @@ def test_the_annotator_of_tvms_tests() -> None:
     assert relay.testing.count_ops(region) == {"add": 1, "subtract": 1, "multiply": 1}
 
 
-def test_targets_of_compilers_of_regions() -> None:
+def test_region_compilers_have_targets_with_options() -> None:
     for given in ("ccompiler -header=//x", {"kind": "ccompiler", "header": "//x"}):
         target = tvm.target.Target(given, host="llvm")
         assert (target.kind.name, target.attrs["header"]) == ("ccompiler", "//x")

@@ -130,7 +130,7 @@ def test_the_layouts_of_convolutions_are_chosen_as_asked(layouts: str) -> None:
     assert f"; {layouts}" in str(exe.cards()[0].layouts)
 
 
-def test_wrong_arguments() -> None:
+def test_wrong_arguments_raise_errors_that_name_them() -> None:
     with pytest.raises(ArgumentError, match=r"relax\.build: layouts must be 'fixed' or 'measured'"):
         byoc_relax.build(two_regions(), layouts="best")
     with pytest.raises(ArgumentError, match=r"relax\.build takes a module of TVM's Relax, found"):
@@ -196,7 +196,7 @@ def shape_and_number() -> Any:
     return builder.get()
 
 
-def test_shapes_and_numbers_are_inputs() -> None:
+def test_inputs_may_be_shapes_and_numbers() -> None:
     mod = shape_and_number()
     exe = byoc_relax.build(byoc_relax.partition_for_dnnl(mod))
     x = random(2, 4)

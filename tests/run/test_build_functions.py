@@ -156,7 +156,7 @@ def test_data_is_chosen_by_a_tensor(flag: bool) -> None:
     )
 
 
-def test_functions_of_lists_that_are_known() -> None:
+def test_functions_of_known_lists_are_built() -> None:
     """Recursion that data ends is followed to its end; generic functions get their types."""
     many = "Nil"
     for n in range(40):

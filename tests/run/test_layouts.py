@@ -44,7 +44,7 @@ def test_ten_builds_make_the_same_choices_and_compute_the_same_bits() -> None:
 
 
 @pytest.mark.parametrize("layouts", ["fixed", "measured"])
-def test_the_choice_is_in_the_card_and_in_the_library(layouts: str, tmp_path: Path) -> None:
+def test_card_and_library_state_the_chosen_layout(layouts: str, tmp_path: Path) -> None:
     exe, x = build(partitioned(), layouts=layouts), image()
     (result,) = exe(x)
     (chosen,) = CHOICE.findall(str(exe.cards()))

@@ -53,7 +53,7 @@ def conv2d_check(call: Call) -> bool | Refused:
 
 
 def dense(call: Call) -> bool | Refused:
-    """Whether BNNS computes a dense layer: by a constant weight."""
+    """Whether BNNS computes a dense layer: its weight must be constant."""
     return (
         is_tensor_of(call.args[0], FLOAT)
         and _is_constant("weight", call.args[1])

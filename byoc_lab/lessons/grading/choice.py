@@ -45,8 +45,8 @@ class Choice:
 
 
 def choose(submission: Submission, course: Course) -> Choice:
-    """Choose notebooks by the exercise that they are of (`exercise_of`). Among several, the newest
-    that differs from the handout is graded."""
+    """Choose the notebook to grade for each exercise (`exercise_of`): among several, the newest
+    that differs from the handout."""
     found = Choice()
     read: dict[str, notebooks.Notebook] = {}
     candidates: dict[str, list[str]] = {}

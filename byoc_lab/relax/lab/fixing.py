@@ -20,7 +20,8 @@ from byoc_lab.run.tvm_runtime import import_tvm
 
 
 def fix_relax(mod: Any, params: Any, pipeline: Any, backend: Any) -> Fix:
-    """The repairs of a module of TVM that are proved; see `byoc_lab.fix`. before, after: of TVM."""
+    """The proved repairs of a module of TVM, whose `before` and `after` are modules of TVM too; see
+    `byoc_lab.fix`."""
 
     def faults(mod: Any) -> list[Finding]:
         return [f for f in lint(mod, pipeline, backend) if f.severity is not Severity.INFO]

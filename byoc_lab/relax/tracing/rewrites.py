@@ -189,7 +189,7 @@ class _Reader:
         return self._shown(self.after.get_global_var(symbol), function, function)
 
     def _copies(self, group: Group, taken: Nodes) -> Iterator[dict[Expr, Expr]]:
-        """The nodes of a group, each with its copy in the function, and those of the composites
+        """Mappings from nodes to their copies in the function: of the group, and of each composite
         that it calls."""
         known = self._function(group.symbol).nodes.values()
         inside = [node for node in known if not isinstance(node, Function)]

@@ -92,7 +92,8 @@ class Matcher:
         return pattern.op_name() in COMMUTATIVE and self.match_all(pattern.args[::-1], call.args)
 
     def match_dominated(self, pattern: DominatorPattern, expr: Expr) -> bool:
-        """Whether all operands of `expr` come, over the path, from one node for the parent."""
+        """Whether `expr` matches the child, and all paths back from it match the path and end at
+        one node that matches the parent."""
         if not self.match(pattern.child, expr) or not self._match_path(pattern, expr):
             return False
         # `match` has bound the parent to one node; it must not be used past `expr` either.

@@ -24,7 +24,7 @@ def test_operators_are_found_where_importers_look(name: str) -> None:
     assert callable(get_relay_op(name))
 
 
-def test_an_operator_that_relay_lacks() -> None:
+def test_operator_that_relay_lacks_raises_unsupported_name_error() -> None:
     for name in ("no_such", "nn.no_such"):
         with pytest.raises(UnsupportedNameError, match=name):
             get_relay_op(name)

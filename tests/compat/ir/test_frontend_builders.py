@@ -78,7 +78,7 @@ def test_autopad_makes_as_many_windows_as_strides(
     assert 0 <= (after - before if mode == "SAME_UPPER" else before - after) <= 1
 
 
-def test_shapes_and_scalars() -> None:
+def test_importers_get_shapes_and_scalars_as_in_tvm() -> None:
     x = relay.var("x", shape=(2, 3, 4))
     assert common.shape_of(x).numpy().tolist() == [2, 3, 4]
     assert common.shape_of(x, "int32", 1, 2).numpy().tolist() == [3]
@@ -92,7 +92,7 @@ def test_shapes_and_scalars() -> None:
         common.ensure_scalar_shape(x)
 
 
-def test_values_of_parameters() -> None:
+def test_importers_resolve_variables_to_their_parameters() -> None:
     w = relay.var("w", shape=(2,))
     params = {"w": np.array([1, 2], "float32")}
     assert common.try_resolve_var_to_const(w, params).numpy().tolist() == [1, 2]

@@ -42,7 +42,7 @@ def test_tflite_box_operators_return_the_expected_boxes() -> None:
     assert np.array_equal(places[0], boxes[0, [2, 1, 4, 3]])
 
 
-def test_prior_boxes() -> None:
+def test_prior_boxes_have_the_sizes_and_ratios_asked_for() -> None:
     """One square for each size, then the first size in each further ratio, pixel by pixel."""
     found = run(lambda x: vision.multibox_prior(x, (0.5, 0.25), (1, 4)), numbers((1, 3, 2, 4), 0))
     middle, half = np.array([0.125, 0.25]), [(0.125, 0.25), (0.0625, 0.125), (0.25, 0.125)]

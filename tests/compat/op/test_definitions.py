@@ -57,6 +57,6 @@ def test_builders_are_found_once() -> None:
         _ = relay.nn.conv9d
 
 
-def test_support_levels() -> None:
+def test_operators_have_tvms_support_levels() -> None:
     assert Op.get("nn.conv2d").support_level == 2
     assert Op.get("on_device").support_level == 10

@@ -347,7 +347,7 @@ def test_keep_names_what_the_model_has() -> None:
             from_pytorch(Scaled(), (X,), keep=wrong)  # type: ignore[arg-type]
 
 
-def test_wrong_arguments() -> None:
+def test_wrong_arguments_raise_errors_that_name_them() -> None:
     with pytest.raises(ArgumentError, match=r"takes a torch\.export\.ExportedProgram or .* int"):
         from_pytorch(3)
     with pytest.raises(ArgumentError, match="example_inputs must be a tuple of tensors"):

@@ -172,7 +172,7 @@ def test_bound_parameters_are_returned_by_name() -> None:
             from_relax(mod, wrong)
 
 
-def test_branches_functions_and_tuples() -> None:
+def test_branches_functions_and_tuples_are_imported() -> None:
     text = """
 @I.ir_module
 class Module:

@@ -56,7 +56,7 @@ def one(mod: IRModule, *arguments: object) -> Coverage:
     return found
 
 
-def test_totals_regions_and_boundaries() -> None:
+def test_coverage_counts_operators_flops_and_bytes() -> None:
     found = one(chain(), "dnnl")
     first, last = found.regions
     assert (first.operators, first.flops) == (2, CONV_FLOPS + RELU_FLOPS)
@@ -217,7 +217,9 @@ def test_coverage_figures_are_drawn(names: object) -> None:
         ((backends.partition(chain(), "dnnl"), "dnnl"), ArgumentError, "is a region already"),
     ],
 )
-def test_wrong_arguments(arguments: tuple, error: type[Exception], message: str) -> None:
+def test_wrong_arguments_raise_errors_that_name_them(
+    arguments: tuple, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         coverage(*arguments)
 

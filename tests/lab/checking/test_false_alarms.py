@@ -22,7 +22,7 @@ def test_modules_that_were_false_alarms(seed: int, on: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("on", ON)
-def test_random_modules(on: str) -> None:
+def test_random_modules_give_no_false_alarm(on: str) -> None:
     """The first of the 2,000 of `make alarms`, and those that were false alarms once."""
     assert list(false_alarms([*range(some(FIRST[on])), *ONCE], on)) == []
 

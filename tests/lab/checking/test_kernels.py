@@ -145,7 +145,7 @@ PLACES = (0.1, 0.6, 0.99)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(KERNEL_FAULTS)), ids=list(KERNEL_FAULTS))
-def test_faults_of_large_networks(number: int) -> None:
+def test_faults_are_found_in_large_networks(number: int) -> None:
     """Each fault in one network that has an operator for it, near the input, in the middle or last:
     MobileNet and ResNet-18 by turns."""
     fault = list(KERNEL_FAULTS)[number]

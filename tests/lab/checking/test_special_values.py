@@ -114,7 +114,7 @@ def test_argmax_near_a_tie_has_the_distance_as_tolerance() -> None:
 
 
 @pytest.mark.parametrize("on", ON)
-def test_softmax_of_minus_infinity(on: str) -> None:
+def test_softmax_of_minus_infinity_is_valid(on: str) -> None:
     x = relay.var("x", shape=(3, 4))
     scores = np.float32([[-np.inf, 0, 1, 2], [-np.inf, -np.inf, -np.inf, 5], [1, 2, 3, 4]])
     found = tolerance(nn.softmax(x), scores)
@@ -266,7 +266,7 @@ def test_tanh_of_the_host_is_within_a_tight_tolerance() -> None:
 
 
 @pytest.mark.parametrize("on", ON)
-def test_one_output_in_two_scales(on: str) -> None:
+def test_an_output_of_two_magnitudes_is_valid(on: str) -> None:
     """Coordinates of up to 600 beside scores below 1, in one array."""
     boxes, scores = relay.var("boxes", shape=(5, 4)), relay.var("scores", shape=(5, 2))
     joined = relay.concatenate([boxes * const(600.0), nn.softmax(scores)], axis=1)

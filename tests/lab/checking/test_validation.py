@@ -313,7 +313,7 @@ def test_operators_of_the_host_use_less_than_the_tolerance(name: str, kind: str)
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
 @pytest.mark.parametrize("name", ["tanh", "sigmoid", "exp", "log", "sqrt", "erf", "rsqrt"])
-def test_functions_of_other_floats_on_the_host(name: str, dtype: str) -> None:
+def test_functions_in_other_dtypes_use_less_than_the_tolerance(name: str, dtype: str) -> None:
     """Their bounds are as much smaller or larger as the rounding of the dtype is."""
     values = np.linspace(-9, 9, 4001).astype(dtype)
     if name in ("log", "sqrt", "rsqrt"):

@@ -62,14 +62,14 @@ def test_comparison_counts_calls_moved_between_host_and_region() -> None:
     assert "  1 nn.relu from dnnl to the host" in str(back)
 
 
-def test_two_versions_of_a_module() -> None:
+def test_two_versions_of_a_module_differ_from_the_input_on() -> None:
     made = compare(trace(network("relu", "tanh"), PASSES), trace(network("relu", "exp"), PASSES))
     assert made.first_difference is made["input"]
     assert made[0].summary == "1 call added, 1 call removed"
     assert str(made).splitlines()[1] == "5 of 5 stages differ, the first is input"
 
 
-def test_two_pipelines_that_part_and_meet_again() -> None:
+def test_stages_of_one_pipeline_alone_are_marked() -> None:
     mod = network("relu")
     doubled = relay.transform.ToANormalForm(), relay.transform.ToGraphNormalForm()
     made = compare(trace(mod, ["InferType", "InferType"]), trace(mod, ["InferType", *doubled]))

@@ -30,7 +30,7 @@ def check(before: IRModule, after: IRModule) -> None:
 
 @settings(max_examples=some(60))
 @given(mod=strategies.modules(), other=strategies.modules())
-def test_random_modules(mod: IRModule, other: IRModule) -> None:
+def test_diffs_of_random_modules_can_be_applied(mod: IRModule, other: IRModule) -> None:
     check(mod, other)
     check(mod, mod)
 

@@ -47,7 +47,7 @@ def test_one_finding_in_5000_operators_costs_two_searches_by_halving() -> None:
 
 @pytest.mark.parametrize("places", [(10, 20), (10, LARGE - 10), (LARGE // 2, LARGE - 1)])
 @pytest.mark.slow
-def test_two_operators_far_apart(places: tuple[int, int]) -> None:
+def test_two_operators_far_apart_are_found_in_few_calls(places: tuple[int, int]) -> None:
     counted = Counted(tanh_then_sigmoid)
     found = byoc_lab.reduce(
         chain(LARGE, dict(zip(places, ("tanh", "sigmoid"), strict=True))), counted

@@ -358,7 +358,7 @@ def test_a_listener_hears_each_call() -> None:
     assert told[0].at == "the module as it was given" and told[1].at.startswith("20 operators, ")
 
 
-def test_wrong_arguments() -> None:
+def test_wrong_arguments_raise_argument_error() -> None:
     mod = chain(4, {})
     for arguments in ((mod, 3), ("text", tanh_then_sigmoid), (mod, "finding")):
         with pytest.raises(ArgumentError):

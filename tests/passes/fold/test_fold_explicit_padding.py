@@ -41,6 +41,6 @@ def test_a_pool_pads_with_the_number_that_cannot_win(name: str, folds: bool) -> 
 
 @settings(max_examples=some(30))
 @given(mod=images.modules())
-def test_padding_of_random_graphs(mod: IRModule) -> None:
+def test_random_graphs_keep_their_values(mod: IRModule) -> None:
     after = replayed(mod, FoldExplicitPadding())
     assert_same_values(mod, after, images.inputs(), **TOLERANCES)

@@ -188,7 +188,7 @@ def test_a_rule_that_fails_leaves_the_region() -> None:
         FakeQuantizationToInteger(hard_fail=True)(mod)
 
 
-def test_operators_of_one_s_own() -> None:
+def test_a_registered_rule_rewrites_its_operator() -> None:
     def rule(call, types):
         t = types[call.args[0]]
         wide = relay.cast(call.args[0], "int32")

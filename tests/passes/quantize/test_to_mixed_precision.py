@@ -151,7 +151,7 @@ BODIES = {
 
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("condition", [True, False])
-def test_ifs_references_and_closures(name: str, condition: bool) -> None:
+def test_ifs_references_and_closures_keep_their_values(name: str, condition: bool) -> None:
     text = (HEAD + BODIES[name]).replace(": T", ": Tensor[(2, 2), float32]")
     mod = relay.parse(text.replace("-> T ", "-> Tensor[(2, 2), float32] "))
     x = np.float32([[0.1, 0.2], [0.3, 0.4]])

@@ -26,7 +26,7 @@ def _norm(name: str, dtype: str, epsilon: float) -> Expr:
 
 @pytest.mark.parametrize("name", ["batch_norm", "layer_norm", "instance_norm", "group_norm"])
 @pytest.mark.parametrize("epsilon", [float("inf"), float("nan"), 1e10])
-def test_an_epsilon_that_integers_do_not_have_is_refused(name: str, epsilon: float) -> None:
+def test_an_epsilon_outside_the_range_of_integer_data_is_refused(name: str, epsilon: float) -> None:
     with pytest.raises(PassError, match=r"epsilon .* of a norm of int32 data .* cast the data"):
         SimplifyInference()(IRModule.from_expr(_norm(name, "int32", epsilon)))
     SimplifyInference()(IRModule.from_expr(_norm(name, "float32", epsilon)))

@@ -46,7 +46,7 @@ def test_a_free_variable_is_named(ask: Any) -> None:
 
 
 @pytest.mark.parametrize("ask", [explain, coverage, partition_for_dnnl])
-def test_one_body_in_two_functions(ask: Any) -> None:
+def test_a_body_shared_by_two_functions_is_reported(ask: Any) -> None:
     mod = with_shared_body()
     (found,) = byoc_lab.lint(mod)
     assert found.code == "BYR006" and "@decode binds the same" in found.message

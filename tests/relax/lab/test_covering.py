@@ -31,7 +31,7 @@ def uneven() -> Any:
     return module([var("x", 1, 4, 6, 6)], body)
 
 
-def test_totals_regions_boundaries_and_cards() -> None:
+def test_coverage_counts_operators_flops_and_bytes() -> None:
     found = coverage(uneven())
     assert {(r.operators, r.flops, r.bytes) for r in found.regions} == {
         (2, CONV_FLOPS + 144, 2 * 4 * 144),
@@ -117,7 +117,7 @@ def test_coverage_proposes_a_dataflow_block_if_none_exists() -> None:
     assert found.changes[0].totals is not None and found.changes[0].totals.offloaded == 1
 
 
-def test_wrong_arguments() -> None:
+def test_wrong_arguments_raise_argument_error() -> None:
     with pytest.raises(ArgumentError, match="is a region already"):
         coverage(partition_for_dnnl(two_regions()))
     with pytest.raises(ArgumentError, match=r"relax\.coverage takes a module of TVM's Relax"):

@@ -85,7 +85,7 @@ def test_alike_calls_are_one_group() -> None:
     assert group.offloads == 0 and not group.change
 
 
-def test_wrong_arguments() -> None:
+def test_wrong_arguments_raise_argument_error() -> None:
     with pytest.raises(ArgumentError, match=r"relax\.explain takes a module of TVM's Relax, found"):
         explain([])
 

@@ -140,7 +140,7 @@ def test_folded_batch_norms_are_valid() -> None:
     assert len(validate(mod, partition_for_dnnl(mod)).check().outputs) == 1
 
 
-def test_wrong_arguments() -> None:
+def test_wrong_arguments_raise_errors_that_name_them() -> None:
     mod = two_regions()
     with pytest.raises(ArgumentError, match='detail must be "region" or "operator", found'):
         validate(mod, mod, detail="all")

@@ -140,7 +140,7 @@ def test_raising_check_raises_predicate_error() -> None:
         byoc_lab.explain_patterns(table, SMALL)
 
 
-def test_several_modules_and_the_name_of_a_back_end() -> None:
+def test_explain_patterns_takes_several_modules_and_names_of_back_ends() -> None:
     table = [("a.relu", RELU)]
     (once,), (twice,) = (byoc_lab.explain_patterns(table, m) for m in (SMALL, [SMALL, SMALL]))
     assert (once.reason, twice.reason) == ("1 composite", "2 composites")

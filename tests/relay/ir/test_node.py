@@ -127,6 +127,6 @@ def test_parts_are_nodes(made: Callable[[Any], Any], part: Any) -> None:
 
 
 @pytest.mark.parametrize("index", [None, "0", 1.5, x])
-def test_a_projection_has_a_number(index: Any) -> None:
+def test_a_projection_without_a_number_is_refused(index: Any) -> None:
     with pytest.raises(ArgumentError, match="needs the number of a field, found"):
         relay.TupleGetItem(x, index)

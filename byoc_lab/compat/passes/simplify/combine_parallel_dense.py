@@ -99,7 +99,7 @@ class _ToDense(Combiner):
         return self._units_of(branch) is not None
 
     def _units_of(self, branch: Branch) -> int | None:
-        """The axis of the end of a branch that the units of its layer are along."""
+        """The axis of the result of a branch that has the units of its layer."""
         return axis_behind(branch, len(shape_of(branch[0])) - 1)
 
     def combined(self, calls: list[Call], new: New) -> Expr:

@@ -29,7 +29,7 @@ ANYTHING = 1e38  # a number for an element that may have any value
 class Error:
     """The error of one array: numbers or arrays of its shape, in its units.
 
-    relative: where sigma is this number times the magnitude of each element, that number, else 0.
+    relative: sigma divided by the magnitude of each element, if that is one number; else 0.
     """
 
     sigma: Any = 0.0

@@ -222,7 +222,7 @@ define_op(
 def one_hot_relation(
     attrs: AnyValue, indices: Type | None, on_value: Type | None, off_value: Type | None
 ) -> Types:
-    """A new axis of length depth in the shape of indices, of the attribute's dtype."""
+    """The shape of indices with a new axis of length depth, in the dtype of the attribute."""
     op = "one_hot"
     i, on, off = tensors(op, "indices on_value off_value", indices, on_value, off_value)
     if i is None:

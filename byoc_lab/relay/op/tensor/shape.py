@@ -219,7 +219,7 @@ def _split_dim(whole: Dim, a: int, b: int, target: list[int]) -> list[Dim]:
 
 
 def reshape_type(attrs: AnyValue, x: TensorType) -> Type:
-    """The shape `reshaped`, the dtype of data."""
+    """data in the shape that `reshaped` gives."""
     return TensorType(reshaped(x.shape, attrs.newshape, attrs.allowzero), x.dtype)
 
 
@@ -343,7 +343,7 @@ def reshaped_like(attrs: AnyValue, shape: Sequence[Dim], like: Sequence[Dim]):
 
 
 def reshape_like_type(attrs: AnyValue, x: TensorType, like: TensorType) -> Type:
-    """The shape `reshaped_like`, the dtype of data."""
+    """data in the shape that `reshaped_like` gives."""
     return TensorType(reshaped_like(attrs, x.shape, like.shape), x.dtype)
 
 

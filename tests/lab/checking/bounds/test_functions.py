@@ -58,7 +58,7 @@ def test_errors_are_within_the_table_and_the_bounds_on_this_level() -> None:
 
 @pytest.mark.slow
 @pytest.mark.native
-def test_errors_are_within_the_table_and_the_bounds_on_every_level(shares: dict) -> None:
+def test_measured_errors_are_within_the_bounds_on_every_instruction_set(shares: dict) -> None:
     assert not {level: large for level in LEVELS if (large := too_large(shares[level]))}
 
 

@@ -43,7 +43,7 @@ def share(function: Function, inputs: list[np.ndarray], got: Any) -> float:
 @pytest.mark.native
 @given(st.sampled_from([1, 8]), st.sampled_from([1, 3, 5]), SIZES, SIZES, st.integers(0, 99))
 @settings(max_examples=some(25))
-def test_a_convolution_with_a_bias_and_a_residual(
+def test_convolution_with_bias_and_residual_is_within_its_bound(
     channels: int, kernel: int, bias: float, residual: float, seed: int
 ) -> None:
     """channels: of each of 8 output channels: 1 for a depthwise convolution."""

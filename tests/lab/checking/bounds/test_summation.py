@@ -66,7 +66,7 @@ def test_sums_of_no_elements_repeat_nothing(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (1, 28), (28,), (28, 1)])
-def test_sum_that_undoes_a_broadcast_is_within_the_tolerance_in_turn(
+def test_sequential_sum_that_undoes_a_broadcast_is_within_the_tolerance(
     shape: tuple[int, ...],
 ) -> None:
     values = np.abs(np.random.default_rng(0).standard_normal((28, 28))).astype(np.float32)
