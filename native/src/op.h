@@ -124,6 +124,9 @@ struct OpDef {
   // Whether its primitive is right with a bias and post-ops. Those of others follow it, as primitives
   // of their own.
   bool fuses = true;
+  // Of operators that may leave the result where it lies: bytes of the operand, which is row-major,
+  // in front of it; nothing if the result is in several pieces.
+  std::optional<int64_t> (*part)(const OpCall& call) = nullptr;
 };
 
 // Registered operators. `Define` is called while the library is loaded.

@@ -17,6 +17,7 @@ from byoc_lab.relay.op.framework.layout import Axes, is_identity, permute
 
 FORMAT, VERSION = "byoc_lab.dnnl.graph", 1
 VIEWS = ("reshape", "transpose")  # compute nothing, and take no post-ops
+MOVES = (*VIEWS, "slice")  # may leave the data where they lie, which post-ops would overwrite
 BIASED = ("dense", "matmul", *(f"conv{n}d{kind}" for n in (1, 2, 3) for kind in ("", "_transpose")))
 MAX_POST_OPS = 32  # maximum per oneDNN primitive
 
@@ -154,7 +155,7 @@ class DnnlGraphWriter:
         maker = self.made_by.get(tensor)
         return (
             maker is not None
-            and self.ops[maker]["kind"] not in VIEWS
+            and self.ops[maker]["kind"] not in MOVES
             and len(self.ops[maker]["post_ops"]) < MAX_POST_OPS
             and all(self.defined_at[other] <= maker for other in others)
         )

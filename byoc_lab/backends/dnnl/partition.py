@@ -3,8 +3,8 @@
 Two pipelines: "dnnl" has the eight passes of a first BYOC flow, one idea each, for stepping
 through; "partition_for_dnnl" is all that TVM 0.16's DNNL integration does. Both offload more than
 TVM does: the operators marked `beyond_tvm` in `operators.py` (nn.bias_add and six of qnn), and in
-`patterns.py` chains of them and concatenations. `byoc_lab.compat` offloads what TVM 0.16 does and
-no more.
+`patterns.py` chains of them and concatenations; "partition_for_dnnl" also what moves data between
+operators of DNNL (`data_movement.py`). `byoc_lab.compat` offloads what TVM 0.16 does and no more.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from byoc_lab.backends.dnnl.data_movement import OffloadDataMovement
 from byoc_lab.backends.dnnl.legalize import LegalizeGroupConv
 from byoc_lab.backends.dnnl.patterns import pattern_table
 from byoc_lab.backends.dnnl.pruning import PruneSubgraphs
@@ -35,9 +36,13 @@ TARGET = "dnnl"
 PARTITION = "partition_for_dnnl"
 
 
-def _cut_out(era: str | None = None, beyond_tvm: bool = True) -> list[Pass]:
+def _cut_out(
+    era: str | None = None, beyond_tvm: bool = True, merged: Sequence[Pass] = ()
+) -> list[Pass]:
+    """The passes from patterns to regions; merged: further ones, after patterns are merged."""
     return [
         MergeComposite(pattern_table(beyond_tvm)),
+        *merged,
         AnnotateTarget(TARGET, era=AnnotateTarget.era_of(era), beyond_tvm=beyond_tvm),
         MergeCompilerRegions(),
         PartitionGraph(era=PartitionGraph.era_of(era)),
@@ -78,8 +83,10 @@ def full_pipeline(
         FoldConstant(),
     ]
     fit: list[Pass] = [RewriteLayerNorm(), RewriteDenseBiasGeluReshapeLast(), FoldConstant()]
+    moves = [OffloadDataMovement()] if beyond_tvm else []
+    cut = _cut_out(beyond_tvm=beyond_tvm, merged=moves)
     prune = [PruneSubgraphs()] if prune_subgraphs else []
-    return [*simplify, *fit, *before_cutting, *_cut_out(beyond_tvm=beyond_tvm), *prune]
+    return [*simplify, *fit, *before_cutting, *cut, *prune]
 
 
 register_pipeline(PARTITION, full_pipeline)

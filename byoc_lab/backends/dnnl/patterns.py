@@ -199,15 +199,9 @@ class Concatenation:
         """Why DNNL does not join them, in words; None if it does."""
         (joined,) = match.args
         assert isinstance(joined, Tuple)
-        if not any(isinstance(f, Call) and self._is_computed(f) for f in joined.fields):
+        if not any(map(is_computed, joined.fields)):
             return "DNNL computes none of the tensors that are joined"
         return why_not(match)
-
-    def _is_computed(self, field: Call) -> bool:
-        if isinstance(field.op, Function):
-            return str(field.op.attrs.get("Composite", "")).startswith("dnnl.")
-        operator = OPERATORS.get(field.op_name)
-        return operator is not None and operator.offered and why_not(field) is None
 
     def check(self, match: Call) -> bool | Refused:
         reason = self.why_not(match)
@@ -244,6 +238,16 @@ class QuantizedChain:
     def check(self, match: Call) -> bool | Refused:
         reason = self.why_not(match)
         return Refused(reason) if reason else True
+
+
+def is_computed(expr: Expr) -> bool:
+    """Whether DNNL computes a typed expression: a composite function or an operator of DNNL."""
+    if not isinstance(expr, Call):
+        return False
+    if isinstance(expr.op, Function):
+        return str(expr.op.attrs.get("Composite", "")).startswith("dnnl.")
+    operator = OPERATORS.get(expr.op_name)
+    return operator is not None and operator.offered and why_not(expr) is None
 
 
 def _why_no_sum(call: Expr, other: Expr) -> str | None:

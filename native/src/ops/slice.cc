@@ -73,6 +73,16 @@ std::optional<Built> Make(const OpCall& call, const std::vector<MemoryDesc>& hav
   return built;
 }
 
+// One piece if nothing but axes of size 1 is in front of the axis.
+std::optional<int64_t> Part(const OpCall& call) {
+  const Operand& data = call.inputs[0];
+  const size_t axis = Axis(call);
+  int64_t pieces = 1;
+  for (size_t i = 0; i < axis; ++i) pieces *= data.dims[i];
+  if (pieces != 1 || call.attrs.Int("step") != 1) return std::nullopt;
+  return call.attrs.Int("begin") * (Bytes(data) / data.dims[axis]);
+}
+
 OpDef Slice() {
   OpDef def{"slice", {"data"}, 1, {""}, "",
             {{"axis", int64_t{0}, -kMaxSize},
@@ -81,6 +91,7 @@ OpDef Slice() {
              {"step", int64_t{1}, -kMaxSize}},
             Infer, Make};
   def.holds = Holds::kAny;
+  def.part = Part;
   return def;
 }
 

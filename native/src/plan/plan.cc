@@ -39,17 +39,20 @@ Plan::Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpR
   for (const Step& step : steps_) {
     std::vector<dnnl_exec_arg_t> args;
     for (const Step::Operand& operand : step.operands) {
-      const Buffer& buffer = buffers_[operand.buffer];
+      Buffer& part = buffers_[operand.buffer];
+      const Buffer& buffer = Whole(part);
+      const int64_t offset = &part == &buffer ? 0 : part.offset;
       const bool given =
           buffer.kind == Buffer::Kind::kInput || buffer.kind == Buffer::Kind::kOutput;
       void* data = given ? nullptr
-                   : buffer.kind == Buffer::Kind::kConstant ? buffer.owned->data()
-                                                            : workspace_->data() + buffer.offset;
+                   : buffer.kind == Buffer::Kind::kConstant
+                       ? buffer.owned->data()
+                       : workspace_->data() + buffer.offset + offset;
       memories_.emplace_back(operand.desc, Cpu(), data);
       args.push_back({operand.arg, memories_.back().get()});
       if (given) {
         bound_.push_back({memories_.back().get(), buffer.kind == Buffer::Kind::kOutput,
-                          buffer.index});
+                          buffer.index, offset});
       }
     }
     if (step.scratchpad.get_size() != 0) {
@@ -60,10 +63,14 @@ Plan::Plan(std::vector<Step> steps, std::vector<Buffer> buffers, std::vector<OpR
   }
 }
 
+Buffer& Plan::Whole(Buffer& buffer) {
+  return buffer.kind == Buffer::Kind::kPart ? buffers_[buffer.index] : buffer;
+}
+
 void Plan::PlaceArena() {
   for (int i = 0; i < static_cast<int>(steps_.size()); ++i) {
     for (const Step::Operand& operand : steps_[i].operands) {
-      Buffer& buffer = buffers_[operand.buffer];
+      Buffer& buffer = Whole(buffers_[operand.buffer]);
       if (buffer.first_step < 0) buffer.first_step = i;
       buffer.last_step = i;
     }
@@ -106,7 +113,8 @@ void Plan::Run(const std::vector<void*>& inputs, const std::vector<void*>& outpu
                std::vector<double>* op_seconds) {
   using Clock = std::chrono::steady_clock;
   for (const Bound& bound : bound_) {
-    void* data = bound.output ? outputs[bound.index] : inputs[bound.index];
+    void* start = bound.output ? outputs[bound.index] : inputs[bound.index];
+    void* data = static_cast<char*>(start) + bound.offset;
     dnnl::error::wrap_c_api(dnnl_memory_set_data_handle(bound.memory, data),
                             "could not bind a tensor");
   }

@@ -17,12 +17,12 @@ namespace byoc_lab {
 // A piece of memory that steps read and write. Only kArena buffers share memory, at times when
 // not both are in use.
 struct Buffer {
-  enum class Kind { kInput, kOutput, kConstant, kArena };
+  enum class Kind { kInput, kOutput, kConstant, kArena, kPart };
   Kind kind;
   int64_t bytes;
-  int index = -1;                        // kInput, kOutput: position among the graph's
+  int index = -1;  // kInput, kOutput: position among the graph's; kPart: the buffer it is part of
   SharedMemory owned = nullptr;          // kConstant
-  int64_t offset = 0;                    // kArena, from the arena's start
+  int64_t offset = 0;                    // kArena, from the arena's start; kPart, from that buffer's
   int first_step = -1, last_step = -1;   // kArena: the steps it must live through
 };
 
@@ -98,8 +98,11 @@ class Plan {
     dnnl_memory_t memory;
     bool output;
     int index;
+    int64_t offset;
   };
 
+  // The buffer whose memory a buffer is in: itself, if it is no part of another.
+  Buffer& Whole(Buffer& buffer);
   void PlaceArena();
   void Execute(size_t step);
 

@@ -32,6 +32,8 @@ class Builder : private PlanParts {
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       if (graph_.ops[i].def->make == nullptr) {
         AddView(static_cast<int>(i));
+      } else if (AddPart(static_cast<int>(i))) {
+        continue;
       } else if (AddBanded(static_cast<int>(i))) {
         ++i;
       } else {
@@ -339,36 +341,6 @@ class Builder : private PlanParts {
       reports_[index].bytes += static_cast<int64_t>(operand.desc.get_size());
     }
     steps_.push_back({primitive, std::move(operands), scratchpad, index, /*reorder=*/false});
-  }
-
-  void AddView(int index) {
-    const OpSpec& op = graph_.ops[index];
-    const int tensor = op.inputs[0];
-    MemoryDesc from = Plain(graph_.tensors[tensor]);
-    if (op.def->reshapes) {
-      const MemoryDesc to = Plain(graph_.tensors[op.output]);
-      Record(op.output, to, Provide(tensor, from, index));
-    } else {
-      // Any layout has its axes in another order too.
-      from = versions_[tensor].front().desc;
-      for (const Version& version : std::vector<Version>(versions_[tensor])) {
-        Record(op.output, version.desc.permute_axes(Positions(op)), version.buffer);
-      }
-    }
-    reports_[index].impl = "view";
-    reports_[index].layouts = {LayoutName(from, "")};
-    reports_[index].dst_layout = LayoutName(versions_[op.output].front().desc, "");
-  }
-
-  // For each axis of a transposition's operand, where it stands in the result.
-  static std::vector<int> Positions(const OpSpec& op) {
-    const Dims& axes = op.call.attrs.Ints("axes");
-    if (axes.empty()) return {0};  // a scalar, which has an axis here (see Plain)
-    std::vector<int> positions(axes.size());
-    for (size_t i = 0; i < axes.size(); ++i) {
-      positions[static_cast<size_t>(axes[i])] = static_cast<int>(i);
-    }
-    return positions;
   }
 
   // The output is written where the caller wants it, by the step that makes it if that can be.

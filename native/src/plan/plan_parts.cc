@@ -5,6 +5,20 @@
 #include "widths.h"
 
 namespace byoc_lab {
+namespace {
+
+// For each axis of a transposition's operand, where it stands in the result.
+std::vector<int> Positions(const OpSpec& op) {
+  const Dims& axes = op.call.attrs.Ints("axes");
+  if (axes.empty()) return {0};  // a scalar, which has an axis here (see Plain)
+  std::vector<int> positions(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    positions[static_cast<size_t>(axes[i])] = static_cast<int>(i);
+  }
+  return positions;
+}
+
+}  // namespace
 
 dnnl::primitive_attr UserScratchpad() {
   dnnl::primitive_attr attr;
@@ -95,7 +109,7 @@ int PlanParts::Provide(int tensor, const MemoryDesc& want, int op) {
     if (source.desc == want) return source.buffer;
   }
   Version made{want, -1};
-  if (buffers_[source.buffer].kind == Buffer::Kind::kConstant) {
+  if (IsConstant(source)) {
     made.buffer = AddConstant(memory_->Pack(buffers_[source.buffer].owned, source.desc, want));
   } else {
     made.buffer = AddArena(want);
@@ -103,6 +117,49 @@ int PlanParts::Provide(int tensor, const MemoryDesc& want, int op) {
   }
   versions_[tensor].push_back(made);
   return made.buffer;
+}
+
+void PlanParts::AddView(int index) {
+  const OpSpec& op = graph_.ops[index];
+  const int tensor = op.inputs[0];
+  MemoryDesc from = Plain(graph_.tensors[tensor]);
+  if (op.def->reshapes) {
+    const MemoryDesc to = Plain(graph_.tensors[op.output]);
+    Record(op.output, to, Provide(tensor, from, index));
+  } else {
+    // Any layout has its axes in another order too.
+    from = versions_[tensor].front().desc;
+    for (const Version& version : std::vector<Version>(versions_[tensor])) {
+      Record(op.output, version.desc.permute_axes(Positions(op)), version.buffer);
+    }
+  }
+  reports_[index].impl = "view";
+  reports_[index].layouts = {LayoutName(from, "")};
+  reports_[index].dst_layout = LayoutName(versions_[op.output].front().desc, "");
+}
+
+bool PlanParts::AddPart(int index) {
+  const OpSpec& op = graph_.ops[index];
+  if (op.def->part == nullptr || !op.post_ops.empty()) return false;
+  const std::optional<int64_t> start = op.def->part(op.call);
+  const int tensor = op.inputs[0];
+  if (!start || IsConstant(versions_[tensor].front())) return false;
+  const int source = Provide(tensor, Plain(graph_.tensors[tensor]), index);
+  const MemoryDesc desc = Plain(graph_.tensors[op.output]);
+  const Buffer& whole = buffers_[source];
+  const bool within = whole.kind == Buffer::Kind::kPart;  // parts are not parts of parts
+  Buffer part{Buffer::Kind::kPart, static_cast<int64_t>(desc.get_size())};
+  part.index = within ? whole.index : source;
+  part.offset = *start + (within ? whole.offset : 0);
+  Record(op.output, desc, Add(std::move(part)));
+  reports_[index].impl = "view";
+  reports_[index].layouts = {LayoutName(Plain(graph_.tensors[tensor]), "")};
+  reports_[index].dst_layout = LayoutName(desc, "");
+  return true;
+}
+
+bool PlanParts::IsConstant(const Version& version) const {
+  return buffers_[version.buffer].kind == Buffer::Kind::kConstant;
 }
 
 void PlanParts::SettleConstants() {

@@ -34,6 +34,14 @@ class PlanParts {
   // Constants are reordered when the memory settles.
   int Provide(int tensor, const MemoryDesc& want, int op);
 
+  // The result of an op that computes nothing: a version of its operand.
+  void AddView(int index);
+
+  // A result that stays where it lies in the operand, if it can. Constants are not read in part: they
+  // are packed and dropped as a whole.
+  bool AddPart(int index);
+  bool IsConstant(const Version& version) const;
+
   // Drops constants that were only needed in another layout, and aligns those that are read.
   void SettleConstants();
 

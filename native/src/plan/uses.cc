@@ -17,7 +17,8 @@ Uses::Uses(const GraphSpec& graph)
     for (const PostOp& post_op : op.post_ops) {
       if (post_op.input >= 0) last_use_[post_op.input] = static_cast<int>(i);
     }
-    if (op.def->make == nullptr) viewed_[op.inputs[0]] = viewed_[op.output] = true;
+    const bool part = op.def->part != nullptr && op.def->part(op.call);
+    if (op.def->make == nullptr || part) viewed_[op.inputs[0]] = viewed_[op.output] = true;
   }
   for (int id : graph.outputs) last_use_[id] = INT_MAX;
 }

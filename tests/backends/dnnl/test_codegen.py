@@ -249,7 +249,7 @@ CASES: dict[str, tuple[Expr, list[tuple[Any, ...]]]] = {
     ),
     "strided_slice": (
         relu(relay.strided_slice(image, [0, 1, -1], [1, 99, -7], [1, 3, -2])),
-        [("slice", 1), ("slice", 1), ("slice", 1, "relu")],
+        [("slice", 1), ("slice", 1), ("slice", 1), ("eltwise", 1)],
     ),
     "NHWC: bias, residual, relu, twice": (
         nhwc_block(nhwc_block(last)),

@@ -105,7 +105,7 @@ COMPUTE = {
     "concat": lambda *xs, axis: Bounded(
         np.concatenate([x.value for x in xs], axis), np.concatenate([x.error for x in xs], axis)
     ),
-    "slice": lambda x, axis, begin, length, step: Bounded(
+    "slice": lambda x, axis, begin, length, step=1: Bounded(
         x.value.take(range(begin, begin + length * step, step), axis),
         x.error.take(range(begin, begin + length * step, step), axis),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.backends.dnnl.graph.net import Net
+from tests.backends.dnnl.graph.net import RELU, Net
 
 pytestmark = pytest.mark.native
 
@@ -43,3 +43,44 @@ def test_branches_are_joined() -> None:
     ]
     joined = net.op("concat", branches, [{"kind": "eltwise", "alg": "relu"}], axis=1)
     net.check(net.op("reduce", [joined], alg="mean", axis=2), net.op("sum", [joined, joined]))
+
+
+def test_slices_in_one_piece_stay_where_they_are() -> None:
+    """Behind axes of size 1 alone; also of an input, of another slice and as an output."""
+    net = Net()
+    data = net.input(1, 4, 24)
+    made = net.op("eltwise", [data], alg="tanh")
+    parts = [net.op("slice", [made], axis=1, begin=n, length=1) for n in range(3)]
+    inner = net.op("slice", [parts[1]], axis=-1, begin=5, length=7)
+    given = net.op("slice", [data], axis=1, begin=1, length=2)
+    region = net.check(
+        parts[0], made, net.op("sum", [parts[0], parts[2]]), inner, given,
+        net.op("eltwise", [inner], alg="exp"), net.op("eltwise", [given], alg="exp"),
+    )  # fmt: skip
+    slices = [op for op in region.stats()["ops"] if op["kind"] == "slice"]
+    assert [op["impl"] for op in slices] == ["view"] * 5
+
+
+def test_nothing_is_written_over_a_slice_or_what_it_is_part_of() -> None:
+    """A fused sum and post-ops are computed in place, which others would read."""
+    net = Net()
+    made = net.op("eltwise", [net.input(1, 32)], alg="tanh")
+    left, right = (net.op("slice", [made], axis=1, begin=n, length=16) for n in (0, 16))
+    weight = net.const(16, 16)
+    added = net.op("dense", [left, weight], [{"kind": "binary", "alg": "add", "input": right}])
+    ends = net.op("slice", [made], [RELU], axis=1, begin=8, length=16)
+    whole = net.op("dense", [made, net.const(32, 32)], [{"kind": "sum", "input": made}])
+    net.check(added, ends, net.op("eltwise", [right], alg="exp"), whole)
+
+
+def test_slices_in_several_pieces_and_of_constants_are_copied() -> None:
+    net = Net()
+    data = net.op("eltwise", [net.input(2, 8)], alg="tanh")
+    cut = [
+        net.op("slice", [data], axis=1, begin=2, length=4),
+        net.op("slice", [data], axis=0, begin=1, length=2, step=-1),
+        net.op("slice", [net.const(2, 8)], axis=0, begin=1, length=1),
+    ]
+    region = net.check(*cut, net.op("sum", [cut[0], cut[0]]))
+    slices = [op for op in region.stats()["ops"] if op["kind"] == "slice"]
+    assert [op["impl"] for op in slices] == ["rows"] * 3
