@@ -36,20 +36,6 @@ from byoc_lab.backends.system_compiler import HEADERS, C, Cpp, c_library
 from byoc_lab.run.inline import inlined
 
 __all__ = [
-    "HEADERS",
-    "Backend",
-    "C",
-    "Cpp",
-    "ModuleRegion",
-    "PythonRegion",
-    "ReferenceRegion",
-    "Refused",
-    "c_library",
-    "get",
-    "inlined",
-    "isolated",
-    "names",
-    "partition",
-    "register",
-    "unregister",
-]
+    "HEADERS", "Backend", "C", "Cpp", "ModuleRegion", "PythonRegion", "ReferenceRegion", "Refused",
+    "c_library", "get", "inlined", "isolated", "names", "partition", "register", "unregister",
+]  # fmt: skip

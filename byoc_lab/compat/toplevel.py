@@ -86,18 +86,7 @@ def list_global_func_names() -> list[str]:
 
 
 __all__ = [
-    "DiagnosticError",
-    "IRModule",
-    "InternalError",
-    "OpError",
-    "OpNotImplemented",
-    "TVMError",
-    "__version__",
-    "context",
-    "cpu",
-    "device",
-    "get_global_func",
-    "list_global_func_names",
-    "py_str",
-    "register_func",
-]
+    "DiagnosticError", "IRModule", "InternalError", "OpError", "OpNotImplemented", "TVMError",
+    "__version__", "context", "cpu", "device", "get_global_func", "list_global_func_names",
+    "py_str", "register_func",
+]  # fmt: skip

@@ -262,12 +262,6 @@ def read_message(stream: BinaryIO) -> bytes | None:
 
 
 __all__ = [
-    "NOTHING",
-    "Child",
-    "ChildError",
-    "Completed",
-    "in_front",
-    "read_message",
-    "run",
+    "NOTHING", "Child", "ChildError", "Completed", "in_front", "read_message", "run",
     "write_message",
-]
+]  # fmt: skip

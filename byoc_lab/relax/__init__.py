@@ -34,26 +34,10 @@ if TYPE_CHECKING:
     from byoc_lab.relax.lab.explaining import explain
 
 __all__ = [
-    "CODEGEN",
-    "RelaxBackend",
-    "RelaxExecutable",
-    "bisect",
-    "board",
-    "build",
-    "coverage",
-    "explain",
-    "explain_patterns",
-    "fix",
-    "lint",
-    "partition_for_dnnl",
-    "patterns",
-    "register",
-    "register_codegen",
-    "trace",
-    "unregister",
-    "validate",
-    "why_not_relax",
-]
+    "CODEGEN", "RelaxBackend", "RelaxExecutable", "bisect", "board", "build", "coverage", "explain",
+    "explain_patterns", "fix", "lint", "partition_for_dnnl", "patterns", "register",
+    "register_codegen", "trace", "unregister", "validate", "why_not_relax",
+]  # fmt: skip
 
 # Functions that check modules are large, and every `import tvm` imports this.
 _LAZY = {

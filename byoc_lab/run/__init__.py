@@ -15,23 +15,7 @@ from byoc_lab.run.metering.peak import Peak, machine_peak
 from byoc_lab.run.reference import Result, evaluate
 
 __all__ = [
-    "Cards",
-    "CompiledRegion",
-    "Executable",
-    "LoadedLibrary",
-    "OffloadWarning",
-    "OpCard",
-    "Peak",
-    "RegionCard",
-    "RegionFacts",
-    "Result",
-    "Timing",
-    "backend_names",
-    "build",
-    "compare_times",
-    "evaluate",
-    "get_backend",
-    "load_library",
-    "machine_peak",
-    "register_backend",
-]
+    "Cards", "CompiledRegion", "Executable", "LoadedLibrary", "OffloadWarning", "OpCard", "Peak",
+    "RegionCard", "RegionFacts", "Result", "Timing", "backend_names", "build", "compare_times",
+    "evaluate", "get_backend", "load_library", "machine_peak", "register_backend",
+]  # fmt: skip

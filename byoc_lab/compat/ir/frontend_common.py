@@ -130,11 +130,6 @@ def _placed(sym: Any, span: Span, memo: dict[Expr, Expr]) -> Any:
 
 
 __all__ = [
-    "fold_constant",
-    "infer_channels",
-    "infer_shape",
-    "infer_type",
-    "infer_value",
-    "new_var",
+    "fold_constant", "infer_channels", "infer_shape", "infer_type", "infer_value", "new_var",
     "set_span",
-]
+]  # fmt: skip

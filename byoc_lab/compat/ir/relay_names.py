@@ -36,21 +36,7 @@ def pretty_print(obj: Any) -> str:
 
 
 __all__ = [
-    "ExprWithOp",
-    "FoldConstantExpr",
-    "Prelude",
-    "ScopeBuilder",
-    "SpanCheck",
-    "TypeFunctor",
-    "TypeMutator",
-    "TypeVisitor",
-    "astext",
-    "build_config",
-    "fromtext",
-    "load_param_dict",
-    "mangle_module_name",
-    "parse",
-    "parse_expr",
-    "pretty_print",
-    "save_param_dict",
-]
+    "ExprWithOp", "FoldConstantExpr", "Prelude", "ScopeBuilder", "SpanCheck", "TypeFunctor",
+    "TypeMutator", "TypeVisitor", "astext", "build_config", "fromtext", "load_param_dict",
+    "mangle_module_name", "parse", "parse_expr", "pretty_print", "save_param_dict",
+]  # fmt: skip

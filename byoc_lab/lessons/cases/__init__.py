@@ -23,18 +23,9 @@ from byoc_lab.lessons.discovery import discover, named
 from byoc_lab.lessons.table import CaseTable
 
 __all__ = [
-    "Case",
-    "CaseTable",
-    "DumpCase",
-    "ExpectedDiagnosis",
-    "LiveCase",
-    "Symptom",
-    "all_cases",
-    "dumps",
-    "get",
-    "live",
-    "table",
-]
+    "Case", "CaseTable", "DumpCase", "ExpectedDiagnosis", "LiveCase", "Symptom", "all_cases",
+    "dumps", "get", "live", "table",
+]  # fmt: skip
 
 
 @cache

@@ -26,21 +26,10 @@ from byoc_lab.relay.typing.adt_kinds import check_kind
 from byoc_lab.relay.typing.adt_matching import unmatched_cases
 
 __all__ = [
-    "all_ops",
-    "all_type_vars",
-    "all_vars",
-    "bound_type_vars",
-    "bound_vars",
-    "check_kind",
-    "check_well_formed",
-    "extract_intermdeiate_expr",
-    "free_type_vars",
-    "free_vars",
-    "list_op_freqs",
-    "post_order_visit",
-    "unmatched_cases",
-    "well_formed",
-]
+    "all_ops", "all_type_vars", "all_vars", "bound_type_vars", "bound_vars", "check_kind",
+    "check_well_formed", "extract_intermdeiate_expr", "free_type_vars", "free_vars",
+    "list_op_freqs", "post_order_visit", "unmatched_cases", "well_formed",
+]  # fmt: skip
 
 
 def post_order_visit(expr: Expr, fvisit: Callable[[Expr], object]) -> None:

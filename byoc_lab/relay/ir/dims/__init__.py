@@ -18,20 +18,6 @@ from byoc_lab.relay.ir.dims.symbolic import (
 from byoc_lab.relay.ir.dims.unknown import Any, UndecidedError, Unknown
 
 __all__ = [
-    "COMPUTED",
-    "Any",
-    "Dim",
-    "IntImm",
-    "Rounded",
-    "SizeName",
-    "Symbolic",
-    "UndecidedError",
-    "Unknown",
-    "as_dim",
-    "computed",
-    "declare",
-    "longest",
-    "named",
-    "shortest",
-    "symbol",
-]
+    "COMPUTED", "Any", "Dim", "IntImm", "Rounded", "SizeName", "Symbolic", "UndecidedError",
+    "Unknown", "as_dim", "computed", "declare", "longest", "named", "shortest", "symbol",
+]  # fmt: skip
