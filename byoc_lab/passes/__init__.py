@@ -1,8 +1,8 @@
 """The passes: one pass, one file. `relay.transform` is this package under TVM's name.
 
-Every module of the folders below is imported here by discovery, and each pass class in it is
-available by its name (`make_pass("FoldConstant")`), so adding a pass is adding a file. Passes that
-only scripts written for TVM use are in `byoc_lab.compat.passes`.
+All modules of the folders below are discovered and imported here. Each pass class in them is
+available by its name (`make_pass("FoldConstant")`), so adding a file is enough to add a pass.
+Passes that only scripts written for TVM use are in `byoc_lab.compat.passes`.
 """
 
 from __future__ import annotations

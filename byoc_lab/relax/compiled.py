@@ -8,14 +8,14 @@ from typing import Any
 from byoc_lab.relax import backends
 from byoc_lab.relax.ir.calls import COMPILED, host_functions, is_compiled
 from byoc_lab.relax.registration import TARGET, is_registered
-from byoc_lab.run.metering.cards import RegionFacts
+from byoc_lab.run.metering.cards import RegionInfo
 from byoc_lab.run.metering.meter import native_modules
 from byoc_lab.run.tvm_runtime import import_tvm
 
 CALL = "relax.call_dps_packed"
 
 
-def compiled_regions_of(mod: Any) -> list[RegionFacts]:
+def compiled_regions_of(mod: Any) -> list[RegionInfo]:
     """Static information on the compiled regions that a module calls, in the order of the calls."""
     if not is_compiled(mod):
         return []
@@ -27,7 +27,7 @@ def compiled_regions_of(mod: Any) -> list[RegionFacts]:
         if symbol in native or any(each.implements_function(symbol) for each in modules)
     )
     return [
-        RegionFacts(symbol, name, None, 0, sites=count, stand_in=backends.stand_in_of(name))
+        RegionInfo(symbol, name, None, 0, sites=count, stand_in=backends.stand_in_of(name))
         for symbol, count in sites.items()
         for name in [TARGET if symbol in native else _compiler(symbol)]
     ]

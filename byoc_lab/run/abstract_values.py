@@ -2,8 +2,8 @@
 
 An abstract value is an expression (a tensor, or a tuple of tensors, that the program computes when
 it runs), a tuple of values, a function (`Closure`, or a Constructor or Op), a reference (`Cell`),
-or what a constructor made (`ConstructorValue`). Where an `if` makes one of two such things, it is a
-`Choice`.
+or what a constructor made (`ConstructorValue`). If the two branches of an `if` result in different
+values that are not tensors, the value is a `Choice`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from byoc_lab.run.values import ConstructorValue
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A reference. A store maps it to its content: Cell -> Value."""
+    """A reference. A store (a dict from Cell to Value) holds its content."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ Store = dict[Cell, Value]
 
 
 def is_computed(value: Value) -> TypeGuard[Expr]:
-    """Whether a value is an expression: computed by the program, when it runs."""
+    """Whether a value is an expression, which the program computes at run time."""
     return isinstance(value, Expr) and not isinstance(value, (Op, Constructor))
 
 
@@ -58,9 +58,10 @@ def fields_of(value: Value) -> tuple[Value, ...]:
 class Copy:
     """Copies values with `leaf(expression)` in place of each expression.
 
-    key: all but the expressions: two values with one key differ in their expressions alone.
-    store: what the cells among them refer to; that of their copies is in `made_store`.
-    cells: each with its copy.
+    key: the structure of the values without the expressions; values with equal keys differ in their
+    expressions only. store: the contents of the cells among the values. made_store: the contents of
+    the copied cells.
+    cells: pairs of a cell and its copy.
     """
 
     leaf: Callable[[Expr], Expr]
@@ -187,14 +188,14 @@ def _same_code(one: Value, other: Value) -> bool:
 
 
 def part_at(value: Value, path: list[int]) -> Value:
-    """The part of data or of a tuple that `path` leads to."""
+    """The part of a data value or tuple at `path` (field numbers from the outside in)."""
     for n in path:
         value = (value.fields if isinstance(value, ConstructorValue) else value)[n]
     return value
 
 
 def with_part_at(value: Value, path: list[int], part: Value) -> Value:
-    """`value` with another part where `path` leads."""
+    """`value` with its part at `path` replaced by `part`."""
     if not path:
         return part
     data = isinstance(value, ConstructorValue)

@@ -1,8 +1,9 @@
 """Code generators of the external functions that PartitionGraph makes.
 
-Each is one function, `codegen(function, symbol)`, registered under the name in the functions'
-attribute "Compiler". `byoc_lab.backends.register` puts them here with the rest of a back end.
-A back end whose saved regions need a runtime of its own registers that, too: `register_runtime`.
+A code generator is a function `codegen(function, symbol)`, registered under the name that the
+attribute "Compiler" of external functions has. `byoc_lab.backends.register` registers it with the
+other parts of a back end. If saved regions of a back end need a separate runtime,
+`register_runtime` registers that runtime.
 """
 
 from __future__ import annotations
@@ -23,25 +24,26 @@ from byoc_lab.relay.op.contrib.vendors import IN_COMPAT, unregistered
 class CompiledRegion(Protocol):
     """One external function, compiled by a back end.
 
-    `module` is a TVM-FFI module that has a function named after the symbol; it takes the inputs
-    and then the outputs, all as tensors (for a function with a tuple as result, one output for
-    each field), and writes the outputs. It is linked into the executable. None: the executable
-    calls the region itself, with arrays.
+    `module` is a TVM-FFI module that has a function named after the symbol; it takes the inputs and
+    then the outputs, all as tensors (for a function with a tuple as result, one output for each
+    field), and writes the outputs. It is linked into the executable. If `module` is None, the
+    executable calls the CompiledRegion object with arrays.
 
-    A region that NumPy computes in the place of a missing library has an attribute `stand_in`, the
-    sentence that says so (`run.stand_in.in_place_of`): it is not offloaded, and not timed.
+    If NumPy computes the region because a library is missing, the attribute `stand_in` is a
+    sentence that says so (`run.stand_in.in_place_of`). Such a region counts as not offloaded and is
+    not timed.
 
     A region whose module cannot be saved by itself (a loaded library) may have a method
-    `link_into(folder)`: it writes object files that define `__tvm_ffi_<symbol>` into a folder that
-    is its alone, and gives them with the options to link them. `Executable.export_library` then
-    links them in.
+    `link_into(folder)`: it writes object files that define `__tvm_ffi_<symbol>` into an empty
+    folder, and returns their paths and the linker options. `Executable.export_library` then links
+    them in.
     """
 
     @property
     def module(self) -> Any: ...
 
     def __call__(self, *inputs: Any) -> Sequence[np.ndarray]:
-        """Run by itself: new arrays."""
+        """Run the region alone; the results are new arrays."""
 
     def stats(self) -> dict[str, Any]:
         """Statistics of its runs: "calls" (if absent, the runs of the executable), "threads", and
@@ -55,8 +57,8 @@ class CompiledRegion(Protocol):
 Codegen = Callable[[Function, str], CompiledRegion]
 
 LAYOUTS = ("fixed", "measured")
-"""How a code generator may choose the layouts of tensors inside a region: the same ones for the
-same module every time, or the quickest that it finds by running the region."""
+"""How a code generator may choose the layouts of tensors inside a region: always the same layouts
+for the same module ("fixed"), or the fastest layouts found by running the region ("measured")."""
 
 _layouts: ContextVar[str] = ContextVar("layouts", default=LAYOUTS[0])
 
@@ -75,7 +77,7 @@ def check_layouts(where: str, layouts: object) -> None:
 
 @contextlib.contextmanager
 def using_layouts(layouts: str) -> Iterator[None]:
-    """Inside, code generators called by this thread choose layouts so."""
+    """Inside the context, code generators called by this thread use this layouts option."""
     before = _layouts.set(layouts)
     try:
         yield
@@ -92,10 +94,10 @@ _backends: dict[str, Codegen] = {}
 def register_backend(name: str, codegen: Codegen | None = None) -> Any:
     """Register the code generator of a compiler; also a decorator. A later one replaces it.
 
-    codegen(function, symbol) gets a typed external function; it raises BuildError, naming the
-    operator and saying what to do, for what it cannot compile. With an attribute `concurrent` that
-    is true it is called for several regions at the same time, in threads: for one that waits for a
-    compiler's process.
+    codegen(function, symbol) gets a typed external function; if it cannot compile an operator, it
+    raises BuildError that names the operator and what to do. If its attribute `concurrent` is true,
+    it is called for several regions at the same time, in threads (useful if it waits for a compiler
+    process).
     """
 
     def register(function: Codegen) -> Codegen:
@@ -150,13 +152,13 @@ _runtimes: list[Callable[[], object]] = []
 def register_runtime(load: Callable[[], object]) -> None:
     """Have `load()` called before a saved library is read.
 
-    It tells TVM-FFI how to read the regions of a back end that has a runtime of its own, and does
-    nothing where that is not installed.
+    `load` makes TVM-FFI able to read the regions of a back end with a separate runtime. It does
+    nothing if that runtime is not installed.
     """
     _runtimes.append(load)
 
 
 def load_runtimes() -> None:
-    """Load what back ends need for their saved regions to be read."""
+    """Load the runtimes that back ends need to read their saved regions."""
     for load in _runtimes:
         load()

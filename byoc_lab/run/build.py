@@ -49,7 +49,7 @@ from byoc_lab.run.tvm_runtime import stand_in
 
 
 class OffloadWarning(UserWarning):
-    """A region runs somewhere else than on the back end it was cut out for."""
+    """A region does not run on the back end that it was partitioned for."""
 
 
 def build(
@@ -64,19 +64,20 @@ def build(
 ) -> Executable:
     """Compile `mod` to something that runs.
 
-    Without apache-tvm the reference computes with NumPy what is not offloaded, and
+    Without apache-tvm, the NumPy reference computes everything outside regions, and
     `Executable.stand_ins` says so.
 
     params: values (by name) of parameters of @main that become constants.
-    target: TVM's target of the part that is not offloaded; a CPU.
+    target: TVM's target (a CPU) for the part that is not offloaded.
     backends: code generators to use instead of the registered ones; None for a compiler means that
         TVM compiles its regions.
-    offload: False is None for every compiler: the same module, compiled by TVM alone.
+    offload: if False, TVM compiles all regions, as with `backends={compiler: None}` for every
+        compiler.
     fallback: a region that its back end cannot compile, or whose back end is missing, is compiled
         by TVM, with an OffloadWarning; by default that is an error.
-    layouts: how DNNL's convolutions get their layouts. "fixed": a rule, so that two builds of a
-        module compute the same bits; "measured": the quickest that running each region finds, which
-        may be others in the next build, with other roundings. Cards state the choice, and an
+    layouts: how DNNL's convolutions get their layouts. "fixed": by a rule, so that two builds of a
+        module compute the same bits; "measured": the fastest layouts found by running each region,
+        which may differ between builds, and so may rounding. Cards state the choice, and an
         exported library keeps it. Other back ends may follow it (`run.backends.wanted_layouts`).
 
     Functions, references and data must be known before the module runs (see `run.inline`): they
@@ -85,10 +86,10 @@ def build(
     Quantized operators outside regions are lowered first, as TVM's build does, so that the active
     `relay.qnn.op.requantize_config` counts.
 
-    Inputs may have unknown lengths: then each run with new shapes compiles the module for them
+    Inputs may have unknown dimensions: then each run with new shapes compiles the module for them
     first (`DynamicExecutable`).
 
-    Several threads may build at once; TVM's part of it is done by one after the other.
+    Several threads may build at once; they take turns for the part that TVM compiles.
 
     Raises BuildError (no translation, a region refused), PassError (a quantized operator that
     cannot be lowered), UnknownNameError (no such back end), MissingDependencyError (a back end
@@ -107,7 +108,8 @@ def build(
     if unknown_lengths(mod["main"]):
 
         def make(known: IRModule, empty: bool) -> Executable:
-            """Without elements there is nothing to offload, and a back end may refuse it."""
+            """Builds for inputs of known shapes. If one is `empty`, nothing is offloaded, because
+            back ends may reject tensors without elements."""
             do = offload and not empty
             return build(
                 known,
@@ -217,7 +219,7 @@ def external_calls(mod: IRModule) -> list[GlobalVar]:
 def _concurrent(function: Function, backends: Mapping[str, Codegen | None]) -> bool:
     compiler = str(function.attrs["Compiler"])
     if compiler not in backends and not has_backend(compiler):
-        return False  # an error, in its turn
+        return False  # `_link` reports the missing back end
     return getattr(backends.get(compiler) or get_backend(compiler), "concurrent", False)
 
 
@@ -297,7 +299,7 @@ def checked_region(compiled: Any, compiler: str, function: Function, symbol: str
         compiled = compiled.bind(function, symbol)
     if not hasattr(compiled, "module") or not callable(compiled):
         example = "PythonRegion"
-        if hasattr(compiled, "implements_function"):  # a module, such as c_library makes
+        if hasattr(compiled, "implements_function"):  # a TVM-FFI module, such as c_library returns
             example = "ModuleRegion(function, symbol, module) for a module"
         raise BuildError(
             f"the code generator of back end {compiler!r} returned {type(compiled).__name__} for "

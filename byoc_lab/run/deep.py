@@ -1,8 +1,8 @@
-"""Running programs that are recursive or nest many branches: TVM's machine takes room on the stack
-for each call, and a branch is one.
+"""Runs programs that are recursive or nest many branches: TVM's virtual machine uses stack space
+for each call, and each branch is compiled to a call.
 
-A thread with a large stack runs them, and a function that each call calls first counts how deep
-they are: endless recursion is an error, as it is for `run.evaluate`, and no crash.
+Such programs run in a thread with a large stack. Each recursive call first calls a function that
+counts the depth, so endless recursion raises an error, as in `run.evaluate`, instead of a crash.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ from byoc_lab.errors import EvaluationError
 from byoc_lab.run.tvm_runtime import import_tvm, to_device
 
 DEEPER = "byoc_lab.run.deeper"
-RECURSIVE = "recursive_1"  # the first function that stays one: see `inline`
-# An `if` makes two functions, so this one exists where hundreds may be nested: see `to_relax`.
+RECURSIVE = "recursive_1"  # the first recursive function: see `inline`
+# Each `if` becomes two functions (see `to_relax`), so this one exists if the program has 200 `if`s,
+# which may be nested.
 MANY_BRANCHES = "branch_400"
-STACK_BYTES = 1 << 30  # reserved, not used, until calls are that deep
-MAX_DEPTH = 100_000  # each takes about 5 kB of the stack
+STACK_BYTES = 1 << 30  # address space is reserved; memory is used only as calls get deeper
+MAX_DEPTH = 100_000  # each level takes about 5 kB of the stack
 TOO_DEEP = (
     f"calls and branches are nested {MAX_DEPTH} deep: endless recursion, or a loop of more rounds "
     f"than TVM's machine has room for"
 )
 
-_lock = threading.Lock()  # the size of stacks is one setting for all threads to come
+_lock = threading.Lock()  # `threading.stack_size` is a global setting for all threads started later
 
 
 def register_deeper() -> str:
-    """The name of a function of TVM's: a scalar int64, the depth of calls, and one more.
+    """Register a global TVM function that returns depth + 1 for the call depth (a scalar int64);
+    returns its name.
 
     It raises EvaluationError beyond MAX_DEPTH.
     """
@@ -57,7 +59,7 @@ def needs_depth(module: Any) -> bool:
 def run_deep(run: Callable[..., Any], *args: Any) -> Any:
     """`run(*args)` in a thread with a stack for deep recursion. Its exceptions are raised here.
 
-    Raises EvaluationError where the machine has no room for such a thread.
+    Raises EvaluationError if there is not enough memory for such a thread.
     """
     ended: dict[str, Any] = {}
 

@@ -1,8 +1,8 @@
-"""Calling compiled code with as little Python around it as there can be.
+"""Calls compiled code with the least possible Python code around it.
 
-When a network has run, the processor's caches hold weights and nothing of Python's: the lines after
-it, and those before the next run, take ten times as long as in a loop of their own. Checking every
-kind of input and turning every kind of result came to a fortieth of MobileNet's time.
+After a network has run, the processor's caches hold its weights and no longer the Python
+interpreter: Python code between two runs takes ten times as long as in a loop without the network.
+The general checks of inputs and conversions of results took 1/40 of MobileNet's time.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ Direct = Callable[[Sequence[Any]], "list[np.ndarray] | None"]
 
 
 def direct_call(compiled: Callable[..., Any], main: Function) -> Direct | None:
-    """A way to call `compiled`, or None where `main` has other than one plain result.
+    """A function that calls `compiled` directly; None unless `main` has tensors of known shape as
+    parameters and one such tensor as result.
 
-    It takes arrays in order, of just the shapes and dtypes that `main` declares and lying as
-    compiled code reads them (see `to_device`). It gives None, and has done nothing, when one is
-    not so.
+    The function takes arrays in the order of the parameters. Each must have exactly the declared
+    shape and dtype, and the memory layout that compiled code reads (see `to_device`); otherwise the
+    function returns None without running anything.
     """
     if _shape_and_dtype(main.body.checked_type) is None or not hasattr(
         import_tvm().runtime, "from_dlpack"
@@ -55,7 +56,8 @@ def _address(array: np.ndarray) -> int:
 
 
 def _shape_and_dtype(ty: Type) -> tuple[tuple[int, ...], np.dtype] | None:
-    """Of a tensor that has elements of a common dtype, and no dimension left open."""
+    """Shape and dtype of a tensor type; None if it has unknown dimensions, no elements, or a dtype
+    that DLPack and NumPy do not share."""
     if not isinstance(ty, TensorType) or not ty.is_static or ty.dtype not in IN_DLPACK:
         return None
     return (ty.concrete_shape, np.dtype(ty.dtype)) if np.prod(ty.concrete_shape) else None

@@ -28,7 +28,7 @@ class DynamicExecutable(Executable):
 
     The first run with inputs of new shapes compiles the module for them, regions and all; the code
     for the last 8 shapes is kept. Cards, regions and costs are those of the last run.
-    `export_library` needs shapes that are known.
+    `export_library` needs known shapes.
     """
 
     def __init__(self, mod: IRModule, make: Callable[[IRModule, bool], Executable]):
@@ -39,7 +39,8 @@ class DynamicExecutable(Executable):
         self._making = threading.Lock()
 
     def __getattr__(self, name: str) -> Any:
-        """Attributes of compiled code (`linked`, the meter), taken from the last run."""
+        """Attributes that only compiled code has (`linked`, the meter) are those of the last
+        run."""
         if name.startswith("__") or "_made" not in vars(self):
             raise AttributeError(name)
         return getattr(self._last, name)

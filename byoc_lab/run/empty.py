@@ -1,4 +1,4 @@
-"""Values of calls whose arguments or results have no elements: TVM compiles few of them right."""
+"""Values of calls whose arguments or results have no elements: TVM miscompiles most of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def value_without_data(call: Call, op: Op, known: Mapping[Expr, Any]) -> Any:
     """The value of a typed call of an operator if no input can change it, because the result or
     each argument that is not a constant has no elements: an array or a tuple. Otherwise None.
 
-    known: such values of the calls before.
+    known: such values of earlier calls.
     Raises BuildError if an argument has no elements and the operator has no value for any input,
     for example a maximum of no elements: compiled code would return what the memory held.
     """

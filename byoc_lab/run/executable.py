@@ -22,9 +22,9 @@ from byoc_lab.relay.ir.visit import post_order
 from byoc_lab.run.hosts.host import Host, LinkedRegion, stand_ins_of
 from byoc_lab.run.inline import flattened
 from byoc_lab.run.inputs import bind_inputs, given_inputs
-from byoc_lab.run.library_file import seal
+from byoc_lab.run.library_file import append_trailer
 from byoc_lab.run.metering.cards import HOST
-from byoc_lab.run.metering.meter import Meter, library_facts
+from byoc_lab.run.metering.meter import Meter, library_metadata
 from byoc_lab.run.metering.program import MeteredProgram
 from byoc_lab.run.stand_in import NUMPY, stated
 from byoc_lab.seeds import checked_seed
@@ -34,7 +34,7 @@ from byoc_lab.seeds import checked_seed
 class Timing:
     """Seconds per call, one for each repetition.
 
-    stand_in: why there are none, where NumPy computes in the place of something else.
+    stand_in: the reason why nothing was timed, if NumPy replaces a missing library.
     """
 
     seconds: tuple[float, ...]
@@ -127,20 +127,19 @@ class Executable(MeteredProgram):
     def export_library(self, path: str | Path) -> None:
         """Write everything into one shared library; `run.load_library(path)` reads it back.
 
-        Its size and a checksum are written behind its end (`library_file.py`), which loading
-        verifies.
+        Its size and a checksum are appended (`library_file.py`); loading verifies them.
 
-        Raises BuildError when the code of a region cannot be saved, no C compiler is found, or
-        `path` names an archive, MissingDependencyError without apache-tvm.
+        Raises BuildError if the code of a region cannot be saved, no C compiler is found, or `path`
+        names an archive, MissingDependencyError without apache-tvm.
         """
-        if Path(path).suffix == ".tar":  # TVM would write the objects, which nothing can load
+        if Path(path).suffix == ".tar":  # TVM would write object files, which cannot be loaded
             raise BuildError(
                 f"{path} names an archive, and export_library writes one shared library: give a "
                 f"path such as {Path(path).with_suffix('.so')}"
             )
         self._host.export(Path(path), self.linked, self._lock)
         try:
-            seal(Path(path), library_facts(self._metered, self._varying, self.host))
+            append_trailer(Path(path), library_metadata(self._metered, self._varying, self.host))
         except OSError as error:
             raise BuildError(f"{path} cannot be written: {error}") from error
 
@@ -149,8 +148,8 @@ class Executable(MeteredProgram):
     def time(self, inputs: Any = None, *, number: int = 1, repeat: int = 10) -> Timing:
         """Seconds per run, after one that is not counted: `repeat` times the mean of `number`.
 
-        inputs: as for `run`; standard normal numbers when None. Nothing is measured where NumPy
-        computes in the place of something else: the Timing says so.
+        inputs: as for `run`; standard normal numbers when None. Nothing is measured if NumPy
+        replaces a missing library; the Timing then gives the reason.
         """
         return compare_times({"": self}, inputs, number=number, repeat=repeat)[""]
 
@@ -190,14 +189,15 @@ class Executable(MeteredProgram):
 
 
 def is_external(function: Function) -> bool:
-    """Whether a function was cut out for a compiler."""
+    """Whether a function is an external function (has the attribute "Compiler")."""
     return "Compiler" in function.attrs
 
 
 def compare_times(
     executables: Mapping[str, Executable], inputs: Any = None, *, number: int = 1, repeat: int = 10
 ) -> dict[str, Timing]:
-    """Times of several executables, taken in turns so that the machine is the same for all.
+    """Times of several executables, measured in turns so that changes of the machine's load affect
+    all alike.
 
     Each runs once before anything is measured. See `Executable.time`.
     """

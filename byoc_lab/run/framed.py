@@ -1,7 +1,7 @@
-"""Expressions made while the call of a function is followed.
+"""Expressions created while a call of a function is inlined.
 
-A frame knows the types that the function's type parameters have in this call; what is made in it
-has types without them.
+The frame maps the function's type parameters to the types of this call, so the created expressions
+have types without type parameters.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from byoc_lab.run.interpreter import Closure, ScopeFrame, Value
 
 
 def frame_of_call(node: Call, callee: Closure, args: list[Value], frame: ScopeFrame) -> ScopeFrame:
-    """The frame of a call: the parameters of the callee's body, and the types of this call."""
+    """The frame of a call: binds the callee's parameters to `args` and its type parameters to the
+    types of this call."""
     function = callee.function
     types = [replace(t, frame.types) for t in node.type_args]
     own: dict[Type, Type] = (
@@ -27,7 +28,7 @@ def frame_of_call(node: Call, callee: Closure, args: list[Value], frame: ScopeFr
 
 
 def with_parts(node: Expr, parts: list[Expr], frame: ScopeFrame) -> Expr:
-    """`node` with other parts, and the type that it has in this call of its function."""
+    """`node` with its parts replaced, typed for this call of the function around it."""
     same = all(a is b for a, b in zip(parts, node.parts(), strict=True))
     made = node if same else node.with_parts(parts)
     if made.is_typed or not node.is_typed:

@@ -1,11 +1,11 @@
 """A function as one flat graph of operator calls, the input of compilers of whole functions.
 
-The program is run with what is known before it runs: functions (closures too), references and data
-are values of this run, so that no trace of them is left; tensors stay expressions. An `if` on a
-tensor is followed into both branches, and what these give is made one value again. A call that is
-met again while it is being followed, with nothing known changed, is a recursion on tensors: its
-function stays one, with the tensors it uses from outside as further parameters and those that it
-leaves in references as further results.
+The program is evaluated before it runs, as far as its values are known. Functions (also closures),
+references and data are values of this evaluation and do not occur in the result; tensors stay
+expressions. For an `if` on a tensor, both branches are evaluated and their results merged into one
+value. If a call occurs again while it is being inlined, with the same known values, it is a
+recursion on tensors. Its function remains a function: the tensors that it uses from outside become
+further parameters, and the tensors that it leaves in references become further results.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from byoc_lab.run.framed import frame_of_call, result_type, tuple_of, with_parts
 from byoc_lab.run.interpreter import Closure, Interpreter, ScopeFrame, Steps, Value
 from byoc_lab.run.values import ConstructorValue
 
-MAX_DEPTH = 500  # of followed calls: programs with known data need fewer
+MAX_DEPTH = 500  # limit of nested inlined calls: programs with known data need fewer
 Keep = Callable[[Function], bool]
 Key = tuple[Any, ...]
 
@@ -70,9 +70,9 @@ def flattened(function: Function, mod: IRModule | None = None, keep: Keep | None
     """`function` without `let`, references, data and functions as values; it calls operators,
     functions for which `keep` is true, and separate recursive functions.
 
-    mod: where global functions are. Types are carried over; recursion needs a typed function.
-    Raises BuildError for what only a running program can know: data or functions that come from
-    outside or go there, and data that grows with a recursion on tensors.
+    mod: defines the global functions. Types are preserved; recursion needs a typed function. Raises
+    BuildError if a value is known at run time only: data or functions among the inputs or outputs,
+    and data that grows with a recursion on tensors.
     """
     recursive: set[Key] = set()
     while True:
@@ -119,7 +119,7 @@ class _Inliner(Interpreter):
         self.made: dict[Key, tuple[GlobalVar, Type]] = {}
         self.functions: dict[GlobalVar, Function] = {}
         self.store: Store = {}
-        # Without references, a node has one value however often it is met.
+        # Without references, a node has the same value each time it is evaluated.
         functions = [root, *(mod.functions.values() if mod else ())]
         self.pure = not any(isinstance(n, RefCreate) for n in post_order(*functions))
 

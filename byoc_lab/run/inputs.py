@@ -24,7 +24,8 @@ def widened(array: np.ndarray) -> np.ndarray:
 
 
 def checked_module(mod: Any, taker: str) -> IRModule:
-    """`mod`, if it is a module. taker: the function named in the ArgumentError otherwise."""
+    """`mod`, if it is a module; otherwise raises ArgumentError. taker: the function that the error
+    names."""
     if not isinstance(mod, IRModule):
         raise ArgumentError(module_expected(taker, mod))
     return mod

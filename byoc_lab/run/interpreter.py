@@ -1,9 +1,9 @@
-"""The walk that every evaluation of Relay shares: each node of a scope gets its value, in the order
-of Relay's interpreter.
+"""The traversal shared by all evaluations of Relay: each node of a scope gets its value, in the
+order of Relay's interpreter.
 
-What a value is, a subclass says: arrays and what is made of them (`reference.py`), or whatever can
-be said before a program runs (`inline.py`). Nothing recurses over the graph: a rule that needs the
-value of another scope yields that scope, and `relay.rules.run` keeps what waits for it.
+Subclasses define the kinds of values: arrays, tuples and data of them (`reference.py`), or values
+known before a program runs (`inline.py`). Nothing recurses over the graph: a rule that needs the
+value of another scope yields that scope, and `relay.rules.run` keeps the stack of suspended rules.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ABSENT = object()
 class ScopeFrame:
     """The values of the nodes of one scope; `outer` is the frame of the enclosing scope.
 
-    types: what the type parameters of the functions around stand for.
+    types: the types bound to the type parameters of the enclosing functions.
     """
 
     __slots__ = ("outer", "types", "values")
@@ -75,7 +75,7 @@ class ScopeFrame:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Closure:
-    """A function as a value: with the frame of its free variables; `name` of a global one."""
+    """A function as a value, with the frame of its free variables. name: of a global function."""
 
     function: Function
     frame: ScopeFrame
@@ -94,12 +94,12 @@ class Observer:
         return value
 
     def on_value(self, node: Expr, value: Value) -> None:
-        """A node, or a parameter of a function that is called, has its value."""
+        """Called when a node, or a parameter of a called function, gets its value."""
 
 
 @dataclass(frozen=True)
 class _Bind:
-    """Still to do: the variable of a let gets its value."""
+    """A pending step: give the variable of a let its value."""
 
     let: Let
 
@@ -107,11 +107,12 @@ class _Bind:
 class Interpreter(ABC):
     """Evaluates scopes. A subclass defines the abstract rules.
 
-    A rule gets a node whose parts have values, and gives the node's value, or the steps to it.
+    A rule takes a node whose parts have values, and returns the node's value, or a generator that
+    computes it.
     """
 
     error: type[ByocLabError]
-    """What is raised for a node that has no value."""
+    """The class of the exception raised for a node without a value."""
 
     def __init__(self, mod: IRModule | None = None):
         self.mod = mod or IRModule()
@@ -121,12 +122,12 @@ class Interpreter(ABC):
         """When values are released; None: never, as long as their frame lives."""
 
     def scope(self, root: Expr, frame: ScopeFrame) -> Steps:
-        """The value of `root`, and those of the nodes below it in `frame`."""
+        """The value of `root`; the values of the nodes below it are stored in `frame`."""
         stack: list[Any] = [root]
         uses = self.lifetimes.of(root) if self.lifetimes is not None else {}
         while stack:
             node = stack.pop()
-            if node is None:  # the parts of the next one have values
+            if node is None:  # marks that the parts of the next node have values
                 node = stack.pop()
                 found = self.RULES[type(node)](self, node, frame)
                 value = (yield found) if isinstance(found, GeneratorType) else found
@@ -161,7 +162,7 @@ class Interpreter(ABC):
     # Rules
 
     def itself(self, node: Expr, frame: ScopeFrame) -> Value:
-        """A callee that is its own value."""
+        """The rule for a callee that evaluates to itself."""
         return node
 
     @abstractmethod
@@ -244,13 +245,13 @@ class Interpreter(ABC):
         return frame
 
     def is_undecided(self, value: Value) -> bool:
-        """Whether it is open which constructor made `value`."""
+        """Whether the constructor that created `value` is unknown."""
         return False
 
     def undecided_match(
         self, node: Match, value: Value, path: list[int], frame: ScopeFrame
     ) -> Value:
-        """The value of a match on a value that is undecided where `path` leads."""
+        """The value of a match on a value whose part at `path` is undecided."""
         self.fail(node, f"{describe(node)} needs a data value, found the undecided {value!r}")
 
     def fields(self, value: Value) -> tuple[Value, ...]:
@@ -259,15 +260,15 @@ class Interpreter(ABC):
         return fields
 
     def not_data(self, node: Match, value: Value) -> NoReturn:
-        """Raise the error for matching a constructor pattern against a value that no constructor
-        made."""
+        """Raise the error for a constructor pattern and a value that is not an algebraic data
+        value."""
         self.fail(node, f"{describe(node)} needs a data value, found {value!r}")
 
     def matches(
         self, pattern: Pattern, value: Value, frame: ScopeFrame, node: Match
     ) -> bool | list[int]:
-        """Whether a pattern matches a value, its variables bound in `frame`. If a value on the way
-        is undecided: the path to it, as numbers of fields."""
+        """Whether a pattern matches a value; binds its variables in `frame`. If a part of the value
+        is undecided: the path to that part, as field numbers."""
         if isinstance(pattern, PatternVar):
             self.bind(pattern.var, value, frame)
             return True

@@ -1,4 +1,4 @@
-"""Reading back what `Executable.export_library` wrote, in this process or another."""
+"""Loads a library that `Executable.export_library` wrote, in this process or another."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, new_arrays, to_devic
 class LoadedLibrary(MeteredProgram):
     """An exported module: `library(x)`, `library.run(data=x)` give a list of arrays.
 
-    Several threads may use it; runs wait for one another (see `Executable`). Its cards count what
-    runs here, from when it is loaded.
+    Several threads may use it; runs wait for one another (see `Executable`). Its cards count the
+    runs in this process since it was loaded.
 
-    inputs: the names of @main's parameters. Their types went with the module they were built from:
-    TVM itself checks shapes and dtypes, with a RuntimeError or ValueError of its own.
+    inputs: the names of @main's parameters. The library does not store their types: TVM checks
+    shapes and dtypes, and raises RuntimeError or ValueError.
     """
 
     def __init__(self, path: Path):
         super().__init__()
         tvm = import_tvm()
-        facts = verify(path)
+        metadata = verify(path)
         self._lock = threading.Lock()  # protects the virtual machine and the meter
         with COMPILING:
             load_runtimes()
@@ -55,7 +55,7 @@ class LoadedLibrary(MeteredProgram):
         if needs_depth(inspect):
             self._main = partial(run_deep, main)
         self.inputs = [relay_name(name) for name in names]
-        self._meter, self._host = library_meter(self._machine, module, facts, self._lock)
+        self._meter, self._host = library_meter(self._machine, module, metadata, self._lock)
 
     @property
     def host(self) -> Cost:
@@ -80,10 +80,10 @@ class LoadedLibrary(MeteredProgram):
 def load_library(path: str | Path) -> LoadedLibrary:
     """The library that `Executable.export_library(path)` wrote, ready to run.
 
-    A library holds machine code: loading it runs that code with the rights of this process. What
-    is verified before (format, version, size, checksum) finds damage, not intent.
+    A library holds machine code: loading it runs that code with the rights of this process. The
+    checks before loading (format, version, size, checksum) find damage, not malicious code.
 
-    Raises BuildError for a file that is none or is damaged (nothing of it has been loaded then),
+    Raises BuildError, before anything is loaded, for a file that is damaged or not such a library;
     MissingDependencyError without apache-tvm.
     """
     return LoadedLibrary(path_of(path))

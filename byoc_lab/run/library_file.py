@@ -1,11 +1,11 @@
 """The trailer of an exported library: metadata, format, version, size and checksum at the end.
 
-A dynamic linker does not look there. A damaged library crashes the process that loads it, before
-anything in it could report an error; so the file is verified before it is loaded.
+The dynamic linker ignores a trailer. Loading a damaged library can crash the process before an
+error can be reported, so the file is verified before it is loaded.
 
-This finds damage, not intent: a library holds machine code, and loading one runs it with the rights
-of the process, as does importing a Python module. Load only what comes from where you would take a
-program from.
+This finds damage, not malicious code: a library holds machine code, and loading it runs that code
+with the rights of the process, as importing a Python module does. Load libraries only from sources
+that you trust to run programs from.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ FORMAT = b"byoc_lab library"
 VERSION = 2
 CHUNK = 1 << 20  # bytes read at a time
 ELF = b"\x7fELF"
-# Little-endian: SHA-256 of all bytes before, their number, version, format.
+# Little-endian: SHA-256 and number of all bytes before, then version and format.
 _END = struct.Struct(f"<32sQI{len(FORMAT)}s")
-_LENGTH = struct.Struct("<Q")  # number of bytes of metadata, after it
+_METADATA_SIZE = struct.Struct("<Q")  # the size of the metadata, written after it
 
 
-def seal(path: Path, facts: bytes) -> None:
+def append_trailer(path: Path, metadata: bytes) -> None:
     """Append metadata, format, version, size and checksum to a file."""
     with path.open("ab") as file:
-        file.write(facts + _LENGTH.pack(len(facts)))
+        file.write(metadata + _METADATA_SIZE.pack(len(metadata)))
     size = path.stat().st_size
     end = _END.pack(_digest(path, size), size, VERSION, FORMAT)
     with path.open("ab") as file:
@@ -37,7 +37,7 @@ def seal(path: Path, facts: bytes) -> None:
 
 
 def verify(path: Path) -> bytes:
-    """The metadata of a library that `seal` wrote. Raises BuildError for any other file."""
+    """The metadata in the trailer of a library. Raises BuildError for any other file."""
     try:
         size = ordinary_file(path).stat().st_size - _END.size
         with path.open("rb") as file:
@@ -67,13 +67,13 @@ def verify(path: Path) -> bytes:
             f"{path} is not a shared library: expected ELF, found {start!r} at its start"
         )
     with path.open("rb") as file:
-        file.seek(size - _LENGTH.size)
-        (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
-        if length > size - _LENGTH.size - len(ELF):
+        file.seek(size - _METADATA_SIZE.size)
+        (length,) = _METADATA_SIZE.unpack(file.read(_METADATA_SIZE.size))
+        if length > size - _METADATA_SIZE.size - len(ELF):
             raise BuildError(
-                f"{path} says that {length:,} bytes of it are facts, and it has {size:,} bytes"
+                f"{path} declares {length:,} bytes of metadata, but has {size:,} bytes in all"
             )
-        file.seek(size - _LENGTH.size - length)
+        file.seek(size - _METADATA_SIZE.size - length)
         return file.read(length)
 
 

@@ -1,7 +1,8 @@
 """`Lifetimes`: when a value of an evaluation is used for the last time and can be released.
 
-A node belongs to the scope that reaches it first. One that several scopes reach (a free variable of
-a function, an expression that both branches of an `if` share) is kept for as long as its frame.
+A node belongs to the scope that reaches it first. If several scopes reach a node (a free variable
+of a function, an expression shared by both branches of an `if`), its value is kept as long as its
+frame.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ Parts = Callable[[Expr], "tuple[Expr, ...]"]
 
 
 class Lifetimes:
-    """Counts how often each node is used within its scope, each scope once.
+    """Counts how often each node is used within its scope; the counts of a scope are computed once.
 
-    parts: what is evaluated before a node in its own scope.
+    parts: the nodes that are evaluated before a node in its scope.
     """
 
     def __init__(self, parts: Parts):
@@ -72,7 +73,8 @@ def _scopes(node: Expr) -> Iterator[Expr]:
 
 
 def count_down(uses: dict[Expr, int], nodes: tuple[Any, ...], values: dict[Expr, Any]) -> None:
-    """Count one use of each of `nodes` less, and forget the values of those without any left."""
+    """Decrement the use count of each of `nodes`, and drop the values of nodes without remaining
+    uses."""
     for node in nodes:
         left = uses.get(node, 0)
         if left == 1:

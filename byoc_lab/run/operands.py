@@ -1,4 +1,5 @@
-"""Operands of composites and regions that code generators look for among the arguments in vain."""
+"""Operands of composites and regions that are missing among their parameters: repeated operands and
+constants."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from byoc_lab.relay.ir.visit import post_order
 
 
 def shared_parameters(function: Function) -> dict[Var, int]:
-    """The parameters that serve several operands, with the number of operands: passes create one
-    parameter for each value, for any number of uses."""
+    """The parameters that are used as several operands, with the number of operands: passes create
+    one parameter for each value, even if it is used several times."""
     uses = _uses(function)
     return {p: uses[p] for p in function.params if uses[p] > 1}
 

@@ -1,8 +1,8 @@
-"""The NumPy executor: evaluates a module of any stage of any pipeline as it is.
+"""The NumPy executor: evaluates a module at any stage of any pipeline, unchanged.
 
-It is what everything else is compared with, so it is simple rather than quick: one operator after
-the other, each by the reference in its definition. Annotations are identities, external functions
-are called like any other. Nothing here recurses over the graph.
+All other results are compared with it, so it is simple rather than fast: it runs one operator after
+the other, each with the NumPy reference in its definition. Annotations are identities; external
+functions are called like other functions. Nothing here recurses over the graph.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ MAX_CALL_DEPTH = 100_000
 class Result:
     """The result of a run.
 
-    value: an array, a (nested) tuple, what a constructor made (a `ConstructorValue`), a reference
-        (a `RefValue`), or a function (a `FunctionValue`).
-    values: with keep=True, the value of every node that was evaluated, those inside called
-        functions included; of a node that was evaluated several times, the last one.
+    value: an array, a (nested) tuple, a value of an algebraic data type (a `ConstructorValue`), a
+    reference (a `RefValue`), or a function (a `FunctionValue`).
+    values: with keep=True, the value of every evaluated node, also inside called functions; for a
+    node that was evaluated several times, the last value.
     """
 
     value: Any
@@ -68,7 +68,7 @@ class Result:
 
     @property
     def outputs(self) -> tuple[np.ndarray, ...]:
-        """The arrays of `value`, tuples and fields of constructors made flat."""
+        """The arrays of `value`, with tuples and constructor fields flattened."""
         flat: list[np.ndarray] = []
         todo = [self.value]
         while todo:
@@ -91,14 +91,15 @@ def evaluate(
 ) -> Result:
     """Run @main of a module, a function, or an expression (its free variables are the inputs).
 
-    inputs: arrays by parameter name, or in the order of the parameters; anything NumPy takes, and
-        for parameters of such types ConstructorValues and RefValues.
-    dtype: "float64" runs all that is float32, float16 or bfloat16 in float64; None: as it is.
-    keep: whether to keep the value of every node.
+    inputs: arrays by parameter name, or in the order of the parameters; any value that NumPy
+    converts to an array; ConstructorValues and RefValues for parameters of data and reference
+    types.
+    dtype: "float64" computes float32, float16 and bfloat16 tensors in float64; None keeps all
+    dtypes. keep: whether to keep the value of every node.
 
-    Raises InputError for an input that is missing, surplus, or of the wrong shape or dtype, and
-    EvaluationError for what has no value: an operator without reference, a free variable, a
-    function that is declared but not defined.
+    Raises InputError for an input that is missing, unexpected, or of the wrong shape or dtype, and
+    EvaluationError for nodes without a value: an operator without NumPy reference, a free variable,
+    a function that is declared but not defined.
     """
     if dtype is not None and not (isinstance(dtype, str) and dtype == "float64"):
         raise InputError(f"dtype must be None or 'float64', found {dtype!r:.80}")
@@ -138,9 +139,9 @@ def widened_attrs(attrs: Attrs | None) -> Attrs | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FunctionValue(Closure):
-    """A function among the values of a run: callable with values for its parameters.
+    """A function as a value of a run, callable with values for its parameters.
 
-    Raises InputError for another number of arguments, and what `evaluate` raises.
+    Raises InputError for a wrong number of arguments, and the errors of `evaluate`.
     """
 
     mod: IRModule = field(default_factory=IRModule)
@@ -152,7 +153,7 @@ class FunctionValue(Closure):
 
 
 class Keep(Observer):
-    """Keeps the value of every node; of one that is evaluated several times, the last."""
+    """Keeps the value of every node; the last value if a node is evaluated several times."""
 
     def __init__(self) -> None:
         self.values: dict[Expr, Any] = {}
@@ -167,7 +168,7 @@ _UNIT: tuple[()] = ()
 class Reference(Interpreter):
     """Evaluates with NumPy arrays, each operator by the reference in its definition.
 
-    wide: compute in float64 what is float32, float16 or bfloat16.
+    wide: compute float32, float16 and bfloat16 tensors in float64.
     """
 
     error = EvaluationError

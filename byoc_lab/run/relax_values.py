@@ -48,8 +48,8 @@ def is_variable(size: Any) -> bool:
 
 
 def tensor_of(value: Any) -> Any:
-    """TVM's tensor of a constant; None for other values, constants of another kind (a dtype, as
-    lowering gives to memory) among them."""
+    """TVM's tensor of a constant; None for other values, also for constants that are not tensors
+    (such as the dtype operand of memory allocations after lowering)."""
     if not isinstance(value, _constant_class()):
         return None
     held = value.data if hasattr(value, "data") else value.value
@@ -57,8 +57,8 @@ def tensor_of(value: Any) -> Any:
 
 
 def relax_call(call: Any, type_of: Callable[[Any], TensorType]) -> RelaxCall:
-    """A call of an operator as translations on definitions of operators get it. type_of: Relay's
-    type of a tensor."""
+    """The description of an operator call that the translations from Relax in operator definitions
+    take. type_of: computes Relay's type of a tensor."""
     values = (*call.args, call)
     types = [type_of(v) if is_tensor_type(v.ty) else None for v in values]
     *shapes, result = (None if ty is None else ty.concrete_shape for ty in types)
@@ -73,6 +73,7 @@ def _relax() -> Any:
 
 @cache
 def _constant_class() -> Any:
-    """The class of a constant: Relax's own in apache-tvm 0.26, one for all of TVM in 0.27."""
+    """The class of tensor constants: in apache-tvm 0.26 a class of Relax, in 0.27 a class common to
+    all of TVM."""
     tvm = import_tvm()
     return tvm.relax.Constant if hasattr(tvm.relax, "Constant") else tvm.ir.GenericConst

@@ -1,4 +1,5 @@
-"""A module for inputs of known shapes: every function in it typed anew for the shapes it gets."""
+"""Specializes a module for inputs of known shapes: every function is typed again for the shapes of
+its arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def unknown_lengths(main: Function) -> bool:
 
 
 def _unknown(main: Function) -> list[str]:
-    """The parameters of a typed function that have such a length, with their types."""
+    """The parameters of a typed function with an unknown dimension, with their types."""
     return [
         f"{p.name_hint} ({p.checked_type})"
         for p in main.params
@@ -36,12 +37,13 @@ def _unknown(main: Function) -> list[str]:
 
 
 def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
-    """A typed module whose parameters of @main have `types`, and all that follows from them.
+    """A typed module in which the parameters of @main have `types`, and all other types follow from
+    them.
 
-    Shapes that the module computes of shapes are constants in the result. Raises BuildError for a
-    recursive function, whose shapes may differ from call to call, TypeInferenceError where a
-    function cannot have the shapes: both branches of an `if` must have types, unless the shapes
-    decide its condition.
+    Shapes that the module computes from shapes become constants. Raises BuildError for a recursive
+    function, because shapes may differ from call to call. Raises TypeInferenceError if a function
+    does not accept the shapes: both branches of an `if` must have types, unless the shapes
+    determine its condition.
     """
     flat = flattened(mod["main"], mod, keep=lambda function: "Compiler" in function.attrs)
     if flat.functions:
@@ -58,7 +60,8 @@ def shaped(mod: IRModule, types: Sequence[Type]) -> IRModule:
 
 
 def _branch_error(choice: If, name: str, error: TypeInferenceError) -> TypeInferenceError:
-    """The error of a branch that cannot have its shapes, if the condition is known at run time."""
+    """The error for a branch that does not accept its shapes, if the condition is known at run time
+    only."""
     names = ", ".join(f"%{v.name_hint}" for v in free_vars(choice.cond)) or "constants"
     made = TypeInferenceError(
         f"{place(choice)}the {name} branch of an if cannot have the shapes of these inputs: "
@@ -73,7 +76,7 @@ def _branch_error(choice: If, name: str, error: TypeInferenceError) -> TypeInfer
 
 
 def _taken(node: Expr, memo: Mapping[Expr, Expr]) -> Expr | None:
-    """The branch of an `if` whose condition the shapes decide; None for all others."""
+    """The branch that an `if` takes, if the shapes determine its condition; else None."""
     condition = memo.get(node.cond) if isinstance(node, If) else None
     if not isinstance(node, If) or not isinstance(condition, Constant):
         return None
@@ -83,7 +86,8 @@ def _taken(node: Expr, memo: Mapping[Expr, Expr]) -> Expr | None:
 def _first_error(
     node: Expr, failed: Mapping[Expr, TypeInferenceError]
 ) -> TypeInferenceError | None:
-    """The error of an operand, which names the branch if it is one."""
+    """The error of the first operand that has one; the error names the branch if the operand is a
+    branch."""
     if isinstance(node, If) and node.cond not in failed:
         for name, branch in (("true", node.true_branch), ("false", node.false_branch)):
             if branch in failed:
@@ -94,7 +98,7 @@ def _first_error(
 class _Shaper:
     """Types functions by the types of their arguments.
 
-    regions: the external functions that were met, by name.
+    regions: the external functions found so far, by name.
     """
 
     def __init__(self, mod: IRModule):

@@ -1,4 +1,4 @@
-"""The sentence about numbers that NumPy computes because what should compute them is missing."""
+"""Sentences about results that NumPy computes because a library is missing."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ NUMPY = "NumPy"
 
 
 def in_place_of(library: str) -> str:
-    """The sentence, which cards, reports, coverage and `byoc-lab doctor` show."""
+    """The sentence that cards, reports, coverage and `byoc-lab doctor` show if NumPy replaces
+    `library`."""
     return (
         f"computed by {NUMPY} in the place of {library}: numbers yes, no proof of offload, no times"
     )
 
 
 def stated(found: Iterable[tuple[str, str | None]]) -> tuple[str, ...]:
-    """One line for each sentence, with the names of all that it is about. found: (name, sentence),
-    the sentence None where nothing is missing."""
+    """One line for each distinct sentence, preceded by the names that it applies to. found: pairs
+    (name, sentence); the sentence is None if nothing is missing."""
     names: dict[str, list[str]] = {}
     for name, sentence in found:
         if sentence is not None:

@@ -1,7 +1,7 @@
-"""Names in generated code: which may be symbols, and how any other text is written into C.
+"""Names in generated code: checks names of symbols, and escapes other text for C.
 
 A module's text may give a function any name. A name becomes a symbol only after `checked_symbol`,
-every other text goes through `c_text`, and generated files have names of their own.
+every other text is escaped by `c_text`, and names of generated files do not contain it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def checked_symbol(name: object) -> str:
 
 
 def shown(name: object) -> str:
-    """A name in a message: on one line, its beginning and its end."""
+    """A name in the form for messages: on one line, shortened in the middle."""
     text = name if isinstance(name, str) else repr(name)
     return c_text(in_the_middle(text, 80, "..."))
 

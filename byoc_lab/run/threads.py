@@ -1,4 +1,4 @@
-"""The limit of threads that a hub sets for each of its users: BYOC_LAB_THREADS."""
+"""The limit of threads per user that a JupyterHub sets: BYOC_LAB_THREADS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OF_LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "T
 def thread_limit() -> int | None:
     """The number of threads that the environment allows; None if the environment has no limit.
 
-    Raises InputError for a value that is not a whole number above 0.
+    Raises InputError for a value that is not a positive integer.
     """
     text = os.environ.get(VARIABLE, "").strip()
     if not text:
@@ -24,10 +24,11 @@ def thread_limit() -> int | None:
 
 
 def limit_threads() -> int | None:
-    """Limit the threads of the libraries that have not started theirs yet; return the limit.
+    """Limit the threads of libraries that have not started threads yet; return the limit.
 
-    It is set for each library that has no setting of its own: they read it when they are loaded, so
-    that NumPy's BLAS follows it only if its own variable is set before Python starts.
+    It is set for each library whose own environment variable is not set. Libraries read their
+    variable when they are loaded, so NumPy's BLAS obeys only a variable that was set before Python
+    started.
     """
     limit = thread_limit()
     if limit is not None:

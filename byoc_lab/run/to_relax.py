@@ -34,8 +34,8 @@ from byoc_lab.run.tvm_runtime import COMPILING, import_tvm, tensor_type, tuple_t
 
 ENTRY = "main"
 SYMBOL = "global_symbol"
-BRANCH = "branch_{}"  # a function of a branch of an `if`, by its number
-# How TVM's messages show one of its operators; the name is enough.
+BRANCH = "branch_{}"  # name of the function of a branch of an `if`, by its number
+# The form in which TVM's messages show an operator; it is replaced by the operator's name.
 RELAX_OPERATOR = re.compile(r'ir\.Op\(.*?name="([\w.]+)".*?support_level=\d+\)', re.S)
 GROWS = (
     ". byoc_lab.run.evaluate runs it with NumPy; an importer unrolls a loop if the number of its "
@@ -50,9 +50,9 @@ def to_relax(
     """A Relax module whose function "main" computes what `main` does, parameters in order.
 
     `main` is typed and flat (see `inline.flattened`): the functions that it still calls are
-    external ones, and the recursive `functions`. built: the module is only compiled, so operators
-    may have the translation that rounds least, not the one that patterns know. Raises BuildError
-    for what has no translation, naming it.
+    external ones, and the recursive `functions`. built: the module is only compiled, not
+    partitioned, so operators may get the translation with the smallest rounding error instead of
+    the one that pattern tables match. Raises BuildError that names an operator without translation.
     """
     with COMPILING:
         return _module(main, functions or {}, built)
@@ -119,12 +119,13 @@ class _Translator:
         result = relax_type(
             function.body.checked_type, "the result of a function that calls itself", GROWS
         )
-        # The builder would make one function of two that have the same parameters and attributes.
+        # Without this attribute, the builder would merge functions with equal parameters and
+        # attributes.
         empty = self.relax.Function.create_empty(params, result).with_attr(SYMBOL, gv.name_hint)
         self.declared[gv] = self.builder.add_func(empty, gv.name_hint)
 
     def recursive(self, gv: GlobalVar, function: Function) -> Any:
-        """Add the body of a declared function; the global variable of its replacement."""
+        """Add the body of a declared function as a new function; returns its global variable."""
         if any(isinstance(n, Call) and n.op is gv for n in _evaluated(function.body)):
             raise BuildError(f"a function calls itself whatever its inputs are: {function}")
         return self.function(f"{gv.name_hint}_body", function.params, function.body, deep=True)
@@ -140,15 +141,15 @@ class _Translator:
         return made
 
     def function(self, name: str, params: Sequence[Var], body: Expr, deep: bool = False) -> Any:
-        """Add a Relax function; the global variable that it is called by.
+        """Add a Relax function; returns its global variable.
 
-        deep: whether it is part of a recursion, and so gets the depth as a first parameter.
+        deep: whether it is part of a recursion, so that its first parameter is the call depth.
         """
-        self._add_branches(body, deep)  # functions cannot be made while another one is
+        self._add_branches(body, deep)  # the builder cannot begin a function inside another one
         return self._flat_function(name, params, body, deep)
 
     def _add_branches(self, body: Expr, deep: bool) -> None:
-        """Make the branches of every `if` in a body functions, inner ones first."""
+        """Make a function of each branch of every `if` in a body, inner branches first."""
         todo = [(node, False) for node in _ifs(body)]
         while todo:
             node, ready = todo.pop()
@@ -246,13 +247,13 @@ class _Translator:
         args = self.relax.Tuple([values[a] for a in node.args])
         call = self.relax.op.call_dps_packed(symbol, args, types)
         if isinstance(ty, TupleType) and len(fields) == 1:
-            # In Relax one output is a tensor, even if Relay has a tuple.
+            # With one output, call_dps_packed returns a tensor; Relay's type is a tuple of one.
             return self.relax.Tuple([self.builder.emit(call)])
         return call
 
     def _deeper(self, depth: Any) -> Any:
-        """One level deeper: the depth check has a result that is used, so that no pass removes
-        it."""
+        """The depth plus one, from the function that checks the limit. Its result is used, so that
+        passes do not remove the call."""
         return self.relax.op.call_pure_packed(
             register_deeper(), depth, ty_args=tensor_type((), "int64")
         )
@@ -262,8 +263,8 @@ class _Translator:
         return self.relax.Call(callee, [depth, *(values[a] for a in node.args)])
 
     def _branches(self, node: If, deep: bool) -> list[tuple[Any, list[Var]]]:
-        """A function for each branch, of the parameters it uses: other operands are computed
-        inside."""
+        """A function for each branch. Its parameters are the free variables of the branch; other
+        operands are computed inside."""
         made = []
         for branch in (node.true_branch, node.false_branch):
             self.branch_count += 1
@@ -291,7 +292,8 @@ def _ifs(body: Expr) -> list[If]:
 
 
 def _evaluated(root: Expr) -> list[Expr]:
-    """The nodes that are computed whenever `root` is, operands first: not those in branches."""
+    """The nodes that are always computed with `root` (not nodes inside branches), operands
+    first."""
     order: dict[Expr, None] = {}
     stack = [(root, False)]
     while stack:

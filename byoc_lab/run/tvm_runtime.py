@@ -15,11 +15,11 @@ from byoc_lab.run.stand_in import in_place_of
 from byoc_lab.run.threads import limit_threads
 
 REQUIREMENT = "apache-tvm>=0.26,<0.28"
-"""The releases that byoc_lab works with, as pip reads it."""
-ALIGNMENT = 64  # bytes: what TVM gives its own tensors, and compiled code expects
+"""The supported releases of apache-tvm, as a requirement for pip."""
+ALIGNMENT = 64  # alignment of TVM's tensors in bytes, which compiled code expects
 SPIN_COUNT = "TVM_THREAD_POOL_SPIN_COUNT"
-# Held while TVM creates, compiles or loads a module: `relax.BlockBuilder` keeps its state in one
-# place for all threads. Running needs only the lock of the executable.
+# Held while TVM creates, compiles or loads a module: `relax.BlockBuilder` has global state, shared
+# by all threads. Running needs only the lock of the executable.
 COMPILING = threading.RLock()
 
 
@@ -28,8 +28,8 @@ def import_tvm() -> Any:
 
     Raises MissingDependencyError when it is not installed.
     """
-    # Idle threads of TVM's pool spin by default, and take the processors from the OpenMP threads
-    # that DNNL's regions run on: five times slower on two processors. A user's setting is kept.
+    # Idle threads of TVM's pool spin by default, and take processor time from the OpenMP threads of
+    # DNNL's regions (measured: five times slower on two processors). A user's setting is kept.
     os.environ.setdefault(SPIN_COUNT, "0")
     limit_threads()
     try:
@@ -53,7 +53,7 @@ def stand_in() -> str | None:
 
 
 def cpu_target(target: str) -> Any:
-    """TVM's object of `target`, for which the host part is compiled."""
+    """The TVM target object for the name `target`; the host part is compiled for it."""
     return import_tvm().target.Target(target)
 
 
@@ -82,8 +82,8 @@ def _runtime() -> Any:
 def to_device(array: Any) -> Any:
     """A TVM tensor of a NumPy array, for compiled code to read.
 
-    It shares the array's memory where that is as compiled code wants it (row-major, on a boundary
-    of ALIGNMENT bytes; writable, as DLPack asks for), and else has a copy.
+    It shares the array's memory if that is row-major, aligned to ALIGNMENT bytes (both for compiled
+    code) and writable (for DLPack); otherwise it holds a copy.
     """
     runtime, flags = _runtime(), array.flags
     shared = flags.c_contiguous and flags.writeable and array.ctypes.data % ALIGNMENT == 0
@@ -92,8 +92,8 @@ def to_device(array: Any) -> Any:
     return runtime.tensor(array)
 
 
-# The dtypes that DLPack and NumPy share. A tensor's own `numpy()` supports more, and takes ten
-# times as long.
+# The dtypes that DLPack and NumPy share. The tensor's method `numpy()` supports more dtypes, but
+# takes ten times as long.
 IN_DLPACK = frozenset(
     f"{kind}{bits}" for kind in ("float", "int", "uint") for bits in (8, 16, 32, 64)
 ) - {"float8"}
@@ -108,7 +108,8 @@ def new_arrays(value: Any) -> list[np.ndarray]:
 
 
 def packed(compute: Callable[..., Sequence[np.ndarray]], inputs: int) -> Callable[..., None]:
-    """A function over arrays as compiled code calls it: with `inputs` tensors, then the outputs."""
+    """Wraps a function of arrays for compiled code, which passes `inputs` input tensors, then the
+    output tensors."""
 
     def call(*tensors: Any) -> None:
         given = [

@@ -12,7 +12,7 @@ from byoc_lab.relay.ir.types import TupleType, Type
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstructorValue:
-    """A value of an algebraic data type: the constructor that made it, and from what."""
+    """A value of an algebraic data type: its constructor and its fields."""
 
     constructor: Constructor
     fields: tuple[Any, ...]
@@ -29,8 +29,8 @@ class RefValue:
 
 
 def value_of(ty: Type | None, flat: Iterator[Any]) -> Any:
-    """A value of a type from its flat parts: a tuple, whose fields may be tuples, or the next
-    part."""
+    """A value of type `ty` from an iterator of its flat parts: a (nested) tuple for a tuple type,
+    else the next part."""
     if isinstance(ty, TupleType):
         return tuple(value_of(field, flat) for field in ty.fields)
     return next(flat)

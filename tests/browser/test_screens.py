@@ -18,7 +18,7 @@ from byoc_lab.lab.linting import lint
 from byoc_lab.lab.view.export import saved_state
 from byoc_lab.lab.view.messages import State
 from byoc_lab.lab.view.states.objects import state_of
-from byoc_lab.run import Cards, OpCard, RegionCard, RegionFacts
+from byoc_lab.run import Cards, OpCard, RegionCard, RegionInfo
 from tests.lab.view.samples import annotated, chain, network
 
 from .test_recording import KEPT
@@ -150,7 +150,7 @@ def test_screen_of_the_stepper_has_nothing_cut_off_or_overlapping(
 
 def cards() -> Cards:
     ops = tuple(OpCard(f"nn.conv2d_{n}", "jit", reorders=n, time_us=90.0) for n in range(3))
-    facts = RegionFacts("tvmgen_default_dnnl_main_0", "dnnl", None, 12, flops=10**7, bytes=606_208)
+    facts = RegionInfo("tvmgen_default_dnnl_main_0", "dnnl", None, 12, flops=10**7, bytes=606_208)
     return Cards([RegionCard(facts, 2, native=True, ops=ops, library="oneDNN 3.2.0")])
 
 

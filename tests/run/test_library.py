@@ -16,7 +16,7 @@ from byoc_lab.relay import IRModule, nn
 from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import evaluate, load_library
 from byoc_lab.run.backends import register_runtime
-from byoc_lab.run.library_file import seal
+from byoc_lab.run.library_file import append_trailer
 from tests.compilers import needs_cc
 
 pytest.importorskip("tvm")
@@ -88,11 +88,11 @@ def test_invalid_library_raises_build_error_with_the_reason(tmp_path) -> None:
     (tmp_path / "net.so").write_text("hello")
     with pytest.raises(BuildError, match=r"net\.so is not a library that Executable\.export"):
         load_library(tmp_path / "net.so")
-    seal(tmp_path / "net.so", b"{}")
+    append_trailer(tmp_path / "net.so", b"{}")
     with pytest.raises(BuildError, match=r"net\.so is not a shared library: expected ELF"):
         load_library(tmp_path / "net.so")
     (tmp_path / "net.so").write_bytes(b"\x7fELF and nothing of one")
-    seal(tmp_path / "net.so", b"{}")
+    append_trailer(tmp_path / "net.so", b"{}")
     with pytest.raises(BuildError, match=r"net\.so is not a library that TVM can load"):
         load_library(tmp_path / "net.so")
     with pytest.raises(BuildError, match=r"missing\.so cannot be read"):
@@ -104,7 +104,7 @@ def test_the_runtimes_of_back_ends_are_loaded_before_a_library(tmp_path, monkeyp
     loaded: list[str] = []
     register_runtime(lambda: loaded.append("mine"))
     (tmp_path / "net.so").write_bytes(b"\x7fELF")
-    seal(tmp_path / "net.so", b"{}")
+    append_trailer(tmp_path / "net.so", b"{}")
     with pytest.raises(BuildError):
         load_library(tmp_path / "net.so")
     assert loaded == ["mine"]

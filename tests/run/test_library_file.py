@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from byoc_lab.errors import BuildError
 from byoc_lab.run import library_file
-from byoc_lab.run.library_file import ELF, seal, verify
+from byoc_lab.run.library_file import ELF, append_trailer, verify
 
 CONTENT = ELF + bytes(range(256))
-FACTS = b'{"regions": []}'
+METADATA = b'{"regions": []}'
 
 
 def sealed(folder: str | Path, content: bytes = CONTENT) -> Path:
     path = Path(folder, "net.so")
     path.write_bytes(content)
-    seal(path, FACTS)
+    append_trailer(path, METADATA)
     return path
 
 
@@ -30,7 +30,7 @@ def test_sealed_library_is_verified_and_its_metadata_returned(content: bytes) ->
     with tempfile.TemporaryDirectory() as folder:
         path = sealed(folder, ELF + content)
         assert path.read_bytes().startswith(ELF + content)
-        assert verify(path) == FACTS
+        assert verify(path) == METADATA
 
 
 @given(st.data())
@@ -45,7 +45,7 @@ def test_a_changed_byte_is_found(draw: st.DataObject) -> None:
             verify(path)
 
 
-@given(st.integers(0, len(CONTENT) + len(FACTS) + 68), st.binary(min_size=1, max_size=3))
+@given(st.integers(0, len(CONTENT) + len(METADATA) + 68), st.binary(min_size=1, max_size=3))
 def test_a_file_cut_or_with_something_behind_is_found(end: int, more: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = sealed(folder)
@@ -56,12 +56,14 @@ def test_a_file_cut_or_with_something_behind_is_found(end: int, more: bytes) -> 
                 verify(path)
 
 
-def test_facts_longer_than_the_file_are_refused(tmp_path, monkeypatch) -> None:
-    length = library_file._LENGTH.pack(1 << 40)
-    monkeypatch.setattr(library_file, "_LENGTH", SimpleNamespace(pack=lambda n: length, size=8))
+def test_metadata_larger_than_the_file_raises_build_error(tmp_path, monkeypatch) -> None:
+    size = library_file._METADATA_SIZE.pack(1 << 40)
+    monkeypatch.setattr(
+        library_file, "_METADATA_SIZE", SimpleNamespace(pack=lambda n: size, size=8)
+    )
     path = sealed(tmp_path)
     monkeypatch.undo()
-    with pytest.raises(BuildError, match=r"says that 1,099,511,627,776 bytes of it are facts"):
+    with pytest.raises(BuildError, match=r"declares 1,099,511,627,776 bytes of metadata"):
         verify(path)
 
 

@@ -25,9 +25,9 @@ from byoc_lab.relay.patterns.below import MAX_DEPTH, USERS
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
 from byoc_lab.relay.patterns.near_miss import (
     Conditions,
-    Fit,
+    Mismatch,
     NearMatcher,
-    Stop,
+    PartialMatch,
     bound_value,
 )
 from byoc_lab.relay.patterns.patterns import (
@@ -51,7 +51,7 @@ class Attempt:
     check: Any
     root: Expr
     graph: IndexedGraph = field(repr=False)
-    fit: Fit
+    fit: PartialMatch
 
     @cached_property
     def body(self) -> dict[Expr, None]:
@@ -93,7 +93,7 @@ def nearest_attempts(subject: Call, attempts: Sequence[Attempt]) -> list[Attempt
     return [a for a, rank in ranked if rank == best and a.fit.stops[0].found is place]
 
 
-def _concerns(fit: Fit, subject: Call, graph: IndexedGraph) -> bool:
+def _concerns(fit: PartialMatch, subject: Call, graph: IndexedGraph) -> bool:
     """Whether a partial match concerns a call: the call is matched, or is the mismatch."""
     if subject in fit.covered:
         return True
@@ -101,7 +101,7 @@ def _concerns(fit: Fit, subject: Call, graph: IndexedGraph) -> bool:
     return fit.matched > 0 and any(subject in (f, bound_value(f, graph)) for f in stops)
 
 
-def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> Fit | None:
+def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> PartialMatch | None:
     """The best match of the call with an inner part of a pattern, if the surroundings of the call
     do not fit."""
     fits = [_climb(near, part, subject, graph) for part in near.calling(subject.op_name)]
@@ -109,14 +109,14 @@ def _inner_fit(near: NearMatcher, subject: Call, graph: IndexedGraph) -> Fit | N
         return fits[0]
     levels = near.levels
 
-    def key(fit: Fit) -> tuple[tuple[bool, float, int], int]:
+    def key(fit: PartialMatch) -> tuple[tuple[bool, float, int], int]:
         """Of those that come as near, the one with the fewest operators still to come."""
         return fit.rank, -min((levels.get(s.pattern, 0) for s in fit.stops), default=0)
 
     return max(fits, key=key, default=None)
 
 
-def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) -> Fit:
+def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) -> PartialMatch:
     """Match a part of a pattern at a node, then the parts around it at the users of the node, up to
     the first mismatch."""
     fit = near.part(part, node)
@@ -127,12 +127,12 @@ def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) 
         if not using:
             fit = fit if unmet is None else near.part(unmet, node)
             break
-        step: Fit | tuple[DFPattern, Expr]
+        step: PartialMatch | tuple[DFPattern, Expr]
         if isinstance(using[0], DominatorPattern):
             step = _over_path(near, using[0], node, fit, graph)
         else:
             step = _to_user(near, using, node, fit, graph)
-        if isinstance(step, Fit):
+        if isinstance(step, PartialMatch):
             return step
         part, node = step
         fit = near.part(part, node)
@@ -142,8 +142,12 @@ def _climb(near: NearMatcher, part: DFPattern, node: Expr, graph: IndexedGraph) 
 
 
 def _to_user(
-    near: NearMatcher, using: Sequence[DFPattern], node: Expr, fit: Fit, graph: IndexedGraph
-) -> Fit | tuple[DFPattern, Expr]:
+    near: NearMatcher,
+    using: Sequence[DFPattern],
+    node: Expr,
+    fit: PartialMatch,
+    graph: IndexedGraph,
+) -> PartialMatch | tuple[DFPattern, Expr]:
     """The pattern and the user of a node that match; else the partial match with the mismatch. If
     a user is what a pattern expects but for its operands, among which the node is in another place,
     these decide: one that does not match, or none, if the node is where the pattern has no
@@ -161,13 +165,17 @@ def _to_user(
     levels = near.levels
     fewest = min(levels.get(p, 0) for p in using)
     first, *others = (p for p in using if levels.get(p, 0) == fewest)
-    stop = Stop(first, users[0] if users else node, below=node, others=tuple(others))
+    stop = Mismatch(first, users[0] if users else node, below=node, others=tuple(others))
     return replace(fit, total=near.size, stops=(stop,))
 
 
 def _over_path(
-    near: NearMatcher, dominator: DominatorPattern, node: Expr, fit: Fit, graph: IndexedGraph
-) -> Fit | tuple[DFPattern, Expr]:
+    near: NearMatcher,
+    dominator: DominatorPattern,
+    node: Expr,
+    fit: PartialMatch,
+    graph: IndexedGraph,
+) -> PartialMatch | tuple[DFPattern, Expr]:
     """The end of a dominator's path that begins at a node; else the partial match with the
     mismatch."""
     for _ in range(MAX_DEPTH):
@@ -178,12 +186,12 @@ def _over_path(
         on = next((u for u in users if not near.part(dominator.path, u).stops), None)
         if end is not None or on is None or isinstance(on, Function):
             found = end or (users[0] if users else node)
-            stop = Stop(dominator, found, below=node)
+            stop = Mismatch(dominator, found, below=node)
             if end is None:
-                stop = Stop(dominator.child, found, below=node, others=(dominator.path,))
+                stop = Mismatch(dominator.child, found, below=node, others=(dominator.path,))
             return replace(fit, total=near.size, stops=(stop,))
         node = on
-    return replace(fit, total=near.size, stops=(Stop(dominator, node, below=node),))
+    return replace(fit, total=near.size, stops=(Mismatch(dominator, node, below=node),))
 
 
 def _patterns_using(

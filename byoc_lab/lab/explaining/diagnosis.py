@@ -8,13 +8,13 @@ from typing import Any
 from byoc_lab.lab.explaining.attempts import Attempt
 from byoc_lab.printing import printable
 from byoc_lab.relay.ir.expr import Expr
-from byoc_lab.relay.patterns.near_miss import Fit, Stop
+from byoc_lab.relay.patterns.near_miss import Mismatch, PartialMatch
 
 
 class Nearest:
     """The pattern that came nearest: `matched` of its `total` parts fit."""
 
-    def __init__(self, name: str, fit: Fit):
+    def __init__(self, name: str, fit: PartialMatch):
         self.name, self.matched, self.total = name, fit.matched, fit.needed
 
     @printable
@@ -45,7 +45,7 @@ class Diagnosis:
     other: str = ""  # the entry, target or pass that is in the way
 
     @property
-    def stop(self) -> Stop | None:
+    def stop(self) -> Mismatch | None:
         stops = self.attempt.fit.stops if self.attempt else ()
         return stops[0] if stops else None
 

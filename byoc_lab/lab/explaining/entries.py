@@ -34,7 +34,7 @@ from byoc_lab.relay.patterns.below import root_operators
 from byoc_lab.relay.patterns.grouping import Group, find_groups
 from byoc_lab.relay.patterns.impossible import why_impossible
 from byoc_lab.relay.patterns.indexed_graph import IndexedGraph
-from byoc_lab.relay.patterns.near_miss import Fit
+from byoc_lab.relay.patterns.near_miss import PartialMatch
 
 MAX_CANDIDATES = 50
 """Nodes of a module with which a pattern that matches nothing is compared."""
@@ -264,7 +264,7 @@ class _Entry:
 
     def _nearest(self) -> EntryReport:
         """The report of an entry without matches: its best partial match."""
-        best: tuple[Fit, Expr, int, Inquiry] | None = None
+        best: tuple[PartialMatch, Expr, int, Inquiry] | None = None
         for number, run in enumerate(self.runs):
             for graph in run.graphs:
                 for root in self._candidates(graph):

@@ -9,7 +9,7 @@ from byoc_lab.relay.ir.expr import Call, Op
 from byoc_lab.relay.patterns import DFPattern, is_op, wildcard
 from byoc_lab.relay.patterns.below import post_order_patterns
 from byoc_lab.relay.patterns.expectation import callee_in_words, expectation
-from byoc_lab.relay.patterns.near_miss import Conditions, Stop
+from byoc_lab.relay.patterns.near_miss import Conditions, Mismatch
 from byoc_lab.relay.patterns.patterns import (
     AltPattern,
     AttrPattern,
@@ -26,7 +26,7 @@ from byoc_lab.relay.patterns.patterns import (
 )
 
 
-def relaxed(pattern: DFPattern, stop: Stop) -> Iterator[tuple[str, DFPattern]]:
+def relaxed(pattern: DFPattern, stop: Mismatch) -> Iterator[tuple[str, DFPattern]]:
     """Patterns that also accept the expression at the mismatch, each with the change in words.
 
     An operator becomes optional, may have its operands in the other order, or may be another

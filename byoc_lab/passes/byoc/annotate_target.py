@@ -36,32 +36,33 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.ir.visit import rebuild
 
 MAX_ANNOTATIONS = 100
-"""So many annotations of one node are separate events."""
+"""The maximum number of annotations of one node that are separate events."""
 BEYOND_TVM = "beyond_tvm"
-"""`beyond_tvm.<name>`: an operator's predicate for what TVM's back end <name> does not offload."""
+"""The operator attribute `beyond_tvm.<name>` is a predicate for calls that back end <name> supports
+and TVM's back end of that name does not."""
 
 
 class AnnotateTarget(ModulePass):
     """Annotate the operators that each compiler supports with `compiler_begin` and `compiler_end`.
 
-    A call goes to the first target whose predicate (`target.<name>` of the operator) accepts it, or
-    whose name stands before the first dot of a composite function's name; all other calls go to
-    "default". Each argument of a call gets a begin, and each value that a target computed gets an
-    end where it is used.
+    A call of an operator is assigned to the first target whose predicate (the operator's attribute
+    `target.<name>`) accepts it; a call of a composite function to the target named before the first
+    dot of its name; all other calls to "default". Each argument of a call gets a `compiler_begin`,
+    and each use of a value that a target computes gets a `compiler_end`.
 
-    include_non_call_ops: also annotate tuples and projections, with the target on which all their
-    operands agree; references stay on the host. era="0.16": as TVM 0.16, faults included.
-    beyond_tvm: also offload the operators that a back end registers as `beyond_tvm`, which TVM's
-    back end of that name and era="0.16" leave to the host.
+    include_non_call_ops: also annotate tuples and projections whose operands all have the same
+    target; references stay on the host. era="0.16": like TVM 0.16, including its bugs. beyond_tvm:
+    also offload the operators that a back end registers as `beyond_tvm`; TVM's back end of that
+    name and era="0.16" do not offload them.
 
     Raises PassError for an unknown era, PredicateError for a predicate that raises.
 
-    Source: src/relay/transforms/annotate_target.cc of TVM 0.16. Four of its faults are fixed
-    without era="0.16": references are annotated, which PartitionGraph refuses ("Cannot find the
-    corresponding region for end annotation"); the value of a `let` gets no begin (which would have
-    no end, so that its region leaves a free variable); existing begins keep their places among the
-    arguments; if a second run gives a call to a target, each "default" end around it becomes an end
-    of that target (TVM: only at the end of a scope)."""
+    Source: src/relay/transforms/annotate_target.cc of TVM 0.16. Without era="0.16", four of its
+    bugs are fixed. (1) References are not annotated; PartitionGraph rejects their annotations
+    ("Cannot find the corresponding region for end annotation"). (2) The value of a `let` gets no
+    begin, because the begin would have no end and its region a free variable. (3) Existing begins
+    keep their positions among the arguments. (4) If a second run assigns a call to a target, each
+    "default" end around it becomes an end of that target (in TVM only at the end of a scope)."""
 
     eras = ("0.16",)
 
@@ -105,7 +106,7 @@ class _AnnotateTargetFunc(FunctionPass):
 class _Annotator:
     def __init__(self, options: AnnotateTarget):
         self.options = options
-        self.target_of: dict[Expr, str] = {}  # by rewritten node
+        self.target_of: dict[Expr, str] = {}  # the target that computes a rewritten node
 
     def run(self, func: Function) -> Function:
         def enter(node: Expr) -> bool:
@@ -150,7 +151,7 @@ class _Annotator:
             return self._annotation(pre, post)
         first = pre.args[0] if pre.args else None
         if is_annotation(first, BEGIN) and compiler_of(first) != DEFAULT:
-            return post  # annotated by hand, or by an earlier run
+            return post  # annotated manually or by an earlier run
         if not self.options.include_non_call_ops and isinstance(pre.op, Var):
             return self._non_call(pre, post)
         target = self._target(pre)
@@ -179,7 +180,7 @@ class _Annotator:
         return expr
 
     def _target(self, call: Call) -> str:
-        """The first target that supports a call. Each refusal before that is a note."""
+        """The first target that supports a call. Targets that refuse it are reported as notes."""
         for target in self.options.targets:
             if isinstance(call.op, Op):
                 predicate = self.options.predicate(call.op, target)
@@ -216,19 +217,20 @@ class _Annotator:
         return [*kept, *made] if self.options.era else order
 
     def _end(self, arg: Expr) -> Expr:
-        """`arg` with an end of the target that computes it, if any."""
+        """`arg` with an end of the target that computes it; `arg` itself if no target does."""
         if arg not in self.target_of or (isinstance(arg, Call) and not arg.args):
             return arg
         return end(arg, self.target_of[arg])
 
-    # All else ------------------------------------------------------------------------------------
+    # Other nodes ---------------------------------------------------------------------------------
 
     def _non_call(self, pre: Expr, post: Expr) -> Expr:
-        """A tuple or projection, with the target on which its operands agree; a reference: none."""
+        """Annotate a tuple or projection with the target that all its operands have; references get
+        no target."""
         parts = post.parts()
         if isinstance(post, Call):
             parts = post.args
-        # TVM 0.16 annotates references too, whose annotations PartitionGraph then refuses.
+        # TVM 0.16 also annotates references; PartitionGraph rejects their annotations.
         stays = isinstance(pre, (RefCreate, RefRead, RefWrite)) and not self.options.era
         if stays or not self.options.include_non_call_ops:
             new = [self._end(self._taken_over(p)) for p in parts]
@@ -291,7 +293,8 @@ def _remade(node: Expr, parts: Sequence[Expr]) -> Expr:
 def report_annotations(pre: Expr, post: Expr, new: Expr, reason: str) -> None:
     """Report each annotation of the parts of `new` as an event: `post` is `new` without them.
 
-    Of a node with very many parts, the last event has the annotations of all further parts.
+    If a node has more than MAX_ANNOTATIONS annotated parts, the last event includes all remaining
+    ones.
     """
     parts = list(post.parts())
     states: list[tuple[str, str, list[Expr]]] = []

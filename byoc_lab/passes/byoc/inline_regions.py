@@ -16,7 +16,8 @@ from byoc_lab.relay.typing.infer import infer_module
 class InlineRegions(ModulePass):
     """Inline external functions of one compiler into @main, so that the host computes them.
 
-    compiler: whose. why: why(function) says in words why a function goes back, or None: it stays.
+    compiler: the compiler whose functions are considered. why: why(function) returns the reason (a
+    sentence) for inlining a function, or None to keep it external.
     """
 
     required = ("InferType",)

@@ -25,16 +25,16 @@ from byoc_lab.relay.ir.visit import post_order, rebuild
 class MergeCompilerRegions(FunctionPass):
     """Merge adjacent regions of one compiler.
 
-    `end[A]` directly below `begin[A]` -> neither, unless that makes a cycle: a region is not merged
-    with a parent on which it also depends through a region of another compiler. Only annotated
-    nodes are considered; code without annotations between two regions does not prevent a merge
-    (AnnotateTarget leaves none).
+    If a `compiler_end` of A is the operand of a `compiler_begin` of A, both are removed, unless
+    that creates a cycle: a region is not merged with a parent if it also depends on that parent
+    through a region of another compiler. Only annotated nodes are considered; code without
+    annotations between two regions does not prevent a merge (AnnotateTarget leaves none).
 
     Raises PartitionError for malformed annotations, and for a region that depends on itself.
 
-    Source: src/relay/transforms/merge_compiler_regions.cc of TVM 0.16. TVM keeps for each region
-    the set of regions with which it must not be merged; these sets grow with the square of a chain,
-    so here a search answers the question when it comes up.
+    Source: src/relay/transforms/merge_compiler_regions.cc of TVM 0.16. TVM stores for each region
+    the set of regions with which it must not be merged. The total size of these sets is quadratic
+    in the length of a chain of regions, so here a graph search replaces them.
     """
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -66,15 +66,17 @@ class MergeCompilerRegions(FunctionPass):
 
 
 class _Joining:
-    """The regions of a function between the rewrites, each by the number of its first begin.
+    """The joined regions after each rewrite step; a region is identified by the number of its first
+    begin.
 
-    regions: before they are merged.
+    regions: the regions before merging.
     """
 
     def __init__(self, regions: RegionSet):
         self._begins = regions.opened
-        self._sides: dict[Expr, tuple[int, int]] = {}  # for each begin that takes an end
-        self._earlier: dict[int, int] = {}  # by region: the first begin of the regions joined to it
+        # For each begin of an end: the regions of its operand and of its user.
+        self._sides: dict[Expr, tuple[int, int]] = {}
+        self._earlier: dict[int, int] = {}  # region -> the region that it was joined to
         for begin in regions.opened:
             maker, user = regions.of(begin.args[0]), regions.of(begin)
             if maker is not None and user is not None:
@@ -96,13 +98,13 @@ class _Joining:
     def _first(self, number: int) -> int:
         while (earlier := self._earlier.get(number)) is not None:
             number, before = earlier, number
-            if earlier in self._earlier:  # a shorter path for the next query
+            if earlier in self._earlier:  # path compression
                 self._earlier[before] = self._earlier[earlier]
         return number
 
 
 def merged_regions(func: Function) -> RegionSet:
-    """The regions of a function after merging, over its nodes as they are before.
+    """The merged regions of a function, as sets of the function's unmodified nodes.
 
     Raises PartitionError for malformed annotations.
     """
@@ -114,13 +116,13 @@ def _merge(func: Function) -> _Merger:
     for node in post_order(func):
         if is_annotation(node, END):
             region = merger.regions.of(node)
-            assert region is not None  # RegionSet has refused ends without a region
+            assert region is not None  # RegionSet rejects ends without a region
             merger.process(region)
     return merger
 
 
 def _cycle(path: list[Region], regions: RegionSet) -> Sentence:
-    """Why merging the regions at both ends of a path would be wrong."""
+    """The reason why merging the first and last region of a path would create a cycle."""
     parts: list[str | Expr] = []
     for region in dict.fromkeys(map(_merged, path)):
         value = f" ({describe(region.outputs[0].args[0])})" if region.outputs else ""
@@ -142,14 +144,15 @@ class _Merger:
     def __init__(self, regions: RegionSet):
         self.regions = regions
         self.records: dict[Region, _Record] = {}
-        self.oldest: dict[Region, int] = {}  # by region: the order of its first member
+        self.oldest: dict[Region, int] = {}  # by region: the order of its earliest merged member
         self.active: set[Region] = set()
         self.feeds_others: set[Region] = set()  # regions that regions of another target depend on
         self.joining = _Joining(regions) if is_heard() else None
-        self.kept_apart: list[tuple[list[Region], Call]] = []  # the path, and the begin on it
+        # (path between two unmerged regions, begin that separates them)
+        self.kept_apart: list[tuple[list[Region], Call]] = []
 
     def process(self, region: Region) -> None:
-        """Decide about a region's parents, its unprocessed parents first."""
+        """Merge a region with its parents if possible; unprocessed parents are processed first."""
         stack = [(region, False)]
         while stack:
             current, ready = stack.pop()
@@ -172,7 +175,7 @@ class _Merger:
             stack += [(p, False) for p in self._parents(current, closed) if p not in self.records]
 
     def _parents(self, region: Region, begins: list[Call] | None = None) -> list[Region]:
-        """The regions that values come from, through all begins or through the given ones."""
+        """The regions that produce the operands of a region's begins, or of the given begins."""
         found = (self.regions.of(b.args[0]) for b in (region.inputs if begins is None else begins))
         return list(dict.fromkeys(p for p in found if p is not None and p is not region))
 
@@ -197,7 +200,7 @@ class _Merger:
                 self.kept_apart.append(([*path, parent], edge))
 
     def _through_ifs(self, region: Region) -> list[Region]:
-        """Regions that a region depends on through an if which is one of its inputs."""
+        """Regions on which a region depends through an `if` among its inputs."""
         found: list[Region] = []
         todo = [b.args[0] for b in region.inputs]
         while todo:
@@ -211,11 +214,11 @@ class _Merger:
         return found
 
     def _path_through_another(self, region: Region, parent: Region) -> list[Region]:
-        """The regions from `region` to one that depends on `parent`, of another target, if that is
-        something on which `region` depends; empty if not.
+        """The path from `region` to a region that depends on `parent` and has another target; empty
+        if there is no such path.
 
-        What `parent` itself depends on is left out: its members were merged because none of them
-        depends on another one through such a region.
+        Dependencies of `parent` itself are not searched: its members were merged because no such
+        path connects them.
         """
         if parent not in self.feeds_others:
             return []

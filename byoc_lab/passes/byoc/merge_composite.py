@@ -33,8 +33,8 @@ class MergeComposite(FunctionPass):
     """Move each match of a pattern into a composite function, named after the pattern.
 
     `nn.relu(add(nn.conv2d(%x, %w), %b))` -> `fn (..., Composite="dnnl.conv2d_bias_relu") {...}(%x,
-    %w, %b)`. The entries of the table are tried in order, each on what the earlier ones left; nodes
-    inside a composite function are not matched again.
+    %w, %b)`. The entries of the table are applied in order, each to the result of the previous one;
+    nodes inside a composite function are not matched again.
 
     pattern_table: entries (name, pattern) or (name, pattern, check). `check(expr)` gets the typed
     root of a match, and refuses it with False or `Refused("why")`.
@@ -53,7 +53,7 @@ class MergeComposite(FunctionPass):
         self.table = [checked_entry(n, entry) for n, entry in enumerate(pattern_table)]
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        return super().run(infer_module(mod), ctx)  # scripts call it on modules without types
+        return super().run(infer_module(mod), ctx)  # scripts run this pass on untyped modules
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         graph = IndexedGraph(func)

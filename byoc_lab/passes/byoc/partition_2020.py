@@ -1,12 +1,14 @@
-"""The partitioner of January 2020, which shows the results that users got then.
+"""The partitioner of January 2020, which reproduces the results of that time.
 
 It works backwards from each `compiler_end`: the operand of an end starts a subgraph, and each call
-in a subgraph adds its arguments to it. Only a `compiler_begin` stops that, and becomes a variable;
-an end does not. So if a begin is missing between two regions, the end of the first region becomes
-part of the second, and its function is created inside the other one: they are nested. Functions
-stay closures in the body (`%3 = fn (..., Compiler="dnnl", ExternalSymbol="dnnl_0")`).
+in a subgraph adds its arguments to it. Only a `compiler_begin` ends this traversal, and becomes a
+variable; a `compiler_end` does not. So if a begin is missing between two regions, the end of the
+first region becomes part of the second, and its function is created inside the other one: they are
+nested. Functions stay closures in the body (`%3 = fn (..., Compiler="dnnl",
+ExternalSymbol="dnnl_0")`).
 
-Source: the first partition_graph.cc of TVM (January 2020), as behaviour.
+Source: the first partition_graph.cc of TVM (January 2020); its behaviour is reproduced, not its
+code.
 """
 
 from __future__ import annotations
@@ -77,8 +79,8 @@ class _Partitioner:
         return result
 
     def find(self, node: Expr) -> _Subgraph | None:
-        """The newest subgraph that contains the node: after an end was merged in, two may contain
-        it."""
+        """The newest subgraph that contains the node: two may contain it after an end was merged
+        into a subgraph."""
         return max(self.subgraphs_of.get(node, ()), key=lambda s: s.number, default=None)
 
     def _put(self, subgraph: _Subgraph, node: Expr) -> None:
@@ -98,7 +100,7 @@ class _Partitioner:
             subgraph.inputs += other.inputs
 
     def _enter(self, node: Expr) -> None:
-        """On the way down: membership flows from a node to its operands."""
+        """Pre-order step: the subgraph of a node is passed on to its operands."""
         if is_annotation(node, BEGIN):
             return
         if is_annotation(node, END):
@@ -139,7 +141,7 @@ class _Partitioner:
 
     def _closure(self, pre: Call, post: Call) -> Call:
         subgraph = self.find(pre)
-        assert subgraph is not None  # _enter has put the end into one
+        assert subgraph is not None  # `_enter` added the end to a subgraph
         params = [v for v, _ in subgraph.inputs]
         attrs = {
             "Compiler": compiler_of(pre),

@@ -50,7 +50,7 @@ from byoc_lab.relay.op.contrib import get_optimizer
 from byoc_lab.relay.typing.infer import infer_module
 
 MAX_LISTED = 6
-"""Inputs or outputs of a region that a sentence describes one by one."""
+"""The maximum number of inputs or outputs of a region that a sentence lists."""
 
 
 class PartitionGraph(ModulePass):
@@ -64,15 +64,15 @@ class PartitionGraph(ModulePass):
        or a tuple of several values; each end becomes the call, or a projection of it. If the
        compiler has registered an optimizer (`relay.op.contrib.register_optimizer`), it is applied
        to the function.
-    4. The functions get the names that the runtime links by.
+    4. The functions get the names under which the runtime links them.
 
     mod_name: part of the functions' names; None omits it. bind_constants: move constants into the
     function instead of passing them as arguments. era="2020-01": the algorithm of January 2020,
     which creates closures, nested ones for malformed annotations.
 
     Raises PartitionError for malformed annotations, and for a region that depends on its own result
-    (with the path of the value), for which TVM's recursion does not end; if the path goes through a
-    `let`, TVM's type inference refuses the result.
+    (with the path of the value), on which TVM recurses endlessly; if the path contains a `let`,
+    TVM's type inference rejects the result instead.
 
     Source: src/relay/transforms/partition_graph.cc of TVM 0.16.
     """
@@ -129,11 +129,11 @@ def remove_default(pre: Expr, post: Expr) -> Expr | None:
 
 @dataclass(eq=False)
 class _External:
-    """The function that a region becomes, as far as it is known."""
+    """The external function of a region while it is being created."""
 
-    params: dict[Expr, Var] = field(default_factory=dict)  # by the value below the begin
+    params: dict[Expr, Var] = field(default_factory=dict)  # by the operand of the begin
     args: list[Expr] = field(default_factory=list)
-    result_of: dict[Expr, Expr] | None = None  # by the value below the end; set by the first end
+    result_of: dict[Expr, Expr] | None = None  # by the operand of the end; set by the first end
     name: str = ""  # set by the first end
 
 
@@ -158,7 +158,7 @@ class _Partitioner:
     def add(
         self, name: str, func: Function, reason: str | Sentence, nodes: list[Expr]
     ) -> GlobalVar:
-        """Add the external function of a region, which has these nodes, under a free name."""
+        """Add the external function of a region (with nodes `nodes`) under an unused name."""
         free, n = name, 0
         while free in self.out:
             n += 1
@@ -179,7 +179,7 @@ class _FunctionPartitioner:
         self.memo: dict[Expr, Expr] = {}
         self.root: Expr
         self.nodes_in: dict[Region, list[Expr]] = {}
-        self.bound: dict[Expr, Expr] = {}  # the values of variables of lets
+        self.bound: dict[Expr, Expr] = {}  # the values of let variables
 
     def run(self, func: Function) -> Function:
         self.root = func
@@ -201,7 +201,8 @@ class _FunctionPartitioner:
         """Operands first; the first end of a region also needs the operands of its other ends."""
         active: dict[Expr, None] = {}
         finished: set[Expr] = set()
-        stack: list[Expr | None] = [func]  # None: all operands of the node below it are done
+        # None marks that all operands of the node below it on the stack are done.
+        stack: list[Expr | None] = [func]
         while stack:
             node = stack.pop()
             if node is None:
@@ -249,7 +250,7 @@ class _FunctionPartitioner:
         return result
 
     def _nodes_of(self, region: Region) -> list[Expr]:
-        """The nodes of a region in evaluation order, if somebody listens."""
+        """The nodes of a region in evaluation order; empty if no listener is attached."""
         if is_heard() and not self.nodes_in:
             for node in post_order(self.root):
                 found = self.regions.of(node)
@@ -296,7 +297,7 @@ class _FunctionPartitioner:
 
 
 def _listed(values: Sequence[Expr]) -> str:
-    """The values in words; of many values the first ones, and the number of constants."""
+    """The values in words; if there are many, the first ones and the number of constants."""
     if len(values) <= MAX_LISTED:
         return ", ".join(map(describe, values))
     others = [value for value in values if not isinstance(value, Constant)]
@@ -346,7 +347,7 @@ def mangle_module_name(mod_name: str | None) -> str:
 
 
 def _mangle_names(mod: IRModule, prefix: str) -> IRModule:
-    """Give external functions the names that the runtime links by."""
+    """Give external functions the names under which the runtime links them."""
     renamed: dict[Expr, GlobalVar] = {}
     for gv, func in mod.functions.items():
         if "Compiler" in func.attrs:

@@ -1,1 +1,1 @@
-"""Passes that compute ahead: into constants, weights and attributes."""
+"""Passes that compute values at compile time: constants, weights and attributes."""

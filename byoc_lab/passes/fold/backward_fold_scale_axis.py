@@ -28,14 +28,14 @@ from byoc_lab.relay.ir.visit import post_order, rebuild, users
 class BackwardFoldScaleAxis(FunctionPass):
     """A scale after a convolution or dense moves into its weight.
 
-    `multiply(nn.conv2d(%x, %w), %s)` -> `nn.conv2d(%x, multiply(%w, %s'))`, also through relu,
-    leaky_relu, add, subtract and bias_add in between. Left alone: where a value in between is used
-    twice, grouped convolutions that are not depthwise, layouts that mix plain and blocked channels,
-    and a scale that may be negative with a relu in between.
+    `multiply(nn.conv2d(%x, %w), %s)` -> `nn.conv2d(%x, multiply(%w, %s'))`, also if relu,
+    leaky_relu, add, subtract or bias_add are in between. Not changed: a scale whose path has a
+    value with several users, grouped convolutions that are not depthwise, layouts with both a plain
+    and a blocked channel axis, and a scale that may be negative with a relu in between.
 
-    computed: whether a scale moves that a convolution or dense computes, such as the weights of
-        channels in squeeze-and-excitation. TVM moves it; the weight is then another one for each
-        input, and a kernel cannot arrange it ahead.
+    computed: whether to move scales that a convolution or dense computes, such as the channel
+    weights in squeeze-and-excitation. TVM moves them; the weight then depends on the input, so that
+    a kernel cannot reorder it ahead of time.
 
     Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
     """
@@ -53,11 +53,11 @@ class BackwardFoldScaleAxis(FunctionPass):
 class _Backward:
     def __init__(self, func: Function, computed: bool):
         self.func, self.computed = func, computed
-        self.kept: set[Expr] = set()  # scales that stay
+        self.kept: set[Expr] = set()  # scales that are not moved
         self.messages: dict[Expr, ScaleRequest] = {}
-        self.dropped: dict[Expr, Expr] = {}  # multiply -> the operand that takes the scale over
-        self.scale_for: dict[Expr, Expr] = {}  # node -> the scale it has to take over
-        self.takers: dict[Expr, list[str]] = {}  # scale -> the operators that take it over
+        self.dropped: dict[Expr, Expr] = {}  # multiply -> the operand that absorbs the scale
+        self.scale_for: dict[Expr, Expr] = {}  # node -> the scale it must absorb
+        self.takers: dict[Expr, list[str]] = {}  # scale -> the operators that absorb it
 
     def run(self) -> Function:
         used = {n: len(u) for n, u in users(self.func).items()}
@@ -124,8 +124,8 @@ class _Backward:
             if message is None:
                 continue
             ty = factor.checked_type
-            # As in TVM, the factor is not rewritten. What it shares with `taker` is computed twice
-            # where another scale moves there.
+            # As in TVM, the factor is not rewritten. If another scale moves into a subexpression
+            # that it shares with `taker`, that subexpression is computed twice.
             scale = as_scale(taker.checked_type, factor, ty, message.axes)
             if scale is not None and factor not in self.kept and fits(message, scale):
                 self.dropped[call] = taker
@@ -148,8 +148,8 @@ class _Backward:
         return new
 
     def _reason(self, multiply: Call) -> str:
-        """Describe the scale and all operators that took it over: an event includes all of them,
-        since only together they preserve the values."""
+        """Describe the scale and all operators that absorbed it: one event includes all of them,
+        since only all changes together preserve the values."""
         taker = self.dropped[multiply]
         factor = next((a for a in multiply.args if a is not taker), taker)
         takers = ", ".join(self.takers.get(self.scale_for[taker], ()))
@@ -160,7 +160,7 @@ class _Backward:
         args = list(post.args)
         if name in CONV:
             axes = output_axes(pre)
-            assert axes is not None  # else it had not sent a message
+            assert axes is not None  # otherwise it would not have requested a scale
             args[1] = relay.multiply(args[1], along(scale, pre.args[1].checked_type, axes.weight))
         elif name == "nn.dense":
             args[1] = relay.multiply(args[1], along(scale, pre.args[1].checked_type, (0,)))
@@ -173,6 +173,6 @@ class _Backward:
                     taker = pre.args[1 - n]
                     shaped = along(scale, taker.checked_type, self.messages[taker].axes)
                     args[n] = relay.multiply(args[n], shaped)
-        else:  # relu: the scale went on to its operand
+        else:  # relu: its operand absorbs the scale
             return post
         return Call(post.op, args, post.attrs, span=post.span)

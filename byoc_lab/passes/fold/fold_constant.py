@@ -37,11 +37,12 @@ from byoc_lab.relay.typing.infer import infer_above, infer_expr
 ANNOTATIONS = ("annotation.compiler_begin", "annotation.compiler_end")
 ON_DEVICE = "on_device"
 FOLDED_UP_TO = 1 << 29
-"""Bytes of a value, or four times those of its operands. The largest weight of VGG has 411 MB; a
-hostile module may ask for any number, in as many nodes as it likes."""
+"""The maximum size in bytes of a folded value, unless it is at most four times the size of its
+operands. The largest weight of VGG has 411 MB; a malicious module may request any size, in any
+number of nodes."""
 SHAPES = ("shape_of", "ndarray_size")
 FOLD_QNN = "FoldConstant(fold_qnn=True)"
-"""The pass that computes constants with quantised operators, too."""
+"""The pass that also folds quantized operators on constants."""
 
 
 class FoldConstant(FunctionPass):
@@ -49,15 +50,15 @@ class FoldConstant(FunctionPass):
 
     A call of an operator whose arguments are all constants (or tuples of them) becomes the constant
     that it evaluates to; so do projections of literal tuples, ifs with a constant condition, and
-    lets of a constant value. `shape_of` and `ndarray_size` become constants where the shape is
-    known. An `on_device` stays around its constant, which counts as a constant all the same. Left
-    alone: calls without arguments (`zeros`), calls of functions, stateful and opaque operators,
-    quantised arithmetic unless `fold_qnn`, values of more than 512 MiB (FOLDED_UP_TO), and whatever
-    is inside a Primitive function, which belongs to somebody else; a let whose variable such a
-    function uses stays.
+    lets of a constant value. `shape_of` and `ndarray_size` become constants if the shape is known.
+    An `on_device` around a constant is kept, and the result still counts as a constant. Not folded:
+    calls without arguments (`zeros`), calls of functions, stateful and opaque operators, quantized
+    arithmetic unless `fold_qnn`, values of more than 512 MiB (FOLDED_UP_TO), and everything inside
+    a Primitive function, because other tools created it; a let whose variable such a function uses
+    is kept.
 
-    fold_qnn: also fold quantised operators. era="2020-01": go into Primitive functions too, as the
-    pass did before September 2020.
+    fold_qnn: also fold quantized operators. era="2020-01": also fold inside Primitive functions, as
+    the pass did before September 2020.
 
     Source: src/relay/transforms/fold_constant.cc of TVM 0.16.
     """
@@ -75,7 +76,8 @@ class FoldConstant(FunctionPass):
         return folded
 
     def fold(self, expr: Expr) -> Expr:
-        """`expr` with its constant parts evaluated; known shapes too if it is typed."""
+        """`expr` with its constant subexpressions evaluated, also `shape_of` and `ndarray_size` if
+        `expr` is typed."""
 
         def enter(node: Expr) -> bool:
             closed = isinstance(node, Function) and bool(node.attrs.get("Primitive"))
@@ -130,8 +132,8 @@ def _shown(expr: Expr) -> str:
 def evaluated(call: Call, ty: Type | None, fold_qnn: bool = False) -> Expr | None:
     """The value of a call of an operator on constants and tuples of constants. ty: its type.
 
-    None if the call is not folded: it has no arguments, the operator has an effect beside its value
-    or no reference, it is quantised (without `fold_qnn`), or its value is larger than FOLDED_UP_TO.
+    None if the call is not folded: it has no arguments, the operator has side effects or no NumPy
+    reference, it is quantized (without `fold_qnn`), or its value is larger than FOLDED_UP_TO.
     """
     op, attrs, args = call.op, call.attrs, call.args
     assert isinstance(op, Op)
@@ -143,7 +145,8 @@ def evaluated(call: Call, ty: Type | None, fold_qnn: bool = False) -> Expr | Non
         return None
     try:
         return _to_expr(evaluate_op(op, attrs, [_to_value(a) for a in args]))
-    except EvaluationError:  # an index out of range, ...: it fails when it is run, if it is
+    except EvaluationError:
+        # An index out of range, ...: the error occurs at run time, if the call runs.
         return None
 
 
@@ -153,8 +156,8 @@ def is_quantised(op: Op) -> bool:
 
 
 def _is_too_large(call: Call, ty: Type | None) -> bool:
-    """Whether a value takes more memory than may be used for it."""
-    if _bytes(ty) is None:  # a length depends on a value, which is known here
+    """Whether a value exceeds the memory limit for folding."""
+    if _bytes(ty) is None:  # a dimension depends on a value, which is known here
         constants = [_plain(arg) for arg in call.args]
         plain = Call(call.op, constants, call.attrs)
         if call.is_op("arange"):
@@ -164,7 +167,7 @@ def _is_too_large(call: Call, ty: Type | None) -> bool:
             plain = static_form(plain) or plain
         try:
             ty = infer_expr(plain).checked_type
-        except ByocLabError:  # it fails when it is run, if it is
+        except ByocLabError:  # the error occurs at run time, if the call runs
             return True
     size = _bytes(ty) or 0
     if size <= FOLDED_UP_TO:
@@ -191,14 +194,14 @@ def _leaves(value: Any) -> Iterator[np.ndarray]:
 
 
 def folded(expr: Expr, fold_qnn: bool = False) -> Expr:
-    """`expr`, which is no part of a module, with its constant parts evaluated."""
+    """`expr`, which does not belong to a module, with its constant subexpressions evaluated."""
     with unheard():
         return FoldConstant(fold_qnn).fold(expr)
 
 
 @rule("state shape", lambda call, found: f"the shape is known: {call.op_name} = {_shown(found)}")
 def state_shape(pre: Expr, post: Expr) -> Expr | None:
-    """Not for a scalar, which TVM 0.16 gets wrong."""
+    """Fold `shape_of` or `ndarray_size`, except for a scalar, for which TVM 0.16 is wrong."""
     if not (isinstance(pre, Call) and isinstance(pre.op, Op) and pre.op.name in SHAPES):
         return None
     ty = pre.args[0].checked_type if pre.args[0].is_typed else None
@@ -225,12 +228,12 @@ def pick_branch(pre: Expr, post: Expr) -> Expr | None:
 
 @rule("drop let", "a constant needs no name")
 def drop_let(pre: Expr, post: Expr) -> Expr | None:
-    # The constant has replaced the variable everywhere, at its binding too.
+    # The constant has replaced the variable everywhere, even at its binding.
     return post.body if isinstance(post, Let) and not isinstance(post.var, Var) else None
 
 
 def _is_literal(expr: Expr) -> bool:
-    """Whether an expression is a constant, on a device or not."""
+    """Whether an expression is a constant, possibly inside an `on_device`."""
     return isinstance(expr, Constant) or (
         isinstance(expr, Call)
         and isinstance(expr.op, Op)
@@ -251,7 +254,7 @@ def _is_constant(expr: Expr) -> bool:
 
 
 def _plain(expr: Expr) -> Expr:
-    """A constant, or tuple of them, without the device that it is on."""
+    """A constant or tuple of constants, without the `on_device` around it."""
     if isinstance(expr, Tuple):
         return Tuple([_plain(field) for field in expr.fields])
     return expr.args[0] if isinstance(expr, Call) else expr
@@ -272,7 +275,8 @@ def _to_expr(value: object) -> Expr:
 
 
 def typed_and_folded(node: Expr) -> Expr:
-    """A node whose parts are typed, with its type, or the constant that it is."""
+    """Infer the type of a node with typed parts; returns the node, or the constant that it folds
+    to."""
     typed = infer_above(node)
     found = state_shape.apply(typed, typed) or pick_field.apply(typed, typed)
     if found is None and isinstance(typed, Call) and isinstance(typed.op, Op):

@@ -21,9 +21,9 @@ QUANTIZED = "qnn.conv2d"
 class FoldExplicitPadding(PatternRewrite):
     """An `nn.pad` before a convolution or pool becomes that operator's padding.
 
-    `nn.conv2d(nn.pad(%x, 0), %w)` -> `nn.conv2d(%x, %w, padding=...)`, where only spatial axes are
-    padded, with what the operator itself pads with: zeros, the zero point of quantized data, the
-    least number for a maximum. Left alone: a pad whose result somebody else uses too.
+    `nn.conv2d(nn.pad(%x, 0), %w)` -> `nn.conv2d(%x, %w, padding=...)`, if only spatial axes are
+    padded, with the same value as the operator's own padding: zero, the zero point of quantized
+    data, or the smallest number for a maximum. Not changed: a pad with several users.
 
     Source: src/relay/transforms/fold_explicit_padding.cc of TVM 0.16.
     """
@@ -61,7 +61,7 @@ class FoldPad(DFPatternCallback):
         return Call(post.op, [pad.args[0], *post.args[1:]], attrs, post.type_args, span=post.span)
 
     def _own(self, call: Call, value: np.ndarray) -> object:
-        """The value that the operator pads with."""
+        """The value of the operator's own padding."""
         if self.op == QUANTIZED:
             return _scalar(call.args[2])
         if self.op in MAX_POOLS:
@@ -72,7 +72,7 @@ class FoldPad(DFPatternCallback):
     def _padded(self, attrs: Attrs, more: Sequence[int]) -> Attrs | None:
         changes = {"padding": tuple(a + b for a, b in zip(attrs.padding, more, strict=True))}
         if self.op in AVG_POOLS and not attrs.count_include_pad:
-            if any(attrs.padding):  # part of the zeros would count, part not
+            if any(attrs.padding):  # the mean would count only a part of the zeros
                 return None
             return attrs.replace(**changes, count_include_pad=True)
         return attrs.replace(**changes)
@@ -85,8 +85,8 @@ def _scalar(expr: Expr) -> np.ndarray | None:
 
 
 def _spatial(widths: Sequence[Sequence[int]], attrs: Attrs) -> list[int] | None:
-    """The widths along spatial axes, those before and then those after; None if others are
-    padded.
+    """The pad widths along spatial axes: all widths before, then all widths after; None if other
+    axes are padded.
     """
     layout = attrs.get("data_layout") or attrs.layout
     named = list(zip(layout, widths, strict=True))

@@ -14,10 +14,10 @@ from byoc_lab.passes.framework.passes import Sequential
 class FoldScaleAxis(Sequential):
     """Scales along one axis move into the weights around them, and are computed there.
 
-    Both directions, then FoldConstant. As in TVM it is a sequence whose first two members are of
-    level 3: at the default level 2 only FoldConstant runs, and every multiply is still there.
+    Runs both directions, then FoldConstant. As in TVM it is a sequence whose first two members have
+    level 3: at the default level 2 only FoldConstant runs, and no scale moves.
 
-    computed: whether scales move that a convolution or dense computes.
+    computed: whether to move scales that a convolution or dense computes.
     """
 
     weighted: ClassVar = WEIGHTED

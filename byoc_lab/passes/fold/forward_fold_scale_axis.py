@@ -28,15 +28,15 @@ from byoc_lab.relay.ir.visit import post_order
 class ForwardFoldScaleAxis(FunctionPass):
     """A scale before a convolution or dense moves into its weight.
 
-    `nn.conv2d(multiply(%x, %s), %w)` -> `nn.conv2d(%x, multiply(%w, %s'))`, also through relu,
-    leaky_relu, add and subtract in between (whose other operand is divided by the scale). Left
-    alone: where any user of the scaled value cannot take the scale, and what BackwardFoldScaleAxis
-    leaves. Where anything could take a scale, projections of tuples that are written out go, too,
-    as in TVM.
+    `nn.conv2d(multiply(%x, %s), %w)` -> `nn.conv2d(%x, multiply(%w, %s'))`, also if relu,
+    leaky_relu, add or subtract are in between (the other operand of add and subtract is divided by
+    the scale). Not changed: scales that one user of the scaled value cannot absorb, and the cases
+    that BackwardFoldScaleAxis does not change. If the function has an operator that could absorb a
+    scale, projections of literal tuples are also replaced by the fields, as in TVM.
 
-    computed: whether a scale moves that a convolution or dense computes, such as the weights of
-        channels in squeeze-and-excitation. TVM moves it; the weight is then another one for each
-        input, and a kernel cannot arrange it ahead.
+    computed: whether to move scales that a convolution or dense computes, such as the channel
+    weights in squeeze-and-excitation. TVM moves them; the weight then depends on the input, so that
+    a kernel cannot reorder it ahead of time.
 
     Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
     """
@@ -55,7 +55,7 @@ class ForwardFoldScaleAxis(FunctionPass):
 class _Scaled:
     """A rewritten value that still has to be multiplied by `scale` along `axes`.
 
-    multiply: the call whose scale it is. factor: the operand of it that is the scale.
+    multiply: the call that applied the scale originally. factor: its operand that is the scale.
     """
 
     value: Expr
@@ -68,19 +68,21 @@ class _Scaled:
 class _Forward:
     def __init__(self, func: Function, computed: bool):
         self.func, self.computed = func, computed
-        self.kept: set[Expr] = set()  # scales that stay
+        self.kept: set[Expr] = set()  # scales that are not moved
         self.messages: dict[Expr, ScaleRequest | None] = {}
         self.memo: dict[Expr, Expr] = {}
         self.scaled: dict[Expr, _Scaled] = {}
-        self.passed: dict[Expr, Expr] = {}  # what passes a scale on -> the same without the scale
+        # Operator between a scale and its taker -> the operator on the unscaled operand.
+        self.passed: dict[Expr, Expr] = {}
 
     def run(self) -> Function:
         nodes = list(post_order(self.func))
         if not self.computed:
             self.kept = computed_by_weighted(nodes)
-        for node in reversed(nodes):  # users first: they decide which scales they accept
+        for node in reversed(nodes):  # users before operands: users decide which scales they accept
             for part, message in zip(node.parts(), self._wishes(node), strict=True):
-                if not (isinstance(node, Function) and part in node.params):  # those use nothing
+                # A function does not use its parameters.
+                if not (isinstance(node, Function) and part in node.params):
                     self._agree(part, message)
         if not any(self.messages.values()):
             return self.func
@@ -93,7 +95,7 @@ class _Forward:
         return result
 
     def _agree(self, node: Expr, message: ScaleRequest | None) -> None:
-        """All users of a value must be able to take the scale."""
+        """The scale that all users of a value can absorb; None if one cannot."""
         before = self.messages.get(node)
         if node in self.messages and (before is None or message is None):
             message = None
@@ -104,7 +106,7 @@ class _Forward:
         self.messages[node] = message
 
     def _wishes(self, node: Expr) -> list[ScaleRequest | None]:
-        """For each part of a node, what scale on it the node could take."""
+        """For each part of a node, the scale on that part that the node could absorb."""
         wishes: list[ScaleRequest | None] = [None] * len(node.parts())
         if not (isinstance(node, Call) and isinstance(node.op, Op)):
             return wishes
@@ -141,7 +143,7 @@ class _Forward:
         self.memo[node] = node if same else node.with_parts(new)
 
     def _plain(self, part: Expr) -> Expr:
-        """The rewritten part, its scale multiplied in if nobody has taken it."""
+        """The rewritten part, multiplied by its scale if no user absorbed it."""
         if part not in self.memo:
             s = self.scaled[part]
             self.memo[part] = relay.multiply(s.value, along(s.scale, part.checked_type, s.axes))
@@ -173,7 +175,7 @@ class _Forward:
             return False
         if name in CONV:
             axes = input_axes(call)
-            assert axes is not None  # else it had not asked for the scale
+            assert axes is not None  # otherwise it would not have requested the scale
             scale = self.scaled[call.args[0]].scale
             factor = along(scale, call.args[1].checked_type, axes.weight)
         elif name == "nn.dense":
@@ -187,8 +189,8 @@ class _Forward:
         return True
 
     def _report(self, call: Call, new: Call) -> None:
-        """Report one event from the multiply to the operator that takes its scale over: the
-        operators between them preserve the values only together with these."""
+        """Report one event from the multiply to the operator that absorbs its scale: only all
+        changes between them together preserve the values."""
         if is_heard():
             s = self.scaled[call.args[0]]
             reason = f"the scale {shown(s.factor)} moves into the weight of {call.op_name}"

@@ -1,7 +1,7 @@
-"""Common parts of both directions of FoldScaleAxis: scales, and the axes that they fit.
+"""Common parts of both directions of FoldScaleAxis: scales and their axes.
 
-A *message* says that a node could take over a scale along some axes of a tensor, and whether the
-scale has to be positive for that (it must not change what a relu in between lets through).
+A *message* (`ScaleRequest`) states that a node could absorb a scale along some axes of a tensor,
+and whether the scale must be positive (because a relu is in between).
 
 Source: src/relay/transforms/fold_scale_axis.cc of TVM 0.16.
 """
@@ -25,13 +25,13 @@ ADD_SUB = ("add", "subtract")
 RELU = ("nn.relu", "nn.leaky_relu")
 CONV = ("nn.conv2d", "nn.conv3d")
 WEIGHTED = (*CONV, "nn.dense")
-"""The operators whose weights take over scales."""
+"""The operators whose weights can absorb scales."""
 _SEEN_THROUGH = ("expand_dims", "reshape", "transpose", "squeeze", "repeat")
 
 
 @dataclass(frozen=True)
 class ScaleRequest:
-    """A scale along `axes` is welcome here, if positive when `require_positive`."""
+    """A node can absorb a scale along `axes`; with `require_positive` only a positive one."""
 
     axes: tuple[int, ...]
     require_positive: bool = False
@@ -41,7 +41,8 @@ class ScaleRequest:
 
 
 def matches(full: TensorType, other: TensorType, axes: tuple[int, ...]) -> bool:
-    """Whether `other`, lined up right, has full's dimension on each of `axes` and 1 elsewhere."""
+    """Whether `other`, right-aligned with `full`, has the same dimensions on `axes` and 1
+    elsewhere."""
     base = len(full.shape) - len(other.shape)
     if base < 0 or any(a < base for a in axes):
         return False
@@ -53,14 +54,14 @@ def matches(full: TensorType, other: TensorType, axes: tuple[int, ...]) -> bool:
 
 
 def as_scale(full: TensorType, value: Expr, ty: TensorType, axes: tuple[int, ...]) -> Expr | None:
-    """`value`, of type `ty`, as a tensor of only `axes` of a tensor of type `full`; None if it does
-    not fit.
+    """`value`, of type `ty`, reshaped to a tensor that has only the `axes` of type `full`; None if
+    it is not a scale along `axes`.
 
     A scalar fits any axes: it is repeated along each. (TVM 0.16 repeats it along each axis by the
-    length of the first one, and fails where they differ.)
+    size of the first axis, and fails if the sizes differ.)
     """
     if ty.shape and not matches(full, ty, axes):
-        return None  # also where the rank of `full` is too low to have the axes
+        return None  # even if the rank of `full` is too low for the axes
     if not _is_static(full, axes):
         return None
     if not ty.shape:
@@ -94,7 +95,7 @@ def is_positive_constant(expr: Expr) -> bool:
 
 
 def computed_by_weighted(nodes: Iterable[Expr]) -> set[Expr]:
-    """Those of the nodes, in post order, whose values depend on one of WEIGHTED."""
+    """The nodes whose values depend on an operator of WEIGHTED. nodes: in post order."""
     found: set[Expr] = set()
     for node in nodes:
         weighted = isinstance(node, Call) and node.op_name in WEIGHTED
@@ -104,25 +105,25 @@ def computed_by_weighted(nodes: Iterable[Expr]) -> set[Expr]:
 
 
 def fits(message: ScaleRequest, scale: Expr) -> bool:
-    """Whether a scale may be handed to who sent `message`."""
+    """Whether the node that sent `message` can absorb this scale."""
     return not message.require_positive or is_positive_constant(scale)
 
 
 @dataclass(frozen=True)
 class ConvAxes:
-    """The axes of the channels on one side of a convolution: there, and in the weight."""
+    """The channel axes on one side of a convolution: in its data or result, and in its weight."""
 
     channels: tuple[int, ...]
     weight: tuple[int, ...]
 
 
 def input_axes(call: Call) -> ConvAxes | None:
-    """The axes of a convolution's input channels; None if it cannot take over their scale."""
+    """The axes of a convolution's input channels; None if it cannot absorb their scale."""
     return _conv_axes(call, call.attrs.data_layout, "I")
 
 
 def output_axes(call: Call) -> ConvAxes | None:
-    """The axes of a convolution's output channels; None if it cannot take over their scale."""
+    """The axes of a convolution's output channels; None if it cannot absorb their scale."""
     return _conv_axes(call, call.attrs.out_layout or call.attrs.data_layout, "O")
 
 

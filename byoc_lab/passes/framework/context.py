@@ -23,11 +23,11 @@ _CONFIGS: dict[str, type] = {
     "relay.fallback_device_type": int, "relay.frontend.fill_span": bool,
     "relay.remove_standalone_reshapes.enable": bool, "testing.immutable_module": bool,
 }  # fmt: skip
-# Settings of stages after Relay: scripts set them for a whole build. No pass here reads them, so
+# Settings of stages after Relay, which scripts set for a whole build. No pass here reads them, so
 # they are not checked.
 _LATER = ("te.", "tir.", "relax.")
 
-# The names of these types in TVM.
+# TVM's names of these types.
 _TYPE_NAMES = {
     bool: "IntImm",
     int: "IntImm",
@@ -38,7 +38,7 @@ _TYPE_NAMES = {
 
 
 def register_config(name: str, kind: type = object) -> None:
-    """Allow a setting that a pass or back end of yours reads from `ctx.config`."""
+    """Allow a setting that a user's pass or back end reads from `ctx.config`."""
     _CONFIGS[name] = kind
 
 
@@ -95,10 +95,11 @@ class PassContext:
     """The options and instruments of all passes that run inside a `with` block.
 
     opt_level: a Sequential skips members of a higher level (2 by default: FoldScaleAxis, of level
-        3, is then skipped silently). required_pass, disabled_pass: names that run, or do not,
-        whatever their level. instruments: called before and after each pass (`instrument.py`);
-        inside a nested context only its own instruments are called. config: settings by name.
-        trace: a function `(mod, info, is_before)`, the form older than instruments.
+        3, is then skipped silently). required_pass, disabled_pass: names of passes that always run,
+        or never run, whatever their level. instruments: called before and after each pass
+        (`instrument.py`); inside a nested context only the instruments of that context are called.
+        config: settings by name. trace: a function `(mod, info, is_before)`, the older alternative
+        to instruments.
 
     Source: src/ir/transform.cc and src/ir/instrument.cc of TVM 0.16 (what runs when, and what
     happens when an instrument raises).
@@ -177,14 +178,14 @@ class PassContext:
         return f"it needs opt_level {info.opt_level}, the context has {self.opt_level}"
 
     def needed_level(self, info: PassInfo) -> int | None:
-        """The opt_level that a Sequential lacks for running a pass; None if the level does not
-        decide."""
+        """The opt_level needed for a Sequential to run a skipped pass; None if the level is not the
+        reason."""
         named = info.name in self.disabled_pass or info.name in self.required_pass
         return None if named or info.opt_level <= self.opt_level else info.opt_level
 
     @contextmanager
     def at_opt_level(self, opt_level: int) -> Iterator[PassContext]:
-        """A context with another level and the same instruments, whose `enter_pass_ctx` and
+        """A context with a different level and the same instruments; their `enter_pass_ctx` and
         `exit_pass_ctx` are not called."""
         inner = copy(self)
         inner.opt_level = _checked_level(opt_level)
@@ -197,14 +198,15 @@ class PassContext:
     # Instruments -------------------------------------------------------------------------------
 
     def override_instruments(self, instruments: Sequence[PassInstrument] | None) -> None:
-        """Replace the instruments: `exit_pass_ctx` of the old, `enter_pass_ctx` of the new ones."""
+        """Replace the instruments: calls `exit_pass_ctx` of the old and `enter_pass_ctx` of the new
+        instruments."""
         self._exit_instruments()
         self.instruments = list(instruments or ())
         self._enter_instruments()
 
     def _enter_instruments(self) -> None:
-        """If one raises, those already entered exit, last first, and the context has no instruments
-        any more."""
+        """If one raises, the instruments already entered exit in reverse order, and the context has
+        no instruments any more."""
         entered = []
         try:
             for instrument in self.instruments:
@@ -217,7 +219,8 @@ class PassContext:
             raise
 
     def _exit_instruments(self) -> None:
-        """If one raises, the rest are not called, and the context has no instruments any more."""
+        """If one raises, the remaining ones are not called, and the context has no instruments any
+        more."""
         try:
             for instrument in self.instruments:
                 instrument.exit_pass_ctx()

@@ -48,13 +48,13 @@ class UserModulePass(UserPass, ModulePass):
     """A pass on the module that calls a function of the user."""
 
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        given = mod.copy()  # the function may change what it gets
+        given = mod.copy()  # the function may modify its argument
         after: IRModule = self._function(given, ctx)
         return mod if after is given and have_same_parts(given, mod) else after
 
 
 class _UserFunctionPass(UserPass, FunctionPass):
-    needs_types = False  # a user's pass asks for types itself, by `required`
+    needs_types = False  # a user's pass requests types with `required`
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         after = self._function(func, mod, ctx)
@@ -64,7 +64,8 @@ class _UserFunctionPass(UserPass, FunctionPass):
 
 
 def _of_class(cls: type, kind: type[UserPass], method: str, info: PassInfo) -> type:
-    """A class of passes that wrap an instance of `cls`: its arguments, and its attributes."""
+    """A pass class that wraps an instance of `cls`: it takes the instance's arguments and exposes
+    its attributes."""
 
     class Wrapper(kind):  # type: ignore[misc, valid-type]
         takes_modules = cls.__init__ is not object.__init__  # type: ignore[misc]
@@ -111,7 +112,7 @@ def _decorator(kind: type[UserPass], word: str) -> Callable[..., Any]:
 
     pass_func: a function `(mod, ctx)`, or `(func, mod, ctx)` for a function pass, that returns the
     replacement of its first argument; or a class with such a method, named `transform_{word}`.
-    name: by default that of the function or class. required: names of passes that a Sequential
+    name: by default the name of the function or class. required: names of passes that a Sequential
     runs before it.
     Raises InputError without an opt_level.
     """

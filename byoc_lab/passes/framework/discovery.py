@@ -1,4 +1,5 @@
-"""Passes are found by discovery: one file below a package is one pass, available by its name."""
+"""Discovery of passes: each file below a package defines one pass, which is available by its
+name."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from byoc_lab.passes.framework.passes import Pass, register_pass
 def discover(package: str, bases: Collection[type]) -> dict[str, type[Pass]]:
     """The pass classes that the modules below `package` define, each registered by its name.
 
-    Imports all of these modules. Left out: the classes in `bases`, from which passes are derived,
-    and those whose names begin with an underscore.
+    Imports all of these modules. Excluded: the classes in `bases` (base classes of passes), and
+    classes whose names begin with an underscore.
     """
     found = {}
     path = importlib.import_module(package).__path__

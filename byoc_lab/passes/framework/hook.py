@@ -1,8 +1,8 @@
-"""The hook by which passes report their changes.
+"""The hook through which passes report their changes.
 
 `with listening(...)` sets a listener. Without one, `report` and `note` return at once, so a pass
-pays nothing for being observable. The events of a pass suffice to repeat its work: every change is
-below the `after` of some event. They also tell where each node of the result comes from.
+pays nothing for being observable. The events of a pass are complete: every change is below the
+`after` of some event. They also determine the origin of each node of the result.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from byoc_lab.relay.ir.expr import Expr, describe
 
 @dataclass(eq=False)
 class Round:
-    """One walk over a function.
+    """One traversal that rewrites a function.
 
-    root: the function when the walk began. made: for each node below `root`, what the walk made of
-    it, nodes with rewritten parts included. copies: for nodes that were copied to another place
-    (the body of a function that is inlined, say), the copy. numbering: computes the numbers of the
-    root's regions where it has a past, as in a trace.
+    root: the function before the traversal. made: for each node below `root`, its replacement,
+    including nodes that only have rewritten parts. copies: for nodes that were copied elsewhere
+    (such as the body of an inlined function), the copy. numbering: computes the numbers of the
+    root's regions if they depend on earlier stages, as in a trace.
     """
 
     function: str
@@ -46,9 +46,11 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Sentence:
-    """A reason that names regions. Its text has their numbers, which a trace knows later.
+    """A reason that names regions. Its text contains their numbers, which may be determined later,
+    by a trace.
 
-    parts: text, and for each region that it names its first begin, a node of the round's root.
+    parts: pieces of text, and in place of each region its first `compiler_begin` (a node of the
+    round's root).
     """
 
     parts: tuple[str | Expr, ...]
@@ -64,16 +66,17 @@ class Sentence:
 class Event:
     """One rewrite: in global function `function`, `rule` replaced `before` by `after`.
 
-    A rewrite by a pass that preserves values replaces a value by an equal one: what keeps the
-    values only together is one event.
+    If a pass preserves values, each event replaces a value by an equal one; changes that preserve
+    values only together form one event.
 
     before, after: `before` is a node of the round's root; `after` consists of parts that earlier
-        events have rewritten. A function that was added has no `before`, one that was removed no
-        `after`; where a function was renamed, both are global variables. None of these has a round.
-    told: why, in words; `reason` is its text.
+        events have rewritten. For an added function, `before` is None; for a removed function,
+        `after` is None; for a renamed function, both are global variables. These events have no
+        round.
+    told: the reason; `reason` is its text.
     sources: the nodes of the round's root that new nodes below `after` come from; None for `before`
         and the operands that it was computed with.
-    bound: nodes of the round's root by name: what each sub-pattern matched, for example.
+    bound: nodes of the round's root by name, such as the node that each sub-pattern matched.
     """
 
     rule: str
@@ -102,10 +105,10 @@ class Event:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Note:
-    """A decision of a pass without a rewrite: a refusal, or a merge that it did not make.
+    """A decision of a pass without a rewrite: a refusal, or a merge that was not possible.
 
-    rule: what was decided. node: the expression in question. told: why, in words; `reason` is its
-    text.
+    rule: a name for the decision. node: the expression that it concerns. told: the reason; `reason`
+    is its text.
     """
 
     rule: str
@@ -133,7 +136,7 @@ _round: ContextVar[Round | None] = ContextVar("byoc_lab_round", default=None)
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Send the events of all passes run inside to `listener`."""
+    """Send the events and notes of all passes that run inside the context to `listener`."""
     token = _listener.set(listener)
     try:
         yield
@@ -156,8 +159,8 @@ def rewriting(root: Expr, function: str | None = None) -> Iterator[None]:
 
 @contextmanager
 def unheard() -> Iterator[None]:
-    """A context for rewrites of an expression that is no part of the function that a pass rewrites:
-    they are not reported."""
+    """A context for rewrites of an expression outside the function that the pass rewrites: they are
+    not reported."""
     listener, current = _listener.set(None), _round.set(None)
     try:
         yield

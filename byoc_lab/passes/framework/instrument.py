@@ -36,23 +36,24 @@ class PassInfo:
 
 
 class PassInstrument:
-    """Override the methods you need. An exception ends the pass, and leaves the context."""
+    """Override the methods you need. An exception in a method ends the pass and leaves the
+    context."""
 
     def enter_pass_ctx(self) -> None:
-        """The context of this instrument is entered."""
+        """Called when the context of this instrument is entered."""
 
     def exit_pass_ctx(self) -> None:
-        """The context of this instrument is left."""
+        """Called when the context of this instrument is left."""
 
     def should_run(self, mod: IRModule, info: PassInfo) -> bool:
         """Whether the pass should run; if not, the module stays as it is."""
         return True
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        """A pass begins."""
+        """Called before a pass runs."""
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        """A pass has run; `mod` is its result."""
+        """Called after a pass has run; `mod` is its result."""
 
 
 def pass_instrument(pi_cls: type | None = None) -> Any:
@@ -89,7 +90,7 @@ class _Profile:
 
     name: str
     begin: float
-    end: float | None = None  # None for one that raised, or still runs
+    end: float | None = None  # None if the pass raised, or still runs
     inner: list[_Profile] = field(default_factory=list)
 
     @property
@@ -120,7 +121,7 @@ class PassTimingInstrument(PassInstrument):
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         now = time.perf_counter()
         while (profile := self._open.pop()).name != info.name:
-            pass  # it raised, so it has no end
+            pass  # the pass raised, so it has no end
         profile.end = now
 
     def render(self) -> str:

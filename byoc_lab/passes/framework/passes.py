@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 class Pass(ABC):
     """A function from module to module. Its input is never changed.
 
-    Called by itself a pass always runs (unless an instrument says no); a Sequential runs it if the
-    context enables it, after the passes it lists as `required`.
+    If called directly, a pass always runs (unless an instrument declines it); a Sequential runs it
+    if the context enables it, after the passes it lists as `required`.
 
-    replaces: the operators that it writes with others, wherever they stand, or where their
-    arguments allow it.
+    replaces: the operators that it replaces by other operators, always or if their arguments allow
+    it.
 
-    eras: the earlier versions of TVM that it has variants for, which its argument `era` asks for.
+    eras: the earlier TVM versions whose behaviour the argument `era` selects.
 
-    takes_modules: whether an option may be a module; if not, `P(mod)` is refused.
+    takes_modules: whether an option may be a module; if not, `P(mod)` is an error.
     """
 
     opt_level: int = 0
@@ -47,7 +47,8 @@ class Pass(ABC):
 
     @classmethod
     def era_of(cls, era: str | None) -> str | None:
-        """The argument `era` for a pipeline of an era: None if it had no variant then."""
+        """The argument `era` to pass in a pipeline of `era`; None if the pass has no variant of
+        that era."""
         return era if era in cls.eras else None
 
     @classmethod
@@ -59,8 +60,8 @@ class Pass(ABC):
         return era
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Raises PassError for a class without what a pass must define, and if a module is given to
-        the class, unless modules are among its options (`takes_modules`)."""
+        """Raises PassError if the class does not define all abstract methods, or if it is called
+        with a module, unless an option may be a module (`takes_modules`)."""
         if not cls.takes_modules and any(isinstance(a, (IRModule, Function)) for a in args):
             raise PassError(
                 f"{cls.__name__} was given a module in place of its options; a pass is made first "
@@ -120,7 +121,7 @@ class Pass(ABC):
 
     @abstractmethod
     def run(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        """The module after the pass; what was given stays as it is."""
+        """The module after the pass; `mod` is not changed."""
 
     def __repr__(self) -> str:
         return f"{self.name}()"
@@ -131,7 +132,8 @@ class ModulePass(Pass):
 
 
 def is_optimizable(func: Function) -> bool:
-    """Whether function passes rewrite a global function: not one for another compiler."""
+    """Whether function passes rewrite a global function; they skip functions for other
+    compilers."""
     return not (
         "Compiler" in func.attrs or func.attrs.get("Extern") or func.attrs.get("SkipOptimization")
     )
@@ -161,7 +163,7 @@ class FunctionPass(Pass):
                 out.functions[gv] = self.run_function(func, out, ctx)
         same = all(out.functions[gv] is func for gv, func in mod.functions.items())
         done = same and all(func.is_typed for func in todo.values())
-        if ctx.instruments:  # they are called for InferType, as in TVM
+        if ctx.instruments:  # instruments are called for InferType, as in TVM
             out = make_pass("InferType")(out)
             return mod if done else out
         return mod if done else infer_module(out)
@@ -174,7 +176,7 @@ class FunctionPass(Pass):
 class Sequential(Pass):
     """Passes one after the other; itself a pass.
 
-    opt_level, required, name: as for any pass; they count where it is part of another sequence.
+    opt_level, required, name: as for any pass; they matter only inside another Sequential.
     """
 
     def __init__(
@@ -227,14 +229,14 @@ class StageObserver(Protocol):
     included."""
 
     def begin(self, p: Pass, mod: IRModule) -> IRModule | None:
-        """The framework reaches pass `p` with module `mod`. If the answer is a module, the pass
-        does not run: that is its result, and `end` is not called."""
+        """Called when the framework reaches pass `p` with module `mod`. If this returns a module,
+        the pass does not run, that module is its result, and `end` is not called."""
 
     def end(
         self, p: Pass, after: IRModule | None, error: Exception | None = None, skipped: str = ""
     ) -> None:
-        """It leaves the pass that began last. after: the result, None when the pass raised
-        `error`. skipped: why the pass did not run, in words."""
+        """Called at the end of the pass that began last. after: the result, None if the pass raised
+        `error`. skipped: the reason why the pass did not run."""
 
 
 _observer: ContextVar[StageObserver | None] = ContextVar("byoc_lab_observer", default=None)
@@ -242,7 +244,7 @@ _observer: ContextVar[StageObserver | None] = ContextVar("byoc_lab_observer", de
 
 @contextmanager
 def observing(observer: StageObserver) -> Iterator[None]:
-    """Inside, `observer` is notified of the passes that run."""
+    """Inside the context, `observer` is notified of the passes that run."""
     token = _observer.set(observer)
     try:
         yield
@@ -287,7 +289,7 @@ def register_pass(name: str, factory: Callable[[], Pass]) -> None:
 
 
 def make_pass(name: str, era: str | None = None) -> Pass:
-    """The pass of a name, with default options; as it was in an earlier `era`, if it has eras.
+    """The pass of a name, with default options; its variant for `era`, if it has eras.
 
     Raises UnknownNameError, and PassError for a pass that needs arguments.
     """

@@ -19,19 +19,19 @@ from byoc_lab.relay.patterns.text import bound_names
 from byoc_lab.relay.typing.infer import infer_in_place, infer_module
 
 MIN_ROUNDS = 100
-"""How many rounds any function may take; after so many TVM 0.16 raises an error."""
+"""The minimum of the limit of rounds; TVM 0.16 raises an error after this number of rounds."""
 
 
 class PatternRewrite(FunctionPass):
-    """Apply callbacks until none changes anything. A subclass lists them.
+    """Apply callbacks until none changes anything. A subclass lists the callbacks.
 
-    A callback sees typed expressions, except for a `post` whose new parts do not fit together. It
-    returns `post` to leave a match as it is. It may set a `reason` of its own, for each match if it
-    likes; otherwise the reason is that of the pass. As in TVM's `rewrite`, the callbacks take
-    turns, each over the whole function.
+    A callback gets typed expressions, except for a `post` whose new parts have incompatible types.
+    It returns `post` to leave a match unchanged. It may set its own `reason`, also for each match;
+    otherwise the reason is the pass's. As in TVM's `rewrite`, the callbacks take turns, each over
+    the whole function.
 
-    Raises PassError after 100 rounds and as many as the function has nodes: callbacks whose results
-    match their own patterns do not end.
+    Raises PassError after 100 rounds plus one per node of the function, because a callback whose
+    result matches its own pattern again never ends.
     """
 
     required = ("InferType",)
@@ -39,7 +39,7 @@ class PatternRewrite(FunctionPass):
 
     @abstractmethod
     def callbacks(self) -> Sequence[DFPatternCallback]:
-        """The patterns with their replacements, in their order."""
+        """The callbacks (pattern and replacement), in the order in which they are applied."""
 
     def run_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         callbacks = self.callbacks()
@@ -71,7 +71,7 @@ class PatternRewrite(FunctionPass):
             if pre not in groups:
                 return post
             if not post.is_typed:
-                with suppress(TypeInferenceError):  # the callback may make the parts fit
+                with suppress(TypeInferenceError):  # the callback may make the parts compatible
                     infer_in_place(post, mod)
             taken = groups[pre].taken
             new = callback.callback(
@@ -90,7 +90,7 @@ class PatternRewrite(FunctionPass):
 
 
 def typed_function(func: Expr, mod: IRModule) -> Function:
-    """`func`, which may call the other functions of `mod`, with types. Leaves `mod` as it is."""
+    """`func`, which may call other functions of `mod`, with types. `mod` is not changed."""
     scratch = mod.copy()
     scratch["main"] = func
     typed: Function = infer_module(scratch)["main"]

@@ -24,8 +24,8 @@ def register_pipeline(
 ) -> Callable[[Factory], Factory]:
     """Register a function that returns the passes of a pipeline; also a decorator.
 
-    factory: called without arguments; with `era=...` for the pipeline of an earlier version, if it
-    has such a parameter. opt_level: the level at which the pipeline runs by itself.
+    factory: called without arguments, or with `era=...` for the pipeline of an earlier TVM version,
+    if it has that parameter. opt_level: the level for running the pipeline without a PassContext.
     """
 
     def register(f: Factory) -> Factory:
@@ -44,7 +44,7 @@ def unregister_pipeline(name: str) -> None:
 
 
 def named_pipeline(name: str, era: str | None = None) -> list[Pass]:
-    """The passes of a pipeline; those of an earlier `era`, if given.
+    """The passes of a pipeline, or of its variant for `era`, if given.
 
     An installed package that has a back end of this name is loaded first.
 
@@ -68,8 +68,8 @@ def named_pipeline(name: str, era: str | None = None) -> list[Pass]:
 
 
 def running_level(pipeline: object) -> int:
-    """The opt_level at which `pipeline` would run now: that of the active PassContext; without one,
-    that of a pipeline given by name, or 2 as for any Sequential."""
+    """The opt_level at which `pipeline` would run now: the level of the active PassContext; without
+    a context, the level registered for a named pipeline, or 2 (the default)."""
     if isinstance(pipeline, str) and not PassContext.is_active():
         return _levels[pipeline]
     return PassContext.current().opt_level

@@ -1,4 +1,4 @@
-"""Calls of the functions of back ends: checks of patterns, predicates of operators."""
+"""Calls functions of back ends: checks of patterns, predicates of operators."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from byoc_lab.relay.typing.infer import infer_expr
 
 Answer = TypeVar("Answer")
 MAX_LEVELS = 4
-"""Levels of a match in which an operator is looked for whose operands match in either order."""
+"""The number of levels of a match that are searched for operators whose operands match in either
+order."""
 Checked = tuple[str, DFPattern, "Callable[[Expr], bool] | None"]
 
 
 @dataclass(frozen=True)
 class Refused:
-    """The answer "no" of a predicate, with the reason in words. It is false as a truth value."""
+    """A negative result of a predicate, with the reason in words. Its truth value is False."""
 
     reason: str
 
@@ -36,7 +37,7 @@ class Refused:
 
 
 def refusal(who: str, expr: Expr, answer: object) -> str:
-    """A refusal in words. who: the back end or check that gave `answer` about `expr`."""
+    """A refusal in words. who: the back end or check that returned `answer` for `expr`."""
     asked = _operator(expr)
     if isinstance(answer, Refused):
         return f"{who} refuses {asked}: {answer.reason}"
@@ -62,10 +63,10 @@ def _changed_attributes(expr: Expr) -> str:
 
 
 def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
-    """The answer of `predicate` about `expr`. who: its name for the message.
+    """The result of `predicate` for `expr`. who: its name for messages.
 
-    Raises PredicateError if it raises, for an answer without a truth value, and for a text, which
-    would count as "yes".
+    Raises PredicateError if it raises, or returns a value without truth value, or a text (which
+    would be true).
     """
     try:
         answer = predicate(expr)
@@ -93,8 +94,8 @@ def ask(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> Answer:
 
 
 def odd_answer(answer: object) -> str:
-    """A remark on an answer that counts as True but may not be meant so; empty for a bool, for a
-    `Refused`, and for an answer that counts as False."""
+    """A remark on a result that is true but probably not intended to be; empty for a bool, a
+    `Refused`, and any false value."""
     if isinstance(answer, (bool, np.bool_, Refused)) or not answer:
         return ""
     return (
@@ -113,7 +114,7 @@ _told: ContextVar[list[str] | None] = ContextVar("odd_answers", default=None)
 
 @contextmanager
 def odd_answers() -> Iterator[list[str]]:
-    """Collect the remarks of `odd_answer` on the answers to all questions inside."""
+    """Inside the context, collect the remarks of `odd_answer` on all results of predicates."""
     told: list[str] = []
     token = _told.set(told)
     try:
@@ -123,13 +124,13 @@ def odd_answers() -> Iterator[list[str]]:
 
 
 def ask_check(check: Callable[[Any], Answer], expr: Expr, pattern: str) -> Answer:
-    """The answer of a pattern's check about a match."""
+    """The result of a pattern's check for a match."""
     who = f"{_whose(pattern)}: the check of the pattern {pattern!r}"
     return _ask(check, expr, who, _why_a_check_raises)
 
 
 def ask_operator(predicate: Callable[[Any], Answer], call: Call, back_end: str) -> Answer:
-    """The answer of a back end's predicate about a call of an operator."""
+    """The result of a back end's predicate for a call of an operator."""
     who = f"back end {back_end!r}: the predicate of {_operator(call)}"
     return _ask(predicate, call, who, _why_a_predicate_raises)
 
@@ -153,7 +154,8 @@ def _ask(
 def _met_composite(
     predicate: Callable[[Any], Answer], expr: Expr, who: str, words: tuple[str, str]
 ) -> str:
-    """The composites among the operands, if it answers about their operators; else empty."""
+    """A sentence about composites among the operands, if the predicate does not raise for their
+    operators; else empty."""
     composites = sorted({str(n.op.attrs["Composite"]) for n in _composites(expr)})
     if not composites or not _answers(predicate, _inlined(expr), who):
         return ""
@@ -166,13 +168,15 @@ def _met_composite(
 
 
 def _why_a_predicate_raises(predicate: Callable[[Any], Answer], expr: Expr, who: str) -> str:
-    """A cause in words, if the predicate answers about the call without it; else empty."""
+    """The cause in words, if the predicate does not raise for the call without that cause; else
+    empty."""
     made = "which MergeComposite made: about its operators the predicate"
     return _met_composite(predicate, expr, who, ("An operand", made))
 
 
 def _why_a_check_raises(check: Callable[[Any], Answer], expr: Expr, who: str) -> str:
-    """A cause in words, if the check answers about the match without it; else empty."""
+    """The cause in words, if the check does not raise for the match without that cause; else
+    empty."""
     earlier = "an earlier entry of the table: about its operators the check"
     met = _met_composite(check, expr, who, ("An operand of the match", earlier))
     if met:
@@ -200,7 +204,7 @@ def _composites(expr: Expr) -> list[Any]:
 
 
 def _inlined(expr: Expr) -> Expr:
-    """An expression with the operators of composites in place of their calls."""
+    """An expression with its composite functions inlined."""
     composites = set(_composites(expr))
 
     def inline(pre: Any, post: Any) -> Any:
@@ -213,8 +217,8 @@ def _inlined(expr: Expr) -> Expr:
 
 
 def _in_other_order(expr: Expr) -> Iterator[Expr]:
-    """An expression with the operands of an add or multiply near its end swapped: of one at a time,
-    for all of them that are near."""
+    """Variants of an expression: for each add or multiply near its root, one variant with the
+    operands of that call swapped."""
     level = [expr]
     for _ in range(MAX_LEVELS):
         calls = [e for e in level if isinstance(e, Call)]
@@ -259,7 +263,8 @@ def checked_entry(position: int, entry: Any) -> Checked:
 
 
 def labels(table: Sequence[tuple[Any, ...]]) -> list[str]:
-    """The names of the entries of a table, with the position where several have one name."""
+    """The names of the entries of a table, with the position if several entries have the same
+    name."""
     count = Counter(entry[0] for entry in table)
     names = (entry[0] for entry in table)
     return [m if count[m] == 1 else f"{m} (entry {n})" for n, m in enumerate(names)]

@@ -15,10 +15,10 @@ Reason = str | Callable[[Any, Expr], str]
 
 @dataclass(frozen=True, eq=False)
 class RewriteRule:
-    """A rewrite with a name and a reason. `apply(pre, post)` gives the replacement, or None.
+    """A rewrite with a name and a reason. `apply(pre, post)` returns the replacement, or None.
 
-    `pre` is the original, typed node, `post` the same node with rewritten parts. reason: in words,
-    or a function of `post` and its replacement that gives them.
+    `pre` is the original, typed node, `post` the same node with rewritten parts. reason: a
+    sentence, or a function of `post` and its replacement that returns it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""AlterOpLayout: operators take the layouts that somebody registered for them."""
+"""AlterOpLayout: changes operators to the layouts chosen by registered functions."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from byoc_lab.relay.ir.types import TupleType, Type
 
 
 class AlterOpLayout(FunctionPass):
-    """Operators take the layouts that somebody registered for them.
+    """Change operators to the layouts chosen by registered functions.
 
     The function that `relay.op.register_alter_op_layout("nn.conv2d")` sets (an operator's attribute
-    "FTVMAlterOpLayout") is called as `function(attrs, args, arg_types, out_type)` and gives a call
-    in another layout, of the same or another operator, or None. Operators around it follow, or get
+    "FTVMAlterOpLayout") is called as `function(attrs, args, arg_types, out_type)` and returns a
+    call in a new layout (of any operator), or None. Operators around it follow, or get
     `layout_transform`s.
 
-    Source: src/relay/transforms/alter_op_layout.cc of TVM 0.16. TVM brings such functions for its
-    targets; byoc_lab brings none.
+    Source: src/relay/transforms/alter_op_layout.cc of TVM 0.16. TVM registers such functions for
+    its targets; byoc_lab registers none.
     """
 
     opt_level = 3
@@ -32,7 +32,7 @@ class AlterOpLayout(FunctionPass):
         return LayoutRewriter(func, self._altered).run()
 
     def alter_of(self, op: Op) -> Any:
-        """The function of an operator, or None."""
+        """The function registered for an operator, or None."""
         return op.get_attr("FTVMAlterOpLayout")
 
     def _altered(self, call: Call, args: Sequence[Expr]) -> Call | None:
@@ -45,7 +45,7 @@ class AlterOpLayout(FunctionPass):
 
 
 def flat_types(call: Call) -> list[Type]:
-    """The types of the arguments of a call, the fields of tuples one by one."""
+    """The types of the arguments of a call, with tuples flattened."""
     flat: list[Type] = []
     for arg in call.args:
         ty = arg.checked_type

@@ -1,4 +1,4 @@
-"""ConvertLayout: convolutions, pools and resizes into the layouts that are wanted."""
+"""ConvertLayout: converts convolutions, pools and resizes to the desired layouts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEFAULT = "default"
 class LayoutConfig:
     """`with LayoutConfig(skip_layers=[0]):` leaves the first convolution as it is.
 
-    skip_layers: numbers of the nn.conv2d's, in the order of evaluation, that keep their layout.
+    skip_layers: positions (in evaluation order) of the nn.conv2d calls that keep their layout.
     """
 
     current: LayoutConfig | None = None
@@ -33,7 +33,7 @@ class LayoutConfig:
         self.skip_layers = list(skip_layers or ())
 
     def check_skip(self) -> bool:
-        """Whether the next convolution is left alone; counts it."""
+        """Count the next convolution; returns whether it keeps its layout."""
         self.skip_counter += 1
         return self.skip_counter - 1 in self.skip_layers
 
@@ -49,19 +49,18 @@ class LayoutConfig:
 
 
 class ConvertLayout(FunctionPass):
-    """Convolutions, pools and resizes into the layouts that are wanted.
+    """Convert convolutions, pools and resizes to the desired layouts.
 
-    `ConvertLayout({"nn.conv2d": ["NHWC", "default"]})` names for each operator the layouts of its
-    data and, where it has one, of its weight; "default" is the weight layout that goes with the
-    data. Operators around it follow, or get `layout_transform`s.
+    `ConvertLayout({"nn.conv2d": ["NHWC", "default"]})` lists for each operator the layouts of its
+    data and of its weight, if it has one; "default" is the weight layout that belongs to the data
+    layout. Operators around it follow, or get `layout_transform`s.
 
-    Which attributes hold the layouts, and what the defaults are, is the table below; for any other
-    operator, `relay.op.register_convert_op_layout` sets a function of one's own (the operator's
-    attribute "FTVMConvertOpLayout"): `function(attrs, args, arg_types, desired_layouts)` gives a
+    The table below lists the attributes with the layouts and the default layouts. For other
+    operators, `relay.op.register_convert_op_layout` registers a user's function (the operator's
+    attribute "FTVMConvertOpLayout"): `function(attrs, args, arg_types, desired_layouts)` returns a
     call, or None.
 
-    Put operators into the layouts of `desired_layouts`: by operator, one for each of its
-    arguments that has one.
+    desired_layouts: by operator name, the layout of each argument that has a layout.
 
     Source: src/relay/transforms/convert_layout.cc and the `register_convert_op_layout` functions of
     python/tvm/relay of TVM 0.16.
@@ -91,9 +90,9 @@ class _Converter:
     """The attributes that state an operator's layouts.
 
     data, kernel: the attributes for the layout of the data (all of them get it) and the weight.
-    weights: by the layout of the data, the layout of the weight that is its default. Empty where
-        there is no weight; the data may then have any layout.
-    depthwise: the same for a convolution of each channel on its own, where that is different.
+    weights: data layout -> default weight layout. Empty for operators without a weight; their data
+    may have any layout.
+    depthwise: as `weights`, for depthwise convolutions, if different.
     """
 
     data: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Legalize: operators become what somebody registered for them."""
+"""Legalize: replaces operators by the results of functions registered for them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from byoc_lab.relay.ir.module import IRModule
 
 
 class Legalize(FunctionPass):
-    """Operators become what somebody registered for them.
+    """Replace operators by the results of functions registered for them.
 
     The function that `relay.op.register_legalize("nn.dense")` sets (an operator's attribute
     "FTVMLegalize") is called as `function(attrs, args, types)`, with the types of the arguments
-    and, last, of the result, and gives the call to put there, or None to leave the operator as it
-    is.
+    and, last, of the result, and returns the replacement, or None to keep the call.
 
-    Source: src/relay/transforms/legalize.cc of TVM 0.16. TVM brings such functions for its targets;
-    byoc_lab brings none of them: what is legal is for a back end to say. One is for all targets,
-    that of clip."""
+    Source: src/relay/transforms/legalize.cc of TVM 0.16. TVM registers such functions for its
+    targets; byoc_lab does not, because each back end defines which operators are legal. The only
+    exception applies to all targets: `legalize_clip`."""
 
     opt_level = 1
     required = ("InferType",)

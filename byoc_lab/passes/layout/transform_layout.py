@@ -1,9 +1,9 @@
 """Common parts of AlterOpLayout and ConvertLayout: change layouts of operators and their users.
 
-A value may be computed in another layout than it was. Who uses it is asked by its layout rule
-(`relay/op/layout_rules.py`) whether it can take it so; if it can, the new layout travels on through
-it, and where it cannot, a `layout_transform` leads back to the layout that it reads. In the end
-only the operators that somebody wanted in another layout have transforms before and behind them.
+A value may be computed in a new layout. The layout rule of each user (`relay/op/layout_rules.py`)
+determines whether the user accepts the new layout. If so, the new layout propagates through the
+user; otherwise a `layout_transform` restores the original layout before it. In the end, transforms
+are needed only around the operators for which a new layout was requested.
 
 Source: src/relay/transforms/transform_layout.h and forward_rewrite.cc of TVM 0.16.
 """
@@ -25,12 +25,12 @@ from byoc_lab.relay.op.framework.layout_rules import InferCorrectLayoutOutput, L
 from byoc_lab.relay.op.tensor.relayout import pads_blocks
 
 Choice = Callable[[Call, Sequence[Expr]], "Call | None"]
-"""A call and its new arguments -> the call in the layout that is wanted, or None."""
+"""(call, its rewritten arguments) -> the call in the desired layout, or None."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Moved:
-    """`value` computes in layout `new` the value of the original in layout `old`."""
+    """`value` has layout `new`; it replaces a node of layout `old`."""
 
     value: Expr
     old: Layout | None
@@ -50,12 +50,13 @@ _Change = tuple["Layout | None", "Layout | None"]
 
 
 class LayoutRewriter:
-    """One function, with the operators that `choose` gives another layout."""
+    """Rewrites one function; `choose` determines the operators that get a new layout."""
 
     def __init__(self, func: Function, choose: Choice):
         self.func, self.choose = func, choose
         self.results: dict[Expr, _Result] = {}
-        self.made: dict[Expr, Expr] = {}  # the value of a moved result, or the result
+        # For each node, its result; for a _Moved result, the result's value.
+        self.made: dict[Expr, Expr] = {}
         self.transforms: dict[tuple[Expr, Layout | None, Layout | None], Expr] = {}
 
     def run(self) -> Function:
@@ -91,7 +92,8 @@ class LayoutRewriter:
         return self._restored(node)
 
     def _by_itself(self, call: Call) -> Expr:
-        """A call of an operator that follows nobody, and that nobody follows."""
+        """Rewrite a call of an operator without layout rule: layouts do not propagate through
+        it."""
         new = self.choose(call, [self._plain(arg) for arg in call.args])
         if new is None:
             return self._restored(call)
@@ -132,19 +134,20 @@ class LayoutRewriter:
     # Calls ---------------------------------------------------------------------------------------
 
     def _followed(self, call: Call) -> _Result | None:
-        """The call in a new layout, or in the layout of its operands; None if neither is known."""
+        """The call in the layout that `choose` requests, or in the new layout of its operands; None
+        if the layouts are unknown."""
         operands, lengths = self._operands(call)
         types = [arg.checked_type for arg in call.args]
         before = _infer(call, None, [o.old for o in operands], types, len(operands))
         made = call.checked_type
         results = len(made.fields) if isinstance(made, TupleType) else 1
         if before is None or len(before.output_layouts) != results:
-            return None  # a rule for tensors is not about the tuples that annotations pass on
+            return None  # layout rules apply to tensors, not to tuples passed through annotations
         reads = before.input_layouts
         args = _unflattened([o.value for o in operands], lengths)
         chosen = self.choose(call, args)
         wanted = chosen if chosen is not None else Call(call.op, args, before.new_attrs)
-        # An operand without a known layout is taken to be in the layout that the call reads.
+        # An operand of unknown layout is assumed to be in the layout that the call reads.
         with_reads = list(zip(operands, reads, strict=True))
         new = [read if o.new is None else o.new for o, read in with_reads]
         old = [read if o.old is None else o.old for o, read in with_reads]
@@ -164,8 +167,8 @@ class LayoutRewriter:
         return self._results(call, value, changes)
 
     def _operands(self, call: Call) -> tuple[list[_Moved], list[int | None]]:
-        """The arguments, with the fields of tuples one by one, and for each argument the number of
-        its fields, None if it is not a tuple. Nested tuples are not supported."""
+        """The arguments with tuples flattened, and for each argument the number of its fields (None
+        if it is not a tuple). Nested tuples are not supported."""
         flat: list[_Result] = []
         lengths: list[int | None] = []
         for arg in call.args:
@@ -182,13 +185,14 @@ class LayoutRewriter:
     def _relaid(
         self, operand: _Moved, value: Expr, read: Layout | None, wants: Layout | None
     ) -> Expr:
-        """`value`, which an operator read as `read`, in the layout that it wants now."""
+        """`value`, transformed from layout `read`, which an operator read before, to layout
+        `wants`, which it reads now."""
         scalar = operand.old is None and _is_scalar(operand.value)
         if operand.old is None:
             return self._transform(value, read, wants, scalar)
         if operand.old == read:
             return self._transform(value, operand.new, wants, scalar)
-        # Its axes have other names here than at its producer.
+        # The user names the axes differently than the producer.
         back = self._transform(value, operand.new, operand.old)
         return self._transform(back, read, wants)
 
@@ -200,7 +204,7 @@ class LayoutRewriter:
         return _Fields(fields, call if same else Tuple([self._back(f) for f in fields]))
 
     def _called(self, call: Call, op: Expr, args: Sequence[Expr], attrs) -> Call:
-        """A call of `op`; the one that there was, if it is the same."""
+        """A call of `op`; `call` itself if nothing changed."""
         kept: list[Expr] = []
         for new, arg in zip(args, call.args, strict=True):
             # A tuple with unchanged fields stays the same object.
@@ -214,7 +218,8 @@ class LayoutRewriter:
     def _transform(
         self, value: Expr, source: Layout | None, target: Layout | None, scalar: bool = False
     ) -> Expr:
-        """`value` laid out anew; missing axes are added in front. The same value: the same node."""
+        """`value` transformed from layout `source` to `target`; missing axes are added in front.
+        Equal requests return the same node."""
         if source == target or source is None or target is None:
             return value
         key = (value, source, target)
@@ -225,7 +230,7 @@ class LayoutRewriter:
 
 def _transformed(value: Expr, source: Layout, target: Layout, scalar: bool) -> Expr:
     if source.rank < target.rank:
-        if scalar:  # it is broadcast in any layout
+        if scalar:  # a scalar broadcasts in any layout
             return value
         value = relay.expand_dims(value, axis=0, num_newaxis=target.rank - source.rank)
         source = source.widened(target)
@@ -240,7 +245,7 @@ def _transformed(value: Expr, source: Layout, target: Layout, scalar: bool) -> E
 
 
 def _flat_types(types: Sequence[Type], lengths: Sequence[int | None]) -> list[Type]:
-    """The types of `_operands`."""
+    """The types of the operands that `_operands` returns."""
     flat: list[Type] = []
     for ty, length in zip(types, lengths, strict=True):
         flat += ty.fields if isinstance(ty, TupleType) and length is not None else [ty]
@@ -248,7 +253,8 @@ def _flat_types(types: Sequence[Type], lengths: Sequence[int | None]) -> list[Ty
 
 
 def _check_blocks(call: Call, ty: Type, read: Layout | None, wants: Layout | None) -> None:
-    """Zeros that fill the last block would count in a mean, and stay when the blocks are undone."""
+    """Raises PassError if blocks need padding: the padding zeros would count in a mean, and would
+    remain when the blocked layout is converted back."""
     if read is None or wants is None or wants == wants.plain or read.rank != wants.rank:
         return
     if not isinstance(ty, TensorType) or len(ty.shape) != len(read):
@@ -272,7 +278,8 @@ def _report(call: Call, value: Call, chosen: bool, layouts: Sequence[_Change]) -
 def _infer(
     call: Call, new: Layouts | None, old: Layouts, types: Sequence[Type], operands: int
 ) -> InferCorrectLayoutOutput | None:
-    """The layouts that the operator's rule infers; None without a rule or with unknown layouts."""
+    """The layouts that the operator's rule infers; None if it has no rule or a layout is
+    unknown."""
     rule = call.op.get_attr("FInferCorrectLayout") if isinstance(call.op, Op) else None
     answer = rule(call.attrs, new, old, types) if rule is not None else None
     if answer is None or None in (*answer.input_layouts, *answer.output_layouts):
@@ -286,7 +293,7 @@ def _infer(
 
 
 def _is_scalar(expr: Expr) -> bool:
-    """Whether it is one number, of any rank."""
+    """Whether a tensor has exactly one element, with any rank."""
     ty = expr.checked_type if expr.is_typed else None
     return isinstance(ty, TensorType) and all(length == 1 for length in ty.shape)
 

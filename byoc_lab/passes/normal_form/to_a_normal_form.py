@@ -29,12 +29,12 @@ class ToANormalForm(ModulePass):
     """Bind every intermediate value to a variable.
 
     `add(abs(%x), %y)` -> `let %x_0 = abs(%x); let %x_1 = add(%x_0, %y); %x_1`, constants included.
-    A value that several branches share is bound in the innermost scope around all its uses. Lets
-    that are there keep their variables; each also yields one more name for its own result, as in
-    TVM. The parts of an if and of ref_write come from the last to the first, as there: what both
-    branches share is before the condition. Primitive functions are bound whole, and external
-    functions left alone. An `on_device` that fixes its result has no name of its own: values inside
-    are bound with its device.
+    A value that several branches share is bound in the innermost scope around all its uses.
+    Existing lets keep their variables; for each, one more variable is bound to its result, as in
+    TVM. The parts of `if` and `ref_write` are processed from last to first, as in TVM, so that
+    values shared by both branches are bound before the condition. Primitive functions are bound
+    unchanged, and external functions are not changed. An `on_device` that fixes the device of its
+    result gets no variable: values inside are bound together with their device.
 
     Source: src/relay/transforms/to_a_normal_form.cc of TVM 0.16. New nodes have no types yet.
     """
@@ -57,7 +57,8 @@ class Scope:
     parent: Scope | None
     bindings: deque[tuple[Var, Expr]] = field(default_factory=deque)
     depth: int = 0
-    far: Scope | None = None  # an ancestor further away, so that looking up takes few steps
+    # A more distant ancestor, which makes the search for common ancestors fast.
+    far: Scope | None = None
 
     def __post_init__(self) -> None:
         if self.parent is not None:
@@ -87,7 +88,7 @@ class Scope:
 
 
 def _common(a: Scope, b: Scope) -> Scope:
-    """The innermost scope around both; the function's is around all."""
+    """The innermost scope that encloses both."""
     if a.depth < b.depth:
         a, b = b, a
     while a.depth > b.depth:
@@ -99,16 +100,17 @@ def _common(a: Scope, b: Scope) -> Scope:
     return a
 
 
-LET_BODY = 2  # the last of a let's parts
+LET_BODY = 2  # the index of the body among a let's parts
 
 
 class Normaliser:
-    """Names the values of one function. A subclass may leave some of them without a name."""
+    """Names the values of one function. A subclass may exclude some of them."""
 
     def __init__(self, func: Function):
         self.func = func
         self.scope_of: dict[Expr, Scope] = {}
-        self.inner: dict[tuple[Expr, int], Scope] = {}  # by owner and the index of its part
+        # By the node that opens the scope, and the index of its part.
+        self.inner: dict[tuple[Expr, int], Scope] = {}
         self.memo: dict[Expr, Expr] = {}
         self.count = 0
 
@@ -120,7 +122,7 @@ class Normaliser:
         report("bind", f"{counted(self.count, 'value')} named", self.func, new)
         return new
 
-    # Where each value belongs ------------------------------------------------------------------
+    # The scope of each value -------------------------------------------------------------------
 
     def _place(self, root: Scope) -> None:
         self.scope_of[self.func.body] = root
@@ -158,7 +160,7 @@ class Normaliser:
                     stack += [(node.body, None, place, False), (node.value, node.var, place, False)]
                 elif isinstance(node, Call) and _fixes(node):
                     stack += [(node.op, None, None, False), (node.args[0], name, node, False)]
-                elif isinstance(node, Call):  # here, unlike elsewhere, the callee is last
+                elif isinstance(node, Call):  # here, unlike in other traversals, the callee is last
                     stack += [(p, None, place, False) for p in (node.op, *reversed(node.args))]
                 elif isinstance(node, (If, RefWrite)):  # visited from the last part to the first
                     stack += [(p, None, place, False) for p in node.parts()]
@@ -167,10 +169,11 @@ class Normaliser:
                     stack += [(p, None, inside, False) for p in reversed(node.parts())]
 
     def opens(self, node: Expr, part: int) -> int | None:
-        """Whether a part of a node opens a scope; if so, the part with which that scope ends.
+        """The index of the part that closes the scope which a part of a node opens; None if that
+        part does not open a scope.
 
-        Of a match also the pattern variables do, which need no binding; of a let all parts, so that
-        what others use as well comes before it.
+        For a match, also the pattern variables open scopes (they need no binding). For a let, all
+        parts do, so that values shared with other nodes are bound before it.
         """
         if isinstance(node, Let):
             return LET_BODY
@@ -180,7 +183,7 @@ class Normaliser:
         return part if is_body else None
 
     def needs_name(self, node: Expr) -> bool:
-        """Whether a node that no let names gets a name."""
+        """Whether a node that no let binds gets a variable."""
         return not isinstance(node, (Var, GlobalVar, Op, Constructor))
 
     def _bind(self, node: Expr, name: Var | None, place: Call | None) -> Expr:
@@ -203,7 +206,7 @@ class Normaliser:
         return name
 
     def _value(self, node: Expr) -> Expr:
-        """The node over the names of its parts."""
+        """The node with its parts replaced by their variables."""
         if isinstance(node, Let):
             scope = self.inner.get((node, LET_BODY))
             return scope.close(self.memo[node.body]) if scope else self.memo[node.body]
@@ -213,7 +216,7 @@ class Normaliser:
         for n, part in enumerate(node.parts()):
             inner = self.inner.get((node, n))
             new.append(inner.close(self.memo[part]) if inner else self.memo[part])
-        # Always a new node: a value with a name now must not be shared.
+        # Always a new node: a bound value must not be shared with the original.
         if isinstance(node, Call):
             return Call(new[0], new[1:], node.attrs, node.type_args, node.span)
         if isinstance(node, TupleGetItem):
@@ -231,7 +234,7 @@ def _fixes(node: Expr) -> bool:
 
 
 def _placed(value: Expr, place: Call | None) -> Expr:
-    """A value inside the fixed `on_device` it is computed in; names and functions have none."""
+    """A value inside the fixed `on_device` around it; variables and functions are not wrapped."""
     nowhere = isinstance(value, (Var, GlobalVar, Op, Constructor, Function))
     if place is None or nowhere or (isinstance(value, Call) and value.is_op("on_device")):
         return value

@@ -1,4 +1,5 @@
-"""ToBasicBlockNormalForm: what several branches or functions share gets a name around them."""
+"""ToBasicBlockNormalForm: binds values shared by several branches or functions to variables around
+them."""
 
 from __future__ import annotations
 
@@ -17,12 +18,13 @@ class ToBasicBlockNormalForm(ModulePass):
     """Bind each value that several branches or functions share to a variable around them.
 
     `if (%c) { add(abs(%x), %y) } else { abs(%x) }`, where both calls of abs are one node, -> `let
-    %x_0 = abs(%x); if (%c) { add(%x_0, %y) } else { %x_0 }`. Everything else stays the graph it
-    was: inside one scope, sharing needs no name. So each scope is a basic block, and it is plain
-    what is computed before a branch.
+    %x_0 = abs(%x); if (%c) { add(%x_0, %y) } else { %x_0 }`. The rest of the graph is unchanged:
+    inside one scope, shared values need no variable. So each scope is a basic block, and it is
+    explicit which values are computed before a branch.
 
-    Source: src/relay/transforms/to_basic_block_normal_form.cc of TVM 0.16. As there, a value that
-    is first met outside of the branches that use it has its place there, and gets no name.
+    Source: src/relay/transforms/to_basic_block_normal_form.cc of TVM 0.16. As in TVM, a value that
+    the traversal first reaches outside the branches that use it belongs to that outer scope, and
+    gets no variable.
     """
 
     opt_level = 1
@@ -37,15 +39,15 @@ class ToBasicBlockNormalForm(ModulePass):
 
 
 def find_lifted(expr: Expr) -> Iterator[Expr]:
-    """The expressions that several scopes use and one of them computes, or meets first. Operators
-    and global functions belong to no scope."""
+    """The expressions that are used in several scopes and must be bound around them. Operators and
+    global functions are excluded, because they belong to no scope."""
     normaliser = _BlockNormaliser(Function([], expr))
     normaliser._place(Scope(None))
     return (e for e in normaliser._find_lifted() if not isinstance(e, (Op, GlobalVar)))
 
 
 class _BlockNormaliser(Normaliser):
-    """Only values of other scopes are named here."""
+    """Names only values whose scope differs from the scope of their first use."""
 
     lifted: frozenset[Expr] = frozenset()
 
@@ -65,10 +67,10 @@ class _BlockNormaliser(Normaliser):
         return new
 
     def _find_lifted(self) -> Iterator[Expr]:
-        """The values whose place is not the scope of their first use.
+        """The values whose scope differs from the scope of their first use.
 
-        First is which edge TVM comes over first: those of a dataflow node when the node is left,
-        those of others one by one.
+        The first use is the edge that TVM's traversal visits first: the edges of a dataflow node
+        when it leaves the node, the edges of other nodes one by one.
         """
         met: set[Expr] = {self.func.body}
         seen: set[Expr] = set()
@@ -96,4 +98,4 @@ class _BlockNormaliser(Normaliser):
         made = super()._value(node)
         if type(made) is not type(node) or made.parts() != node.parts():
             return made
-        return node if made.span is node.span else made  # a place that TVM loses
+        return node if made.span is node.span else made  # TVM loses this source location

@@ -17,9 +17,9 @@ class ToGraphNormalForm(FunctionPass):
     """Remove each let, replacing its variable by its value.
 
     `let %a = abs(%x); add(%a, %a)` -> `%0 = abs(%x); add(%0, %0)`: the value is shared, not copied.
-    A recursive let of a function stays. In a module that writes references, the lets of reads,
-    writes and calls of functions stay too, because a graph has no order in which they happen.
-    era="0.16": these lets go, as in TVM 0.16, which drops a write whose variable is not used.
+    A recursive let of a function is kept. In a module that writes references, the lets of reads,
+    writes and function calls are kept too, because a graph does not define their order. era="0.16":
+    these lets are removed, as in TVM 0.16, which drops a write whose variable is not used.
 
     Raises PassError for an unknown era.
 
@@ -44,7 +44,7 @@ class ToGraphNormalForm(FunctionPass):
 
 
 def without_lets(func: Function, lets: Collection[Let], memo: dict[Expr, Expr]) -> Function:
-    """`func` without these lets; `memo` gets the new expression for each of the old ones."""
+    """`func` without these lets; `memo` receives the new expression for each old expression."""
     value_of = {let.var: let.value for let in lets}
 
     def use_value(pre: Any, post: Any) -> Expr:
@@ -59,7 +59,7 @@ def without_lets(func: Function, lets: Collection[Let], memo: dict[Expr, Expr]) 
 
 
 def graph_form(func: Function, memo: dict[Expr, Expr]) -> Function:
-    """`func` without the lets that are not recursive, outside of a pass; `memo` as for
+    """`func` without its non-recursive lets, for use outside a pass; `memo` as in
     `without_lets`."""
     return without_lets(func, list(_lets(func)), memo)
 
@@ -69,8 +69,8 @@ def _lets(func: Function) -> Iterator[Let]:
 
 
 def _with_effects(func: Function) -> set[Expr]:
-    """The expressions whose evaluation reads or writes references, as far as that can be excluded
-    for others: calls of functions may. Creating a function does not call it."""
+    """The expressions whose evaluation may read or write references. Calls of functions may;
+    creating a function does not."""
     found: set[Expr] = set()
     for node in post_order(func):
         calls = isinstance(node, Call) and not isinstance(node.op, (Op, Constructor))

@@ -1,6 +1,7 @@
 """Affine types with their scales and zero points, for the rules of FakeQuantizationToInteger.
 
-An affine type says what the integers of a tensor stand for: scale * (integer - zero point).
+An affine type defines the real numbers that the integers of a tensor represent: scale * (integer -
+zero point).
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ FLOATS = ("float16", "bfloat16", "float32", "float64")
 class AffineTypes(dict[Expr, AffineType]):
     """The affine types of expressions: the real numbers that their integers represent.
 
-    float_types: the type of an expression before it was quantized. root: the quantize that
-        the region ends in. rounding: of changes of scale; TOEVEN if `root` rounds so, else "None".
+    float_types: the type of an expression before it was quantized. root: the quantize at the end of
+    the region. rounding: the rounding mode for changes of scale; TOEVEN if `root` has it, else
+    "None".
     """
 
     def __init__(self, root: Expr | None = None):
@@ -85,7 +87,8 @@ def length_of(vector: Expr) -> int:
 
 
 def across_channels(vector: Expr, length: int, t: TensorAffineType, rank: int) -> Expr:
-    """A number for each of `length` channels, shaped to broadcast along the axis of `t`."""
+    """A vector with one number for each of `length` channels, shaped to broadcast along the axis of
+    `t`."""
     shape = [1] * rank
     shape[t.axis] = -1
     return relay.reshape(relay.broadcast_to(vector, (length,)), shape)

@@ -25,7 +25,7 @@ from byoc_lab.relay.ir.visit import post_order, rebuild
 QUANTIZE, DEQUANTIZE = "qnn.quantize", "qnn.dequantize"
 GIVEN = "FTVMFakeQuantizationToInteger"
 GIVEN_OPTIONAL = "FTVMOptionalFakeQuantizationToInteger"
-"""The attributes of an operator with a rule that somebody registered."""
+"""The operator attribute with a registered rule."""
 
 _log = logging.getLogger(__name__)
 
@@ -36,20 +36,19 @@ class FakeQuantizationToInteger(FunctionPass):
     qnn.quantize(nn.relu(nn.conv2d(qnn.dequantize(%x), qnn.dequantize(%w)))) ->
     qnn.requantize(maximum(qnn.conv2d(%x, %w), 0))
 
-    A region is all that leads from dequantized tensors (and constants) to a quantize. It is
-    replaced where each of its operators has a rule, which is told what the integers stand for (an
-    affine type) and says what its result's do. The definition of an operator says which rule it has
-    (`fake_quantized`); `fake_quantized_ops.py` has the rules. A function that
-    `relay.op.register_fake_quantization_to_integer` sets comes first: `function(call, types)` gives
-    the call in integers and its affine type.
+    A region consists of all nodes between dequantized tensors (and constants) and a quantize. It is
+    replaced if each of its operators has a rule. A rule gets the affine types of the operands (the
+    real numbers that their integers represent) and returns the affine type of the result. An
+    operator's definition selects its rule (`fake_quantized`) in `fake_quantized_ops.py`.
 
-    With `use_qat`, single operators whose operands are all dequantized follow, where no quantize
-    is.
+    A function registered with `relay.op.register_fake_quantization_to_integer` has priority:
+    `function(call, types)` returns the call in integers and its affine type. With `use_qat`, single
+    operators whose operands are all dequantized are then rewritten, even without a quantize.
 
-    hard_fail: raise PassError where an operator has no rule, or its rule fails; otherwise what it
-        is part of stays as it is (logged at level DEBUG).
-    use_qat: take single operators too. optional_qnn_ops: operators whose rules are to be asked for
-        by name, such as nn.softmax.
+    hard_fail: raise PassError if an operator has no rule, or its rule fails; otherwise its region
+    is not changed (logged at level DEBUG).
+    use_qat: also rewrite single operators. optional_qnn_ops: names of operators, such as
+    nn.softmax, whose rules are disabled by default.
 
     Source: src/relay/transforms/fake_quantization_to_integer.cc of TVM 0.16.
     """
@@ -99,7 +98,8 @@ class FakeQuantizationToInteger(FunctionPass):
         """The result of `make`, or None if it fails."""
         try:
             return make()
-        except Exception as error:  # a rule may be anybody's; whatever it raises, it cannot do it
+        except Exception as error:
+            # A user's rule may raise any exception; each means that it does not apply.
             self.failed(what, f"{type(error).__name__}: {error}", error)
             return None
 
@@ -129,7 +129,7 @@ class _Regions:
 
     def __init__(self, owner: FakeQuantizationToInteger, memo: dict[Expr, Expr]):
         self.owner, self.memo = owner, memo
-        self.outside: set[Expr] = set()  # nodes that cannot be part of a region
+        self.outside: set[Expr] = set()  # nodes that cannot belong to a region
 
     def replaced(self, pre: Expr, post: Expr) -> Expr | None:
         if not (isinstance(pre, Call) and pre.is_op(QUANTIZE)):
@@ -158,7 +158,8 @@ class _Regions:
                 if pre in types.float_types:
                     types.float_types[post] = types.float_types[pre]
                 if not _is(post, DEQUANTIZE):
-                    types[post] = result  # for rules that cannot derive it from their operands
+                    # For rules that cannot derive the type from their operands.
+                    types[post] = result
                 new = self.owner.in_integers(post, types)
                 if pre in types.float_types:
                     types.float_types[new] = types.float_types[pre]
@@ -170,8 +171,8 @@ class _Regions:
 
 
 def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
-    """The number of calls of each operator in @main between dequantize and quantize. A call that
-    leads to several quantize counts once for each.
+    """The number of calls of each operator in @main between dequantize and quantize. A call on the
+    paths to several quantize calls counts once for each of them.
 
     Source: src/relay/analysis/extract_fake_quantized_ops.cc of TVM 0.16.
     """
@@ -185,9 +186,9 @@ def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
 
 
 def _region(quantize: Call, outside: set[Expr]) -> list[Expr] | None:
-    """The nodes of the region that ends there; None where something else leads to it.
+    """The nodes of the region that ends at a quantize; None if other kinds of nodes lead to it.
 
-    outside: what cannot be part of a region, to be kept from one call to the next.
+    outside: nodes that cannot belong to a region; shared between calls of this function.
     """
     found: dict[Expr, None] = {}
     todo = [quantize.args[0]]
@@ -203,7 +204,7 @@ def _region(quantize: Call, outside: set[Expr]) -> list[Expr] | None:
 
 
 class _Single:
-    """Operators whose operands are dequantized, one by one."""
+    """Rewrites single operators whose operands are dequantized (`use_qat`)."""
 
     def __init__(self, owner: FakeQuantizationToInteger):
         self.owner = owner
@@ -225,7 +226,8 @@ class _Single:
         return self.owner.attempt(post, lambda: self._dequantized(post))
 
     def _operands(self, call: Call) -> list[Call] | None:
-        """The calls that its arguments are, those in tuples too; None where others are."""
+        """The calls among the arguments, also inside tuples; None if an argument is neither a call
+        nor a constant."""
         found, todo = [], list(call.args)
         while todo:
             node = todo.pop()

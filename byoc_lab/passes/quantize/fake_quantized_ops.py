@@ -1,15 +1,15 @@
 """Rules of FakeQuantizationToInteger: operators on fake-quantized tensors, in integers.
 
-A rule `(call, types)` gets a call whose operands are integers already; `types[operand]` says what
-they stand for. It returns the call in integers and its affine type. `types[call]` is the type at
-the end of the region, for operators that can produce any. The definition of an operator says which
-rule it has (`fake_quantized`).
+A rule `(call, types)` gets a call whose operands are already integers; `types[operand]` is their
+affine type. It returns the call in integers and its affine type. `types[call]` is the type at the
+end of the region, for operators that can produce any type. An operator's definition selects its
+rule (`fake_quantized`).
 
-Source: python/tvm/relay/transform/fake_quantization_to_integer.py of TVM 0.16. Four faults are
+Source: python/tvm/relay/transform/fake_quantization_to_integer.py of TVM 0.16. Four bugs of TVM are
 fixed here: nn.leaky_relu is applied twice, the pad value of uint8 is clipped to the range of int8,
-the scales of a convolution in NHWC lie along its width, and a tensor that is dequantized by two
-scales gets one of them. A region whose end rounds halves to the even neighbour, which TVM's cannot,
-does so in all its changes of scale.
+the scales of a convolution in NHWC lie along its width, and a tensor that is dequantized with two
+scales gets one of them. If the quantize at the end of a region rounds halves to even (which TVM
+does not support), all changes of scale in the region do.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Result = tuple[Expr, AffineType]
 QuantizationRule = Callable[[AnyValue, AffineTypes], Result]
 R = TypeVar("R", bound=QuantizationRule)
 RULES: dict[FakeQuantized, QuantizationRule] = {}
-"""For what definitions of operators say that it becomes, what makes it."""
+"""The rule for each value of `fake_quantized` in operator definitions."""
 
 
 def _rule(kind: FakeQuantized) -> Callable[[R], R]:
@@ -58,7 +58,7 @@ def _rule(kind: FakeQuantized) -> Callable[[R], R]:
 
 @_rule(FakeQuantized.DEQUANTIZE)
 def dequantize(call: AnyValue, types: AffineTypes) -> Result:
-    """The integers; a copy of them if they are dequantized in another way, too."""
+    """The integers; a copy if they are also dequantized with a different type."""
     x = call.args[0]
     known = types.get(x)
     if isinstance(known, TensorAffineType) and not same_quantization(known, types.of_tensor(call)):
@@ -68,7 +68,7 @@ def dequantize(call: AnyValue, types: AffineTypes) -> Result:
 
 @_rule(FakeQuantized.QUANTIZE)
 def quantize(call: AnyValue, types: AffineTypes) -> Result:
-    """A requantize, if the region ends with another scale or zero point."""
+    """A requantize, if the end of the region has a different scale or zero point."""
     x, scale, zero = call.args
     have = types.of_tensor(x)
     want = TensorAffineType(scale, zero, call.attrs.out_dtype, call.attrs.axis)
@@ -102,7 +102,7 @@ def split(call: AnyValue, types: AffineTypes) -> Result:
 
 @_rule(FakeQuantized.CLIP)
 def clip(call: AnyValue, types: AffineTypes) -> Result:
-    """The bounds are quantized as the data are: to one number, or to one for each channel."""
+    """The bounds are quantized like the data: to one number, or one number per channel."""
     x, bounds = call.args[0], (call.attrs.a_min, call.attrs.a_max)
     t = types.of_tensor(x)
     scale, zero = numbers_of(t.scale), numbers_of(t.zero_point)
@@ -132,7 +132,7 @@ def relu(call: AnyValue, types: AffineTypes) -> Result:
 
 @_rule(FakeQuantized.PAD)
 def pad(call: AnyValue, types: AffineTypes) -> Result:
-    """The pad value is quantized as the data are."""
+    """The pad value is quantized like the data."""
     x, value = call.args
     t = types.of_tensor(x)
     if value not in types:
@@ -154,7 +154,7 @@ def mean(call: AnyValue, types: AffineTypes) -> Result:
 
 @_rule(FakeQuantized.POOL)
 def avg_pool(call: AnyValue, types: AffineTypes) -> Result:
-    """The result has the scale at the end of the region if the region ends next, else the scale of
+    """The result has the scale of the region's end if the next node is that end, else the scale of
     x."""
     x, a = call.args[0], call.attrs
     t, out = types.of_tensor(x), types.of_tensor(call)
@@ -182,7 +182,7 @@ def _ends_region(call: Call, root: Expr | None) -> bool:
 
 @_rule(FakeQuantized.WIDE_POOL)
 def wide_pool(call: AnyValue, types: AffineTypes) -> Result:
-    """In int32, with the scale at the end of the region."""
+    """The pool is computed in int32, with the scale of the region's end."""
     x = call.args[0]
     t, out = types.of_tensor(x), types.of_tensor(call)
     wide = TensorAffineType(out.scale, out.zero_point, "int32", out.axis)
@@ -197,7 +197,8 @@ def wide_pool(call: AnyValue, types: AffineTypes) -> Result:
 def _product(
     call: AnyValue, types: AffineTypes, axis: int | None = None, **more: AnyValue
 ) -> tuple[Expr, TensorAffineType]:
-    """The qnn operator of a product; axis: of the scales of its result, by default the data's."""
+    """The qnn operator of a product. axis: the axis of its result's scales; by default the axis of
+    the data's scales."""
     x, y = call.args
     a, b = types.of_tensor(x), types.of_tensor(y)
     build = getattr(relay.qnn.op, call.op.name.removeprefix("nn."))
@@ -255,7 +256,7 @@ def concatenate(call: AnyValue, types: AffineTypes) -> Result:
 
 
 def _joined(call: Call, whole: TupleAffineType, out: TensorAffineType) -> Expr:
-    """Each field is requantized with halves to the even neighbour, which qnn.concatenate cannot."""
+    """Requantize each field, rounding halves to even, which qnn.concatenate does not support."""
     parts = []
     for n, own in enumerate(whole.types):
         data = call.args[0]
@@ -282,7 +283,8 @@ def _pair(call: Call, types: AffineTypes) -> tuple[list[Expr], list[TensorAffine
 
 @_rule(FakeQuantized.ARITHMETIC)
 def arithmetic(call: AnyValue, types: AffineTypes) -> Result:
-    """The qnn operator; a plain sum of int32 with one scale, such as a bias after a convolution."""
+    """The qnn operator; for an int32 sum with equal scales, such as a bias after a convolution, a
+    plain add."""
     sides, (left, right, out) = _pair(call, types)
     if call.is_op("add") and left.dtype == "int32" and same_quantization(left, right):
         zero = numbers_of(out.zero_point)
@@ -299,7 +301,7 @@ def arithmetic(call: AnyValue, types: AffineTypes) -> Result:
 
 @_rule(FakeQuantized.EXTREME)
 def extreme(call: AnyValue, types: AffineTypes) -> Result:
-    """Both operands are brought to the scale of the result."""
+    """Both operands are requantized to the scale of the result."""
     sides, (left, right, out) = _pair(call, types)
     pairs: Sequence[tuple[Expr, TensorAffineType]] = list(zip(sides, (left, right), strict=True))
     return Call(call.op, [_scaled(x, t, out, types) for x, t in pairs]), out
@@ -335,7 +337,7 @@ def softmax(call: AnyValue, types: AffineTypes) -> Result:
 
 
 def _by_reals(call: AnyValue, types: AffineTypes, out: TensorAffineType) -> Result:
-    """The operator between a dequantize and a quantize of its own: its form in integers rounds
+    """The operator between a separate dequantize and quantize, because its integer form rounds
     halves away from zero, or up."""
     x, *rest = call.args
     t = types.of_tensor(x)

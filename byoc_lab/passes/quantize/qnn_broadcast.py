@@ -1,4 +1,4 @@
-"""qnn.add, qnn.subtract, qnn.mul and qnn.concatenate lowered: operands of different scales.
+"""qnn.add, qnn.subtract, qnn.mul and qnn.concatenate lowered, for operands of different scales.
 
 Source: src/relay/qnn/op/add.cc, subtract.cc, mul.cc and concatenate.cc of TVM 0.16.
 """
@@ -30,7 +30,7 @@ from byoc_lab.relay.ir.types import TupleType, Type
 def lower_add(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
     lhs, rhs = _in_the_scale_of_the_result(attrs, args, types)
     total, zero = relay.add(lhs, rhs), args[7]
-    if not is_number(zero, 0):  # it was added with both
+    if not is_number(zero, 0):  # both operands include the zero point
         total = relay.subtract(total, zero)
     return saturated(total, tensor_type(types[0]).dtype)
 
@@ -45,7 +45,7 @@ def lower_subtract(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
 
 
 def _in_the_scale_of_the_result(attrs: Any, args: list[Expr], types: list[Type]) -> list[Expr]:
-    """Both operands as int32."""
+    """Both operands as int32, in the scale and zero point of the result."""
     target = Quantized(args[6], args[7])
     operands = (
         (args[0], types[0], Quantized(args[2], args[3]), attrs.lhs_axis),
@@ -59,7 +59,8 @@ def _in_the_scale_of_the_result(attrs: Any, args: list[Expr], types: list[Type])
 
 @lowers("qnn.mul")
 def lower_mul(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
-    """The product of the operands without zero points has the product of the scales.
+    """Multiply the operands without their zero points; the product's scale is the product of their
+    scales.
 
     Raises PassError for vectors of scales along different axes.
     """
@@ -84,7 +85,8 @@ def lower_mul(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
     scales = [
         values(e, f"qnn.mul: {n}") for e, n in ((lhs_scale, "lhs_scale"), (rhs_scale, "rhs_scale"))
     ]
-    # For scalars a float32 product, for vectors a product rounded to float32 at the end, as in TVM.
+    # As in TVM: a float32 product for scalar scales; for vectors, the product is rounded to float32
+    # at the end.
     exact = np.float64 if channels else np.float32
     scale = relay.const(np.multiply(*(s.astype(exact) for s in scales)), "float32")
     source, target = Quantized(scale, integer(0)), Quantized(out_scale, out_zero)

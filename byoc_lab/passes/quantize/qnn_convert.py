@@ -1,6 +1,7 @@
-"""qnn.quantize, qnn.dequantize and the functions of one quantized tensor, lowered.
+"""Lowering of qnn.quantize, qnn.dequantize and functions of one quantized tensor.
 
-qnn.tanh and its like go by way of real numbers here; `qnn_tables.py` makes tables of them.
+Functions such as qnn.tanh are computed with real numbers here; `qnn_tables.py` converts them to
+tables.
 
 Source: src/relay/qnn/op/quantize.cc, dequantize.cc, op_common.h, leaky_relu.cc, softmax.cc and
 avg_pool2d.cc of TVM 0.16.
@@ -95,7 +96,7 @@ def _by_reals(name: str, function: Callable[[Expr], Expr]) -> None:
 for _name in TABLES:
     _by_reals(_name, _hardswish if _name == "hardswish" else getattr(relay, _name))
 
-# In whole numbers --------------------------------------------------------------------------------
+# In integers -------------------------------------------------------------------------------------
 
 
 @lowers("qnn.leaky_relu")
@@ -110,13 +111,14 @@ def lower_leaky_relu(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
     return saturated(relay.where(relay.less(x, zero), low, moved), ty.dtype)
 
 
-# As in the reference of the operator (relay/op/qnn_unary.py).
+# As in the NumPy reference of the operator (relay/op/qnn/unary.py).
 FRACTION, RESULT_BITS, MAX_QUOTIENT = 30, 7, 20
 
 
 @lowers("qnn.softmax")
 def lower_softmax(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
-    """exp as a power of 2 with a linear fraction, all of it int32 (arXiv:2207.01405)."""
+    """exp as a power of 2 with a linear approximation of the fraction, all in int32
+    (arXiv:2207.01405)."""
     x, scale, zero, out_scale, out_zero = args
     shape = tensor_type(types[0]).shape
     if 0 in shape:
@@ -127,7 +129,8 @@ def lower_softmax(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
     unit = np.round(np.float32(1) / values(scale, "qnn.softmax: scale"))
     one = saturated(relay.const(unit, "float32"), "int32")
     up = relay.add(moved, relay.right_shift(moved, integer(1)))
-    moved = relay.subtract(up, relay.right_shift(moved, integer(4)))  # about times log2(e)
+    # Approximates a multiplication by log2(e)
+    moved = relay.subtract(up, relay.right_shift(moved, integer(4)))
     quotient = relay.divide(moved, relay.negative(one))
     quotient = relay.clip(quotient, 0.0, float(MAX_QUOTIENT))
     rest = relay.subtract(moved, relay.multiply(quotient, relay.negative(one)))

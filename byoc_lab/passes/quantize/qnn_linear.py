@@ -2,10 +2,10 @@
 
 sum (a - za) (w - zw) = sum a w - zw sum a - za sum w + n za zw
 
-The first is the operator itself on narrow integers, which hardware is fast at; the sums of the
-weights, and with them the last two terms, can be folded. A term whose zero point is known to be 0
-is left out. Convolutions whose second term is not a plain pooling (groups, dilation) subtract
-the zero points first and multiply int32.
+The first sum is the operator itself on narrow integers, which is fast on most hardware. The sums of
+constant weights, and so the last two terms, can be folded. A term whose zero point is known to be 0
+is left out. If the second term is not a plain pooling (convolutions with groups or dilation), the
+zero points are subtracted first and the products are int32.
 
 Source: src/relay/qnn/op/convolution.cc, dense.cc and batch_matmul.cc of TVM 0.16.
 """
@@ -38,8 +38,8 @@ from byoc_lab.relay.op.tensor.shape import reshaped_to
 
 @dataclass(frozen=True)
 class _Terms:
-    """The four terms: the product in the dtype of the result, the others int32 or int64. They may
-    be made in vain: nobody else sees them."""
+    """The four terms: the product in the dtype of the result, the other terms in int32 or int64.
+    Unused terms have no effect on the result."""
 
     product: Expr
     data: Expr
@@ -70,7 +70,7 @@ def _known(zero: Expr, kernel_zero: Expr) -> tuple[int | None, int | None]:
 
 
 def _wrapped(value: int) -> int:
-    """The number as int32, wrapped as int32 products are."""
+    """The number as int32, with wraparound like int32 products."""
     return int(np.int64(value).astype(np.int32))
 
 
@@ -103,7 +103,8 @@ def lower_dense(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
 
 @lowers("qnn.batch_matmul")
 def lower_batch_matmul(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
-    """Raises PassError for operands transposed in another way than the builder does."""
+    """Raises PassError unless transpose_a is false and transpose_b is true, as the builder sets
+    them."""
     x, y, zero, other_zero = args[:4]
     if attrs.transpose_a or not attrs.transpose_b:
         raise PassError(
@@ -155,7 +156,7 @@ def lower_conv2d(attrs: Any, args: list[Expr], types: list[Type]) -> Expr:
             f"FakeQuantizationToInteger made it, give that to its nn.conv2d"
         )
     direct = (w == 0 or tuple(attrs.dilation) == (1, 1)) and (attrs.groups == 1 or depthwise)
-    if a is None:  # a vector, or one of one element
+    if a is None:  # a vector, possibly of one element
         layout, axis = (attrs.data_layout, "C") if direct else (attrs.kernel_layout, "O")
         vector = relay.reshape(kernel_zero, newshape=(-1,))
         kernel_zero = across(vector, 4, layout.index(axis))
@@ -195,7 +196,7 @@ def _of_int32(attrs: Any, data: Expr, weight: Expr, zero: Expr, kernel_zero: Exp
 
 
 def _padded(attrs: Any, data: Expr, zero: Expr) -> Expr:
-    """The data inside its padding, which holds the zero point and not 0."""
+    """The data padded with its zero point instead of 0."""
     top, left, bottom, right = attrs.padding
     if not any(attrs.padding):
         return data
@@ -209,8 +210,8 @@ def _convolution(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
 
 
 def _pooled(attrs: Any, x: Expr, kernel: dict[str, int]) -> Expr:
-    """The sum of each window: the mean of the values times the window's size. They are multiplied
-    first, because the mean of integers is rounded."""
+    """The sum of each window: the mean of the values times the window's size. The values are
+    multiplied before the mean is taken, because the mean of integers is rounded."""
     size = kernel["H"] * kernel["W"]
     if size != 1:
         x = relay.multiply(x, integer(size))

@@ -1,8 +1,8 @@
 """Lowering of qnn.requantize: the same real numbers with another scale and zero point.
 
-By whole numbers (compute_dtype int64): a fixed-point product, one operator where halves go up,
-else shifts and products of int64. By floating point (float32, float64): a product and a rounding
-made of casts, which is what TVM does for targets without SSE 4.1.
+In integers (compute_dtype int64): a fixed-point product: one operator if halves are rounded up,
+else int64 shifts and products. In floating point (float32, float64): a product, rounded with casts,
+as TVM does for targets without SSE 4.1.
 
 Source: src/relay/qnn/op/requantize.cc and src/relay/qnn/utils.cc of TVM 0.16.
 """
@@ -49,7 +49,7 @@ class Quantized:
     zero: Expr
 
     def same(self, other: Quantized) -> bool:
-        """Whether both are known to equal those of `other`."""
+        """Whether scale and zero point are known to equal those of `other`."""
         return same_scalar(self.scale, other.scale) and same_scalar(self.zero, other.zero)
 
 
@@ -78,7 +78,7 @@ def requantized(
     rounding: str = "None",
     compute_dtype: str = "None",
 ) -> Expr:
-    """Integers of shape `shape` brought from `source`, whose vectors lie along `axis`, to
+    """Integers of shape `shape` requantized from `source` (its vectors lie along `axis`) to
     `target`. Raises PassError for scales that are not constants, and for an unknown compute_dtype.
     """
     rounding, compute_dtype = settled(rounding, compute_dtype)
@@ -130,17 +130,18 @@ def requantized_or_cast(
     return requantized(data, shape, source, target, "int32", axis, rounding)
 
 
-# Whole numbers -----------------------------------------------------------------------------------
+# Integers ----------------------------------------------------------------------------------------
 
 
 def fixed(data: Expr, factor: float) -> Expr:
-    """int32 `data` times a number, halves up."""
+    """int32 `data` times a number, rounding halves up."""
     multiplier, shift = fixed_point(np.float64(factor))
     return relay.fixed_point_multiply(data, multiplier=int(multiplier), shift=int(shift))
 
 
 def _multiplied(data: Expr, ratio: np.ndarray, rank: int, axis: int) -> Expr:
-    """int32 `data` times `ratio`, a number or one for each index along `axis`, halves up."""
+    """int32 `data` times `ratio` (one number, or one per index along `axis`), rounding halves
+    up."""
     if not ratio.ndim:
         return fixed(data, float(ratio))
     multiplier, shift = fixed_point(ratio)
@@ -157,7 +158,7 @@ def _multiplied(data: Expr, ratio: np.ndarray, rank: int, axis: int) -> Expr:
 def _multiplied_to_nearest(
     data: Expr, ratio: np.ndarray, shape: Shape, axis: int, even: bool
 ) -> Expr:
-    """The product with halves away from zero, or to the even neighbour, written out in int64."""
+    """The product in int64 arithmetic, rounding halves away from zero or to even."""
     rank = len(shape)
 
     def wide(numbers: np.ndarray) -> Expr:
@@ -199,7 +200,7 @@ def _multiplied_real(data: Expr, ratio: np.ndarray, rank: int, axis: int, dtype:
 
 
 def _upward(data: Expr, dtype: str) -> Expr:
-    """`data` rounded to whole numbers, halves up."""
+    """`data` rounded to integers, halves up."""
     moved = relay.add(data, relay.const(0.5, dtype))
     whole = relay.cast(relay.cast(moved, _integers(dtype)), dtype)
     exact = relay.equal(moved, whole)
@@ -209,7 +210,7 @@ def _upward(data: Expr, dtype: str) -> Expr:
 
 
 def _to_nearest(data: Expr, dtype: str) -> Expr:
-    """`data` rounded to whole numbers, halves away from zero."""
+    """`data` rounded to integers, halves away from zero."""
     one = relay.const(1.0, dtype)
     negative = relay.less(data, relay.const(0.0, dtype))
     sign = relay.where(negative, relay.const(-1.0, dtype), one)
@@ -220,7 +221,7 @@ def _to_nearest(data: Expr, dtype: str) -> Expr:
 
 
 def round_to_even(data: Expr, dtype: str) -> Expr:
-    """`data` rounded to whole numbers, halves to the even neighbour."""
+    """`data` rounded to integers, halves to even."""
     one = relay.const(1.0, dtype)
     down = relay.floor(data)
     rest = relay.subtract(data, down)
@@ -233,5 +234,5 @@ def round_to_even(data: Expr, dtype: str) -> Expr:
 
 
 def _integers(dtype: str) -> str:
-    """The integers of the width of a floating point dtype."""
+    """The integer dtype with the width of a floating-point dtype."""
     return dtype.replace("float", "int")

@@ -1,8 +1,9 @@
 """Replacements that `relay.qnn.transform.Legalize` makes: tables, and int16 arithmetic.
 
-A function of one tensor of 8 bits becomes a table of 256 entries, `take(table, reinterpret(x))`;
-qnn.conv2d_transpose, which TVM lowers nowhere else, subtracts the zero points and multiplies int16.
-TVM has more for its targets (`compat.qnn_legalizations`); these are what it does without one.
+A function of one 8-bit tensor becomes a lookup in a table of 256 entries, `take(table,
+reinterpret(x))`. qnn.conv2d_transpose, which has no other lowering in TVM, subtracts the zero
+points and multiplies in int16. These are TVM's rules without a target; `compat.qnn_legalizations`
+has its rules for specific targets.
 
 Source: python/tvm/relay/qnn/op/legalizations.py and canonicalizations.py of TVM 0.16.
 """
@@ -30,7 +31,7 @@ def _by_table(name: str) -> None:
         data, *rest = args
         numbers = [values(e, f"{op.name}: {n}") for e, n in zip(rest, PARAMETERS, strict=True)]
         dtype = tensor_type(types[0]).dtype
-        bits = np.arange(256, dtype="uint8")  # all bytes, in the order in which they serve as index
+        bits = np.arange(256, dtype="uint8")  # all bytes, in index order
         table = op.definition.reference(attrs, bits.view(dtype), *numbers)
         index = relay.reinterpret(data, "uint8")
         return relay.take(relay.const(table), index, axis=0, mode="fast")

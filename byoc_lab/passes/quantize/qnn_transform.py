@@ -1,8 +1,9 @@
-"""`relay.qnn.transform`: passes that take quantized operators apart.
+"""`relay.qnn.transform`: passes that lower quantized operators.
 
-Both are Legalize with an attribute of operators of its own. FTVMQnnCanonicalize puts what computes
-the same in plain Relay (`qnn_convert.py`, `qnn_requantize.py`, `qnn_broadcast.py`,
-`qnn_linear.py`); FTVMQnnLegalize what suits a back end better (`qnn_tables.py`).
+Both are variants of Legalize with a separate operator attribute. FTVMQnnCanonicalize replaces an
+operator by an equal computation in plain Relay (`qnn_convert.py`, `qnn_requantize.py`,
+`qnn_broadcast.py`, `qnn_linear.py`); FTVMQnnLegalize by a form that suits back ends better
+(`qnn_tables.py`).
 
 Source: python/tvm/relay/qnn/transform.py of TVM 0.16.
 """
@@ -26,7 +27,8 @@ __all__ = ["CanonicalizeOps", "Legalize"]
 
 
 def CanonicalizeOps() -> _Legalize:
-    """Quantized operators become plain ones. qnn.conv2d_transpose waits for Legalize."""
+    """Replace quantized operators by plain operators, except qnn.conv2d_transpose, which Legalize
+    replaces."""
     return _Legalize(CANONICALIZE)
 
 

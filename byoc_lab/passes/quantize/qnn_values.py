@@ -1,7 +1,7 @@
-"""Common parts of the lowerings of quantized operators: scales and zero points, known or not.
+"""Common parts of the lowerings of quantized operators: constant and variable scales and zero
+points.
 
-Where TVM compares a zero point with 0 to leave something out, a variable zero point is not 0; a
-constant one must have the very dtype.
+As in TVM, a term is omitted only if the zero point is a constant 0 of exactly the expected dtype.
 
 Source: src/relay/transforms/pattern_utils.h and src/relay/qnn/utils.h of TVM 0.16.
 """
@@ -23,8 +23,8 @@ CANONICALIZE = "FTVMQnnCanonicalize"
 
 
 def lowers(*names: str) -> Callable[[Lowering], Lowering]:
-    """Register a function (attributes, arguments, types of them and of the result) -> Expr as the
-    lowering of the named operators by CanonicalizeOps."""
+    """Register a function (attributes, arguments, types of the arguments and the result) -> Expr as
+    the lowering of the named operators in CanonicalizeOps."""
 
     def register(function: Lowering) -> Lowering:
         for name in names:
@@ -57,7 +57,8 @@ def same_scalar(a: Expr, b: Expr) -> bool:
 
 
 def values(expr: Expr, name: str) -> np.ndarray:
-    """The numbers of a constant. Raises PassError that names any other expression."""
+    """The numbers of a constant. Raises PassError that names an expression which is not a
+    constant."""
     if not isinstance(expr, Constant):
         raise PassError(
             f"{name} must be a constant, found {relay.describe(expr)}; bind the parameters "
@@ -67,12 +68,12 @@ def values(expr: Expr, name: str) -> np.ndarray:
 
 
 def tensor_type(ty: Type) -> TensorType:
-    assert isinstance(ty, TensorType)  # the operator's relation has seen to it
+    assert isinstance(ty, TensorType)  # guaranteed by the operator's type relation
     return ty
 
 
 def length(ty: Type, axis: int) -> int:
-    """The length of an axis. Raises PassError if it is unknown."""
+    """The size of an axis. Raises PassError if it is unknown."""
     found = tensor_type(ty).shape[axis]
     if not isinstance(found, int):
         raise PassError(
@@ -89,7 +90,7 @@ def across(vector: Expr, rank: int, axis: int) -> Expr:
 
 
 def flat_across(vector: Expr, rank: int, axis: int) -> Expr:
-    """The same of a vector or a scalar; `axis` may count from the end."""
+    """As `across`, for a vector or a scalar; `axis` may be negative."""
     return across(relay.reshape(vector, newshape=(-1,)), rank, from_start(axis, rank))
 
 
@@ -98,7 +99,8 @@ def from_start(axis: int, rank: int) -> int:
 
 
 def saturated(expr: Expr, dtype: str) -> Expr:
-    """`expr` cut to the range of an integer dtype, and cast to it. Raises PassError for another."""
+    """`expr` clipped to the range of an integer dtype, and cast to it. Raises PassError for other
+    dtypes."""
     if "int" not in dtype:
         raise PassError(f"a quantized result must be of an integer dtype, found {dtype}")
     limits = np.iinfo(dtype)

@@ -38,7 +38,7 @@ from byoc_lab.relay.typing.infer import infer_expr
 
 WIDE = "float32"
 
-# The attribute with the dtype of the result, by the class of the attributes.
+# attribute class -> its attribute for the dtype of the result
 _RESULT_DTYPES = {
     "relay.attrs.InitOpAttrs": "dtype",
     **{
@@ -51,7 +51,7 @@ _RESULT_DTYPES = {
     },
 }  # fmt: skip
 
-# The parts on whose types something else depends: the other branch, the reference.
+# Parts whose types are fixed by other nodes: by the other branch, or by the reference.
 _FIXED_PARTS: dict[type[Expr], tuple[int, ...]] = {
     If: (1, 2), RefCreate: (0,), RefRead: (), RefWrite: (1,),
 }  # fmt: skip
@@ -62,12 +62,12 @@ class ToMixedPrecision(FunctionPass):
 
     Each operator's definition has one of three categories (`MixedPrecision`). ALWAYS:
     floating-point operands are cast to the narrow dtype. NEVER: they are cast to float32. FOLLOW:
-    narrow if all operands are, where parameters and constants count as either. The category is the
-    operator's attribute "FTVMMixedPrecisionConversionType", replaced by
+    the operator is narrow if all operands are narrow; parameters and constants fit either. The
+    category is the operator's attribute "FTVMMixedPrecisionConversionType", replaced by
     `relay.op.register_mixed_precision_conversion`.
 
     missing_op_mode: what to do with an operator that has no category. 1: it follows its operands,
-        with a warning; 2: the same without one; 0: raise PassError.
+    with a warning; 2: it follows them without a warning; 0: raise PassError.
 
     With the setting "relay.ToMixedPrecision.keep_orig_output_dtype" the results keep their dtypes.
     Functions for other compilers are not changed, and are called with the dtypes of their
@@ -107,8 +107,8 @@ class ToMixedPrecision(FunctionPass):
 class _Mixer:
     """Rewrites one global function.
 
-    types: of new nodes, which have no checked_type. casts: by value and dtype; casting a cast back
-    gives the value that was cast.
+    types: the types of new nodes, which have no checked_type. casts: the cast of each value to each
+    dtype; casting a cast back returns the original value.
     """
 
     def __init__(self, func: Function, mod: IRModule, dtype: str, keeps_results: bool):
@@ -143,15 +143,16 @@ class _Mixer:
             new = self._as_before(post, pre.checked_type)
         elif type(pre) in _FIXED_PARTS:
             new = self._keeping_type(pre, post)
-        for var in self.bound.get(pre, ()):  # the let's body, which uses it, comes later
+        # The let's body, which uses the variable, is rewritten later.
+        for var in self.bound.get(pre, ()):
             ty = self._type(new)
             if ty != var.checked_type:
                 self.memo[var] = Var(var.name_hint, ty, var.span)
         return new
 
     def _keeping_type(self, pre: Any, post: Any) -> Expr:
-        """Cast the parts of an expression that needs certain types back to their original types.
-        An if stays narrow if both of its branches are."""
+        """Cast the parts whose types are fixed (_FIXED_PARTS) back to their original types. An if
+        becomes narrow if both of its branches are."""
         if isinstance(pre, If) and self._type(post.true_branch) == self._type(post.false_branch):
             self.types[post] = self._type(post.true_branch)
             return post
@@ -189,7 +190,8 @@ class _Mixer:
         return isinstance(callee, GlobalVar) and not is_optimizable(self.mod[callee])
 
     def _category(self, call: Call) -> tuple[int, str, str]:
-        """The category of a call; if it is narrow, the dtypes it accumulates in and returns."""
+        """The category of a call, and the dtypes in which it accumulates and returns if it is
+        narrow."""
         if isinstance(call.op, (GlobalVar, Constructor)) and not self._is_external(call.op):
             raise PassError(
                 f"ToMixedPrecision changes calls of operators and of local functions, found one of "
@@ -221,7 +223,7 @@ class _Mixer:
     # Casts ----------------------------------------------------------------------------------------
 
     def _cast(self, expr: Expr, ty: Type, dtype: str) -> Expr:
-        """A value whose floating-point tensors are all of `dtype`."""
+        """A value with its floating-point tensors cast to `dtype`."""
         if isinstance(ty, TupleType):
             fields = [TupleGetItem(expr, n) for n in range(len(ty.fields))]
             new = [self._cast(f, t, dtype) for f, t in zip(fields, ty.fields, strict=True)]
@@ -245,7 +247,8 @@ class _Mixer:
         return expr if all(map(_is, new, fields)) else Tuple(new)
 
     def _type(self, expr: Expr) -> Type:
-        """The type of a node; that of a new call is inferred from the types of its arguments."""
+        """The type of a node; the type of a new call is inferred from the types of its
+        arguments."""
         waiting = [expr]
         while waiting:
             node = waiting[-1]
@@ -266,7 +269,7 @@ class _Mixer:
     def _inferred(self, node: Expr, inner: Sequence[Expr]) -> Type:
         """The type of a node, inferred from the known types of its parts `inner`."""
         if isinstance(node, Function):
-            node = node.replace(ret_type=None)  # the return type is that of the previous function
+            node = node.replace(ret_type=None)  # its return type belongs to the original function
         elif inner:
             known = {p: Var("part", p.checked_type if p.is_typed else self.types[p]) for p in inner}
             node = node.with_parts([known.get(p, p) for p in node.parts()])
@@ -284,7 +287,7 @@ def _without_result_type(pre: Any, post: Any) -> Expr | None:
 
 
 def _with_dtype(attrs: Attrs | None, dtype: str) -> Attrs | None:
-    """The attributes of a call with `dtype` for its result, if that is floating-point."""
+    """The attributes of a call with result dtype `dtype`, if the result is floating-point."""
     name = _RESULT_DTYPES.get(attrs.type_key) if attrs is not None else None
     if attrs is None or name is None:
         return attrs

@@ -14,8 +14,8 @@ from byoc_lab.relay.op.framework.namespace import function
 class CanonicalizeOps(FunctionPass):
     """`nn.bias_add(%x, %b, axis=a)` -> `add(%x, expand_dims(%b, ...))`.
 
-    The bias gets new axes behind it, as many as follow axis a; along the last axis it is added as
-    it is, since broadcasting lines it up already. What comes after then has one operation to know.
+    The bias gets one trailing axis for each axis after a; for the last axis it is added unchanged,
+    since broadcasting aligns it. Later passes then need not handle bias_add.
 
     Source: src/relay/transforms/canonicalize_ops.cc of TVM 0.16.
     """

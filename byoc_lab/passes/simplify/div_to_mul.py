@@ -16,8 +16,8 @@ class DivToMul(FunctionPass):
 
     divide(%x, 4f) -> multiply(%x, 0.25f)
 
-    Not of integers, and not by zero. Source: src/relay/transforms/div_to_mul.cc of TVM 0.16, which
-    of a vector inverts the first number only.
+    Integers and division by zero are not changed. Source: src/relay/transforms/div_to_mul.cc of TVM
+    0.16, which inverts only the first number of a vector.
     """
 
     required = ("InferType",)

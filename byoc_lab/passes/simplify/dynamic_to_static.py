@@ -16,10 +16,10 @@ from byoc_lab.relay.typing.infer import infer_module
 class DynamicToStatic(ModulePass):
     """Operators whose shapes are arguments take them as attributes, where known.
 
-    dyn.reshape(%x, shape_of(%y)) -> reshape(%x, newshape=[2, 3]), where %y is 2 x 3
+    dyn.reshape(%x, shape_of(%y)) -> reshape(%x, newshape=[2, 3]), if %y is 2 x 3
 
-    FoldConstant makes constants of what is known, and each operator that becomes static lets more
-    be known; so the two take turns until nothing changes.
+    FoldConstant folds known shapes to constants, and each operator that becomes static makes more
+    shapes known; so the two steps alternate until nothing changes.
 
     Source: src/relay/transforms/dynamic_to_static.cc of TVM 0.16.
     """
@@ -35,7 +35,8 @@ class DynamicToStatic(ModulePass):
 
 
 class _FoldShapes(FoldConstant):
-    """FoldConstant except for dynamic operators, which are to become static, not constants."""
+    """FoldConstant, except for dynamic operators, which become static operators instead of
+    constants."""
 
     @property
     def name(self) -> str:
@@ -46,7 +47,7 @@ class _FoldShapes(FoldConstant):
 
 
 class _ToStatic(FunctionPass):
-    """One walk."""
+    """One rewriting traversal."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Simplifications of SimplifyExpr that calculate."""
+"""Simplifications of SimplifyExpr on arithmetic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def call(name: str, *args: Expr) -> Call:
 
 
 def _computed(name: str, a: Any, b: Any) -> Constant:
-    """The constant that an operator makes of two."""
+    """The result of an operator on two constants, as a constant."""
     return Constant(evaluate_op(Op.get(name), None, [a.numpy(), b.numpy()]))
 
 
@@ -115,8 +115,8 @@ class SimplifyAdjacentMultiplyOrAdd(DFPatternCallback):
 class MergeScalesAndShifts(DFPatternCallback):
     """`(%x * a + b) * c + d` -> `%x * (a * c) + (b * c + d)`.
 
-    Not in TVM, where `SwitchAddMultiply` and `SimplifyAdjacentMultiplyOrAdd` do the same to a chain
-    of them one link a round; this halves it.
+    Not in TVM, where `SwitchAddMultiply` and `SimplifyAdjacentMultiplyOrAdd` shorten a chain of
+    such pairs by one pair per round; this halves it per round.
     """
 
     reason = "both scales are one, and both shifts"
@@ -137,8 +137,8 @@ class MergeScalesAndShifts(DFPatternCallback):
 
 
 class SimplifyBinomial(DFPatternCallback):
-    """`a*x*x + b*x*y + c*y*y` -> `a * (x + p*y) * (x + q*y)`, where p and q are real; of whole
-    numbers, where p and q are whole. (TVM 0.16 cuts them to whole numbers, which changes results.)
+    """`a*x*x + b*x*y + c*y*y` -> `a * (x + p*y) * (x + q*y)`, if p and q are real; for integer
+    tensors, if p and q are integers. (TVM 0.16 truncates them to integers, which changes results.)
     """
 
     reason = "two factors take fewer operations than three squares"

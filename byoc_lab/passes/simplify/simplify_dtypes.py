@@ -1,4 +1,4 @@
-"""Simplifications of SimplifyExpr that look at dtypes."""
+"""Simplifications of SimplifyExpr based on dtypes."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ def _widens(origin: str, wide: str) -> bool:
 
 
 def _bounds(dtype: str) -> tuple[float, float]:
-    """The least and the greatest number of a dtype."""
+    """The minimum and maximum of a dtype."""
     if dtype == "bool":
         return 0.0, 1.0
     if dtype == "bfloat16":
-        import ml_dtypes  # NumPy does not know its limits
+        import ml_dtypes  # NumPy does not define its limits
 
         info: Any = ml_dtypes.finfo(dtype)
     else:
@@ -128,7 +128,7 @@ def _holds(dtype: str, low: float, high: float) -> bool:
 class SimplifyClip(DFPatternCallback):
     """Remove a clip that keeps all numbers of its dtype.
 
-    It stays behind `qnn.requantize` and `qnn.add`, where back ends look for it.
+    It is kept after `qnn.requantize` and `qnn.add`, because patterns of back ends expect it there.
     """
 
     reason = "no number of this dtype is outside"

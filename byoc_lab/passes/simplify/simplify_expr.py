@@ -1,4 +1,4 @@
-"""SimplifyExpr: expressions that can be written with less are."""
+"""SimplifyExpr: replaces expressions by shorter equivalent ones."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from byoc_lab.relay.patterns import DFPatternCallback
 
 
 class SimplifyExpr(PatternRewrite):
-    """Expressions that can be written with less are.
+    """Replace expressions by shorter equivalent ones.
 
-    Two dozen small rewrites take turns until none of them finds anything: `*_like` operators get
-    their shapes and dtypes written out, neutral elements go, neighbours of one kind (reshapes,
-    transposes, casts, additions or multiplications of constants) become one. They are in three
-    files: `simplify_shapes.py`, `simplify_dtypes.py` and `simplify_arithmetic.py`.
+    Two dozen small rewrites take turns until none applies: `*_like` operators get explicit shapes
+    and dtypes, neutral elements are removed, adjacent operators of one kind (reshapes, transposes,
+    casts, additions or multiplications of constants) are merged. The rewrites are in three files:
+    `simplify_shapes.py`, `simplify_dtypes.py` and `simplify_arithmetic.py`.
 
     Source: src/relay/transforms/simplify_expr.cc of TVM 0.16, which raises an error after 100
-    rounds: in a chain of alternating multiplications and additions it merges one link at a time,
-    so that 40 of them are too many. Here each round halves the chain.
+    rounds: in a chain of alternating multiplications and additions it merges one link per round, so
+    a chain of 40 exceeds the limit. Here each round halves the chain.
     """
 
     replaces = tuple(

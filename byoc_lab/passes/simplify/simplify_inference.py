@@ -18,13 +18,13 @@ class SimplifyInference(FunctionPass):
     """Operators that only training needs become plain arithmetic.
 
     `nn.batch_norm(x, ...).0` -> `x * scale + shift`; `nn.dropout(x).0` -> `x`; layer, instance and
-    group norm and l2 normalisation -> the arithmetic that defines them. Of batch norm and dropout
-    only the projection `.0` is replaced: where `.1` or the whole tuple is used too, the call stays.
+    group norm and l2 normalisation -> the arithmetic that defines them. For batch norm and dropout
+    only the projection `.0` is replaced: if `.1` or the whole tuple is also used, the call remains.
 
-    Raises PassError where the data are integers and epsilon is none that their dtype has.
+    Raises PassError if epsilon cannot be represented in the dtype of the data (such as integers).
 
-    Source: src/relay/transforms/simplify_inference.cc of TVM 0.16 (the order of operations is kept,
-    as back ends look for it).
+    Source: src/relay/transforms/simplify_inference.cc of TVM 0.16 (with the same order of
+    operations, because patterns of back ends expect it).
     """
 
     required = ("InferType",)
@@ -38,7 +38,8 @@ Expand = Callable[[Call, Sequence[Expr]], Expr]
 
 
 def _replaces(op: str, reason: str, field: int | None = None) -> Callable[[Expand], RewriteRule]:
-    """A decorator for the rule of one operator; field: which projection of its call is replaced."""
+    """A decorator for the rule of one operator. field: the index of the projection that is
+    replaced; None: the call itself."""
 
     def make(expand: Expand) -> RewriteRule:
         def apply(pre: Expr, post: Expr) -> Expr | None:
@@ -60,7 +61,8 @@ def _replaces(op: str, reason: str, field: int | None = None) -> Callable[[Expan
 
 
 def _epsilon(value: float, like: TensorType) -> Expr:
-    """The epsilon of a norm, in the dtype of its data. Raises PassError if it has none."""
+    """The epsilon of a norm, in the dtype of its data. Raises PassError if the dtype cannot
+    represent it."""
     try:
         return relay.const(value, like.dtype)
     except (OverflowError, ValueError) as error:
@@ -151,7 +153,7 @@ def l2_normalize(call: Call, args: Sequence[Expr]) -> Expr:
     total = relay.sum(
         relay.multiply(data, data), axis=call.attrs.axis, keepdims=True, exclude=False
     )
-    # TVM's epsilon is float32 for data of any dtype.
+    # In TVM, this epsilon is float32 for data of any dtype.
     bounded = relay.maximum(total, relay.const(call.attrs.eps, "float32"))
     return relay.divide(data, relay.sqrt(bounded))
 

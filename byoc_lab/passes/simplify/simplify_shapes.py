@@ -1,4 +1,4 @@
-"""Simplifications of SimplifyExpr that look at shapes and layouts."""
+"""Simplifications of SimplifyExpr based on shapes and layouts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NodeMap = dict[DFPattern, list[Expr]]
 
 
 def fixed_shape(expr: Any) -> tuple[int, ...] | None:
-    """The shape of a typed tensor when it is known in full."""
+    """The shape of a typed tensor; None if it is not completely known."""
     ty = expr.checked_type
     if isinstance(ty, TensorType) and all(isinstance(d, int) for d in ty.shape):
         return tuple(d for d in ty.shape if isinstance(d, int))
@@ -31,7 +31,7 @@ def fixed_shape(expr: Any) -> tuple[int, ...] | None:
 
 
 def is_any_op(*names: str) -> DFPattern:
-    """One of these operators, as far as they are defined."""
+    """A pattern for any of these operators; undefined ones are skipped."""
     known = [is_op(name) for name in names if name in Op.list_op_names()]
     pattern: DFPattern = known[0]
     for other in known[1:]:
@@ -42,7 +42,7 @@ def is_any_op(*names: str) -> DFPattern:
 class ConcretizeLike(DFPatternCallback):
     """`zeros_like(%x)` -> `zeros(shape=..., dtype=...)`, and the like, when the shape is known.
 
-    make(node_map, shape, dtype): the operator that has the shape as an attribute.
+    make(node_map, shape, dtype): creates the call with the shape as an attribute.
     """
 
     reason = "the shape is known, so that nothing has to be computed for it"
@@ -62,7 +62,7 @@ class ConcretizeLike(DFPatternCallback):
 
 
 def concretized() -> Iterator[DFPatternCallback]:
-    """A ConcretizeLike for each operator that takes its shape or value from another tensor."""
+    """A ConcretizeLike for each operator that takes its shape from a tensor."""
     makers: dict[str, Callable[[list[Expr], Any, str], Expr]] = {
         "zeros_like": lambda args, shape, dtype: function("zeros")(shape, dtype),
         "ones_like": lambda args, shape, dtype: function("ones")(shape, dtype),
@@ -91,7 +91,7 @@ class SimplifyReshape(DFPatternCallback):
 
 
 def _order(call: Any, rank: int) -> list[int]:
-    """For each axis of the result of a transpose or layout_transform, which axis of its data."""
+    """For each axis of the result of a transpose or layout_transform, the axis of its data."""
     if call.is_op("transpose"):
         axes = call.attrs.axes
         return [a % rank for a in axes] if axes is not None else list(range(rank))[::-1]
@@ -104,7 +104,7 @@ def _letters(layout: str) -> list[str]:
 
 
 def _permuted(layout: str, order: list[int]) -> str:
-    """The layout after its axes were put into another order."""
+    """The layout with its axes permuted."""
     axes = [f"{size or ''}{letter}" for letter, size in axes_of_layout("layout_transform", layout)]
     return "".join(axes[n] for n in order)
 
@@ -126,7 +126,7 @@ class SimplifyTranspose(DFPatternCallback):
         if layouts is not None:
             source, target = layouts
             if any(_pads(c) for c in _blocked(first, pre)):
-                return post  # the zeros that fill the last block stay
+                return post  # the zeros that pad the last block must be kept
             return x if source == target else function("layout_transform")(x, source, target)
         rank = len(pre.checked_type.shape)
         inner, outer = _order(first, rank), _order(pre, rank)
@@ -134,8 +134,8 @@ class SimplifyTranspose(DFPatternCallback):
 
 
 def _through_blocks(first: Any, second: Any) -> tuple[str, str] | None:
-    """The layouts of one layout_transform that does both, where one of them makes or undoes blocks
-    such as 16c; None where neither does.
+    """The source and target layouts of one layout_transform that replaces both calls, if at least
+    one of them creates or removes blocks such as 16c; else None.
     """
     blocked = _blocked(first, second)
     if not blocked:
@@ -143,7 +143,7 @@ def _through_blocks(first: Any, second: Any) -> tuple[str, str] | None:
     source, target = blocked[0].attrs.src_layout, blocked[-1].attrs.dst_layout
     if len(blocked) == 2:
         return source, target
-    if len(_letters(source)) < len(_letters(target)):  # the plain transpose comes first
+    if len(_letters(source)) < len(_letters(target)):  # the first call is the plain transpose
         order = _order(first, len(_letters(source)))
         inverse = [order.index(n) for n in range(len(order))]
         return _permuted(source, inverse), target

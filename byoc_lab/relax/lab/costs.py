@@ -12,7 +12,7 @@ from byoc_lab.relax.ir.calls import OperatorCall, operator_calls
 from byoc_lab.relax.to_relay import call_to_relay
 from byoc_lab.relay.analysis.costs import Cost, cost
 from byoc_lab.relay.ir.expr import Function
-from byoc_lab.run.metering.cards import RegionFacts
+from byoc_lab.run.metering.cards import RegionInfo
 
 
 def host_cost(calls: Iterable[OperatorCall]) -> Cost:
@@ -36,12 +36,12 @@ def call_flops(call: Any) -> int | None:
 
 def region_facts(
     symbol: str, compiler: str, function: Any, made: Function | None, sites: int = 1
-) -> RegionFacts:
+) -> RegionInfo:
     """Static information on a region. made: its counterpart in Relay, if it has one. sites: the
     number of calls of it in the module."""
     count = sum(1 for _ in operator_calls(function))
     missing = stand_in_of(compiler)
     if made is None:
-        return RegionFacts(symbol, compiler, None, count, sites=sites, stand_in=missing)
-    found = RegionFacts.of(made, symbol, compiler, operators=count, stand_in=missing)
+        return RegionInfo(symbol, compiler, None, count, sites=sites, stand_in=missing)
+    found = RegionInfo.of(made, symbol, compiler, operators=count, stand_in=missing)
     return replace(found, sites=sites)

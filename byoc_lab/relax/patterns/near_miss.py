@@ -1,7 +1,7 @@
-"""The nearest match of a Relax pattern, and the part of it that fails there.
+"""The nearest partial match of a Relax pattern, and its first mismatch.
 
-The matcher of near misses (`relay.patterns.near_miss`) walks what `reading` makes of both. Of each
-part of the pattern TVM's matcher is asked whether it matches.
+The partial matcher of Relay (`relay.patterns.near_miss`) compares the Relay forms of pattern and
+function that `reading` creates. TVM's matcher decides whether each part of the pattern matches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from byoc_lab.relax.patterns.reading import RelaxFunction, RelaxPattern
 from byoc_lab.relay.ir.expr import Call, Expr
 from byoc_lab.relay.op.framework.from_relax import plain
 from byoc_lab.relay.patterns.below import size_of
-from byoc_lab.relay.patterns.near_miss import Condition, Fit, NearMatcher, Stop
+from byoc_lab.relay.patterns.near_miss import Condition, Mismatch, NearMatcher, PartialMatch
 from byoc_lab.relay.patterns.patterns import (
     AttrPattern,
     CallPattern,
@@ -33,25 +33,25 @@ from byoc_lab.run.tvm_runtime import import_tvm
 
 
 @dataclass(frozen=True)
-class Miss:
+class NearMiss:
     """The part of a pattern that fails at one call.
 
-    call: where the pattern's root was tried. fit: how much of it matches there. value: of the
-    module, what was found; found: the same in words.
+    call: the call that the pattern's root was compared with. fit: the partial match. value: the
+    value of the module at the mismatch. found: `value` in words.
     """
 
     call: OperatorCall
-    fit: Fit
+    fit: PartialMatch
     value: Any
     found: str
 
     @property
-    def stop(self) -> Stop:
+    def stop(self) -> Mismatch:
         return self.fit.stops[0]
 
     @property
     def wanted(self) -> str:
-        """What the part asks for, in words."""
+        """The mismatched part of the pattern, in words."""
         expected = self.stop.expected
         called = isinstance(self.stop.pattern, CallPattern) and not self.stop.reused
         return f"a call of {expected}" if called and not expected.startswith("a call") else expected
@@ -72,14 +72,14 @@ class Miss:
 
 
 class NearMisses:
-    """A pattern at each call of a function."""
+    """The partial matches of a pattern with each call of a function."""
 
     def __init__(self, pattern: RelaxPattern, function: RelaxFunction):
         self.function = function
         self.matcher = _Matcher(pattern, function)
 
     @cached_property
-    def fits(self) -> list[tuple[Fit, OperatorCall]]:
+    def fits(self) -> list[tuple[PartialMatch, OperatorCall]]:
         return [(self.matcher.fit(self.function.node(c.call)), c) for c in self.function.calls]
 
     @property
@@ -87,29 +87,29 @@ class NearMisses:
         """The first call that the pattern matches."""
         return next((call for fit, call in self.fits if not fit.stops), None)
 
-    def nearest(self) -> Miss | None:
+    def nearest(self) -> NearMiss | None:
         """The call that is nearest to matching; None if one matches, or without calls."""
         if self.match is not None:
             return None
         return self._miss(max(self.fits, key=lambda found: found[0].rank, default=None))
 
-    def nearest_to(self, call: OperatorCall) -> Miss | None:
+    def nearest_to(self, call: OperatorCall) -> NearMiss | None:
         """The call that is nearest to matching, among those whose match would have `call` in it if
         there is one; None if all match."""
         node = self.function.node(call.call)
 
-        def key(found: tuple[Fit, OperatorCall]) -> tuple[bool, tuple[bool, float, int]]:
+        def key(found: tuple[PartialMatch, OperatorCall]) -> tuple[bool, tuple[bool, float, int]]:
             fit, _ = found
             stops = fit.matched and any(stop.found is node for stop in fit.stops)
             return bool(stops) or node in fit.covered, fit.rank
 
         return self._miss(max((f for f in self.fits if f[0].stops), key=key, default=None))
 
-    def _miss(self, found: tuple[Fit, OperatorCall] | None) -> Miss | None:
+    def _miss(self, found: tuple[PartialMatch, OperatorCall] | None) -> NearMiss | None:
         if found is None:
             return None
         fit, call = found
-        return Miss(call, fit, *self.matcher.found(fit.stops[0]))
+        return NearMiss(call, fit, *self.matcher.found(fit.stops[0]))
 
 
 class _Matcher(NearMatcher):
@@ -119,7 +119,7 @@ class _Matcher(NearMatcher):
         super().__init__(pattern.root, function.graph)
         self.patterns, self.function = pattern.sources, function
 
-    def fit(self, root: Expr) -> Fit:
+    def fit(self, root: Expr) -> PartialMatch:
         return self.part(self.pattern, root)
 
     def matches(self, pattern: DFPattern, expr: Expr) -> bool:
@@ -135,19 +135,19 @@ class _Matcher(NearMatcher):
         more = len(call.args) - len(args)
         return None if more < 0 else [*args, *(WildcardPattern() for _ in range(more))]
 
-    def _walk(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
+    def _walk(self, pattern: DFPattern, expr: Expr, depth: int) -> PartialMatch:
         found = super()._walk(pattern, expr, depth)
         if self.matches(pattern, expr):
             size = size_of(pattern)
-            return Fit(size, size, (), found.covered | {expr}, values=found.values)
+            return PartialMatch(size, size, (), found.covered | {expr}, values=found.values)
         if found.stops:
             return found
         # Each part matches, and the whole does not.
         fewer = isinstance(pattern, CallPattern) and len(pattern.children()) < len(expr.parts())
-        stop = Stop(pattern, expr) if fewer else self._shared(expr, found)
+        stop = Mismatch(pattern, expr) if fewer else self._shared(expr, found)
         return replace(found, stops=(stop,))
 
-    def found(self, stop: Stop) -> tuple[Any, str]:
+    def found(self, stop: Mismatch) -> tuple[Any, str]:
         """The value where a match stops, and what is told of it in words."""
         source = self.function.sources[stop.found]
         value = self.function.resolved(source)
@@ -159,7 +159,7 @@ class _Matcher(NearMatcher):
             return value, _typed(stop.pattern, value)
         return value, self.shown(value) + self._numbers(stop, value)
 
-    def _numbers(self, stop: Stop, call: Any) -> str:
+    def _numbers(self, stop: Mismatch, call: Any) -> str:
         """A remark for a pattern that leaves out numbers or shapes among the operands of a call."""
         left_out = call.args[stop.operands[0] :] if stop.operands is not None else ()
         if not any(map(self._is_number, left_out)):

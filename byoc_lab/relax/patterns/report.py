@@ -17,7 +17,7 @@ from byoc_lab.relax.ir.calls import host_functions
 from byoc_lab.relax.passes import applied, said
 from byoc_lab.relax.patterns.checks import CallCheck, EntryCheck, ReasonedCheck, why_refused
 from byoc_lab.relax.patterns.conditions import refusing_condition
-from byoc_lab.relax.patterns.near_miss import Miss, NearMisses
+from byoc_lab.relax.patterns.near_miss import NearMiss, NearMisses
 from byoc_lab.relax.patterns.reading import RelaxFunction, RelaxPattern
 from byoc_lab.relay.patterns.below import (
     alternatives,
@@ -137,7 +137,7 @@ class RelaxEntryReport(EntryReport):
     entries take the calls that its check refuses.
     """
 
-    miss: Miss | None = None
+    miss: NearMiss | None = None
     idle: bool = False
 
     @property
@@ -294,7 +294,7 @@ def _unmatched(position: int, entry: Entry, functions: Sequence[RelaxFunction]) 
             f"{' or '.join(map(_in_words, roots))}"
         )
         return RelaxEntryReport(position, entry.name, "never", reason)
-    best: Miss | None = None
+    best: NearMiss | None = None
     present: set[str] = set()
     for function in functions:
         misses = NearMisses(entry.read, function)

@@ -1,11 +1,12 @@
 """Partial matches of patterns: how much of a pattern fits an expression, and the mismatches.
 
-The matcher of `relay.patterns` answers yes or no. For a "no" this module walks pattern and
-expression side by side, as the matcher does, and keeps the place where they part.
+The matcher of `relay.patterns` answers yes or no. If the answer is no, this module walks pattern
+and expression side by side, as the matcher does, and records where they differ.
 
-Below an operator that fits, the walk goes into all operands, also after a mismatch, so that
-`Fit.matched` counts all of the pattern that fits. Of two orders or alternatives the one of the
-higher `Fit.rank` counts. Each pair of a part of the pattern and an expression is walked once.
+Below an operator that matches, all operands are compared, even after a mismatch, so that
+`PartialMatch.matched` counts all matching parts of the pattern. If two operand orders or
+alternatives are possible, the result is the one with the higher `PartialMatch.rank`. Each pair of a
+pattern part and an expression is compared once.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ Conditions = (AttrPattern, TypePattern, DataTypePattern, ShapePattern)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Stop:
+class Mismatch:
     """A mismatch: `found` is not the expression that `pattern` expects.
 
-    user: the expression with `found` as an operand, which fits. below: the operand that fits, where
-    `found` uses it: a function, if the operand is its result. others: patterns that would do as
-    well. reused: `pattern` stands for several values. path: from the root of the pattern to it, in
-    operands and fields, such as ".args[0].args[1]".
+    user: the matching expression that has `found` as an operand. below: the matching operand, if
+    `found` is its user (or the function whose result it is). others: alternative patterns that
+    would also match here. reused: one pattern object would have to match several values. path: from
+    the root of the pattern to `pattern`, in operands and fields, such as ".args[0].args[1]".
     """
 
     pattern: DFPattern
@@ -69,12 +70,13 @@ class Stop:
     others: tuple[DFPattern, ...] = ()
     path: str = ""
 
-    def is_at(self, other: Stop) -> bool:
-        """Whether both are at one place of the graph."""
+    def is_at(self, other: Mismatch) -> bool:
+        """Whether both mismatches are at the same position of the graph."""
         return self.found is other.found and self.path == other.path
 
     def seen(self, words: str) -> str:
-        """`found`, which `words` describe, with the attributes that the pattern asks for."""
+        """A description of `found`: `words`, and the values of the attributes that the pattern
+        requires."""
         if self.reused:
             return "different values"
         if not isinstance(self.pattern, AttrPattern) or not isinstance(self.found, Call):
@@ -99,8 +101,8 @@ class Stop:
 
     @property
     def operands(self) -> tuple[int, int] | None:
-        """The numbers of operands that a pattern asks for and that a call of its operator has, if
-        they differ."""
+        """The number of operands that the pattern requires, and the number that the call has, if
+        the call is of the pattern's operator and the numbers differ."""
         if not isinstance(self.pattern, CallPattern) or not isinstance(self.found, Call):
             return None
         asked, names = self.pattern.args, called_operators(self.pattern)
@@ -111,40 +113,43 @@ class Stop:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Fit:
+class PartialMatch:
     """A full or partial match of a pattern with an expression.
 
     matched, total: the number of operators, constants, variables and conditions of the pattern that
-    hold, and of all that it has. stops: where it fails; none if all of it matches. covered: of a
-    match the nodes that it would move; else what the operators, constants and variables matched.
-    beyond: the number of parts that hold on the other side of a let, which no match crosses.
-    values: what the parts that stand in several places matched in each.
+    match, and the number of all of them. stops: the mismatches; empty if the whole pattern matches.
+    covered: for a full match, the nodes that it would move; else the nodes that operators,
+    constants and variables matched. beyond: the number of parts that match the value of a let
+    variable, because a match cannot cross a let. values: for each part used in several positions,
+    the values that it matched.
     """
 
     matched: int
     total: int
-    stops: tuple[Stop, ...] = ()
+    stops: tuple[Mismatch, ...] = ()
     covered: frozenset[Expr] = frozenset()
     beyond: int = 0
     values: frozenset[tuple[DFPattern, Expr]] = frozenset()
 
     @property
     def rank(self) -> tuple[bool, float, int]:
-        """The larger, the nearer."""
+        """A larger rank is a nearer match."""
         near = self.matched + self.beyond
         total = self.total + len(self.unequal) if self.values else self.total
         return not self.stops, near / max(total, 1), near
 
     @property
     def unequal(self) -> set[DFPattern]:
-        """The parts that matched different values in their places, and may match one alone."""
+        """The parts that matched different values in several positions, although a part can match
+        only one value."""
         places = Counter(part for part, _ in self.values)
         return {part for part, count in places.items() if count > 1}
 
     @property
     def needed(self) -> int:
-        """The number of parts that a match has: more than fit as long as one does not. Optional
-        parts that fit are among them, and each demand for one value that does not hold."""
+        """The number of parts that a full match needs; greater than `matched` as long as a part
+        mismatches. It includes matching optional parts, and each violated requirement that a part
+        matches one value."""
         total = self.total + len(self.unequal)
         return max(total, self.matched + 1) if self.stops else total
 
@@ -153,22 +158,22 @@ class Fit:
         return f"{self.matched} of {self.needed}"
 
 
-ANYTHING = Fit(0, 0)
-"""How far a wildcard matches any expression."""
+ANYTHING = PartialMatch(0, 0)
+"""The match of a wildcard with any expression."""
 
 
 class NearMatcher:
     """Matches one pattern partially with expressions of one graph; results are kept and shared.
 
-    What a language decides by itself are methods: `matches` and `holds` judge a part of the
-    pattern, `operands` pairs the operands of a call, `fit` judges the whole.
+    Subclasses for another IR override methods: `matches` and `holds` decide about a part of the
+    pattern, `operands` pairs the operands of a call, `fit` decides about the whole pattern.
     """
 
     def __init__(self, pattern: DFPattern, graph: IndexedGraph):
         self.pattern = pattern
         self.graph = graph
-        self._known: dict[tuple[DFPattern, Expr], Fit] = {}
-        self._open: set[tuple[DFPattern, Expr]] = set()  # not known yet: a pattern in itself
+        self._known: dict[tuple[DFPattern, Expr], PartialMatch] = {}
+        self._open: set[tuple[DFPattern, Expr]] = set()  # in progress: patterns may be cyclic
         self._calling: dict[str, list[CallPattern]] = {}
 
     @cached_property
@@ -186,7 +191,7 @@ class NearMatcher:
 
     @cached_property
     def levels(self) -> dict[DFPattern, int]:
-        """For each part, the fewest levels of users between it and the whole."""
+        """For each part, its smallest distance from the pattern's root, in levels of users."""
         return levels_below(self.pattern)
 
     @cached_property
@@ -211,20 +216,20 @@ class NearMatcher:
             self._calling[operator] = [p for p, of in names if of is None or operator in of]
         return self._calling[operator]
 
-    def part(self, part: DFPattern, expr: Expr) -> Fit:
+    def part(self, part: DFPattern, expr: Expr) -> PartialMatch:
         """The match of one part of the pattern with an expression."""
         return self._fit(part, expr, 0)
 
-    def fit(self, root: Expr) -> Fit:
-        """The match of the pattern with `root`; it has no stops exactly if the matcher accepts
-        `root`."""
+    def fit(self, root: Expr) -> PartialMatch:
+        """The match of the pattern with `root`; its `stops` are empty exactly if the matcher
+        accepts `root`."""
         found = self._fit(self.pattern, root, 0)
         try:
             group = group_at(self.pattern, root, self.graph)
         except PassError:  # a match nested too deeply for the matcher does not count
             group = None
         if group is not None:
-            return Fit(found.total, found.total, (), frozenset(group.nodes))
+            return PartialMatch(found.total, found.total, (), frozenset(group.nodes))
         return found if found.stops else replace(found, stops=(self._shared(root, found),))
 
     def matches(self, pattern: DFPattern, expr: Expr) -> bool:
@@ -232,28 +237,30 @@ class NearMatcher:
         return Matcher(self.graph).match(pattern, expr)
 
     def holds(self, pattern: Condition, expr: Expr) -> bool:
-        """Whether the condition of a part holds for an expression that fits the rest of it."""
+        """Whether the condition of a part holds for an expression that matches the rest of the
+        part."""
         return pattern.holds(Matcher(self.graph), expr)
 
     def operands(self, pattern: CallPattern, call: Call) -> Sequence[DFPattern] | None:
-        """The patterns of the operands of a call; None if it has another number of operands."""
+        """The patterns of the operands of a call; None if the call has a different number of
+        operands."""
         args = pattern.args or ()
         return args if len(args) == len(call.args) else None
 
     @cached_property
     def _reused(self) -> dict[DFPattern, None]:
-        """The parts that stand in several places, in the order of `parts`."""
+        """The parts that are used in several positions, in the order of `parts`."""
         places = Counter(c for p in self.parts for c in p.children())
         return {p: None for p in self.parts if places[p] > 1}
 
-    def _shared(self, root: Expr, found: Fit) -> Stop:
-        """The mismatch if each part fits and the whole does not: one pattern object is used for two
-        values."""
+    def _shared(self, root: Expr, found: PartialMatch) -> Mismatch:
+        """The mismatch if each part matches and the whole pattern does not: one pattern object is
+        used for two values."""
         unequal = found.unequal
         several = (p for p in self._reused if p in unequal)
-        return Stop(next(several, next(iter(self._reused), self.pattern)), root, reused=True)
+        return Mismatch(next(several, next(iter(self._reused), self.pattern)), root, reused=True)
 
-    def _fit(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
+    def _fit(self, pattern: DFPattern, expr: Expr, depth: int) -> PartialMatch:
         if isinstance(pattern, WildcardPattern) and pattern.pattern is None:
             if pattern in self._reused:
                 return replace(ANYTHING, values=frozenset({(pattern, expr)}))
@@ -261,7 +268,7 @@ class NearMatcher:
         if isinstance(pattern, CallPattern) and isinstance(expr, Call):
             roots = root_operators(pattern)
             if roots is not None and expr.op_name not in roots:
-                return _stopped(pattern, expr)  # most are, and too many to keep
+                return _stopped(pattern, expr)  # most pairs end here, too many to cache
         key = (pattern, expr)
         known = self._known.get(key)
         if known is not None:
@@ -284,11 +291,11 @@ class NearMatcher:
         self._known[key] = found
         return found
 
-    def _walk(self, pattern: DFPattern, expr: Expr, depth: int) -> Fit:
+    def _walk(self, pattern: DFPattern, expr: Expr, depth: int) -> PartialMatch:
         if isinstance(pattern, CallPattern):
             return self._call(pattern, expr, depth)
         if isinstance(pattern, WildcardPattern):
-            assert pattern.pattern is not None  # one that accepts anything is not walked
+            assert pattern.pattern is not None  # wildcards that accept anything are handled before
             return self._fit(pattern.pattern, expr, depth)
         if isinstance(pattern, AltPattern):
             return _either(*(self._fit(p, expr, depth) for p in pattern.children()))
@@ -297,7 +304,7 @@ class NearMatcher:
             if inner.stops:
                 return replace(inner, total=inner.total + 1)
             holds = self.holds(pattern, expr)
-            stops = () if holds else (Stop(pattern, expr),)
+            stops = () if holds else (Mismatch(pattern, expr),)
             return replace(inner, matched=inner.matched + holds, total=inner.total + 1, stops=stops)
         if isinstance(pattern, AndPattern):
             return _both(*(self._fit(p, expr, depth) for p in pattern.children()))
@@ -313,51 +320,52 @@ class NearMatcher:
                 )
                 if pattern.index in (None, expr.index):
                     return found
-                further = (Stop(pattern, expr), *found.stops)
+                further = (Mismatch(pattern, expr), *found.stops)
                 return replace(found, matched=found.matched - 1, stops=further)
         elif self.matches(pattern, expr):
-            return Fit(1, 1, (), frozenset({expr}))
+            return PartialMatch(1, 1, (), frozenset({expr}))
         return _stopped(pattern, expr)
 
-    def _dominator(self, pattern: DominatorPattern, expr: Expr, depth: int) -> Fit:
+    def _dominator(self, pattern: DominatorPattern, expr: Expr, depth: int) -> PartialMatch:
         total = size_of(pattern)
         child = self._fit(pattern.child, expr, depth)
         if child.stops:
             return replace(child, total=total)
         if self.matches(pattern, expr):
-            return Fit(total, total, (), frozenset({expr}))
-        return Fit(child.matched, total, (self._off_path(pattern, expr),), child.covered)
+            return PartialMatch(total, total, (), frozenset({expr}))
+        return PartialMatch(child.matched, total, (self._off_path(pattern, expr),), child.covered)
 
-    def _off_path(self, pattern: DominatorPattern, root: Expr) -> Stop:
-        """The first value that is neither on the path of a dominator nor its parent; the whole if
-        there is none: there are several parents, or a value is used past `root`."""
+    def _off_path(self, pattern: DominatorPattern, root: Expr) -> Mismatch:
+        """The first value that matches neither the path of a dominator nor its parent. If there is
+        no such value (there are several parents, or a value is used outside `root`), the whole
+        dominator."""
         is_parent, is_on_path = (partial(self.matches, p) for p in (pattern.parent, pattern.path))
         found = self.graph.off_path(root, is_parent, is_on_path)
         if found is None:
-            return Stop(pattern, root)
+            return Mismatch(pattern, root)
         node, user = found
         if user is None:
-            return Stop(pattern.parent, node)
-        return Stop(pattern.path, node, user, others=(pattern.parent,))
+            return Mismatch(pattern.parent, node)
+        return Mismatch(pattern.path, node, user, others=(pattern.parent,))
 
-    def _call(self, pattern: CallPattern, expr: Expr, depth: int) -> Fit:
+    def _call(self, pattern: CallPattern, expr: Expr, depth: int) -> PartialMatch:
         if not isinstance(expr, Call):
             return _stopped(pattern, expr)
         is_named = isinstance(pattern.op, ExprPattern) and pattern.op.expr is expr.op
         callee = ANYTHING if is_named else self._fit(pattern.op, expr.op, depth)
         if callee.stops:
-            if self.matches(pattern, expr):  # it was re-associated
+            if self.matches(pattern, expr):  # it matches after re-association
                 size = size_of(pattern)
-                return Fit(size, size, (), frozenset({expr}))
+                return PartialMatch(size, size, (), frozenset({expr}))
             last = callee.stops[0].pattern
             if isinstance(last, AttrPattern) and callee.matched:  # the operator's own attribute
-                return Fit(callee.matched, size_of(pattern), (Stop(last, expr),))
+                return PartialMatch(callee.matched, size_of(pattern), (Mismatch(last, expr),))
             return _stopped(pattern, expr)
         if pattern.args is None:
-            return Fit(1, 1, (), frozenset({expr}))
+            return PartialMatch(1, 1, (), frozenset({expr}))
         args = self.operands(pattern, expr)
         if args is None:
-            return Fit(1, size_of(pattern), (Stop(pattern, expr),), frozenset({expr}))
+            return PartialMatch(1, size_of(pattern), (Mismatch(pattern, expr),), frozenset({expr}))
         found = self._parts(args, expr.args, expr, depth)
         if found.stops and pattern.op_name() in COMMUTATIVE:
             swapped = self._parts(args[::-1], expr.args, expr, depth)
@@ -371,10 +379,11 @@ class NearMatcher:
         node: Expr,
         depth: int,
         step: str = ".args[{}]",
-    ) -> Fit:
-        """The match of the operands of a node. step: from the node to an operand, by its number."""
+    ) -> PartialMatch:
+        """The match of a node's operands. step: format of the path from the node to its n-th
+        operand."""
         matched, total, beyond = 1, 1, 0
-        stops: list[Stop] = []
+        stops: list[Mismatch] = []
         covered: set[Expr] = {node}
         values: set[tuple[DFPattern, Expr]] = set()
         for n, (pattern, expr) in enumerate(zip(patterns, exprs, strict=True)):
@@ -383,12 +392,13 @@ class NearMatcher:
             stops += [_used(stop, expr, node, step.format(n)) for stop in fit.stops]
             covered |= fit.covered
             values |= fit.values
-        return Fit(matched, total, tuple(stops), frozenset(covered), beyond, frozenset(values))
+        stopped, inside = tuple(stops), frozenset(covered)
+        return PartialMatch(matched, total, stopped, inside, beyond, frozenset(values))
 
 
-def _either(left: Fit, right: Fit) -> Fit:
-    """The nearer match of two alternatives with one expression. Of two that come as near, and stop
-    at the same place, either part would do."""
+def _either(left: PartialMatch, right: PartialMatch) -> PartialMatch:
+    """The nearer match of two alternatives with one expression. If both are equally near and first
+    mismatch at the same position, the mismatch lists both patterns."""
     if right.rank > left.rank:
         return right
     if left.rank == right.rank and left.stops and left.stops[0].is_at(right.stops[0]):
@@ -398,9 +408,9 @@ def _either(left: Fit, right: Fit) -> Fit:
     return left
 
 
-def _both(first: Fit, second: Fit) -> Fit:
+def _both(first: PartialMatch, second: PartialMatch) -> PartialMatch:
     """The match of two patterns with one expression."""
-    return Fit(
+    return PartialMatch(
         first.matched + second.matched + (not first.stops and not second.stops),
         first.total + second.total + 1,
         first.stops + second.stops,
@@ -417,11 +427,11 @@ def bound_value(node: Expr, graph: IndexedGraph) -> Expr | None:
     return next(iter(graph.inputs.get(node, ())), None)
 
 
-def _used(stop: Stop, operand: Expr, user: Expr, step: str) -> Stop:
-    """A stop in an operand, as one of its user."""
+def _used(stop: Mismatch, operand: Expr, user: Expr, step: str) -> Mismatch:
+    """The mismatch of an operand, as a mismatch of its user: with the user and the longer path."""
     here = stop.found is operand and stop.user is None
     return replace(stop, user=user if here else stop.user, path=step + stop.path)
 
 
-def _stopped(pattern: DFPattern, expr: Expr) -> Fit:
-    return Fit(0, size_of(pattern), (Stop(pattern, expr),))
+def _stopped(pattern: DFPattern, expr: Expr) -> PartialMatch:
+    return PartialMatch(0, size_of(pattern), (Mismatch(pattern, expr),))

@@ -17,7 +17,7 @@ def export_compiled(compiled: Any, regions: Sequence[LinkedRegion], path: Path) 
 
     Raises BuildError for a region whose code cannot be saved, and when TVM cannot write the file.
     """
-    loaded: list[tuple[Any, Any]] = []  # modules to link in, with the writers of their objects
+    loaded: list[tuple[Any, Any]] = []  # (module, its `link_into`) of the regions to link in
     for region in regions:
         code: Any = region.compiled
         if code is None or (code.module is not None and _is_saved(code.module)):
@@ -51,7 +51,7 @@ def export_compiled(compiled: Any, regions: Sequence[LinkedRegion], path: Path) 
 
 @contextmanager
 def _without(compiled: Any, modules: list[Any]) -> Iterator[None]:
-    """Inside, these modules are removed from a compiled module and from all modules that it
+    """Inside the context, `modules` are removed from a compiled module and from all modules that it
     imports."""
     before: list[tuple[Any, list[Any]]] = []
     todo = [compiled]

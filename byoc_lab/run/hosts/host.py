@@ -12,7 +12,7 @@ import numpy as np
 
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.backends import Codegen, CompiledRegion
-from byoc_lab.run.metering.cards import RegionFacts
+from byoc_lab.run.metering.cards import RegionInfo
 from byoc_lab.run.metering.meter import MeteredRegion, only_float32
 
 Direct = Callable[[Sequence[Any]], "list[np.ndarray] | None"]
@@ -36,26 +36,27 @@ class LinkedRegion:
     stand_in: str | None = None
 
     @property
-    def facts(self) -> RegionFacts:
-        return RegionFacts.of(
+    def facts(self) -> RegionInfo:
+        return RegionInfo.of(
             self.function, self.symbol, self.compiler, self.why, stand_in=self.stand_in
         )
 
     def metered(self) -> MeteredRegion:
-        """The region as the meter wants it."""
+        """The region in the form that `Meter` takes."""
         return MeteredRegion(self.facts, self.module, self.compiled, only_float32(self.function))
 
 
 def stand_ins_of(regions: Iterable[LinkedRegion]) -> list[tuple[str, str | None]]:
-    """Regions that are not part of the host, each with the sentence about it."""
+    """(name, stand_in) for each region that is not part of the host."""
     return [(f"@{r.symbol}", r.stand_in) for r in regions if r.compiled is not None]
 
 
 class Host(Protocol):
-    """Runs @main, and calls the regions where @main does.
+    """Runs @main, which calls the regions.
 
-    stand_in: the sentence about NumPy in the place of TVM, where that is so. deep: whether it
-    recurses, or nests many branches. direct: a shorter way for inputs that need no preparation.
+    stand_in: the sentence that NumPy replaces TVM, if it does. deep: whether the program recurses
+    or nests many branches. direct: a faster call for inputs that need no preparation
+    (`direct_call`).
     """
 
     stand_in: str | None
@@ -63,19 +64,20 @@ class Host(Protocol):
     direct: Direct | None
 
     def prepare(self, values: Sequence[Any]) -> list[Any]:
-        """Values of @main's parameters as `execute` takes them."""
+        """Convert values of @main's parameters to the form that `execute` takes."""
 
     def execute(self, prepared: list[Any]) -> Any:
         """Run @main."""
 
     def arrays(self, result: Any) -> list[np.ndarray]:
-        """A result of `execute` as new arrays, tuples flattened."""
+        """Convert a result of `execute` to new arrays, with tuples flattened."""
 
     def set_instrument(self, instrument: Instrument | None) -> None:
-        """Have each call observed from now on, or none."""
+        """From now on, call `instrument` around each call; None removes it."""
 
     def export(self, path: Path, regions: Sequence[LinkedRegion], lock: Lock) -> None:
-        """Write a shared library. Raises BuildError. lock: is held while the program is changed."""
+        """Write a shared library. Raises BuildError. lock: held while regions are temporarily
+        removed from the program."""
 
 
 Lock = AbstractContextManager[Any]

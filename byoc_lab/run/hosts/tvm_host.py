@@ -36,8 +36,8 @@ class TvmHost:
             )
             tvm = import_tvm()
             with _global_functions(regions):
-                # Given the module itself: for an executable without host code, the other form of
-                # the constructor would call a C compiler.
+                # Pass the module, not the executable: for an executable without host code,
+                # VirtualMachine would call a C compiler.
                 self._machine = tvm.relax.VirtualMachine(self._compiled, tvm.cpu())
             self._main = self._machine["main"]
             self.deep = needs_depth(self._machine.module)
@@ -69,7 +69,7 @@ def _compile(relax_module: Any, regions: Sequence[LinkedRegion], target: str) ->
         raise BuildError(
             f"TVM cannot compile the host part for target {target!r}: {error}"
         ) from error
-    # Not TVM's attribute "external_mods": that wants every constant a second time.
+    # TVM's attribute "external_mods" is not used, because it needs a second copy of every constant.
     for region in regions:
         if region.compiled is None:
             continue
@@ -85,9 +85,11 @@ def _compile(relax_module: Any, regions: Sequence[LinkedRegion], target: str) ->
 
 @contextmanager
 def _global_functions(regions: Sequence[LinkedRegion]) -> Iterator[None]:
-    """Inside, regions without a module are global functions of TVM's, named after their symbols.
+    """Inside the context, regions without a module are registered as global TVM functions under
+    their symbols.
 
-    A virtual machine looks its functions up when it is made, in its modules and then among these.
+    When a virtual machine is created, it looks up functions in its modules, then among the global
+    functions.
     """
     import tvm_ffi
 

@@ -1,1 +1,2 @@
-"""Counting and timing of regions: their cards, and the peak of this machine beside them."""
+"""Counts and times regions: their cards, and the measured peak rate of this machine to compare
+with."""

@@ -29,17 +29,17 @@ HOST = "llvm"
 
 
 @dataclass(frozen=True)
-class RegionFacts:
+class RegionInfo:
     """Static properties of a region.
 
-    compiler: the back end it was cut out for. why: the reason why TVM compiled it instead; None
-    where the back end did. operators: its operator calls, 0
-    where only compiled code is known. flops: their floating-point operations
-    per call of the region, by the operators' own formulas; None where one is not known. bytes: of
-    its inputs and outputs, which cross its boundary in each call; None where a shape is not known.
-    dtype: of the data of the operator that costs most, whose peak its rate is compared with. sites:
-    how many calls of it stand in the module. stand_in: the sentence about NumPy in the place of the
-    back end's library, or of TVM, where that is missing.
+    compiler: the back end that it was partitioned for. why: the reason why TVM compiled it instead;
+    None if the back end did. operators: the number of its operator calls, 0 if only compiled code
+    is known. flops: floating-point operations per call of the region, by the operators' cost
+    formulas; None if one of them is unknown. bytes: the size of its inputs and outputs in each
+    call; None if a shape is unknown. dtype: of the data of its most expensive operator; the
+    region's rate is compared with the peak for this dtype. sites: the number of its calls in the
+    module. stand_in: the sentence that NumPy replaces the missing library of the back end, or TVM,
+    if it does.
     """
 
     symbol: str
@@ -61,7 +61,7 @@ class RegionFacts:
         why: str | None = None,
         operators: int | None = None,
         stand_in: str | None = None,
-    ) -> RegionFacts:
+    ) -> RegionInfo:
         """The information of a typed Relay function. operators: the number of calls to report, if
         it differs."""
         found = cost(function)
@@ -102,7 +102,8 @@ class RegionFacts:
 class RegionErrors:
     """Errors of a region's results that `validate` found.
 
-    largest: of all elements. nearest, tolerance: of the element nearest to its tolerance.
+    largest: the largest error of all elements. nearest, tolerance: error and tolerance of the
+    element with the largest error relative to its tolerance.
     """
 
     largest: float
@@ -114,16 +115,16 @@ class RegionErrors:
 class RegionCard:
     """One region: its static information, and the counts and times of its runs.
 
-    calls: so far, counted by the native runtime (`native`), or by TVM's virtual machine, never by
-    the back end itself. ops: its operations; by the native runtime, or else as the back end says.
-    layouts: those in which its convolutions write, and how they were chosen, as the native runtime
-    says; None without convolutions. library: the one that the native runtime loaded, with its
-    version ("oneDNN 3.2.0"); None for other code. call_us: of the last profiled call, on the
-    machine's clock. errors: None before `validate`. contradictions: where what the back end says of
-    itself is not what was counted.
+    calls: the number of calls so far, counted by the native runtime (`native`) or by TVM's virtual
+    machine, never by the back end. ops: its operations, as the native runtime or else the back end
+    reports them. layouts: the output layouts of its convolutions and how they were chosen, as the
+    native runtime reports them; None without convolutions. library: the library that the native
+    runtime loaded, with its version ("oneDNN 3.2.0"); None for other code. call_us: the wall-clock
+    time of the last profiled call. errors: None before `validate`. contradictions: differences
+    between the statistics that the back end reports and the counted calls and measured times.
     """
 
-    facts: RegionFacts
+    facts: RegionInfo
     calls: int
     native: bool = False
     threads: int | None = None
@@ -144,7 +145,7 @@ class RegionCard:
 
     @property
     def ran_on(self) -> str:
-        """Its compiler, or "llvm" or "NumPy", for the reason in `why_not_offloaded`."""
+        """Its compiler; or "llvm" or "NumPy", with the reason in `why_not_offloaded`."""
         return self.facts.ran_on
 
     @property
@@ -165,8 +166,8 @@ class RegionCard:
 
     @property
     def warning(self) -> str:
-        """That the host would probably be faster, since the native runtime says that operations run
-        plain loops; "" otherwise."""
+        """A warning that the host would probably be faster, if the native runtime reports
+        operations that run unoptimized loops; else ""."""
         ops = [op for op in self.ops if op.is_slow] if self.native else []
         named = ", ".join(f"{op.name} ({', '.join(op.slow_impls)})" for op in ops)
         why = "offloaded, probably slower than the host would be: oneDNN runs plain loops for"
@@ -181,7 +182,8 @@ class RegionCard:
 
     @property
     def gflops(self) -> float | None:
-        """10^9 floating-point operations a second in the last profiled call; None without one."""
+        """10^9 floating-point operations per second in the last profiled call; None without a
+        profiled call."""
         if not self.time_us or self.facts.flops is None:
             return None
         return self.facts.flops / self.time_us / 1e3
@@ -191,7 +193,7 @@ class RegionCard:
         """`gflops` as a share of the rate of a large matrix product of `facts.dtype`, measured in
         this process (`run.machine_peak`).
 
-        It exceeds 1 for kernels that need fewer operations (Winograd), and if other processes had
+        It exceeds 1 for kernels that need fewer operations (Winograd), and if other processes used
         the processor while the matrix product was measured.
         """
         rate = self.gflops
@@ -200,7 +202,7 @@ class RegionCard:
         )
 
     def cells(self) -> tuple[str, ...]:
-        """The cells under HEAD in a table."""
+        """The cells of its table row, in the order of HEAD."""
         why = "" if self.offloaded else f" (not on {self.compiler}: {self.why_not_offloaded})"
         rate, share, facts, errors = self.gflops, self.share_of_peak, self.facts, self.errors
         kernels = f"{len(self.ops)}{'' if self.native or not self.ops else ' (as it says)'}"
@@ -248,7 +250,7 @@ class RegionCard:
 class Cards(Sequence[RegionCard]):
     """The cards of an executable; displays itself.
 
-    host: the cost of what is in no region; None where it is not known.
+    host: the cost of the operators outside regions; None if unknown.
     """
 
     def __init__(self, cards: Sequence[RegionCard], host: Cost | None = None):
@@ -263,7 +265,8 @@ class Cards(Sequence[RegionCard]):
 
     @property
     def offloaded_flops(self) -> int:
-        """Floating-point operations of the regions that run on their back ends, where known."""
+        """Floating-point operations of the regions that run on their back ends; regions of unknown
+        cost count 0."""
         return _flops(c for c in self._cards if c.offloaded)
 
     @property
@@ -287,13 +290,13 @@ class Cards(Sequence[RegionCard]):
     ) -> None:
         """Raise OffloadError unless there are regions and each has run on its back end.
 
-        regions: how many there have to be. min_flops: how many floating-point operations they have
-        to have at least, in one run. min_share: which share (0 to 1) of the module's
-        floating-point operations. accept_numpy: let regions count that NumPy computed in the place
-        of a library that is missing here; that is no proof of offload.
+        regions: the required number of regions. min_flops: the minimum of their floating-point
+        operations in one run. min_share: the minimum share (0 to 1) of the module's floating-point
+        operations. accept_numpy: also count regions that NumPy computed because a library is
+        missing; this does not prove offload.
 
-        Also raised where what a back end says of itself contradicts what was counted. Raises
-        ArgumentError for a share that is none.
+        Also raises OffloadError if the statistics that a back end reports contradict the counted
+        calls or measured times. Raises ArgumentError for an invalid share.
         """
         if min_share is not None and not 0 <= min_share <= 1:
             raise ArgumentError(
@@ -356,7 +359,7 @@ class Cards(Sequence[RegionCard]):
         return "\n".join([*map(str, self._cards), *self._loaded()]) or "no regions"
 
     def _loaded(self) -> list[str]:
-        """The libraries that native code runs on, each once."""
+        """The distinct libraries that native code uses."""
         return [f"loaded: {name}" for name in dict.fromkeys(c.library for c in self) if name]
 
     __repr__ = __str__
@@ -379,5 +382,5 @@ class Cards(Sequence[RegionCard]):
 
 
 def _flops(cards: Iterable[RegionCard]) -> int:
-    """Floating-point operations of regions in one run, where known."""
+    """Floating-point operations of regions in one run; regions of unknown cost count 0."""
     return sum(card.facts.module_flops for card in cards)

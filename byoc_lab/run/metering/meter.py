@@ -1,7 +1,8 @@
-"""Counting and timing the regions of a program, independently of the statistics of their back ends.
+"""Counts and times the regions of a program, independently of the statistics of their back ends.
 
-The native DNNL runtime counts its own calls. Of every other back end the host (TVM's virtual
-machine) is asked which function it calls (its instrument), which the back end has no part in.
+The native DNNL runtime counts its own calls. For all other back ends, the host (TVM's virtual
+machine) reports each function that it calls, through an instrument that the back end cannot
+influence.
 """
 
 from __future__ import annotations
@@ -19,28 +20,29 @@ from byoc_lab.errors import BuildError
 from byoc_lab.relay.analysis.costs import Cost, operator_calls, tensor_types
 from byoc_lab.relay.ir.expr import Function
 from byoc_lab.run.backends import CompiledRegion
-from byoc_lab.run.metering.cards import Cards, RegionCard, RegionErrors, RegionFacts
+from byoc_lab.run.metering.cards import Cards, RegionCard, RegionErrors, RegionInfo
 from byoc_lab.run.metering.op_cards import OpCard
 from byoc_lab.run.metering.peak import machine_peak
-from byoc_lab.run.metering.stated import Stated, stated
+from byoc_lab.run.metering.reported_stats import ReportedStats, reported_stats
 
 NATIVE_KIND = "byoc_lab_dnnl"
-CONVOLUTIONS = ("conv1d", "conv2d", "conv3d")  # operations whose layouts are chosen
-Watcher = Callable[[str, Sequence[Any]], None]  # (symbol, inputs and outputs of a call)
+CONVOLUTIONS = ("conv1d", "conv2d", "conv3d")  # operations with selectable layouts
+# Called with a region's symbol and the inputs and outputs of a call.
+Watcher = Callable[[str, Sequence[Any]], None]
 IMPOSSIBLE = 8
-"""Times the measured peak that no float32 kernel can reach: Winograd's convolutions need at best a
-quarter of the multiplications (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks",
-F(4x4, 3x3)), and a factor of two is left for an imprecise clock."""
+"""A float32 kernel cannot reach this multiple of the measured peak rate: Winograd convolutions need
+at best a quarter of the multiplications (Lavin and Gray, "Fast Algorithms for Convolutional Neural
+Networks", F(4x4, 3x3)), and a factor of two allows for an imprecise clock."""
 
 
 @dataclass(frozen=True)
 class MeteredRegion:
     """A region, the module that was linked for it, and the back end's object that describes it.
 
-    plain: whether all its numbers are float32, so that `IMPOSSIBLE` says something of it.
+    plain: whether all its tensors are float32, so that the limit `IMPOSSIBLE` applies.
     """
 
-    facts: RegionFacts
+    facts: RegionInfo
     module: Any = None
     compiled: CompiledRegion | None = None
     plain: bool = False
@@ -50,14 +52,14 @@ class MeteredRegion:
         return self.module is not None and self.module.kind == NATIVE_KIND
 
     def stats(self) -> dict[str, Any]:
-        """Statistics of the native runtime itself, or those that the back end reports."""
-        return self.stated().stats
+        """The statistics of the native runtime; without it, those that the back end reports."""
+        return self.reported().stats
 
-    def stated(self) -> Stated:
-        """The same statistics, and the fault in them, if any."""
+    def reported(self) -> ReportedStats:
+        """The statistics, and the reason if they are invalid."""
         if self.native:
-            return Stated(json.loads(self.module["get_stats"]()))
-        return Stated({}) if self.compiled is None else stated(self.compiled)
+            return ReportedStats(json.loads(self.module["get_stats"]()))
+        return ReportedStats({}) if self.compiled is None else reported_stats(self.compiled)
 
     def set_profiling(self, on: bool) -> None:
         if self.native:
@@ -69,9 +71,9 @@ class MeteredRegion:
 class Meter:
     """Counts and times the regions of one virtual machine, from its creation on.
 
-    varying: whether one run may call other regions than the next (branches, recursion); then every
-    run is watched. Otherwise the first is, and the others call what it called. lock: is held while
-    the machine runs, which must not learn of another instrument then.
+    varying: whether runs may call different regions (branches, recursion); then every run is
+    observed. Otherwise only the first run is observed, since later runs make the same calls. lock:
+    held while the machine runs, because its instrument must not change then.
     """
 
     def __init__(
@@ -83,7 +85,7 @@ class Meter:
         self._regions = tuple(regions)
         self._foreign = {
             r.facts.symbol for r in regions if r.facts.why is None and not r.native
-        }  # counted by the virtual machine
+        }  # number of calls by symbol, counted by the virtual machine
         self._always = varying and bool(self._foreign)
         self._timed = {r.facts.symbol for r in regions if r.facts.why is None}
         self._seen: dict[str, int] = dict.fromkeys(self._foreign, 0)
@@ -94,19 +96,19 @@ class Meter:
         self._seconds: dict[str, float] = {}
         self._ops_us: dict[str, list[float | None]] = {}
         self._contradictions: dict[str, tuple[str, ...]] = {}
-        self._profilers = 0  # `profiling` contexts that are open, of all threads
+        self._profilers = 0  # number of open `profiling` contexts in all threads
         if self._foreign:
             self._watch()
 
     def ran(self) -> None:
-        """After each run, with the lock held."""
+        """Called after each run, with the lock held."""
         self.runs += 1
         if self._a_run is None and not self._always:
             self._a_run = dict(self._seen)
             self._watch()
 
     def calls(self, symbol: str) -> int:
-        """Of a region that the virtual machine is asked about."""
+        """The number of calls of a region that the virtual machine counts."""
         if self._a_run is None or self._always:
             return self._seen[symbol]
         return self._a_run[symbol] * self.runs
@@ -134,7 +136,7 @@ class Meter:
 
     @contextmanager
     def watched(self, watcher: Watcher) -> Iterator[None]:
-        """Inside, `watcher` gets the tensors of each call of a region, when it has ended."""
+        """Inside the context, `watcher` is called after each call of a region, with its tensors."""
         with self._lock:
             self._watcher = watcher
             self._watch()
@@ -147,7 +149,8 @@ class Meter:
 
     @contextmanager
     def profiling(self) -> Iterator[None]:
-        """Inside, calls of regions are timed, by operation if the back end can."""
+        """Inside the context, calls of regions are timed, per operation if the back end supports
+        it."""
         compiled = [r for r in self._regions if r.facts.compiled]
         with self._lock:
             before = {r.facts.symbol: r.stats().get("calls") for r in compiled if not r.native}
@@ -169,7 +172,8 @@ class Meter:
     def _profiled(
         self, region: MeteredRegion, before: Mapping[str, Any], counted: Mapping[str, int]
     ) -> None:
-        """Record the times, and contradictions to the back end's own statistics."""
+        """Record the times of a profiled call, and their contradictions to the back end's
+        statistics."""
         stats, symbol = region.stats(), region.facts.symbol
         self._ops_us[symbol] = [op.get("time_us") for op in stats.get("ops", ())]
         if not self._profilers:
@@ -203,14 +207,14 @@ class Meter:
         return found
 
     def cards(self, errors: Mapping[str, RegionErrors], host: Cost | None) -> Cards:
-        """A card for each region. errors: of `validate`, by symbol."""
+        """A card for each region. errors: found by `validate`, by symbol."""
         return Cards([self._card(r, errors.get(r.facts.symbol)) for r in self._regions], host)
 
     def _card(self, region: MeteredRegion, errors: RegionErrors | None) -> RegionCard:
         facts = region.facts
         if facts.why is not None:
             return RegionCard(facts, self.runs, errors=errors)
-        stats, fault = region.stated()
+        stats, fault = region.reported()
         ops = stats.get("ops", ())
         times = self._ops_us.get(facts.symbol, [None] * len(ops))
         if region.native:
@@ -253,9 +257,10 @@ def _layouts(stats: Mapping[str, Any]) -> str | None:
 def _calls_contradicted(
     after: object, before: object, counted: int, *, at_least: bool = False
 ) -> list[str]:
-    """Whether a back end reports another number of calls than was counted.
+    """The contradiction, if a back end reports a different number of calls than was counted.
 
-    at_least: calls that the virtual machine did not make may be among them.
+    at_least: a larger reported number is no contradiction, because not only the virtual machine
+    calls the region.
     """
     if not isinstance(after, int) or not isinstance(before, int):
         return []
@@ -265,24 +270,25 @@ def _calls_contradicted(
     return [f"its back end says that it was called {said} times, and {counted} calls were counted"]
 
 
-def library_facts(regions: Sequence[MeteredRegion], varying: bool, host: Cost) -> bytes:
-    """The data that cards need of the module that an exported library was built from, as JSON."""
+def library_metadata(regions: Sequence[MeteredRegion], varying: bool, host: Cost) -> bytes:
+    """Metadata of an exported library, as JSON: the information about its module that cards
+    show."""
     rows = [{"facts": asdict(r.facts), "plain": r.plain} for r in regions]
     return json.dumps({"regions": rows, "varying": varying, "host": asdict(host)}).encode()
 
 
-def library_meter(machine: Any, module: Any, facts: bytes, lock: Lock) -> tuple[Meter, Cost]:
+def library_meter(machine: Any, module: Any, metadata: bytes, lock: Lock) -> tuple[Meter, Cost]:
     """The meter of an exported library, and the cost of its host part.
 
-    Of its modules those of the native runtime count for themselves. Raises BuildError for facts
-    that `library_facts` did not write.
+    Its modules of the native runtime count their own calls. Raises BuildError for metadata that
+    `library_metadata` did not write.
     """
     try:
-        found = json.loads(facts)
+        found = json.loads(metadata)
         varying, host = bool(found["varying"]), Cost(**found["host"])
-        rows = [(RegionFacts(**row["facts"]), bool(row["plain"])) for row in found["regions"]]
+        rows = [(RegionInfo(**row["facts"]), bool(row["plain"])) for row in found["regions"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise BuildError(f"the facts at the end of the library are none: {error!r:.200}") from error
+        raise BuildError(f"the library metadata is invalid: {error!r:.200}") from error
     native = native_modules(module)
     regions = [MeteredRegion(f, native.get(f.symbol), None, plain) for f, plain in rows]
     return Meter(machine, regions, lock, varying=varying), host
@@ -301,6 +307,6 @@ def native_modules(module: Any) -> dict[str, Any]:
 
 
 def only_float32(function: Function) -> bool:
-    """Whether all that the operators of a typed function compute is float32."""
+    """Whether the results of all operators of a typed function are float32."""
     results = (t for c in operator_calls(function) for t in tensor_types(c.checked_type))
     return all(ty.dtype == "float32" for ty in results)

@@ -10,16 +10,17 @@ from byoc_lab.errors import counted
 from byoc_lab.printing import printable
 
 SLOW = ("ref", "simple_nchw", "simple_nhwc")
-"""How oneDNN's names of its plain loops begin."""
+"""Prefixes of oneDNN's names for unoptimized loops (reference kernels)."""
 
 
 @dataclass(frozen=True)
 class OpCard:
     """The execution of one operation of a region.
 
-    impl: the back end's name of the kernel. fused: post-ops inside that kernel; separate: those
-    that run by themselves after it, with the kernels `separate_impls`. reorders: changes of layout
-    on every call. bytes: read and written. time_us: of the last profiled call.
+    impl: the back end's name of the kernel. fused: post-ops inside that kernel; separate: post-ops
+    that run after it in separate kernels (`separate_impls`). reorders: the number of layout changes
+    in every call. bytes: the number of bytes read and written. time_us: the time in the last
+    profiled call.
     """
 
     name: str
@@ -47,12 +48,12 @@ class OpCard:
 
     @property
     def slow_impls(self) -> tuple[str, ...]:
-        """Those of its kernels that are plain loops, tens of times slower than others."""
+        """Its kernels that are unoptimized loops, tens of times slower than other kernels."""
         return tuple(i for i in (self.impl or "", *self.separate_impls) if i.startswith(SLOW))
 
     @property
     def is_slow(self) -> bool:
-        """Whether oneDNN runs plain loops for some of it."""
+        """Whether oneDNN runs unoptimized loops for a part of the operation."""
         return bool(self.slow_impls)
 
     @printable

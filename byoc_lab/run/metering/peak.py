@@ -25,21 +25,21 @@ TURNS = 8
 _measuring = threading.Lock()
 ARRAYS = {
     "float32": (np.float32, np.float32),
-    "bfloat16": (np.uint16, np.uint16),  # its bits, as NumPy has none
+    "bfloat16": (np.uint16, np.uint16),  # the bits of a bfloat16, a dtype that NumPy lacks
     "int8": (np.uint8, np.int8),
 }
 
 
 PEAKS = {"bfloat16": "bfloat16", "int8": "int8", "uint8": "int8"}
-"""Dtypes of data with a peak of their own, and its name; float32 is that of all others."""
+"""The numbers (`Peak.numbers`) whose peak applies to a dtype; float32 for all other dtypes."""
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The best rate of a matrix product of 1,024 x 1,024 numbers, all threads together.
+    """The best rate of a product of two 1,024 x 1,024 matrices with all threads.
 
-    flops_per_second: of the quickest of 8 products. by: what computed it. numbers: "float32",
-    "bfloat16", or "int8" (unsigned times signed, added up as int32).
+    flops_per_second: of the fastest of 8 products. by: the library that computed them. numbers:
+    "float32", "bfloat16", or "int8" (uint8 times int8, accumulated in int32).
     """
 
     flops_per_second: float
@@ -56,8 +56,8 @@ def machine_peak(dtype: str = "float32") -> Peak:
     """The peak of this machine for data of a dtype, measured once in a process (a tenth of a
     second).
 
-    By oneDNN where the extension is installed, by NumPy elsewhere. The peak of float32 stands for
-    dtypes without one of their own, and for those that this machine has no instructions for.
+    Measured with oneDNN if the extension is installed, else with NumPy. For dtypes without a
+    separate measurement, and dtypes without instructions on this machine, it is the float32 peak.
     """
     with _measuring:
         return _measured(PEAKS.get(dtype, "float32"))
@@ -83,8 +83,8 @@ def _measured(numbers: str) -> Peak:
 
 
 def _product(numbers: str) -> tuple[Callable[..., Any], str]:
-    """A function that multiplies matrices, and whose it is. Raises BuildError for numbers that it
-    does not multiply."""
+    """A matrix product function, and the library that it belongs to. Raises BuildError if there is
+    none for `numbers`."""
     types = ("uint8", "int8") if numbers == "int8" else (numbers, numbers)
     x, y = (Var(n, TensorType((SIZE, SIZE), t)) for n, t in zip("xy", types, strict=True))
     function = infer_expr(Function([x, y], _dense(x, y, numbers)))

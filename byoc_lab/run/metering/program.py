@@ -1,4 +1,5 @@
-"""Common base of compiled programs: calls, cards, times of regions, the proof of offload."""
+"""Common base of compiled programs: calls, cards, times of regions, and the check that regions were
+offloaded."""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from byoc_lab.run.metering.meter import Meter
 
 
 class MeteredProgram(ABC):
-    """A program whose regions a meter counts and times."""
+    """A program with a meter that counts and times its regions."""
 
     _meter: Meter
 
     def __init__(self) -> None:
-        self._errors: dict[str, RegionErrors] = {}  # errors that `validate` found, by symbol
+        self._errors: dict[str, RegionErrors] = {}  # errors found by `validate`, by symbol
 
     @property
     @abstractmethod
@@ -48,8 +49,8 @@ class MeteredProgram(ABC):
 
     @contextmanager
     def profiling(self) -> Iterator[None]:
-        """Inside, calls of regions are timed, by operation if the back end can; `cards` have the
-        times of the last call."""
+        """Inside the context, calls of regions are timed, per operation if the back end supports
+        it; `cards` then show the times of the last call."""
         with self._meter.profiling():
             yield
 

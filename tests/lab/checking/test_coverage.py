@@ -25,7 +25,7 @@ from byoc_lab.relay.ir.module import IRModule
 from byoc_lab.relay.patterns import is_op, wildcard
 from byoc_lab.relay.testing import mobilenet
 from byoc_lab.relay.typing.infer import infer_module
-from byoc_lab.run import OpCard, RegionCard, RegionFacts, build
+from byoc_lab.run import OpCard, RegionCard, RegionInfo, build
 from tests.lab.view.samples import network
 from tests.plain_cells import plain
 
@@ -237,7 +237,7 @@ def card_of(impl: str, backend: str = "dnnl", native: bool = True) -> RegionCard
     """A card of the first region of `chain`, which says which kernel runs."""
     (first, *_) = one(chain(), "dnnl").regions
     ops = (OpCard("nn.conv2d_0", "jit:avx2"), OpCard("nn.relu_1", impl))
-    facts = RegionFacts(first.symbol, backend, None, 2)
+    facts = RegionInfo(first.symbol, backend, None, 2)
     return RegionCard(facts, calls=1, native=native, ops=ops)
 
 

@@ -28,7 +28,7 @@ from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.lessons.cases import all_cases, table
 from byoc_lab.lessons.exercises import all_exercises
 from byoc_lab.lessons.verdict import Verdict
-from byoc_lab.run.metering.cards import Cards, RegionCard, RegionFacts
+from byoc_lab.run.metering.cards import Cards, RegionCard, RegionInfo
 from byoc_lab.run.metering.op_cards import OpCard
 
 from .drawing.test_region_picture import residual_block
@@ -52,7 +52,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "coverages": lambda: coverage(chain()[0].before, ["dnnl", "ccompiler"]),
     "patterns": lambda: explain_patterns("dnnl", chain()[0].before),
     "cards": lambda: Cards(
-        [RegionCard(RegionFacts("f", "dnnl", None, 1), 2, ops=(OpCard("nn.dense_0", "gemm"),))]
+        [RegionCard(RegionInfo("f", "dnnl", None, 1), 2, ops=(OpCard("nn.dense_0", "gemm"),))]
     ),
     "case": lambda: next(iter(all_cases())),
     "exercise": lambda: next(iter(all_exercises())),

@@ -12,7 +12,7 @@ from byoc_lab.lab.checking.report import Report
 from byoc_lab.lab.view.figures import figure as figure_of
 from byoc_lab.lab.view.figures.themes import THEMES
 from byoc_lab.relay.ir.expr import Call, Op, Var
-from byoc_lab.run.metering.cards import Cards, RegionCard, RegionFacts
+from byoc_lab.run.metering.cards import Cards, RegionCard, RegionInfo
 from byoc_lab.run.metering.peak import machine_peak
 
 pytest.importorskip("matplotlib")
@@ -90,7 +90,7 @@ def test_of_many_kernels_the_figure_has_those_with_the_largest_errors() -> None:
 
 
 def test_cards_are_drawn_against_the_peak() -> None:
-    facts = [RegionFacts(f"r{n}", "dnnl", "no" if n else None, 1, flops=10**9) for n in range(3)]
+    facts = [RegionInfo(f"r{n}", "dnnl", "no" if n else None, 1, flops=10**9) for n in range(3)]
     cards = [RegionCard(f, 1, call_us=us) for f, us in zip(facts, (1e4, 2e4, None), strict=True)]
     rates, times = Cards(cards).plot().axes
     assert [label.get_text() for label in rates.get_yticklabels()] == [
@@ -106,7 +106,7 @@ def test_cards_are_drawn_against_the_peak() -> None:
 def test_names_in_a_figure_are_whole_or_shortened_in_the_middle_and_differ() -> None:
     names = [f"tvmgen_default_ccompiler_main_{n}" for n in (0, 27)]
     names += [f"tvmgen_{'long_' * 20}{end}" for end in "ab"]
-    cards = Cards([RegionCard(RegionFacts(name, "dnnl", None, 1), 1) for name in names])
+    cards = Cards([RegionCard(RegionInfo(name, "dnnl", None, 1), 1) for name in names])
     drawn = [label.get_text() for label in cards.plot().axes[0].get_yticklabels()]
     assert drawn[:2] == [f"@{name}, dnnl" for name in names[:2]]
     assert all(text.startswith("@tvmgen_") for text in drawn) and "…" in drawn[2]

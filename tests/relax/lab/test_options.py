@@ -21,7 +21,7 @@ from byoc_lab.errors import (
 )
 from byoc_lab.relax import backends, build
 from byoc_lab.relax.ir.calls import region_calls
-from byoc_lab.run.metering.cards import OpCard, RegionCard, RegionFacts
+from byoc_lab.run.metering.cards import OpCard, RegionCard, RegionInfo
 
 from ..test_partition import module, var
 from ..tracing.networks import relax, transform
@@ -75,7 +75,7 @@ def test_given_passes_partition_in_place_of_those_of_the_back_end(npu: str) -> N
 def test_reasons_have_the_warnings_of_cards(slow: bool) -> None:
     (symbol,) = region_calls(byoc_lab.relax.partition_for_dnnl(network()))
     ops = (OpCard("relu_0", "ref:any" if slow else "jit:uni"),)
-    facts = RegionFacts(symbol, "dnnl", None, 3)
+    facts = RegionInfo(symbol, "dnnl", None, 3)
     card = RegionCard(facts, calls=1, native=True, ops=ops)
     found = byoc_lab.explain(network(), "dnnl", cards=[card])
     assert [bool(card.warning) and card.warning in e.reason for e in found] == [slow] * 3

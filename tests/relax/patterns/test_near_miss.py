@@ -13,7 +13,7 @@ pytest.importorskip("tvm", reason="apache-tvm is not installed")
 from tvm import relax
 from tvm.relax.dpl import is_const, is_op, is_shape, is_tuple, is_tuple_get_item, wildcard
 
-from byoc_lab.relax.patterns.near_miss import Miss, NearMisses
+from byoc_lab.relax.patterns.near_miss import NearMiss, NearMisses
 from byoc_lab.relax.patterns.reading import RelaxFunction, RelaxPattern
 from byoc_lab.relay.patterns.below import operators_of
 from byoc_lab.relay.patterns.matcher import COMMUTATIVE
@@ -30,11 +30,11 @@ ADD, ERF = is_op("relax.add"), is_op("relax.erf")
 CONCAT, SPLIT = is_op("relax.concat"), is_op("relax.split")
 
 
-def nearest_miss(pattern: Any, function: Any) -> Miss | None:
+def nearest_miss(pattern: Any, function: Any) -> NearMiss | None:
     return NearMisses(RelaxPattern(pattern), RelaxFunction(function)).nearest()
 
 
-def miss(pattern: Any) -> Miss:
+def miss(pattern: Any) -> NearMiss:
     found = nearest_miss(pattern, MAIN)
     assert found is not None
     return found

@@ -23,7 +23,7 @@ from byoc_lab.relay.typing.infer import infer_module
 from byoc_lab.run import OpCard, Peak, build, load_library, machine_peak
 from byoc_lab.run.backends import get_backend
 from byoc_lab.run.metering import meter
-from byoc_lab.run.metering.cards import HEAD, Cards, RegionCard, RegionErrors, RegionFacts
+from byoc_lab.run.metering.cards import HEAD, Cards, RegionCard, RegionErrors, RegionInfo
 from tests.plain_cells import plain
 
 X = np.full((64, 64), 0.5, np.float32)
@@ -59,7 +59,7 @@ def liar(said: dict[str, Any]) -> Any:
 
 
 def test_a_card_names_the_largest_error_and_the_one_nearest_to_its_tolerance() -> None:
-    facts = RegionFacts("region", "dnnl", None, 3)
+    facts = RegionInfo("region", "dnnl", None, 3)
     card = RegionCard(facts, 1, native=True, errors=RegionErrors(4.6e-06, 2.1e-07, 3.0e-07))
     assert str(card).endswith(
         "3 operators, largest error 4.6e-06, nearest to its tolerance 2.1e-07 of 3.0e-07"
@@ -212,7 +212,7 @@ def test_statistics_that_cannot_be_had_are_a_contradiction() -> None:
         exe(X)
     (card,) = exe.cards()
     assert card.calls == 1 and "no statistics today" in str(card)
-    with pytest.raises(OffloadError, match="its statistics cannot be had: KeyError"):
+    with pytest.raises(OffloadError, match="its statistics cannot be read: KeyError"):
         exe.assert_offloaded()
 
 

@@ -21,7 +21,7 @@ from byoc_lab.lab.view.states.state import Builder
 from byoc_lab.lab.view.stepper import Stepper
 from byoc_lab.passes.framework.infer_type import InferType
 from byoc_lab.relay import nn
-from byoc_lab.run.metering.cards import Cards, RegionCard, RegionFacts
+from byoc_lab.run.metering.cards import Cards, RegionCard, RegionInfo
 from byoc_lab.run.metering.op_cards import OpCard
 
 
@@ -37,7 +37,7 @@ def network() -> relay.IRModule:
 
 
 def card(symbol: str, ops: tuple[OpCard, ...], call_us: float | None = None) -> RegionCard:
-    facts = RegionFacts(symbol, "dnnl", None, operators=3)
+    facts = RegionInfo(symbol, "dnnl", None, operators=3)
     return RegionCard(facts, calls=2, native=True, ops=ops, call_us=call_us)
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from byoc_lab.run.metering.stated import stated
+from byoc_lab.run.metering.reported_stats import reported_stats
 
 
 def said(value: Any) -> Any:
-    return stated(SimpleNamespace(stats=lambda: value))
+    return reported_stats(SimpleNamespace(stats=lambda: value))
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,6 @@ def test_valid_statistics_are_accepted(found: dict[str, Any]) -> None:
 )
 def test_invalid_statistics_are_replaced_with_the_reason(found: Any, fault: str) -> None:
     stats, text = said(found)
-    assert stats == {} and text.startswith("its statistics are none: ")
+    assert stats == {} and text.startswith("its statistics are invalid: ")
     with pytest.raises(AssertionError, match=fault):
         raise AssertionError(text)

@@ -11,7 +11,7 @@ LISTS = ("post_ops_fused", "post_ops_separate")
 NUMBERS = ("time_us", "reorders", "bytes")
 
 
-class Stated(NamedTuple):
+class ReportedStats(NamedTuple):
     """stats: as `CompiledRegion.stats` describes them; {} if they are invalid, with the reason in
     `fault`."""
 
@@ -19,14 +19,16 @@ class Stated(NamedTuple):
     fault: str = ""
 
 
-def stated(region: Any) -> Stated:
-    """The statistics of a compiled region, by its own account."""
+def reported_stats(region: Any) -> ReportedStats:
+    """The statistics that a compiled region reports, validated."""
     try:
         found = region.stats()
-    except Exception as error:  # its code, not ours: an answer about it like any other
-        return Stated({}, f"its statistics cannot be had: {type(error).__name__}: {error}")
+    except Exception as error:  # the back end's code may raise anything
+        return ReportedStats({}, f"its statistics cannot be read: {type(error).__name__}: {error}")
     fault = _fault(found)
-    return Stated({}, f"its statistics are none: {fault}") if fault else Stated(found)
+    if fault:
+        return ReportedStats({}, f"its statistics are invalid: {fault}")
+    return ReportedStats(found)
 
 
 def _fault(found: Any) -> str:
