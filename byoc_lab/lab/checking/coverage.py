@@ -53,11 +53,12 @@ class RegionSize:
 @dataclass(frozen=True)
 class HostGroup:
     """Calls of the given module that stay on the host, or that another back end computes, for one
-    cause, one of `explain`'s.
+    reason: a group of `explain`.
 
-    calls: how many. flops: of those whose cost is known. names: how often each operator is among
-    them. reason: of the first of them. unknown: the number of calls whose cost is not known.
-    place: "on the host", or "by" the other back end.
+    cause: the kind of the reason. calls: how many. flops: of the calls whose cost is known. names:
+    how often each operator is among the calls. reason: of the first call; the other calls have the
+    same one, names and types aside. unknown: the number of calls whose cost is not known. place:
+    "on the host", or "by" the other back end.
     """
 
     cause: str
@@ -111,11 +112,11 @@ class Coverage:
 
     @cached_property
     def host(self) -> tuple[HostGroup, ...]:
-        """The calls that are not offloaded to the back end, grouped by the place that they stay in
-        and by cause as `explain` finds it: the most work first."""
+        """The calls that are not offloaded to the back end, grouped by the reason that `explain`
+        finds and by the place in which they are computed: the most work first."""
         found = [
-            _group(cause, place, [e for e in es if e.elsewhere == place])
-            for cause, es in self._explained().by_cause.items()
+            _group(place, [e for e in es if e.elsewhere == place])
+            for es in self._explained().groups
             for place in dict.fromkeys(e.elsewhere for e in es)
         ]
         return tuple(sorted(found, key=lambda g: (-g.flops, -g.calls)))
@@ -163,7 +164,8 @@ class Coverage:
         ]
         lines += _rest(len(self.regions), "regions, of less work")
         lines += [f"  {warning}" for warning in self.warnings]
-        lines += [f"  {group.place}, {group}" for group in self.host]
+        lines += [f"  {group.place}, {group}" for group in self.host[:SHOWN]]
+        lines += _rest(len(self.host), "groups of calls outside of the regions, of less work")
         if self.tried is not None:
             found = [f"    {c}" for c in self.tried]
             lines += ["  with a change that was tried", *found] if found else [NOTHING]
@@ -243,10 +245,7 @@ class Coverages(Sequence[Coverage]):
                 if any(t.again for t in totals)
                 else []
             ),
-            (
-                "causes",
-                *(", ".join(f"{g.calls} {g.cause}" for g in c.host) or "-" for c in self._found),
-            ),
+            ("causes", *(_causes(c.host) for c in self._found)),
         ]
 
     def _notes(self) -> list[str]:
@@ -281,11 +280,11 @@ class Coverages(Sequence[Coverage]):
         return table(head, rows, range(1, len(head))) + notes
 
 
-def _group(cause: str, place: str, found: Sequence[Answer]) -> HostGroup:
+def _group(place: str, found: Sequence[Answer]) -> HostGroup:
     names = Counter(e.name for e in found)
     known = [e.flops for e in found if e.flops is not None]
     return HostGroup(
-        cause,
+        str(found[0].cause),
         len(found),
         sum(known),
         dict(names.most_common()),
@@ -293,6 +292,14 @@ def _group(cause: str, place: str, found: Sequence[Answer]) -> HostGroup:
         len(found) - len(known),
         place,
     )
+
+
+def _causes(host: Sequence[HostGroup]) -> str:
+    """The number of calls for each cause, such as "2 no-pattern, 1 check"; "-" for none."""
+    calls: Counter[str] = Counter()
+    for group in host:
+        calls[group.cause] += group.calls
+    return ", ".join(f"{n} {cause}" for cause, n in calls.items()) or "-"
 
 
 def _named(names: dict[str, int]) -> str:

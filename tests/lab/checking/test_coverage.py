@@ -87,6 +87,20 @@ def test_causes_are_those_of_explain() -> None:
     assert "<td>sub-pattern</td>" in plain(found._repr_html_())
 
 
+def test_calls_with_different_reasons_are_in_different_groups_with_one_count_per_cause() -> None:
+    """erf and sinh are both no-pattern for ccompiler; each group names its own operator."""
+    x = relay.var("x", shape=(4,))
+    mod = relay.IRModule.from_expr(relay.add(relay.sinh(relay.erf(relay.erf(x))), x))
+    found = one(mod, "ccompiler")
+    assert {(g.cause, *g.names) for g in found.host} == {
+        ("no-pattern", "erf"),
+        ("no-pattern", "sinh"),
+    }
+    assert all(f"neither {name}" in g.reason for g in found.host for name in g.names)
+    *_, causes = coverage(mod, ["ccompiler", "dnnl"]).rows()  # type: ignore[union-attr]
+    assert causes[1] == "3 no-pattern"
+
+
 def test_cost_of_calls_of_unknown_shape_is_said_to_be_unknown() -> None:
     mod = relay.fromtext(
         '#[version = "0.0.5"]\n'

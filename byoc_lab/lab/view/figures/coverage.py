@@ -52,11 +52,12 @@ def _draw_shares(axes: Axes, found: Sequence[Coverage], theme: Theme) -> None:
             share = inside / total if total else 0.0
             _bar(axes, name, 0.0, share, theme.good, "", "offloaded", labelled)
             start, outside = share, 1.0 - share if total else 0.0
-            for group in c.host:
-                n = causes.index(group.cause) % len(theme.causes)
-                size = group.flops if what == "FLOP" else group.calls
+            for place, cause in enumerate(causes):
+                n = place % len(theme.causes)
+                groups = [group for group in c.host if group.cause == cause]
+                size = sum(g.flops if what == "FLOP" else g.calls for g in groups)
                 width = outside * size / explained if explained else 0.0
-                _bar(axes, name, start, width, theme.causes[n], HATCHES[n], group.cause, labelled)
+                _bar(axes, name, start, width, theme.causes[n], HATCHES[n], cause, labelled)
                 start += width
             _bar(axes, name, start, 1.0 - start, theme.rest, "", "not known", labelled)
     axes.set_xlim(0, 1)
